@@ -1,0 +1,103 @@
+"""The command group, and the one place where errors become messages and exit codes."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from typing import Any, Final, NoReturn
+
+import click
+
+import holdfast
+from holdfast.errors import HoldfastError
+
+ERROR: Final = 1
+USAGE: Final = 64  # not click's 2, which says "pending" here
+INTERRUPTED: Final = 128 + signal.SIGINT
+
+# command -> (module, the sentence --help shows without importing the module)
+COMMANDS: Final[dict[str, tuple[str, str]]] = {
+    "hash": ("hashing", "Print the canonical hash of a document."),
+    "diff": ("comparing", "Compare a declaration with an observation, field by field."),
+    "bench": ("benching", "Measure error rates on recorded traffic."),
+    "demo": ("touring", "Take a self-contained tour."),
+}
+
+
+class LazyGroup(click.Group):
+    """A group that imports a command's module when the command is called, and not before."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        """Name the commands, in the order of the table."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        """Import and return a command."""
+        if cmd_name not in COMMANDS:
+            return None
+        module = importlib.import_module(f"holdfast.cli.{COMMANDS[cmd_name][0]}")
+        command: click.Command = getattr(module, f"{cmd_name}_command")
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """Write the list of commands without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command, or suggest one that is spelt nearly so."""
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            import difflib
+
+            near = difflib.get_close_matches(args[0], COMMANDS, n=1)
+            if not near:
+                raise
+            message = f"{error.message} Did you mean {near[0]!r}?"
+            raise click.UsageError(message, ctx) from None
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(holdfast.__version__, prog_name="holdfast")
+def cli() -> None:
+    """Holdfast tells the truth about declared resources versus the live world.
+
+    \b
+    Examples:
+      holdfast hash deployment.yaml              the canonical hash of a document
+      holdfast diff declared.yaml live.json      what differs, by which rule
+      holdfast demo                              a self-contained tour
+    """
+
+
+def run(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run the command line and leave with its exit code; a user's mistake never shows a traceback."""
+    # A closed pipe (`| head`) ends the program quietly, as for any Unix tool.
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    sys.exit(_outcome(arguments))
+
+
+def _outcome(arguments: Sequence[str] | None) -> int:
+    try:
+        result: Any = cli.main(arguments, prog_name="holdfast", standalone_mode=False)
+    except click.UsageError as error:
+        error.show()
+        return USAGE
+    except click.ClickException as error:
+        error.show()
+        return ERROR
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("interrupted", err=True)
+        return INTERRUPTED
+    except HoldfastError as error:
+        if os.environ.get("HOLDFAST_DEBUG"):
+            raise
+        click.echo(click.style("Error: ", fg="red", bold=True) + str(error), err=True)
+        return ERROR
+    return result if isinstance(result, int) else 0

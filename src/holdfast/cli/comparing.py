@@ -1,0 +1,81 @@
+"""`holdfast diff`: compare a declaration with an observation, from files."""
+
+from __future__ import annotations
+
+import click
+
+from holdfast.cli import documents, findings, output
+from holdfast.cli.exits import exit_code
+from holdfast.compare import diff, paths, profiles, verdicts
+from holdfast.compare.walk import Judgement
+from holdfast.model.reading import Found
+from holdfast.providers import packs
+
+
+@click.command("diff")
+@click.argument("desired")
+@click.argument("observed")
+@click.option("--baseline", metavar="FILE", help="The first settled observation after our own write.")
+@click.option("--applied", metavar="FILE", help="What was last written; the declaration itself if left out.")
+@click.option("--profile", "profile_files", multiple=True, metavar="FILE", help="Rules of the kind (may be repeated).")
+@click.option("--provider", default="", help="Use the shipped profiles of this provider (azure, aws, gcp).")
+@click.option("--kind", default="*", help="With --provider: the kind of the resource.")
+@click.option("--explain", is_flag=True, help="Show how every place was judged, and by which rule.")
+@click.option("--detailed-exitcode", is_flag=True, help="Leave with 2 if pending, 4 if drifted, 6 if both.")
+@output.option("text", "json")
+def diff_command(
+    desired: str,
+    observed: str,
+    baseline: str | None,
+    applied: str | None,
+    profile_files: tuple[str, ...],
+    provider: str,
+    kind: str,
+    explain: bool,
+    detailed_exitcode: bool,
+    output_: str,
+) -> int:
+    """Compare DESIRED (a declaration) with OBSERVED (what is there); YAML or JSON, - is standard input.
+
+    With --baseline the comparison is three-way: it says who moved, and what the service fills in by itself is not
+    mistaken for a change.
+
+    \b
+    Examples:
+      holdfast diff declared.yaml live.json
+      holdfast diff declared.yaml live.json --baseline first-read.json --explain
+      holdfast diff vnet.yaml vnet.json --provider azure --kind Microsoft.Network/virtualNetworks
+    """
+    want, seen = documents.read(desired), documents.read(observed)
+    known = None
+    if baseline is not None:
+        known = diff.Baseline(documents.read(applied) if applied else want, documents.read(baseline))
+    rules = _rules(profile_files, provider, kind).tree(want, seen)
+    verdict = verdicts.judge(Found(seen), want, rules, applied=want, baseline=known)
+    trace: list[Judgement] = []
+    if explain:
+        diff.findings(want, seen, rules, known, trace)
+    if output_ == "json":
+        body = findings.verdict_as_json(verdict)
+        if explain:
+            body["judged"] = [{"path": paths.format_path(j.path), "outcome": j.outcome, "rule": j.rule} for j in trace]
+        output.json_document(body)
+    else:
+        findings.show_verdict(verdict)
+        if explain:
+            _show_trace(trace)
+    return exit_code([verdict.status], detailed=detailed_exitcode)
+
+
+def _rules(files: tuple[str, ...], provider: str, kind: str) -> profiles.RuleSet:
+    own = [profile for file in files for profile in profiles.parse(documents.read_bytes(file), file)]
+    shipped = [profile for profile in packs.shipped() if provider and profile.applies_to(provider, kind)]
+    return profiles.stack([*own, *shipped])
+
+
+def _show_trace(trace: list[Judgement]) -> None:
+    output.line()
+    output.line("Judged without a finding:", bold=True)
+    for judgement in trace:
+        path = paths.format_path(judgement.path) or "(document)"
+        output.line(f"    {path}  {judgement.outcome}  " + output.styled(judgement.rule, fg="bright_black"))

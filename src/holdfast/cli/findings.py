@@ -1,0 +1,108 @@
+"""How findings and verdicts look to a person and to a program."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import orjson
+
+from holdfast.cli import output
+from holdfast.compare import paths
+from holdfast.compare.normal import Digest
+from holdfast.model.absent import ABSENT
+from holdfast.model.finding import Finding, Op, Side
+from holdfast.model.json import Json
+from holdfast.model.verdict import Status, Verdict
+
+WIDTH = 72
+_SYMBOL = {
+    Op.CHANGED: ("~", "yellow"),
+    Op.ADDED: ("+", "green"),
+    Op.ELEMENT_ADDED: ("+", "green"),
+    Op.MISSING: ("-", "red"),
+    Op.ELEMENT_MISSING: ("-", "red"),
+    Op.REORDERED: ("↕", "yellow"),
+}
+STATUS_COLOUR = {
+    Status.IN_SYNC: "green",
+    Status.PENDING: "cyan",
+    Status.DRIFTED: "yellow",
+    Status.CONFLICTED: "magenta",
+    Status.MISSING: "red",
+    Status.UNKNOWN: "bright_black",
+}
+_WHO = {
+    Side.INTENT: "you moved it",
+    Side.WORLD: "the world moved it",
+    Side.BOTH: "both moved it",
+    Side.UNSETTLED: "differs from the declaration",
+}
+
+
+def value_text(value: Json, width: int = WIDTH) -> str:
+    """Write a value on one line, shortened to the width."""
+    if value is ABSENT:
+        return "(absent)"
+    if isinstance(value, Digest):
+        return f"(not kept, {value.text[:19]}…)"
+    text = orjson.dumps(value, default=str).decode()
+    return text if len(text) <= width else text[: width - 1] + "…"
+
+
+def as_json(finding: Finding) -> dict[str, Json]:
+    """Return a finding for programs; absent values are left out."""
+    out: dict[str, Json] = {
+        "path": paths.format_path(finding.path),
+        "pointer": paths.format_path(finding.pointer),
+        "op": finding.op.value,
+        "class": finding.cls.value,
+        "side": finding.side.value,
+        "rule": finding.rule,
+    }
+    for name in ("desired", "baseline", "observed"):
+        value = getattr(finding, name)
+        if value is not ABSENT:
+            out[name] = {"digest": value.text} if isinstance(value, Digest) else value
+    return out
+
+
+def verdict_as_json(verdict: Verdict) -> dict[str, Json]:
+    """Return a verdict for programs."""
+    return {
+        "status": verdict.status.value,
+        "reason": verdict.reason,
+        "stale": verdict.stale,
+        "findings": [as_json(finding) for finding in verdict.findings],
+    }
+
+
+def show_verdict(verdict: Verdict) -> None:
+    """Print a verdict and its findings."""
+    output.line(
+        output.styled(verdict.status.value.replace("_", " "), fg=STATUS_COLOUR[verdict.status], bold=True)
+        + f"  {verdict.reason}"
+    )
+    show(verdict.findings)
+
+
+def show(findings: Iterable[Finding], indent: str = "  ") -> None:
+    """Print findings, one block each: where, from what to what, who, by which rule."""
+    for finding in findings:
+        symbol, colour = _SYMBOL[finding.op]
+        path = paths.format_path(finding.path) or "(document)"
+        output.line(f"{indent}{output.styled(symbol + ' ' + path, fg=colour, bold=True)}  {change_text(finding)}")
+        output.line(f"{indent}    {_WHO[finding.side]}; {finding.cls.value}; rule {finding.rule}", fg="bright_black")
+
+
+def change_text(finding: Finding) -> str:
+    """Say from what to what."""
+    if finding.op is Op.REORDERED:
+        return "the same elements in another order"
+    before = finding.desired if finding.desired is not ABSENT else finding.baseline
+    if before is ABSENT:
+        return value_text(finding.observed)
+    if finding.observed is ABSENT:
+        return f"{value_text(before)} is gone"
+    if finding.side is Side.INTENT:
+        return f"{value_text(finding.observed)}, now declared {value_text(before)}"
+    return f"{value_text(before)} → {value_text(finding.observed)}"

@@ -1,0 +1,319 @@
+"""Which element of one list is which element of another.
+
+The walk compares up to four lists at once (declared, applied, baseline, observed). Here every element of every list
+gets an identity: the value of its key, its content, or its place, depending on the list's semantics. Elements with the
+same identity are then compared with each other and nothing else.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+
+import orjson
+
+from holdfast.compare import paths
+from holdfast.compare.comparators import Comparator
+from holdfast.compare.rules import ListKind, ListRule
+from holdfast.compare.ruletree import Node
+from holdfast.model.absent import ABSENT
+from holdfast.model.json import Json
+from holdfast.model.path import Selector
+
+NATURAL_KEYS = ("name", "key", "id")  # compared without regard to case: Name, Key and Id too
+_LIKE_A_KEY = re.compile(r"[a-z0-9](Name|Key|Id|ID|Arn|ARN)$|_(name|key|id|arn)$")
+_SCALARS = (str, int, float)
+_SIMILAR = 0.5  # share of equal scalar fields from which two keyless objects count as one that changed
+
+_PAIRS_TRIED = 10_000  # above this many candidate pairs respelt scalars are not looked for
+
+Row = tuple[Hashable, list[int | None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Aligned:
+    """Rows of indices, one column a list (None where that list lacks the element), and how the rows were found."""
+
+    rows: list[Row]
+    kind: ListKind
+    key: tuple[str, ...] = ()
+
+    def selector(self, element: Json) -> Selector | None:
+        """Name an element by its key, where there is one."""
+        if not self.key:
+            return None
+        return Selector(tuple((field, paths.scalar_text(element.get(field))) for field in self.key))
+
+
+def align(node: Node, lists: Sequence[list[Json]], *, adopting: bool = False) -> Aligned:
+    """Align the lists; the first is the anchor that the others are matched against."""
+    rule = node.list_rule or (node.adopt_list if adopting else None)
+    if rule is None:
+        return _align_by_default(node, lists, adopting=adopting)
+    if rule.kind is ListKind.ORDERED:
+        return Aligned(_by_place(lists), ListKind.ORDERED)
+    key = rule.key or natural_key(lists, like=_LIKE_A_KEY)
+    ids = _keyed_ids(node, key, lists, rule, adopting=adopting) if key else None
+    if ids is not None:
+        return Aligned(_join(ids), rule.kind, key or ())
+    kind = ListKind.MULTISET if rule.kind is ListKind.KEYED else rule.kind
+    return Aligned(_by_content(node, lists, distinct=kind is ListKind.SET, adopting=adopting), kind)
+
+
+def plain_key(node: Node, *lists: Json) -> str | None:
+    """Return the one field that keys these lists, if it is that simple: no comparator, no choosing by content."""
+    rule = node.list_rule
+    if rule is not None and (rule.kind is ListKind.ORDERED or rule.normalise):
+        return None
+    key: tuple[str, ...] | None = rule.key if rule is not None else ()
+    if not key:
+        key = natural_key([elements for elements in lists if type(elements) is list])
+    if not key or len(key) != 1 or node.element(None, -1).child(key[0]).comparator is not None:
+        return None
+    return key[0]
+
+
+def by_plain_key(elements: Json, field: str) -> dict[str, Json] | None:
+    """Return the elements by their key, or None unless all are maps with a string there and no two share it."""
+    if elements is ABSENT:
+        return {}
+    try:
+        found = {element[field]: element for element in elements}
+    except (TypeError, KeyError):
+        return None
+    if len(found) != len(elements) or set(map(type, found)) - {str}:
+        return None
+    return found
+
+
+def _align_by_default(node: Node, lists: Sequence[list[Json]], *, adopting: bool) -> Aligned:
+    key = natural_key(lists)
+    ids = _keyed_ids(node, key, lists, None, adopting=adopting) if key else None
+    if ids is not None:
+        return Aligned(_join(ids), ListKind.KEYED, key or ())
+    return Aligned(_by_place(lists), ListKind.ORDERED)
+
+
+def natural_key(lists: Iterable[list[Json]], like: re.Pattern[str] | None = None) -> tuple[str, ...] | None:
+    """Find a field such as `name` that every element of every list has, with values unique in each list.
+
+    `like` lets fields count whose names merely end so (PolicyName); only where the order is known not to matter.
+    """
+    present = [elements for elements in lists if elements]
+    if not present or not all(isinstance(element, dict) for elements in present for element in elements):
+        return None
+    shared = set(present[0][0])
+    for elements in present:
+        for element in elements:
+            shared &= element.keys()
+    named = [field for wanted in NATURAL_KEYS for field in sorted(shared) if field.lower() == wanted]
+    if like is not None:
+        named += [field for field in sorted(shared) if like.search(field)]
+    return next(((field,) for field in named if all(_is_unique(field, elements) for elements in present)), None)
+
+
+def _is_unique(field: str, elements: list[Json]) -> bool:
+    values = [element[field] for element in elements]
+    return all(isinstance(value, _SCALARS) for value in values) and len(set(map(str, values))) == len(values)
+
+
+def _keyed_ids(
+    node: Node, key: tuple[str, ...], lists: Sequence[list[Json]], rule: ListRule | None, *, adopting: bool
+) -> list[list[Hashable]] | None:
+    """Return each element's key, or None where keys are missing, not scalar, or not unique."""
+    given = dict(rule.normalise) if rule is not None else {}
+    out: list[list[Hashable]] = []
+    for elements in lists:
+        ids: list[Hashable] = []
+        for index, element in enumerate(elements):
+            if type(element) is not dict:
+                return None
+            below = node.element(element, index)
+            parts = tuple(
+                _key_part(below.child(field), element.get(field), given.get(field), adopting) for field in key
+            )
+            if all(part is None for part in parts):
+                return None
+            ids.append(parts)
+        if len(set(ids)) != len(ids):
+            return None
+        out.append(ids)
+    return out
+
+
+def _key_part(node: Node, value: Json, given: Comparator | None, adopting: bool) -> Hashable:  # noqa: FBT001
+    """Return one field of a key, free of spelling; while adopting, of case and number spelling too."""
+    if value is None:
+        return None
+    comparator = given or node.comparator
+    if comparator is not None:
+        value = comparator.key(value)
+    if adopting and node.adopt and isinstance(value, _SCALARS):
+        return str(value).casefold()
+    part: Hashable = value if isinstance(value, Hashable) else text(value)
+    return part if type(part) is str else (type(part) is bool, part)
+
+
+def text(value: Json) -> Hashable:
+    """Return the content of a value as something hashable that tells different values apart."""
+    try:
+        return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+    except (TypeError, orjson.JSONEncodeError):
+        return repr(value)
+
+
+def _join(ids: Sequence[Sequence[Hashable]]) -> list[Row]:
+    rows: dict[Hashable, list[int | None]] = {}
+    width = len(ids)
+    for column, column_ids in enumerate(ids):
+        for index, ident in enumerate(column_ids):
+            row = rows.get(ident)
+            if row is None:
+                row = rows[ident] = [None] * width
+            row[column] = index
+    return list(rows.items())
+
+
+def _by_content(node: Node, lists: Sequence[list[Json]], *, distinct: bool, adopting: bool) -> list[Row]:
+    """Match equal elements wherever they stand, then pair leftover objects that resemble each other."""
+    out: list[list[Hashable]] = []
+    for elements in lists:
+        seen: dict[Hashable, int] = {}
+        ids: list[Hashable] = []
+        for index, element in enumerate(elements):
+            content = _content(node, element, index)
+            count = seen[content] = seen.get(content, -1) + 1
+            ids.append((content, 0 if distinct else count))
+        out.append(ids)
+    for column in range(1, len(out)):
+        if adopting:
+            _pair_respelt(node, (lists[0], out[0]), (lists[column], out[column]))
+        _pair_similar(lists[0], out[0], lists[column], out[column])
+    return _join(out)
+
+
+_Listed = tuple[list[Json], list[Hashable]]  # elements with their identities
+
+
+def _pair_respelt(node: Node, anchor: _Listed, other: _Listed) -> None:
+    """Give an unmatched scalar the identity of an unmatched anchor scalar that it may be another spelling of."""
+    taken = set(other[1])
+    free = [i for i, ident in enumerate(anchor[1]) if ident not in taken and isinstance(anchor[0][i], _SCALARS)]
+    known = set(anchor[1])
+    loose = [j for j, ident in enumerate(other[1]) if ident not in known and isinstance(other[0][j], _SCALARS)]
+    if len(free) * len(loose) > _PAIRS_TRIED:
+        return
+    for j in loose:
+        spellings = node.element(other[0][j], j).adopt
+        match = next((i for i in free if any(c.equal(anchor[0][i], other[0][j]) for c in spellings)), None)
+        if match is not None:
+            free.remove(match)
+            other[1][j] = anchor[1][match]
+
+
+def _content(node: Node, element: Json, index: int) -> Hashable:
+    if isinstance(element, dict | list):
+        return text(element)
+    comparator = node.element(element, index).comparator
+    if comparator is not None:
+        key: Hashable = comparator.key(element)
+        return key
+    return (type(element) is bool, element)
+
+
+def _pair_similar(anchor: list[Json], anchor_ids: list[Hashable], other: list[Json], other_ids: list[Hashable]) -> None:
+    """Give an unmatched object the identity of the unmatched anchor object it shares most scalar fields with."""
+    taken = set(other_ids)
+    free = [i for i, ident in enumerate(anchor_ids) if ident not in taken and isinstance(anchor[i], dict)]
+    known = set(anchor_ids)
+    loose = [i for i, ident in enumerate(other_ids) if ident not in known and isinstance(other[i], dict)]
+    if not free or not loose:
+        return
+    if len(free) == len(loose) == 1:
+        other_ids[loose[0]] = anchor_ids[free[0]]
+        return
+    where: dict[Hashable, list[int]] = {}
+    for i in free:
+        for token in _tokens(anchor[i]):
+            where.setdefault(token, []).append(i)
+    scores: list[tuple[float, int, int]] = []
+    for j in loose:
+        tokens = _tokens(other[j])
+        shared: dict[int, int] = {}
+        for token in tokens:
+            for i in where.get(token, ()):
+                shared[i] = shared.get(i, 0) + 1
+        scores.extend((count / min(len(tokens), len(_tokens(anchor[i]))), i, j) for i, count in shared.items())
+    used_i: set[int] = set()
+    used_j: set[int] = set()
+    for score, i, j in sorted(scores, key=lambda row: (-row[0], row[1], row[2])):
+        if score >= _SIMILAR and i not in used_i and j not in used_j:
+            used_i.add(i)
+            used_j.add(j)
+            other_ids[j] = anchor_ids[i]
+
+
+def _tokens(element: dict[str, Json], prefix: tuple[str, ...] = ()) -> list[Hashable]:
+    """List the leaves of an object as (where, what); what it would be recognised by."""
+    out: list[Hashable] = []
+    for key, value in element.items():
+        if isinstance(value, dict):
+            out.extend(_tokens(value, (*prefix, key)))
+        elif isinstance(value, list):
+            out.append((*prefix, key, tuple(sorted(repr(text(item)) for item in value))))
+        elif value is not None:
+            out.append((*prefix, key, type(value) is bool, value))
+    return out
+
+
+def _by_place(lists: Sequence[list[Json]]) -> list[Row]:
+    """Match by position where lengths agree, else around what stayed equal; a mere swap is matched by content."""
+    if not lists:
+        return []
+    anchor = lists[0]
+    ids: list[list[Hashable]] = [list(range(len(anchor)))]
+    for column, elements in enumerate(lists[1:], start=1):
+        ids.append(_place_ids(anchor, elements, column))
+    return _join(ids)
+
+
+def _place_ids(anchor: list[Json], elements: list[Json], column: int) -> list[Hashable]:
+    if anchor is elements or anchor == elements:
+        return list(range(len(elements)))
+    left, right = [text(element) for element in anchor], [text(element) for element in elements]
+    if len(left) == len(right):
+        return _swapped(left, right) if sorted(map(repr, left)) == sorted(map(repr, right)) else list(range(len(right)))
+    head = 0
+    while head < min(len(left), len(right)) and left[head] == right[head]:
+        head += 1
+    tail = 0
+    while tail < min(len(left), len(right)) - head and left[-1 - tail] == right[-1 - tail]:
+        tail += 1
+    ids: list[Hashable] = list(range(head))
+    ids += _middle(left, right, (head, len(left) - tail), (head, len(right) - tail), column)
+    ids += range(len(left) - tail, len(left))
+    return ids
+
+
+def _swapped(left: list[Hashable], right: list[Hashable]) -> list[Hashable]:
+    where: dict[Hashable, list[int]] = {}
+    for index in range(len(left) - 1, -1, -1):
+        where.setdefault(left[index], []).append(index)
+    return [where[content].pop() for content in right]
+
+
+def _middle(
+    left: list[Hashable], right: list[Hashable], here: tuple[int, int], there: tuple[int, int], column: int
+) -> list[Hashable]:
+    """Match equal contents first, then what is left over in order; the rest is new."""
+    free: dict[Hashable, list[int]] = {}
+    for index in range(here[1] - 1, here[0] - 1, -1):
+        free.setdefault(left[index], []).append(index)
+    out: list[Hashable | None] = []
+    for index in range(*there):
+        slots = free.get(right[index])
+        out.append(slots.pop() if slots else None)
+    leftover = iter(sorted(index for slots in free.values() for index in slots))
+    out = [ident if ident is not None else next(leftover, None) for ident in out]
+    return [ident if ident is not None else (column, index) for index, ident in enumerate(out, start=there[0])]

@@ -1,0 +1,68 @@
+"""The normal form of a document under its rules: what is left when spelling, order and hidden fields are taken away.
+
+Two documents that the comparison calls the same have, as far as one document alone can show it, the same normal form,
+so its digest can stand for a subtree too large to keep. Comparators that are not equivalences (a version and its
+prefix) keep the value as it is: a digest then sees a difference rather than misses one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from holdfast.compare import alignment, canonical
+from holdfast.compare.presence import is_void
+from holdfast.compare.rules import ListKind
+from holdfast.compare.ruletree import Node
+from holdfast.model.json import Json
+
+
+@dataclass(frozen=True, slots=True)
+class Digest:
+    """Stands for a subtree whose value was not kept."""
+
+    text: str
+
+    def __repr__(self) -> str:
+        return f"Digest({self.text})"
+
+
+def digest(node: Node, value: Json) -> Digest:
+    """Return the digest of a value's normal form."""
+    return Digest(canonical.digest_bytes(canonical.canonical_bytes(normalise(node, value), lists="ordered")))
+
+
+def normalise(node: Node, value: Json) -> Json:
+    """Return the normal form of a value at the place that `node` stands for."""
+    if node.comparator is not None:
+        return _plain(node.comparator.key(value))
+    if isinstance(value, dict):
+        return _mapping(node, value)
+    if isinstance(value, list):
+        return _sequence(node, value)
+    return value
+
+
+def _mapping(node: Node, value: dict[str, Json]) -> dict[str, Json]:
+    spell = node.map_rule.keys.key if node.map_rule is not None and node.map_rule.keys is not None else None
+    out: dict[str, Json] = {}
+    for key, item in value.items():
+        child = node.child(key)
+        if not child.hidden and not child.hidden_unless_declared and not child.write_only and not is_void(child, item):
+            out[str(spell(key)) if spell else key] = normalise(child, item)
+    return out
+
+
+def _sequence(node: Node, value: list[Json]) -> list[Json]:
+    items = [normalise(node.element(item, index), item) for index, item in enumerate(value)]
+    kind = node.list_rule.kind if node.list_rule is not None else None
+    if kind is ListKind.ORDERED or (kind is None and alignment.natural_key([value]) is None):
+        return items
+    texts = {alignment.text(item): item for item in items} if kind is ListKind.SET else None
+    return sorted(texts.values() if texts is not None else items, key=lambda item: repr(alignment.text(item)))
+
+
+def _plain(key: object) -> Json:
+    """Turn a comparator's key, which may be a tuple, into JSON."""
+    if isinstance(key, tuple):
+        return [_plain(part) for part in key]
+    return key if key is None or isinstance(key, str | int | float | bool) else str(key)

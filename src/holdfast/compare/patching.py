@@ -1,0 +1,100 @@
+"""Applying differences: one document plus its differences from another gives the other.
+
+Used to rebuild a baseline from the declaration and its known differences, and to put single values back.
+"""
+
+from __future__ import annotations
+
+import copy
+import itertools
+from collections.abc import Iterable
+
+from holdfast.compare import paths
+from holdfast.model.absent import ABSENT
+from holdfast.model.finding import Difference, Op
+from holdfast.model.json import Json
+from holdfast.model.path import Path, Selector, Step
+
+
+def apply(document: Json, differences: Iterable[Difference]) -> Json:
+    """Return a copy of `document` with the differences made; it then equals the other side of the comparison."""
+    out = copy.deepcopy(document)
+    listed = list(differences)
+    for difference in listed:
+        if difference.op in (Op.CHANGED, Op.ADDED, Op.REORDERED):
+            out = put(out, difference.path, difference.observed)
+        elif difference.op is Op.MISSING:
+            out = remove(out, difference.path)
+    for difference in sorted((d for d in listed if d.op is Op.ELEMENT_MISSING), key=_index, reverse=True):
+        out = remove(out, difference.path)
+    for difference in sorted((d for d in listed if d.op is Op.ELEMENT_ADDED), key=_index):
+        out = _insert(out, difference)
+    return out
+
+
+def _index(difference: Difference) -> int:
+    last = difference.pointer[-1] if difference.pointer else 0
+    return last if isinstance(last, int) else 0
+
+
+def _insert(document: Json, difference: Difference) -> Json:
+    target = paths.resolve(document, difference.path[:-1])
+    if not isinstance(target, list):
+        return put(document, difference.path[:-1], [copy.deepcopy(difference.observed)])
+    target.insert(_index(difference), copy.deepcopy(difference.observed))
+    return document
+
+
+def put(document: Json, path: Path, value: Json) -> Json:
+    """Set the value at a path, making the maps on the way; ABSENT removes it. Changes `document` and returns it."""
+    if value is ABSENT:
+        return remove(document, path)
+    if not path:
+        return copy.deepcopy(value)
+    here = document if isinstance(document, dict | list) else {}
+    root = here
+    for step, following in itertools.pairwise(path):
+        here = _enter(here, step, following)
+    _assign(here, path[-1], copy.deepcopy(value))
+    return root
+
+
+def _enter(here: Json, step: Step, following: Step) -> Json:
+    below = paths.resolve(here, (step,))
+    if isinstance(below, dict | list):
+        return below
+    fresh: Json = {} if isinstance(following, str) else []
+    _assign(here, step, fresh)
+    return fresh
+
+
+def _assign(here: Json, step: Step, value: Json) -> None:
+    if isinstance(here, dict):
+        here[str(step)] = value
+        return
+    index = _position(here, step)
+    if index is None:
+        here.append(value)
+    else:
+        here[index] = value
+
+
+def _position(here: list[Json], step: Step) -> int | None:
+    if isinstance(step, Selector):
+        return next((index for index, element in enumerate(here) if paths.selects(step, element)), None)
+    index = int(step)
+    return index if index < len(here) else None
+
+
+def remove(document: Json, path: Path) -> Json:
+    """Remove what stands at a path, if anything does. Changes `document` and returns it."""
+    if not path:
+        return ABSENT
+    here = paths.resolve(document, path[:-1])
+    if isinstance(here, dict):
+        here.pop(str(path[-1]), None)
+    elif isinstance(here, list):
+        index = _position(here, path[-1])
+        if index is not None:
+            del here[index]
+    return document

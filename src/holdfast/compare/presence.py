@@ -1,0 +1,33 @@
+"""What counts as nothing at a place in a document."""
+
+from __future__ import annotations
+
+from holdfast.compare.rules import Presence
+from holdfast.compare.ruletree import Node
+from holdfast.model.absent import ABSENT
+from holdfast.model.json import Json
+
+
+def is_void(node: Node, value: Json, presence: Presence | None = None) -> bool:
+    """Tell whether a value is absent, or empty as far as the rules let one see."""
+    if value is ABSENT:
+        return True
+    presence = presence or node.presence
+    if presence is Presence.STRICT:
+        return False
+    if value is None:
+        return True
+    kind = type(value)
+    if kind is dict:
+        return all(_is_unseen(node.child(key), item) for key, item in value.items())
+    if kind is list:
+        return not value
+    if presence is Presence.EMPTY:
+        return False
+    if kind is str:
+        return not value
+    return presence is Presence.ZERO and not value
+
+
+def _is_unseen(node: Node, value: Json) -> bool:
+    return node.hidden or node.hidden_unless_declared or node.write_only or is_void(node, value)

@@ -1,0 +1,54 @@
+"""Conditions: what a program may rely on when it asks how a resource is doing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class ConditionType(StrEnum):
+    """The conditions every resource has."""
+
+    PROGRESSING = "Progressing"  # False means: will not be looked at again unless the user edits or a resync is due
+    AVAILABLE = "Available"
+    DRIFTED = "Drifted"
+    FRESH = "Fresh"  # the last successful check is recent enough to be believed
+
+
+class Truth(StrEnum):
+    """Conditions have three values; not knowing is one of them."""
+
+    TRUE = "True"
+    FALSE = "False"
+    UNKNOWN = "Unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """One statement with its reason; the transition time moves only when the status does."""
+
+    type: ConditionType
+    status: Truth
+    reason: str
+    message: str
+    observed_generation: int
+    last_transition: float  # seconds since the epoch
+
+
+def merge(old: Mapping[ConditionType, Condition], new: Iterable[Condition]) -> dict[ConditionType, Condition]:
+    """Replace conditions, keeping the transition time of those whose status did not change."""
+    out = dict(old)
+    for condition in new:
+        before = old.get(condition.type)
+        if before is not None and before.status is condition.status:
+            condition = Condition(  # noqa: PLW2901 - the point of the loop
+                condition.type,
+                condition.status,
+                condition.reason,
+                condition.message,
+                condition.observed_generation,
+                before.last_transition,
+            )
+        out[condition.type] = condition
+    return out

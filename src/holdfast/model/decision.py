@@ -1,0 +1,68 @@
+"""What is to be done about a verdict, always with reasons."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Action(StrEnum):
+    """The closed set of decisions; the symbol is what a plan prints."""
+
+    NONE = "none"
+    CREATE = "create"
+    UPDATE = "update"
+    REPLACE = "replace"
+    RECREATE = "recreate"
+    ADOPT = "adopt"
+    DELETE = "delete"
+    REPORT = "report"
+    HOLD = "hold"
+    BLOCK = "block"
+
+    @property
+    def symbol(self) -> str:
+        """The plan symbol, in the manner of Terraform."""
+        return _SYMBOLS[self]
+
+    @property
+    def is_write(self) -> bool:
+        """Whether carrying it out changes the world."""
+        return self in _WRITES
+
+
+_SYMBOLS = {
+    Action.NONE: " ",
+    Action.CREATE: "+",
+    Action.UPDATE: "~",
+    Action.REPLACE: "-/+",
+    Action.RECREATE: "+/+",
+    Action.ADOPT: "<=",
+    Action.DELETE: "-",
+    Action.REPORT: "!",
+    Action.HOLD: "=",
+    Action.BLOCK: "x",
+}
+_WRITES = frozenset({Action.CREATE, Action.UPDATE, Action.REPLACE, Action.RECREATE, Action.DELETE})
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why: a stable code for machines, a sentence for people, and the paths that caused it."""
+
+    code: str
+    message: str
+    paths: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """An action with the reasons for it; a write without a named path or absence is a programming error."""
+
+    action: Action
+    reasons: tuple[Reason, ...]
+
+    def __post_init__(self) -> None:
+        if not self.reasons:
+            message = "a decision needs at least one reason"
+            raise ValueError(message)

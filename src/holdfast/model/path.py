@@ -1,0 +1,21 @@
+"""Where in a document something stands.
+
+A path is a tuple of steps: a map key, a list index, or a selector that names a list element by its contents, so that
+the path survives reordering. How paths are written, read and matched is `compare.paths`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Selector:
+    """The list element whose fields have these values; the values are their text in canonical JSON or plain strings."""
+
+    fields: tuple[tuple[str, str], ...]
+
+
+Step = str | int | Selector
+Path = tuple[Step, ...]
+Pointer = tuple[str | int, ...]

@@ -1,0 +1,52 @@
+"""What came of reading the world: found, absent, or unreadable.
+
+Three types rather than a document or None, because a failed read that looks like an empty one is how silence gets
+shown as green and how healthy resources get recreated.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from holdfast.model.json import Json
+
+
+class Trouble(StrEnum):
+    """Why a read yielded nothing that can be judged."""
+
+    TIMEOUT = "timeout"
+    UNAUTHORISED = "unauthorised"
+    THROTTLED = "throttled"
+    SERVER_ERROR = "server_error"
+    MALFORMED = "malformed"
+    UNREACHABLE = "unreachable"
+    UNSETTLED = "unsettled"
+    UNCONFIRMED = "unconfirmed"
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The provider returned the document, converted to the shape of the declaration."""
+
+    document: Json
+    etag: str | None = None
+    raw_digest: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """The provider says, in a successful answer, that the thing does not exist."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """The provider could not say; nothing may be concluded about the world."""
+
+    trouble: Trouble
+    detail: str = ""
+    retry_after_seconds: float | None = None
+
+
+Reading = Found | Gone | Unreadable

@@ -1,0 +1,1 @@
+"""AWS: the profile pack with the habits of its APIs."""

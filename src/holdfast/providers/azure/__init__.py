@@ -1,0 +1,1 @@
+"""Azure Resource Manager: the profile pack with the habits of its APIs."""

@@ -1,0 +1,141 @@
+"""What a provider is: a reader for everybody, a writer for those who may write.
+
+The two halves are separate objects on purpose. `check` opens only readers; there is no way from a reader to its writer,
+so a read-only command cannot write, whatever it does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from holdfast.compare.profiles import Profile
+from holdfast.model.json import Json
+from holdfast.model.reading import Reading
+from holdfast.model.writing import Writing
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What a provider says of one kind of resource, as data."""
+
+    name: str
+    patches: bool = False  # update accepts a minimal change instead of a whole document
+    lists: bool = False  # one call can serve many resources
+    conditional: bool = False  # writes honour an etag as a precondition
+    profiles: tuple[Profile, ...] = ()
+    schema: Mapping[str, Json] | None = None  # for validating declarations, where the provider has one
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Which live thing: the provider's id once known, else what the declaration says to find or make it by."""
+
+    kind: str
+    name: str
+    id: str | None
+    desired: Mapping[str, Json]
+    namespace: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Hint:
+    """What the last read brought, so that an unchanged answer need not be sent or parsed again."""
+
+    etag: str | None = None
+    raw_digest: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Unchanged:
+    """The provider says, or the digest of the raw answer shows, that nothing moved since the hint."""
+
+    etag: str | None = None
+    raw_digest: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """One item of a list read: unparsed bytes, sliced out of the answer, with their digest."""
+
+    id: str
+    raw: bytes
+    raw_digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """An update: the whole wanted document, the minimal patch, and the state it was decided on."""
+
+    desired: Mapping[str, Json]
+    observed: Json
+    paths: tuple[str, ...]  # the paths that differ, and nothing else, may be written
+    etag: str | None = None
+
+
+class Reader(Protocol):
+    """The half that only looks. No method raises for a failure of the world: those are Unreadable."""
+
+    kinds: Mapping[str, Kind]
+
+    async def read(self, target: Target, hint: Hint | None = None) -> Reading | Unchanged:
+        """Read one thing; by id where there is one, else by what identifies it in the declaration."""
+
+    def list(self, kind: str) -> AsyncIterator[Listed]:
+        """Read all of a kind, page by page; raise ReadFailed if any page fails, so that no half list is believed."""
+
+    def parse(self, kind: str, raw: bytes) -> Json:
+        """Turn the bytes of a listed item into the document that `read` would have returned."""
+
+    async def find(self, kind: str, criteria: Mapping[str, Json]) -> Sequence[str]:
+        """Return the ids of the live things that match exactly; raise ReadFailed if that cannot be known."""
+
+
+class Writer(Protocol):
+    """The half that changes things. Every method is safe to repeat with the same `key`."""
+
+    async def create(self, target: Target, key: str) -> Writing:
+        """Make the thing; with a `key` seen before, return what that attempt made instead of making another."""
+
+    async def update(self, target: Target, change: Change, key: str) -> Writing:
+        """Change the thing, minimally where the kind can."""
+
+    async def delete(self, target: Target, key: str) -> Writing:
+        """Remove the thing; already gone is Done."""
+
+    async def poll(self, target: Target, token: Mapping[str, Json]) -> Writing:
+        """Ask how an operation under way is doing."""
+
+
+class ReadFailed(Exception):  # noqa: N818 - an outcome, not a mistake
+    """A list or search could not be completed; carries the Unreadable that says why."""
+
+    def __init__(self, reading: Reading) -> None:
+        self.reading = reading
+        super().__init__(str(reading))
+
+
+class Provider(Protocol):
+    """A way to one kind of API; chosen by the group of a manifest's apiVersion."""
+
+    name: str
+    kinds: Mapping[str, Kind]
+
+    def reader(self, connection: Connection) -> AbstractAsyncContextManager[Reader]:
+        """Open the reading half."""
+
+    def writer(self, connection: Connection) -> AbstractAsyncContextManager[Writer]:
+        """Open the writing half."""
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """A named way to one account or endpoint, from holdfast.yaml; `secrets` never leave the provider."""
+
+    name: str
+    provider: str
+    settings: Mapping[str, Json] = field(default_factory=dict)
+    secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
+    base_dir: str = "."

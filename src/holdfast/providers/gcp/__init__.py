@@ -1,0 +1,1 @@
+"""Google Cloud: the profile pack with the habits of its APIs."""

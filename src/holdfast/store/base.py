@@ -1,0 +1,246 @@
+"""What a store is: facts in, facts out, all or nothing.
+
+Everything that changes goes through `commit`, one transaction for a whole batch, so that a crash between two facts that
+belong together cannot happen. Documents are kept once by content. Times are seconds since the epoch, given by the
+caller; a store has no clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import NewType, Protocol
+
+from holdfast.model.address import Address
+from holdfast.model.condition import Condition
+from holdfast.model.finding import Finding
+from holdfast.model.json import Json
+from holdfast.model.resource import Origin
+from holdfast.model.verdict import Status
+
+Digest = NewType("Digest", str)  # "sha256:<hex>" of a document's ordered canonical bytes
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceState:
+    """All that is remembered of one resource, apart from its documents, findings and history."""
+
+    address: Address
+    provider: str
+    generation: int = 1  # grows when the declaration changes
+    desired: Digest | None = None  # the declaration as last seen, secrets as fingerprints
+    applied: Digest | None = None  # what we last wrote, the newest revision
+    applied_revision: int = 0
+    baseline: Digest | None = None  # the first settled observation after that
+    known: Digest | None = None  # the known differences, for people; the baseline is what is compared with
+    observed: Digest | None = None  # the last successful reading
+    rules: Digest | None = None  # the rule set the baseline was captured under
+    provider_id: str | None = None
+    origin: Origin = Origin.CREATED
+    status: Status | None = None  # None: never checked
+    reason: str = ""
+    etag: str | None = None
+    raw_digest: str | None = None
+    state_hash: str | None = None  # stamped hash of the compared fields, the short cut where there is no etag
+    checked_at: float | None = None  # last attempt
+    good_at: float | None = None  # last successful check
+    settle_until: float | None = None  # late defaults may still join the baseline until then
+    resync_seconds: float = 0.0  # 0: no periodic check
+    due_at: float | None = None  # persisted, jitter included; None: not scheduled
+    failures: int = 0  # consecutive retryable failures
+    terminal: str | None = None  # why nothing more is tried until the user edits
+    conditions: tuple[Condition, ...] = ()
+    labels: Mapping[str, str] = field(default_factory=dict)
+    options: Mapping[str, Json] = field(default_factory=dict)  # effective settings as last resolved
+    requested: str | None = None  # token of a re-check asked for
+    handled: str | None = None  # token of the last re-check done
+    depends_on: tuple[str, ...] = ()  # addresses this one refers to
+    source: str | None = None  # file:line of the declaration
+
+
+@dataclass(frozen=True, slots=True)
+class FindingRecord:
+    """A finding with its age; values are as shown, secrets as fingerprints."""
+
+    finding: Finding
+    first_seen: float
+    last_seen: float
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """One state of the declaration that was applied; never changed afterwards."""
+
+    address: Address
+    number: int
+    document: Digest
+    stamp: str  # stamped hash
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionRecord:
+    """A decision with everything it was made from; replaying the inputs must give the same output bytes."""
+
+    id: str
+    address: Address
+    at: float
+    action: str
+    inputs: Digest
+    output: Digest
+    summary: str
+
+
+class Step(StrEnum):
+    """Where a write stands; each is recorded before the next begins."""
+
+    INTENDED = "intended"  # about to ask the provider
+    SENT = "sent"  # the provider accepted; following the operation
+    SETTLING = "settling"  # the operation ended; waiting for a settled read
+    DONE = "done"
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """A write in flight, with all that another process needs to finish it."""
+
+    id: str  # also the idempotency key given to the provider
+    address: Address
+    action: str
+    step: Step
+    started_at: float
+    desired: Digest | None
+    pre_image: Digest | None  # what was there before
+    drift: tuple[Finding, ...] = ()  # what the read before the write had found
+    token: Mapping[str, Json] = field(default_factory=dict)
+    poll_at: float | None = None
+    attempts: int = 0
+    decision: str | None = None
+    phase: str = ""  # for actions of two writes: which one
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One line of the audit trail, before it is chained."""
+
+    at: float
+    type: str
+    subject: str  # an address, or "" for the engine itself
+    data: Mapping[str, Json] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ChainedEvent:
+    """An event as stored: `hash` covers the event and the hash before it."""
+
+    sequence: int
+    event: Event
+    previous: str
+    hash: str
+
+
+@dataclass(slots=True)
+class Transaction:
+    """A batch of facts that become true together."""
+
+    documents: dict[Digest, bytes] = field(default_factory=dict)  # ordered canonical bytes by their digest
+    states: list[ResourceState] = field(default_factory=list)
+    forgotten: list[Address] = field(default_factory=list)
+    findings: dict[Address, tuple[Finding, ...]] = field(default_factory=dict)  # replaces all of an address
+    findings_at: float = 0.0
+    revisions: list[Revision] = field(default_factory=list)
+    decisions: list[DecisionRecord] = field(default_factory=list)
+    operations: list[Operation] = field(default_factory=list)  # inserted or replaced
+    finished: list[str] = field(default_factory=list)  # ids of operations to remove
+    events: list[Event] = field(default_factory=list)
+    fences: dict[Address, int] = field(default_factory=dict)  # the claims this transaction relies on
+
+
+class ClaimLost(Exception):  # noqa: N818 - an outcome, not a mistake
+    """Another worker holds the resource now; nothing of the transaction was kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """The right to write one resource, until it runs out or is given back; `fence` grows with every claim."""
+
+    address: Address
+    owner: str
+    fence: int
+    until: float
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """How many resources have which status; what `status` begins with."""
+
+    by_status: Mapping[str, int]
+    total: int
+    overdue: int
+
+
+class Store(Protocol):
+    """One memory. All methods are safe to call from several tasks; several processes may share one store."""
+
+    async def commit(self, transaction: Transaction) -> None:
+        """Make a batch of facts true; raise ClaimLost, keeping nothing, if a fence it relies on has moved."""
+
+    async def document(self, digest: Digest) -> Json:
+        """Return a kept document; raise KeyError if there is none."""
+
+    async def documents(self, digests: Sequence[Digest]) -> dict[Digest, Json]:
+        """Return many kept documents at once."""
+
+    async def state(self, address: Address) -> ResourceState | None:
+        """Return what is remembered of a resource."""
+
+    async def states(self, addresses: Sequence[Address]) -> dict[Address, ResourceState]:
+        """Return what is remembered of many resources, in as few queries as possible."""
+
+    def all_states(self, *, connection: str | None = None, kind: str | None = None) -> AsyncIterator[ResourceState]:
+        """Go through every resource in address order, in batches, without holding them all."""
+
+    async def due(self, now: float, limit: int) -> list[ResourceState]:
+        """Return unclaimed resources whose due time has come, the longest overdue first."""
+
+    async def next_due(self) -> float | None:
+        """Return the earliest due time there is."""
+
+    async def claim(self, address: Address, owner: str, now: float, until: float) -> Claim | None:
+        """Take the right to write a resource, or return None if somebody else has it."""
+
+    async def renew(self, claim: Claim, until: float) -> Claim | None:
+        """Prolong a claim that is still ours."""
+
+    async def release(self, claim: Claim) -> None:
+        """Give a claim back; a lost one is let go silently."""
+
+    async def findings(self, address: Address | None = None) -> dict[Address, list[FindingRecord]]:
+        """Return open findings, of one resource or of all that have any."""
+
+    async def revisions(self, address: Address) -> list[Revision]:
+        """Return the revisions of a resource, newest first."""
+
+    async def decisions(self, address: Address | None, limit: int) -> list[DecisionRecord]:
+        """Return decisions, newest first."""
+
+    async def decision(self, decision_id: str) -> DecisionRecord | None:
+        """Return one decision."""
+
+    async def operations(self, address: Address | None = None) -> list[Operation]:
+        """Return writes in flight, oldest first."""
+
+    def events(
+        self, *, subject: str | None = None, type_prefix: str | None = None, since: float | None = None
+    ) -> AsyncIterator[ChainedEvent]:
+        """Go through the audit trail in order."""
+
+    async def verify_chain(self) -> int:
+        """Recompute the whole audit chain; return its length or raise ChainBroken naming the first bad event."""
+
+    async def tally(self, now: float) -> Tally:
+        """Count resources by status without reading them."""
+
+    async def close(self) -> None:
+        """Finish what is under way and let go of everything."""

@@ -1,0 +1,226 @@
+"""Scoring the comparison on labelled recordings: how often it cries wolf, how often it sleeps.
+
+A corpus is gzipped or plain JSON Lines, one case a line (the format is described in docs/accuracy.md). Scoring is
+strict: drift counts as found only if the untouched read of the same case, under the same baseline, is silent. The
+comparison sees a case's documents, kind and (unless withheld) schema, never its id.
+"""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path as FilePath
+
+from holdfast.compare import diff, jsontext, paths, profiles, verdicts
+from holdfast.compare.rules import FieldClass, ListKind, ListRule, Rule
+from holdfast.errors import DocumentError, InputError, Location
+from holdfast.model.absent import ABSENT
+from holdfast.model.finding import Finding
+from holdfast.model.json import Json
+from holdfast.model.path import Pointer
+from holdfast.model.reading import Found, Gone
+from holdfast.model.verdict import Status, Verdict
+
+IN_SYNC, DRIFT = "in_sync", "drift"
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """One labelled look at a resource."""
+
+    observed: Json
+    expect: str
+    cls: str
+    path: str | None
+    baseline: str
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One resource: what was declared, what was first read after that, and labelled looks at it."""
+
+    id: str
+    provider: str
+    kind: str
+    version: str | None
+    schema: Mapping[str, Json] | None
+    desired: Json
+    settled: Json
+    observations: tuple[Observation, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of the score: for in_sync rows `wrong` counts false positives, for drift rows strict misses."""
+
+    provider: str
+    cls: str
+    expect: str
+    baseline: str
+    n: int
+    wrong: int
+    misplaced: int = 0  # found, but at a path that is neither equal to, above nor below the labelled one
+
+
+@dataclass(frozen=True, slots=True)
+class Offender:
+    """One observation judged wrongly, with the finding and rule that decided or the silence that did."""
+
+    case: str
+    kind: str
+    cls: str
+    label: str | None
+    status: str
+    paths: tuple[str, ...]
+    rules: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The score of a run and everything that went wrong in it."""
+
+    rows: tuple[Row, ...]
+    false_positives: tuple[Offender, ...]
+    false_negatives: tuple[Offender, ...]
+
+
+def read(file: FilePath) -> Iterator[Case]:
+    """Read the cases of a corpus file; raise DocumentError with the line at the first malformed one."""
+    try:
+        with gzip.open(file) if file.suffix == ".gz" else file.open("rb") as lines:
+            for number, line in enumerate(lines, start=1):
+                if line.strip():
+                    yield _case(line, Location(str(file), number))
+    except OSError as error:
+        message = f"cannot be read: {error.strerror or error}"
+        raise DocumentError(message, Location(str(file))) from None
+
+
+def _case(line: bytes, location: Location) -> Case:
+    try:
+        body = jsontext.loads(line)
+        observations = tuple(
+            Observation(o["observed"], o["expect"], o["class"], o.get("path"), o["baseline"], o.get("note", ""))
+            for o in body["observations"]
+        )
+        return Case(
+            body["id"],
+            body["provider"],
+            body["kind"],
+            body.get("version"),
+            body.get("schema"),
+            body["desired"],
+            body.get("settled"),
+            observations,
+        )
+    except InputError as error:
+        raise error.at(location) from None
+    except (KeyError, TypeError) as error:
+        message = f"not a corpus case: {error} (the format is in docs/accuracy.md)"
+        raise DocumentError(message, location) from None
+
+
+def rules_of_schema(schema: Mapping[str, Json] | None) -> list[Rule] | None:
+    """Turn a case's schema into rules; None where there is no schema."""
+    if schema is None:
+        return None
+    out: list[Rule] = []
+    for word, cls in (
+        ("read_only", FieldClass.READ_ONLY),
+        ("write_only", FieldClass.WRITE_ONLY),
+        ("create_only", FieldClass.CREATE_ONLY),
+    ):
+        out += [Rule(paths.parse_pattern(text), cls=cls, source="schema") for text in schema.get(word) or ()]
+    for text in schema.get("unordered") or ():
+        out.append(Rule(paths.parse_pattern(text), list_rule=ListRule(ListKind.MULTISET), source="schema"))
+    for text, fields in (schema.get("keyed") or {}).items():
+        out.append(Rule(paths.parse_pattern(text), list_rule=ListRule(ListKind.KEYED, tuple(fields)), source="schema"))
+    for text, value in (schema.get("defaults") or {}).items():
+        out.append(Rule(paths.parse_pattern(text), default=value, source="schema"))
+    return out
+
+
+class Scorer:
+    """Judges cases and keeps the score."""
+
+    def __init__(self, shipped: Sequence[profiles.Profile], *, use_schema: bool = True) -> None:
+        self._shipped = shipped
+        self._use_schema = use_schema
+        self._rows: dict[tuple[str, str, str, str], list[int]] = {}
+        self._false_positives: list[Offender] = []
+        self._false_negatives: list[Offender] = []
+
+    def add(self, case: Case) -> None:
+        """Judge every observation of a case."""
+        chosen = [profile for profile in self._shipped if profile.applies_to(case.provider, case.kind)]
+        rules = profiles.stack(chosen, schema=rules_of_schema(case.schema) if self._use_schema else None)
+        silent: dict[str, bool] = {}
+        for observation in case.observations:
+            how = observation.baseline
+            if observation.expect == DRIFT and how not in silent:
+                silent[how] = self._is_silent_untouched(case, how, rules)
+            self._score(case, observation, judge(case, observation.observed, how, rules), silent)
+
+    def _is_silent_untouched(self, case: Case, baseline: str, rules: profiles.RuleSet) -> bool:
+        """Judge the untouched read; a case whose only read is the drifted one has none, so there is nothing to ask."""
+        if case.settled is None and case.observations[0].expect == DRIFT:
+            return True
+        untouched = case.observations[0].observed if case.settled is None else case.settled
+        return judge(case, untouched, baseline, rules).status is Status.IN_SYNC
+
+    def _score(self, case: Case, observation: Observation, verdict: Verdict, silent: Mapping[str, bool]) -> None:
+        flagged = verdict.status is not Status.IN_SYNC
+        key = (case.provider, observation.cls, observation.expect, observation.baseline)
+        row = self._rows.setdefault(key, [0, 0, 0])
+        row[0] += 1
+        if observation.expect == IN_SYNC:
+            if flagged:
+                row[1] += 1
+                self._false_positives.append(_offender(case, observation, verdict))
+        elif not flagged or not silent[observation.baseline]:
+            row[1] += 1
+            self._false_negatives.append(_offender(case, observation, verdict))
+        elif observation.path is not None and not is_placed(verdict.findings, observation.path):
+            row[2] += 1
+
+    def report(self) -> Report:
+        """Return the score so far, rows in a stable order."""
+        rows = tuple(Row(*key, *counts) for key, counts in sorted(self._rows.items()))
+        return Report(rows, tuple(self._false_positives), tuple(self._false_negatives))
+
+
+def score(cases: Iterable[Case], shipped: Sequence[profiles.Profile], *, use_schema: bool = True) -> Report:
+    """Judge all cases with the shipped profiles."""
+    scorer = Scorer(shipped, use_schema=use_schema)
+    for case in cases:
+        scorer.add(case)
+    return scorer.report()
+
+
+def judge(case: Case, observed: Json, baseline: str, rules: profiles.RuleSet) -> Verdict:
+    """Give the verdict on one observation with just what its `baseline` lets a detector remember."""
+    remembered = {"settled": case.settled, "first": case.observations[0].observed}.get(baseline, ABSENT)
+    known = None if remembered is ABSENT else diff.Baseline(case.desired, remembered)
+    reading = Gone() if observed is None else Found(observed)
+    tree = rules.tree(case.desired, observed)
+    return verdicts.judge(reading, case.desired, tree, applied=case.desired, baseline=known)
+
+
+def is_placed(findings: Sequence[Finding], label: str) -> bool:
+    """Tell whether some finding is at, above or below the labelled pointer; a resource that is gone has no path."""
+    target: Pointer = tuple(str(step) for step in paths.parse_path(label))
+    return not findings or any(paths.overlaps(finding.pointer, target) for finding in findings)
+
+
+def _offender(case: Case, observation: Observation, verdict: Verdict) -> Offender:
+    return Offender(
+        case.id,
+        case.kind,
+        observation.cls,
+        observation.path,
+        verdict.status.value,
+        tuple(paths.format_path(finding.path) for finding in verdict.findings),
+        tuple(finding.rule for finding in verdict.findings),
+    )
