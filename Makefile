@@ -60,9 +60,11 @@ docs: $(VENV)/.stamp-dev ## build the site into site/; a broken link fails
 # --- measure ----------------------------------------------------------------------------------------------------------
 
 .PHONY: bench
-bench: $(VENV)/.stamp-dev $(VENV)/.stamp-bench ## speed beside the peers; error rates on the corpus, into docs/accuracy.md
+bench: $(VENV)/.stamp-dev $(VENV)/.stamp-bench ## speed beside the peers and error rates on the corpus, into docs/
+	@mkdir -p .make
 	@for script in $(sort $(wildcard tests/benchmarks/bench_*.py)); do \
-	  echo "==> $$script"; $(PY) "$$script"; \
+	  name=$$(basename "$$script" .py); echo "==> $$script"; $(PY) "$$script" | tee .make/$$name.md; \
+	  $(PY) tools/replace_section.py docs/performance.md "$$name" < .make/$$name.md; \
 	done
 ifeq ($(strip $(CORPUS)),)
 	@echo "==> no corpus beside this folder: error rates not measured (make bench CORPUS='a.jsonl.gz b.jsonl.gz')"
@@ -70,6 +72,8 @@ else
 	@echo "==> holdfast bench verdicts"
 	@$(VENV)/bin/holdfast bench verdicts $(CORPUS)
 	@$(VENV)/bin/holdfast bench verdicts -o markdown $(CORPUS) | $(PY) tools/replace_section.py docs/accuracy.md rates
+	@$(VENV)/bin/holdfast bench verdicts -o markdown --no-schema $(CORPUS) \
+	  | $(PY) tools/replace_section.py docs/accuracy.md rates-without-schema
 endif
 
 # --- keep -------------------------------------------------------------------------------------------------------------

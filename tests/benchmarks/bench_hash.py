@@ -74,18 +74,14 @@ def bars(rows: list[dict[str, object]]) -> list[dict[str, object]]:
     """Return what was promised beside what was measured."""
     us = {(str(row["document"]), str(row["variant"])): float(str(row["us"])) for row in rows}
     out: list[dict[str, object]] = []
-
-    def bar(promise: str, measured: float, *, kept: bool) -> None:
-        out.append({"promise": promise, "measured": measured, "kept": "yes" if kept else "NO"})
-
     for size in ("2 KB", "4 KB", "10 KB"):
         for peer, least in ((NAIVE, 3), (DEEP_HASH, 25)):
             ratio = us[size, peer] / us[size, OURS]
-            bar(f"{size}: at least {least} times {peer}", ratio, kept=ratio >= least)
+            out.append(harness.bar(f"{size}: at least {least} times {peer}", ratio, least=least))
         ratio = us[size, RAW] / us[size, FLOOR]
-        bar(f"{size}: raw digest at most 1.5 times the bare sha256", ratio, kept=ratio <= 1.5)
+        out.append(harness.bar(f"{size}: raw digest at most 1.5 times the bare sha256", ratio, most=1.5))
     ratio = us["100 KB lists", OURS] / us["10 KB", OURS]
-    bar("100 KB of lists: at most 20 times 10 KB", ratio, kept=ratio <= 20)
+    out.append(harness.bar("100 KB of lists: at most 20 times 10 KB", ratio, most=20))
     return out
 
 

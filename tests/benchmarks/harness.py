@@ -34,6 +34,12 @@ def table(rows: Sequence[Mapping[str, object]]) -> str:
     return "\n".join(lines)
 
 
+def bar(promise: str, measured: float, *, least: float | None = None, most: float | None = None) -> dict[str, object]:
+    """Return a promise beside what was measured."""
+    kept = (least is None or measured >= least) and (most is None or measured <= most)
+    return {"promise": promise, "measured": measured, "kept": "yes" if kept else "NO"}
+
+
 def _calls_per_round(call: Callable[[], object]) -> int:
     call()
     count = 1

@@ -64,14 +64,15 @@ def align(node: Node, lists: Sequence[list[Json]], *, adopting: bool = False) ->
 def plain_key(node: Node, *lists: Json) -> str | None:
     """Return the one field that keys these lists, if it is that simple: no comparator, no choosing by content."""
     rule = node.list_rule
-    if rule is not None and (rule.kind is ListKind.ORDERED or rule.normalise):
-        return None
-    key: tuple[str, ...] | None = rule.key if rule is not None else ()
-    if not key:
+    if rule is None or not rule.key:
+        if rule is not None and rule.kind is ListKind.ORDERED:
+            return None
         key = natural_key([elements for elements in lists if type(elements) is list])
-    if not key or len(key) != 1 or node.element(None, -1).child(key[0]).comparator is not None:
+    else:
+        key = rule.key
+    if not key or len(key) != 1 or (rule is not None and rule.normalise):
         return None
-    return key[0]
+    return key[0] if node.element(None, -1).child(key[0]).comparator is None else None
 
 
 def by_plain_key(elements: Json, field: str) -> dict[str, Json] | None:

@@ -20,21 +20,34 @@ def apply(document: Json, differences: Iterable[Difference]) -> Json:
     """Return a copy of `document` with the differences made; it then equals the other side of the comparison."""
     out = copy.deepcopy(document)
     listed = list(differences)
-    for difference in listed:
-        if difference.op in (Op.CHANGED, Op.ADDED, Op.REORDERED):
-            out = put(out, difference.path, difference.observed)
-        elif difference.op is Op.MISSING:
-            out = remove(out, difference.path)
-    for difference in sorted((d for d in listed if d.op is Op.ELEMENT_MISSING), key=_index, reverse=True):
-        out = remove(out, difference.path)
-    for difference in sorted((d for d in listed if d.op is Op.ELEMENT_ADDED), key=_index):
-        out = _insert(out, difference)
+    reordered = {difference.path for difference in listed if difference.op is Op.REORDERED}
+    for difference in sorted(listed, key=_turn):
+        path = difference.path
+        if any(path[:length] in reordered for length in range(len(path))):
+            continue  # the whole list was put in its place
+        if difference.op is Op.ELEMENT_ADDED:
+            out = _insert(out, difference)
+        else:
+            out = put(out, path, difference.observed)
     return out
 
 
+_TURNS = {Op.REORDERED: 0, Op.ELEMENT_MISSING: 1, Op.ELEMENT_ADDED: 2}
+
+
+def _turn(difference: Difference) -> tuple[int, int, int]:
+    """Order differences so that every index holds when its turn comes: a list gets its shape before its contents.
+
+    What is missing is removed from the back, where it was; then the new is put in from the front, where it is.
+    """
+    index = _index(difference)
+    turn = _TURNS.get(difference.op, 3)
+    return len(difference.path), turn, -index if difference.op is Op.ELEMENT_MISSING else index
+
+
 def _index(difference: Difference) -> int:
-    last = difference.pointer[-1] if difference.pointer else 0
-    return last if isinstance(last, int) else 0
+    last = (difference.pointer or difference.path)[-1:]
+    return last[0] if last and isinstance(last[0], int) else 0
 
 
 def _insert(document: Json, difference: Difference) -> Json:

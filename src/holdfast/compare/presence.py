@@ -19,7 +19,12 @@ def is_void(node: Node, value: Json, presence: Presence | None = None) -> bool:
         return True
     kind = type(value)
     if kind is dict:
-        return all(_is_unseen(node.child(key), item) for key, item in value.items())
+        # A loop, not all(): this runs for whatever comes or goes, and usually ends at the first entry.
+        for key, item in value.items():
+            child = node.child(key)
+            if not (child.hidden or child.hidden_unless_declared or child.write_only or is_void(child, item)):
+                return False
+        return True
     if kind is list:
         return not value
     if presence is Presence.EMPTY:
@@ -27,7 +32,3 @@ def is_void(node: Node, value: Json, presence: Presence | None = None) -> bool:
     if kind is str:
         return not value
     return presence is Presence.ZERO and not value
-
-
-def _is_unseen(node: Node, value: Json) -> bool:
-    return node.hidden or node.hidden_unless_declared or node.write_only or is_void(node, value)

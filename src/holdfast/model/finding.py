@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 from holdfast.model.absent import ABSENT
 from holdfast.model.json import Json
@@ -54,9 +55,8 @@ class Difference:
     pointer: Pointer = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """A difference that is news: it is not explained by the baseline."""
+class Finding(NamedTuple):
+    """A difference that is news: it is not explained by the baseline. A tuple, because findings are made by the million."""
 
     path: Path
     op: Op

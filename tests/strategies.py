@@ -1,0 +1,133 @@
+"""What properties draw from: JSON documents, paths, rules, and harmless respellings of a document.
+
+Keys and values come from small alphabets, so that two independent draws often meet: a property about agreement that
+never sees two documents agree proves nothing.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+from hypothesis import strategies as st
+
+from holdfast.compare import comparators, paths
+from holdfast.compare.rules import FieldClass, ListKind, ListRule, MapRule, Presence, Rule
+from holdfast.compare.ruletree import RuleTree
+from holdfast.model.absent import ABSENT
+from holdfast.model.json import Json
+from holdfast.model.path import Path, Pointer, Selector
+
+KEYS = ("a", "b", "c", "name", "id", "A/b", "x~y", "*", "[0]", "")
+PLAIN_KEYS = KEYS[:5]
+
+scalars = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-2, 3),
+    st.sampled_from([0.0, 1.0, 0.5, -2.0, 2**53, 2**70, 1e300]),
+    st.sampled_from(["", "x", "y", "X", "1", "true", "null", "a/b", "~", "é"]),
+)
+keys = st.sampled_from(KEYS) | st.text(max_size=3)
+
+
+def documents(leaves: st.SearchStrategy[Json] = scalars, *, max_leaves: int = 12) -> st.SearchStrategy[Json]:
+    """Draw any JSON value."""
+    return st.recursive(
+        leaves,
+        lambda below: st.lists(below, max_size=4) | st.dictionaries(st.sampled_from(KEYS), below, max_size=4),
+        max_leaves=max_leaves,
+    )
+
+
+def maps(leaves: st.SearchStrategy[Json] = scalars, *, max_leaves: int = 12) -> st.SearchStrategy[dict[str, Json]]:
+    """Draw a document that is a map, as resources are."""
+    return st.dictionaries(st.sampled_from(KEYS), documents(leaves, max_leaves=max_leaves), max_size=4)
+
+
+selectors = st.builds(
+    Selector, st.lists(st.tuples(keys, st.text(max_size=3) | st.sampled_from(["*", "a=b", "]", ","])), min_size=1).map(tuple)
+)
+steps = keys | st.integers(0, 3) | selectors
+any_paths: st.SearchStrategy[Path] = st.lists(steps, max_size=5).map(tuple)
+
+
+# -- rules: what may be said about a place without hiding it
+
+LIST_RULES = (
+    ListRule(ListKind.ORDERED),
+    ListRule(ListKind.SET),
+    ListRule(ListKind.MULTISET),
+    ListRule(ListKind.KEYED, ("name",)),
+    ListRule(ListKind.KEYED, ("a", "b")),
+)
+_SEGMENTS = ("a", "b", "c", "name", "*", "**")
+patterns = st.lists(st.sampled_from(_SEGMENTS), max_size=3).map(lambda parts: paths.parse_pattern("".join(f"/{p}" for p in parts)))
+
+
+def list_rules() -> st.SearchStrategy[Rule]:
+    """Draw a rule about the elements of lists."""
+    return st.builds(lambda path, how: Rule(path, list_rule=how), patterns, st.sampled_from(LIST_RULES))
+
+
+def presence_rules() -> st.SearchStrategy[Rule]:
+    """Draw a rule about which spellings of nothing are one."""
+    return st.builds(lambda path, how: Rule(path, presence=how), patterns, st.sampled_from(Presence))
+
+
+def comparator_rules() -> st.SearchStrategy[Rule]:
+    """Draw a rule about the spelling of leaves."""
+    names = st.sampled_from(["casefold", "number", "bool_str", "exact"]).map(comparators.build)
+    return st.builds(lambda path, how: Rule(path, comparator=how), patterns, names)
+
+
+def class_rules(classes: Sequence[FieldClass]) -> st.SearchStrategy[Rule]:
+    """Draw a rule that gives a place one of these classes."""
+    return st.builds(lambda path, cls: Rule(path, cls=cls), patterns, st.sampled_from(classes))
+
+
+def map_rules() -> st.SearchStrategy[Rule]:
+    """Draw a rule that lets undeclared entries of a map come and go."""
+    return st.builds(lambda path: Rule(path, map_rule=MapRule(subset=True)), patterns)
+
+
+def rule_trees(*rules: st.SearchStrategy[Rule]) -> st.SearchStrategy[RuleTree]:
+    """Draw up to four rules of these sorts, compiled."""
+    presences = st.sampled_from(Presence)
+    drawn = st.lists(st.one_of(*rules), max_size=4) if rules else st.just([])
+    return st.builds(lambda listed, presence: RuleTree(listed, presence=presence), drawn, presences)
+
+
+comparing_trees = rule_trees(list_rules(), presence_rules(), comparator_rules())
+
+
+def shuffled_keys(value: Json, chance: random.Random) -> Json:
+    """Return the same document with the keys of every map in another order."""
+    if isinstance(value, dict):
+        names = list(value)
+        chance.shuffle(names)
+        return {name: shuffled_keys(value[name], chance) for name in names}
+    if isinstance(value, list):
+        return [shuffled_keys(item, chance) for item in value]
+    return value
+
+
+def leaves(value: Json, pointer: Pointer = ()) -> list[tuple[Pointer, Json]]:
+    """List every scalar of a document with its place."""
+    if isinstance(value, dict):
+        return [found for key, item in value.items() for found in leaves(item, (*pointer, key))]
+    if isinstance(value, list):
+        return [found for index, item in enumerate(value) for found in leaves(item, (*pointer, index))]
+    return [(pointer, value)]
+
+
+def replaced(value: Json, pointer: Pointer, new: Json) -> Json:
+    """Return a copy with another value (or, with ABSENT, none) at one place."""
+    if not pointer:
+        return new
+    head, rest = pointer[0], pointer[1:]
+    if isinstance(value, dict):
+        below = replaced(value[str(head)], rest, new)
+        return {key: below if key == head else item for key, item in value.items() if key != head or below is not ABSENT}
+    changed = [replaced(item, rest, new) if index == head else item for index, item in enumerate(value)]
+    return [item for item in changed if item is not ABSENT]
