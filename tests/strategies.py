@@ -7,11 +7,12 @@ never sees two documents agree proves nothing.
 from __future__ import annotations
 
 import random
+import textwrap
 from collections.abc import Sequence
 
 from hypothesis import strategies as st
 
-from holdfast.compare import comparators, paths
+from holdfast.compare import comparators, paths, profiles
 from holdfast.compare.rules import FieldClass, ListKind, ListRule, MapRule, Presence, Rule
 from holdfast.compare.ruletree import RuleTree
 from holdfast.model.absent import ABSENT
@@ -46,10 +47,17 @@ def maps(leaves: st.SearchStrategy[Json] = scalars, *, max_leaves: int = 12) -> 
 
 
 selectors = st.builds(
-    Selector, st.lists(st.tuples(keys, st.text(max_size=3) | st.sampled_from(["*", "a=b", "]", ","])), min_size=1).map(tuple)
+    Selector,
+    st.lists(st.tuples(keys, st.text(max_size=3) | st.sampled_from(["*", "a=b", "]", ","])), min_size=1).map(tuple),
 )
 steps = keys | st.integers(0, 3) | selectors
 any_paths: st.SearchStrategy[Path] = st.lists(steps, max_size=5).map(tuple)
+
+
+def tree(rules: str = "", *, defaults: str = "{}") -> RuleTree:
+    """Compile rules that are written the way a profile writes them."""
+    listed = textwrap.indent(textwrap.dedent(rules).strip(), "  ") or "  []"
+    return profiles.stack(profiles.parse(f"profile: test\nversion: 1\ndefaults: {defaults}\nrules:\n{listed}\n")).tree()
 
 
 # -- rules: what may be said about a place without hiding it
@@ -62,7 +70,9 @@ LIST_RULES = (
     ListRule(ListKind.KEYED, ("a", "b")),
 )
 _SEGMENTS = ("a", "b", "c", "name", "*", "**")
-patterns = st.lists(st.sampled_from(_SEGMENTS), max_size=3).map(lambda parts: paths.parse_pattern("".join(f"/{p}" for p in parts)))
+patterns = st.lists(st.sampled_from(_SEGMENTS), max_size=3).map(
+    lambda parts: paths.parse_pattern("".join(f"/{p}" for p in parts))
+)
 
 
 def list_rules() -> st.SearchStrategy[Rule]:
@@ -91,11 +101,14 @@ def map_rules() -> st.SearchStrategy[Rule]:
     return st.builds(lambda path: Rule(path, map_rule=MapRule(subset=True)), patterns)
 
 
-def rule_trees(*rules: st.SearchStrategy[Rule]) -> st.SearchStrategy[RuleTree]:
+def rule_trees(
+    *rules: st.SearchStrategy[Rule], presences: Sequence[Presence] = tuple(Presence)
+) -> st.SearchStrategy[RuleTree]:
     """Draw up to four rules of these sorts, compiled."""
-    presences = st.sampled_from(Presence)
     drawn = st.lists(st.one_of(*rules), max_size=4) if rules else st.just([])
-    return st.builds(lambda listed, presence: RuleTree(listed, presence=presence), drawn, presences)
+    return st.builds(
+        lambda listed, presence: RuleTree(listed, presence=presence), drawn, st.sampled_from(tuple(presences))
+    )
 
 
 comparing_trees = rule_trees(list_rules(), presence_rules(), comparator_rules())
@@ -128,6 +141,8 @@ def replaced(value: Json, pointer: Pointer, new: Json) -> Json:
     head, rest = pointer[0], pointer[1:]
     if isinstance(value, dict):
         below = replaced(value[str(head)], rest, new)
-        return {key: below if key == head else item for key, item in value.items() if key != head or below is not ABSENT}
+        return {
+            key: below if key == head else item for key, item in value.items() if key != head or below is not ABSENT
+        }
     changed = [replaced(item, rest, new) if index == head else item for index, item in enumerate(value)]
     return [item for item in changed if item is not ABSENT]

@@ -9,16 +9,21 @@ from __future__ import annotations
 import copy
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import deepdiff
 import dictdiffer
-import harness
-import inputs
+
+
 import jsondiff
 import jsonpatch
 
+# Run as a script, Python would look for siblings in this folder only.
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
 from holdfast.compare import diff, jsontext, profiles
 from holdfast.model.json import Json
+from tests.benchmarks import harness, inputs
 
 PROFILE = """
 profile: bench/deployment

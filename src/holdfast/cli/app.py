@@ -20,6 +20,18 @@ INTERRUPTED: Final = 128 + signal.SIGINT
 
 # command -> (module, the sentence --help shows without importing the module)
 COMMANDS: Final[dict[str, tuple[str, str]]] = {
+    "plan": ("fleeting", "Show what differs and what would be done; touches nothing."),
+    "apply": ("fleeting", "Make it so, within the limits."),
+    "check": ("fleeting", "Say what is true; read-only, with exit codes for CI."),
+    "watch": ("fleeting", "Run the resync loop in the foreground."),
+    "explain": ("remembering", "Say why: values, rule, since when, settings."),
+    "status": ("remembering", "Say how everything stands, without asking the world."),
+    "history": ("remembering", "Show decisions and audit events."),
+    "import": ("remembering", "Take over a live thing by its id."),
+    "delete": ("fleeting", "Delete or detach what the manifests declare."),
+    "audit": ("remembering", "Prove that the audit trail was not edited."),
+    "replay": ("remembering", "Recompute a stored decision from its inputs."),
+    "doctor": ("remembering", "Look for what would go wrong."),
     "hash": ("hashing", "Print the canonical hash of a document."),
     "diff": ("comparing", "Compare a declaration with an observation, field by field."),
     "bench": ("benching", "Measure error rates on recorded traffic."),
@@ -70,9 +82,11 @@ def cli() -> None:
 
     \b
     Examples:
-      holdfast hash deployment.yaml              the canonical hash of a document
-      holdfast diff declared.yaml live.json      what differs, by which rule
       holdfast demo                              a self-contained tour
+      holdfast plan -f infra/                    what differs and what would be done
+      holdfast apply -f infra/                   make it so
+      holdfast check -f infra/ --detailed-exitcode
+      holdfast explain api/Widget/blue           why, since when, by which rule
     """
 
 

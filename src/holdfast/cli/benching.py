@@ -65,7 +65,7 @@ def verdicts_command(files: tuple[str, ...], no_schema: bool, show: str | None, 
 
 
 def _cells(row: corpus.Row) -> tuple[str, ...]:
-    rate = f"{row.wrong / row.n:.2%}" if row.wrong else f"0 (<{3 / row.n:.2%})"
+    rate = f"{row.wrong / row.n:.2%}" if row.wrong else f"0 (<{min(1, 3 / row.n):.2%})"
     return (row.provider, row.cls, row.expect, row.baseline, str(row.n), str(row.wrong), rate)
 
 

@@ -57,6 +57,19 @@ def json_document(value: Json) -> None:
     click.echo(json_text(value))
 
 
+def structured(format_: str, value: Json) -> bool:
+    """Print a value if the format is one for programs; tell whether it was."""
+    if format_ == "json":
+        json_document(value)
+    elif format_ == "yaml":
+        import yaml
+
+        click.echo(yaml.safe_dump(value, sort_keys=False, allow_unicode=True), nl=False)
+    else:
+        return False
+    return True
+
+
 def json_lines(values: Sequence[Json]) -> None:
     """Print one value as a document, several as a list."""
     json_document(values[0] if len(values) == 1 else list(values))

@@ -8,12 +8,13 @@ same identity are then compared with each other and nothing else.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
 import orjson
 
-from holdfast.compare import paths
+from holdfast.compare import comparators, paths
 from holdfast.compare.comparators import Comparator
 from holdfast.compare.rules import ListKind, ListRule
 from holdfast.compare.ruletree import Node
@@ -26,6 +27,9 @@ _LIKE_A_KEY = re.compile(r"[a-z0-9](Name|Key|Id|ID|Arn|ARN)$|_(name|key|id|arn)$
 _SCALARS = (str, int, float)
 _SIMILAR = 0.5  # share of equal scalar fields from which two keyless objects count as one that changed
 
+_WHOLE_FLOAT = re.compile(rb'("(?:[^"\\]|\\.)*+")|(?<=[0-9])\.0(?![0-9e])')  # strings are passed over as they are
+
+_LEVELS = 20  # how deep into an element it is looked for what it has in common with another
 _PAIRS_TRIED = 10_000  # above this many candidate pairs respelt scalars are not looked for
 
 Row = tuple[Hashable, list[int | None]]
@@ -128,7 +132,7 @@ def _keyed_ids(
     for elements in lists:
         ids: list[Hashable] = []
         for index, element in enumerate(elements):
-            if type(element) is not dict:
+            if type(element) is not dict or any(isinstance(element.get(field), dict | list) for field in key):
                 return None
             below = node.element(element, index)
             parts = tuple(
@@ -157,11 +161,16 @@ def _key_part(node: Node, value: Json, given: Comparator | None, adopting: bool)
 
 
 def text(value: Json) -> Hashable:
-    """Return the content of a value as something hashable that tells different values apart."""
+    """Return the content of a value as something hashable that tells different values apart; 1.0 reads as 1."""
     try:
-        return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
-    except (TypeError, orjson.JSONEncodeError):
-        return repr(value)
+        written = orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+    except (TypeError, orjson.JSONEncodeError):  # nested too deep, or integers beyond 64 bits
+        return comparators.identity(value)
+    return _WHOLE_FLOAT.sub(_without_fraction, written) if b".0" in written else written
+
+
+def _without_fraction(match: re.Match[bytes]) -> bytes:
+    return match[1] or b""
 
 
 def _join(ids: Sequence[Sequence[Hashable]]) -> list[Row]:
@@ -224,14 +233,14 @@ def _content(node: Node, element: Json, index: int) -> Hashable:
 
 
 def _pair_similar(anchor: list[Json], anchor_ids: list[Hashable], other: list[Json], other_ids: list[Hashable]) -> None:
-    """Give an unmatched object the identity of the unmatched anchor object it shares most scalar fields with."""
+    """Give an unmatched container the identity of the unmatched anchor container it has most in common with."""
     taken = set(other_ids)
-    free = [i for i, ident in enumerate(anchor_ids) if ident not in taken and isinstance(anchor[i], dict)]
+    free = [i for i, ident in enumerate(anchor_ids) if ident not in taken and isinstance(anchor[i], dict | list)]
     known = set(anchor_ids)
-    loose = [i for i, ident in enumerate(other_ids) if ident not in known and isinstance(other[i], dict)]
+    loose = [i for i, ident in enumerate(other_ids) if ident not in known and isinstance(other[i], dict | list)]
     if not free or not loose:
         return
-    if len(free) == len(loose) == 1:
+    if len(free) == len(loose) == 1 and type(anchor[free[0]]) is type(other[loose[0]]):
         other_ids[loose[0]] = anchor_ids[free[0]]
         return
     where: dict[Hashable, list[int]] = {}
@@ -255,17 +264,28 @@ def _pair_similar(anchor: list[Json], anchor_ids: list[Hashable], other: list[Js
             other_ids[j] = anchor_ids[i]
 
 
-def _tokens(element: dict[str, Json], prefix: tuple[str, ...] = ()) -> list[Hashable]:
-    """List the leaves of an object as (where, what); what it would be recognised by."""
+def _tokens(element: Json, prefix: tuple[str, ...] = ()) -> list[Hashable]:
+    """List what a container would be recognised by: the leaves of an object with where they stand, a list's items."""
+    if isinstance(element, list):
+        return [("item", _loose(item)) for item in element]
     out: list[Hashable] = []
     for key, value in element.items():
-        if isinstance(value, dict):
+        if isinstance(value, dict) and len(prefix) < _LEVELS:
             out.extend(_tokens(value, (*prefix, key)))
-        elif isinstance(value, list):
-            out.append((*prefix, key, tuple(sorted(repr(text(item)) for item in value))))
+        elif isinstance(value, dict | list):
+            out.append((*prefix, key, _loose(value)))
         elif value is not None:
             out.append((*prefix, key, type(value) is bool, value))
     return out
+
+
+def _loose(value: Json, levels: int = _LEVELS) -> int:
+    """Return the same number for contents that are the same but for the order in any list."""
+    if isinstance(value, dict) and levels:
+        return hash(frozenset((key, _loose(item, levels - 1)) for key, item in value.items()))
+    if isinstance(value, list) and levels:
+        return hash(frozenset(Counter(_loose(item, levels - 1) for item in value).items()))
+    return hash(text(value))
 
 
 def _by_place(lists: Sequence[list[Json]]) -> list[Row]:
@@ -273,16 +293,15 @@ def _by_place(lists: Sequence[list[Json]]) -> list[Row]:
     if not lists:
         return []
     anchor = lists[0]
-    ids: list[list[Hashable]] = [list(range(len(anchor)))]
-    for column, elements in enumerate(lists[1:], start=1):
-        ids.append(_place_ids(anchor, elements, column))
-    return _join(ids)
+    return _join([list(range(len(anchor))), *(_place_ids(anchor, elements) for elements in lists[1:])])
 
 
-def _place_ids(anchor: list[Json], elements: list[Json], column: int) -> list[Hashable]:
-    if anchor is elements or anchor == elements:
+def _place_ids(anchor: list[Json], elements: list[Json]) -> list[Hashable]:
+    if anchor is elements:
         return list(range(len(elements)))
     left, right = [text(element) for element in anchor], [text(element) for element in elements]
+    if left == right:
+        return list(range(len(elements)))
     if len(left) == len(right):
         return _swapped(left, right) if sorted(map(repr, left)) == sorted(map(repr, right)) else list(range(len(right)))
     head = 0
@@ -292,7 +311,7 @@ def _place_ids(anchor: list[Json], elements: list[Json], column: int) -> list[Ha
     while tail < min(len(left), len(right)) - head and left[-1 - tail] == right[-1 - tail]:
         tail += 1
     ids: list[Hashable] = list(range(head))
-    ids += _middle(left, right, (head, len(left) - tail), (head, len(right) - tail), column)
+    ids += _middle(left, right, (head, len(left) - tail), (head, len(right) - tail))
     ids += range(len(left) - tail, len(left))
     return ids
 
@@ -305,16 +324,21 @@ def _swapped(left: list[Hashable], right: list[Hashable]) -> list[Hashable]:
 
 
 def _middle(
-    left: list[Hashable], right: list[Hashable], here: tuple[int, int], there: tuple[int, int], column: int
+    left: list[Hashable], right: list[Hashable], here: tuple[int, int], there: tuple[int, int]
 ) -> list[Hashable]:
-    """Match equal contents first, then what is left over in order; the rest is new."""
+    """Match equal contents first, then what is left over in order; the rest is new, and known by its content."""
     free: dict[Hashable, list[int]] = {}
     for index in range(here[1] - 1, here[0] - 1, -1):
         free.setdefault(left[index], []).append(index)
-    out: list[Hashable | None] = []
+    out: list[Hashable] = []
     for index in range(*there):
         slots = free.get(right[index])
         out.append(slots.pop() if slots else None)
     leftover = iter(sorted(index for slots in free.values() for index in slots))
     out = [ident if ident is not None else next(leftover, None) for ident in out]
-    return [ident if ident is not None else (column, index) for index, ident in enumerate(out, start=there[0])]
+    times: Counter[Hashable] = Counter()
+    for place, content in enumerate(right[there[0] : there[1]]):
+        if out[place] is None:
+            out[place] = ("new", content, times[content])
+            times[content] += 1
+    return out

@@ -15,7 +15,6 @@ applied. What is too large to keep is held as a digest, never dropped.
 
 from __future__ import annotations
 
-import copy
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,11 +22,12 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from holdfast.compare import diff, normal, patching, paths
+from holdfast.compare.rules import ListKind
 from holdfast.compare.ruletree import Node, RuleTree
 from holdfast.model.absent import ABSENT
 from holdfast.model.finding import Difference, Finding, FindingClass, Op, Side
 from holdfast.model.json import Json
-from holdfast.model.path import Path, Selector
+from holdfast.model.path import Path, Selector, Step
 
 SOFT_LIMIT_BYTES = 8 * 1024  # one value larger than this is kept as a digest
 HARD_LIMIT_BYTES = 256 * 1024  # a set larger than this has its largest values digested until it fits
@@ -96,23 +96,24 @@ def subtract(differences: Iterable[Difference], known: Sequence[KnownDifference]
     """Split differences into new and known; entries without a counterpart are gone, but stay in force."""
     index: dict[tuple[str, Op], list[KnownDifference]] = defaultdict(list)
     for entry in known:
-        index[paths.format_path(entry.path), entry.op].append(entry)
+        index[place(rules, entry.path), entry.op].append(entry)
     new: list[Difference] = []
     seen: list[KnownDifference] = []
     for difference in differences:
-        entries = index.get((paths.format_path(difference.path), difference.op), ())
+        entries = index.get((place(rules, difference.path), difference.op), [])
         match = next((entry for entry in entries if matches(difference, entry, rules)), None)
         if match is None:
             new.append(difference)
         else:
             seen.append(match)
+            entries.remove(match)  # one entry explains one difference
     hit = {id(entry) for entry in seen}
     return Subtraction(tuple(new), tuple(seen), tuple(entry for entry in known if id(entry) not in hit))
 
 
 def matches(difference: Difference, entry: KnownDifference, rules: RuleTree) -> bool:
     """Tell whether an entry explains a difference: path, operation and both values, each under its comparator."""
-    if difference.op is not entry.op or difference.path != entry.path:
+    if difference.op is not entry.op or place(rules, difference.path) != place(rules, entry.path):
         return False
     node = node_at(rules, difference.path)
     return _equal(node, entry.desired, difference.desired) and _equal(node, entry.observed, difference.observed)
@@ -128,13 +129,24 @@ def node_at(rules: RuleTree, path: Path) -> Node:
     """Return the rules in force at a path."""
     node = rules.root
     for step in path:
-        if isinstance(step, str):
-            node = node.child(step)
-        elif isinstance(step, Selector):
-            node = node.element(dict(step.fields), -1)
-        else:
-            node = node.element(None, step)
+        node = _step(node, step)
     return node
+
+
+def _step(node: Node, step: Step) -> Node:
+    if isinstance(step, str):
+        return node.child(step)
+    return node.element(dict(step.fields), -1) if isinstance(step, Selector) else node.element(None, step)
+
+
+def place(rules: RuleTree, path: Path) -> str:
+    """Write a path such that it stays the same when a list whose order means nothing is reordered."""
+    node, out = rules.root, list[Step]()
+    for step in path:
+        is_loose = isinstance(step, int) and node.list_rule is not None and node.list_rule.kind is not ListKind.ORDERED
+        out.append("*" if is_loose else step)
+        node = _step(node, step)
+    return paths.format_path(tuple(out))
 
 
 def capture(
@@ -147,16 +159,9 @@ def capture(
     adopted: bool = False,
 ) -> Capture:
     """Learn the whole set anew from a settled read; `drift` is what the read before our write had found."""
-    unresolved = tuple(
-        Unresolved(finding.path, finding.observed, _wanted(finding))
-        for finding in drift
-        if finding.side in (Side.WORLD, Side.BOTH) and _is_unreverted(finding, settled, rules)
-    )
-    baseline = settled
-    if unresolved:
-        baseline = copy.deepcopy(settled)
-        for item in unresolved:
-            baseline = patching.put(baseline, item.path, item.wanted)
+    still = _unreverted(drift, desired, settled, rules, before)
+    unresolved = tuple(Unresolved(finding.path, finding.observed, _wanted(finding)) for finding in still)
+    baseline = patching.apply(settled, map(_undoing, still)) if still else settled
     known = _bounded(tuple(_entry(d, adopted=adopted) for d in diff.differences(desired, baseline, rules)), rules)
     effects: tuple[Finding, ...] = ()
     if before is not None:
@@ -170,9 +175,31 @@ def _wanted(finding: Finding) -> Json:
     return finding.baseline if finding.baseline is not ABSENT or finding.desired is ABSENT else finding.desired
 
 
-def _is_unreverted(finding: Finding, settled: Json, rules: RuleTree) -> bool:
-    now = paths.resolve(settled, finding.path)
+def _unreverted(
+    drift: Sequence[Finding], desired: Json, settled: Json, rules: RuleTree, before: diff.Baseline | None
+) -> list[Finding]:
+    """Return the drift that stands in the settled read as it stood before, at the paths it has there."""
+    world = [finding for finding in drift if finding.side in (Side.WORLD, Side.BOTH)]
+    if not world or before is None:
+        return [finding for finding in world if _has_stayed(finding, paths.resolve(settled, finding.path), rules)]
+    seen: dict[tuple[str, Op], list[Finding]] = defaultdict(list)
+    for finding in world:
+        seen[place(rules, finding.path), finding.op].append(finding)
+    now = diff.findings(desired, settled, rules, before)
+    return [f for f in now if any(_has_stayed(old, f.observed, rules) for old in seen[place(rules, f.path), f.op])]
+
+
+def _has_stayed(finding: Finding, now: Json, rules: RuleTree) -> bool:
     return diff.equal_at(node_at(rules, finding.path), finding.observed, now)
+
+
+_UNDOING = {Op.ELEMENT_ADDED: Op.ELEMENT_MISSING, Op.ELEMENT_MISSING: Op.ELEMENT_ADDED}
+
+
+def _undoing(finding: Finding) -> Difference:
+    """Return the difference that would put back what the finding found moved."""
+    op = _UNDOING.get(finding.op, finding.op)
+    return Difference(finding.path, op, finding.observed, _wanted(finding), finding.rule, finding.pointer)
 
 
 def _entry(difference: Difference, *, adopted: bool) -> KnownDifference:
@@ -192,7 +219,7 @@ def _is_respelling(difference: Difference) -> bool:
     one, other = difference.desired, difference.observed
     if isinstance(one, str) and isinstance(other, str):
         return "".join(one.split()).casefold() == "".join(other.split()).casefold()
-    return str(one) == str(other)
+    return not isinstance(one, dict | list) and str(one) == str(other)
 
 
 def _bounded(known: tuple[KnownDifference, ...], rules: RuleTree) -> tuple[KnownDifference, ...]:
@@ -211,7 +238,10 @@ def _bounded(known: tuple[KnownDifference, ...], rules: RuleTree) -> tuple[Known
 
 
 def _size(value: Json) -> int:
-    return 0 if value is ABSENT else len(json.dumps(value, default=str))
+    try:
+        return 0 if value is ABSENT else len(json.dumps(value, default=str))
+    except RecursionError:  # nested too deep to be written down is too large to be kept
+        return HARD_LIMIT_BYTES
 
 
 def baseline_from(applied: Json, known: Iterable[KnownDifference]) -> diff.Baseline:
@@ -233,7 +263,7 @@ def absorb_late(
     late = [finding for finding in findings if finding.cls is FindingClass.UNDECLARED and finding.op is Op.ADDED]
     if not late:
         return baseline, tuple(findings)
-    document = copy.deepcopy(baseline.observed)
+    document = patching.copied(baseline.observed)
     for finding in late:
         document = patching.put(document, finding.path, finding.observed)
     rest = tuple(finding for finding in findings if finding not in late)
@@ -242,10 +272,8 @@ def absorb_late(
 
 def accept(baseline: diff.Baseline, findings: Iterable[Finding]) -> diff.Baseline:
     """Take the observed values of these findings into the baseline because a person said so."""
-    document = copy.deepcopy(baseline.observed)
-    for finding in findings:
-        document = patching.put(document, finding.path, finding.observed)
-    return diff.Baseline(baseline.applied, document)
+    taken = [Difference(f.path, f.op, f.baseline, f.observed, f.rule, f.pointer) for f in findings]
+    return diff.Baseline(baseline.applied, patching.apply(baseline.observed, taken))
 
 
 @dataclass(frozen=True, slots=True)

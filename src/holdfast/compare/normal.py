@@ -7,6 +7,7 @@ prefix) keep the value as it is: a digest then sees a difference rather than mis
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 from holdfast.compare import alignment, canonical
@@ -14,6 +15,8 @@ from holdfast.compare.presence import is_void
 from holdfast.compare.rules import ListKind
 from holdfast.compare.ruletree import Node
 from holdfast.model.json import Json
+
+LEVELS = 100  # what is nested deeper is taken as it stands, so that no document can exhaust the stack
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,29 +34,31 @@ def digest(node: Node, value: Json) -> Digest:
     return Digest(canonical.digest_bytes(canonical.canonical_bytes(normalise(node, value), lists="ordered")))
 
 
-def normalise(node: Node, value: Json) -> Json:
+def normalise(node: Node, value: Json, levels: int = LEVELS) -> Json:
     """Return the normal form of a value at the place that `node` stands for."""
     if node.comparator is not None:
         return _plain(node.comparator.key(value))
-    if isinstance(value, dict):
-        return _mapping(node, value)
-    if isinstance(value, list):
-        return _sequence(node, value)
+    if isinstance(value, dict) and levels:
+        return _mapping(node, value, levels - 1)
+    if isinstance(value, list) and levels:
+        return _sequence(node, value, levels - 1)
     return value
 
 
-def _mapping(node: Node, value: dict[str, Json]) -> dict[str, Json]:
+def _mapping(node: Node, value: dict[str, Json], levels: int) -> dict[str, Json]:
     spell = node.map_rule.keys.key if node.map_rule is not None and node.map_rule.keys is not None else None
+    times = Counter(str(spell(key)) for key in value) if spell else Counter()
     out: dict[str, Json] = {}
     for key, item in value.items():
         child = node.child(key)
         if not child.hidden and not child.hidden_unless_declared and not child.write_only and not is_void(child, item):
-            out[str(spell(key)) if spell else key] = normalise(child, item)
+            # Keys that collide stay themselves, or one would hide the other.
+            out[str(spell(key)) if spell and times[str(spell(key))] == 1 else key] = normalise(child, item, levels)
     return out
 
 
-def _sequence(node: Node, value: list[Json]) -> list[Json]:
-    items = [normalise(node.element(item, index), item) for index, item in enumerate(value)]
+def _sequence(node: Node, value: list[Json], levels: int) -> list[Json]:
+    items = [normalise(node.element(item, index), item, levels) for index, item in enumerate(value)]
     kind = node.list_rule.kind if node.list_rule is not None else None
     if kind is ListKind.ORDERED or (kind is None and alignment.natural_key([value]) is None):
         return items

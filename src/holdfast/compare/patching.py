@@ -5,7 +5,6 @@ Used to rebuild a baseline from the declaration and its known differences, and t
 
 from __future__ import annotations
 
-import copy
 import itertools
 from collections.abc import Iterable
 
@@ -16,19 +15,29 @@ from holdfast.model.json import Json
 from holdfast.model.path import Path, Selector, Step
 
 
+def copied(document: Json) -> Json:
+    """Return a copy of a document that shares no map and no list with it; any depth is safe."""
+    root = [document]
+    pending: list[Json] = [root]
+    while pending:
+        here = pending.pop()
+        for step, item in list(here.items()) if type(here) is dict else enumerate(here):
+            if type(item) is dict or type(item) is list:
+                here[step] = item.copy()
+                pending.append(here[step])
+    return root[0]
+
+
 def apply(document: Json, differences: Iterable[Difference]) -> Json:
     """Return a copy of `document` with the differences made; it then equals the other side of the comparison."""
-    out = copy.deepcopy(document)
+    out = copied(document)
     listed = list(differences)
     reordered = {difference.path for difference in listed if difference.op is Op.REORDERED}
     for difference in sorted(listed, key=_turn):
         path = difference.path
         if any(path[:length] in reordered for length in range(len(path))):
             continue  # the whole list was put in its place
-        if difference.op is Op.ELEMENT_ADDED:
-            out = _insert(out, difference)
-        else:
-            out = put(out, path, difference.observed)
+        out = _insert(out, difference) if difference.op is Op.ELEMENT_ADDED else put(out, path, difference.observed)
     return out
 
 
@@ -53,8 +62,8 @@ def _index(difference: Difference) -> int:
 def _insert(document: Json, difference: Difference) -> Json:
     target = paths.resolve(document, difference.path[:-1])
     if not isinstance(target, list):
-        return put(document, difference.path[:-1], [copy.deepcopy(difference.observed)])
-    target.insert(_index(difference), copy.deepcopy(difference.observed))
+        return put(document, difference.path[:-1], [copied(difference.observed)])
+    target.insert(_index(difference), copied(difference.observed))
     return document
 
 
@@ -63,12 +72,12 @@ def put(document: Json, path: Path, value: Json) -> Json:
     if value is ABSENT:
         return remove(document, path)
     if not path:
-        return copy.deepcopy(value)
+        return copied(value)
     here = document if isinstance(document, dict | list) else {}
     root = here
     for step, following in itertools.pairwise(path):
         here = _enter(here, step, following)
-    _assign(here, path[-1], copy.deepcopy(value))
+    _assign(here, path[-1], copied(value))
     return root
 
 

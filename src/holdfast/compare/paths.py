@@ -56,7 +56,7 @@ def format_path(path: Path | Pointer) -> str:
             text = ",".join(
                 f"{_escape(field, inside=True)}={_escape(value, inside=True)}" for field, value in step.fields
             )
-            out.append(f"[{text}]" if out else f"/[{text}]")
+            out.append(f"[{text}]" if out and out[-1] != "/" else f"/[{text}]")
         else:
             out.append("/" + (str(step) if isinstance(step, int) else _escape(step)))
     return "".join(out)
@@ -162,12 +162,26 @@ def _unescape(segment: str, text: str) -> str:
 
 
 def _matches(segments: tuple[Segment, ...], path: tuple[Step, ...], *, below: bool) -> bool:
-    if not segments:
-        return below or not path
-    head, rest = segments[0], segments[1:]
-    if head is DEEP:
-        return any(_matches(rest, path[skip:], below=below) for skip in range(len(path) + 1))
-    return bool(path) and _matches_step(head, path[0]) and _matches(rest, path[1:], below=below)
+    end = len(segments)
+    alive = _reached({0}, segments)
+    for step in path:
+        if below and end in alive:
+            return True
+        stay = {at for at in alive if at < end and segments[at] is DEEP}
+        pass_on = {at + 1 for at in alive - stay if at < end and _matches_step(segments[at], step)}
+        alive = _reached(stay | pass_on, segments)
+    return end in alive
+
+
+def _reached(alive: set[int], segments: tuple[Segment, ...]) -> set[int]:
+    """Add the places reached by letting `**` stand for nothing."""
+    out = set(alive)
+    for at in alive:
+        here = at
+        while here < len(segments) and segments[here] is DEEP:
+            here += 1
+            out.add(here)
+    return out
 
 
 def _matches_step(segment: Segment, step: Step) -> bool:
@@ -181,10 +195,10 @@ def _matches_step(segment: Segment, step: Step) -> bool:
 
 
 def selects(selector: Selector, element: Json) -> bool:
-    """Tell whether the element has the selector's content."""
+    """Tell whether the element has the selector's content; a field that is not there reads as null."""
     if not isinstance(element, dict):
         return False
-    return all(field in element and scalar_text(element[field]) == value for field, value in selector.fields)
+    return all(scalar_text(element.get(field)) == value for field, value in selector.fields)
 
 
 def scalar_text(value: Json) -> str:
@@ -195,7 +209,7 @@ def scalar_text(value: Json) -> str:
         return "null"
     if isinstance(value, bool):
         return "true" if value else "false"
-    return str(value)
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
 def resolve(document: Json, path: Path | Pointer) -> Json:

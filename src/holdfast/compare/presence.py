@@ -7,22 +7,23 @@ from holdfast.compare.ruletree import Node
 from holdfast.model.absent import ABSENT
 from holdfast.model.json import Json
 
+LEVELS = 50  # maps within maps, all empty; one nested deeper counts as something
 
-def is_void(node: Node, value: Json, presence: Presence | None = None) -> bool:
+
+def is_void(node: Node, value: Json, presence: Presence | None = None, levels: int = LEVELS) -> bool:
     """Tell whether a value is absent, or empty as far as the rules let one see."""
     if value is ABSENT:
         return True
     presence = presence or node.presence
-    if presence is Presence.STRICT:
-        return False
-    if value is None:
-        return True
+    if value is None or presence is Presence.STRICT:
+        return presence is not Presence.STRICT
     kind = type(value)
     if kind is dict:
         # A loop, not all(): this runs for whatever comes or goes, and usually ends at the first entry.
         for key, item in value.items():
             child = node.child(key)
-            if not (child.hidden or child.hidden_unless_declared or child.write_only or is_void(child, item)):
+            is_unseen = child.hidden or child.hidden_unless_declared or child.write_only
+            if not (levels and (is_unseen or is_void(child, item, None, levels - 1))):
                 return False
         return True
     if kind is list:

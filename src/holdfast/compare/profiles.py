@@ -50,7 +50,8 @@ class Profile:
     kinds: tuple[str, ...] = ("*",)
     rules: tuple[Rule, ...] = ()
     presence: Presence | None = None
-    keys: Comparator | None = field(default=None)
+    keys: Comparator | None = None
+    raw: Json = field(default=None, compare=False, repr=False)  # as written, so that it can be kept and read again
 
     @property
     def id(self) -> str:
@@ -115,6 +116,11 @@ def parse(text: str | bytes, file: str | None = None) -> list[Profile]:
     return [_Reader(document, file).profile() for document in found]
 
 
+def build(raw: Json) -> Profile:
+    """Read a profile from its value as kept in `Profile.raw`."""
+    return _Reader(yamltext.Document(raw, 1, {}), None).profile()
+
+
 _TOP = {"profile", "version", "applies", "defaults", "rules", "description"}
 _RULE = {
     "path",
@@ -160,6 +166,17 @@ class _Reader:
             self._fail("a word or a list of words is needed here", pointer)
         return tuple(items)
 
+    def _string(self, value: Json, pointer: Pointer) -> str:
+        if not isinstance(value, str):
+            self._fail("a word is needed here", pointer)
+        return value
+
+    def _flag(self, body: dict[str, Json], word: str, pointer: Pointer) -> bool:
+        value = body.get(word, False)
+        if not isinstance(value, bool):
+            self._fail(f"{word} is true or false", (*pointer, word))
+        return value
+
     def profile(self) -> Profile:
         top = self._mapping(self._document.value, _TOP, ())
         name, version = top.get("profile"), top.get("version")
@@ -176,18 +193,20 @@ class _Reader:
         return Profile(
             name,
             version,
-            str(applies.get("provider", "*")),
+            self._string(applies.get("provider", "*"), ("applies", "provider")),
             self._strings(applies.get("kinds", "*"), ("applies", "kinds")),
             tuple(self._rule(rule, ("rules", index)) for index, rule in enumerate(rules)),
             self._presence(defaults.get("presence"), ("defaults", "presence")),
             self._comparator(defaults["keys"], ("defaults", "keys")) if "keys" in defaults else None,
+            self._document.value,
         )
 
     def _rule(self, value: Json, pointer: Pointer) -> Rule:
         body = self._mapping(value, _RULE, pointer)
         if "path" not in body:
             self._fail("a rule needs a path", pointer)
-        if not body.keys() - {"path", "why", "when", "guess"}:
+        says = {word for word, given in body.items() if word == "default" or given not in (None, [], {})}
+        if not says - {"path", "why", "when", "guess"}:
             self._fail("the rule says nothing: give it a class, compare, list, map, presence or default", pointer)
         return Rule(
             path=self._pattern(body["path"], (*pointer, "path")),
@@ -200,7 +219,7 @@ class _Reader:
             adopt=self._comparators(body.get("adopt", []), (*pointer, "adopt")),
             adopt_list=self._list(body["adopt_list"], (*pointer, "adopt_list")) if "adopt_list" in body else None,
             adopt_presence=self._presence(body.get("adopt_presence"), (*pointer, "adopt_presence")),
-            guess=bool(body.get("guess", False)),
+            guess=self._flag(body, "guess", pointer),
             when=self._condition(body["when"], (*pointer, "when")) if "when" in body else None,
             why=str(body.get("why", "")),
             source=self._source,
@@ -256,18 +275,17 @@ class _Reader:
                 self._fail(f"{value!r} is not a list semantics; ordered, set, multiset or {{keyed: [field]}}", pointer)
             return ListRule(ListKind(value))
         body = self._mapping(value, {"keyed", "normalise", "one_or_many", "kind"}, pointer)
-        one_or_many = body.get("one_or_many", False)
-        if not isinstance(one_or_many, bool):
-            self._fail("one_or_many is true or false", (*pointer, "one_or_many"))
+        one_or_many = self._flag(body, "one_or_many", pointer)
         if "keyed" not in body:
             kind = body.get("kind", "ordered")
             if kind not in (ListKind.ORDERED, ListKind.SET, ListKind.MULTISET):
                 self._fail(f"{kind!r} is not a list semantics; ordered, set or multiset", (*pointer, "kind"))
             return ListRule(ListKind(kind), one_or_many=one_or_many)
-        normalise = self._mapping(body.get("normalise", {}), set(self._strings(body["keyed"], pointer)), pointer)
+        fields = self._strings(body["keyed"], (*pointer, "keyed"))
+        normalise = self._mapping(body.get("normalise", {}), set(fields), (*pointer, "normalise"))
         return ListRule(
             ListKind.KEYED,
-            self._strings(body["keyed"], (*pointer, "keyed")),
+            fields,
             tuple((name, self._comparator(how, (*pointer, "normalise", name))) for name, how in normalise.items()),
             one_or_many,
         )
@@ -277,11 +295,15 @@ class _Reader:
             return MapRule(subset=True)
         body = self._mapping(value, {"keys", "subset"}, pointer)
         keys = self._comparator(body["keys"], (*pointer, "keys")) if "keys" in body else None
-        return MapRule(keys, bool(body.get("subset", False)))
+        return MapRule(keys, self._flag(body, "subset", pointer))
 
     def _condition(self, value: Json, pointer: Pointer) -> Condition:
         body = self._mapping(value, {"path", "equals", "in", "not"}, pointer)
         pattern = self._pattern(body.get("path"), (*pointer, "path"))
+        try:
+            paths.parse_path(pattern.text)
+        except InputError as error:
+            self._fail(error.message, (*pointer, "path"))
         given = body.keys() & {"equals", "in", "not"}
         if len(given) != 1:
             self._fail("a condition needs exactly one of equals, in, not", pointer)

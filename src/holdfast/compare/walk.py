@@ -7,6 +7,7 @@ moved since it was applied only entries that the world moved are looked at.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 import orjson
@@ -50,7 +51,10 @@ def is_same(one: Json, other: Json) -> bool:
     if one is other:
         return True
     kind = type(one)
-    if kind is not type(other) or one != other:
+    try:
+        if kind is not type(other) or one != other:
+            return False
+    except RecursionError:  # nested deeper than Python compares
         return False
     # Python says True == 1 == 1.0, the texts of two equal containers do not.
     return (kind is not dict and kind is not list) or _has_same_text(one, other)
@@ -61,14 +65,14 @@ def _has_same_text(one: Json, other: Json) -> bool:
         if _dumps(one) == _dumps(other):
             return True
         return bool(one == other) and _dumps(one, option=_SORTED) == _dumps(other, option=_SORTED)
-    except (TypeError, orjson.JSONEncodeError):
+    except (TypeError, orjson.JSONEncodeError, RecursionError):
         return False
 
 
 class Walk:
     """One comparison in progress; what it finds collects in `found`."""
 
-    __slots__ = ("_above", "_adopting", "_has_baseline", "_trace", "_undeclared", "found")
+    __slots__ = ("_above", "_adopting", "_has_baseline", "_level", "_trace", "_undeclared", "found")
 
     def __init__(
         self, *, has_baseline: bool, undeclared: bool, trace: list[Judgement] | None = None, above: int = 0
@@ -78,7 +82,7 @@ class Walk:
         self._undeclared = undeclared
         self._adopting = not has_baseline and not undeclared
         self._trace = trace
-        self._above = above  # levels already gone down by the walk that started this one
+        self._above = self._level = above  # levels already gone down by the walk that started this one
 
     def value(self, node: Node, path: Path, pointer: Pointer, four: Four, *, element: str = "") -> None:
         """Judge one place and everything below it, unless nothing there has moved."""
@@ -199,16 +203,23 @@ class Walk:
             if field is not None and self._keyed_elements(node, field, path, pointer, four):
                 return
         lists = [value if type(value) is list else [] for value in four]
+        if normal.Digest in map(type, lists[SETTLED]):
+            lists[SETTLED] = _restored(node, lists[SETTLED], lists[OBSERVED])
         sides = self._anchored_sides(four)
         aligned = alignment.align(node, [lists[side] for side in sides], adopting=self._adopting)
         column = {side: place for place, side in enumerate(sides)}
         if four[DESIRED] is four[APPLIED]:
             column[APPLIED] = column[DESIRED]
+        first = len(self.found)
         for _, row in aligned.rows:
             indices = [row[column[side]] if side in column else None for side in range(4)]
             self._element(node, path, pointer, aligned, indices, lists)
         if aligned.kind is ListKind.ORDERED:
             self._order(node, path, pointer, four, aligned, column)
+        elif self._undeclared and not aligned.key and _is_out_of_step(self.found[first:], len(path), aligned, lists):
+            # Places in such a list name nothing on the other side, so the list as a whole is what differs.
+            del self.found[first:]
+            self._emit(node, path, pointer, four, Op.CHANGED, Side.UNSETTLED, _list_label(node, aligned.kind))
 
     def _keyed_elements(self, node: Node, field: str, path: Path, pointer: Pointer, four: Four) -> bool:
         """As _sequence, quickly, for a list with one plain key and an unmoved declaration; False if it is not so."""
@@ -265,20 +276,29 @@ class Walk:
     def _order(
         self, node: Node, path: Path, pointer: Pointer, four: Four, aligned: alignment.Aligned, column: dict[int, int]
     ) -> None:
-        """Report a list whose common elements stand in another order than in both the declaration and the baseline."""
-        sides = [side for side in (DESIRED, SETTLED) if side in column and type(four[side]) is list]
-        for side in sides:
-            pairs = [(row[column[side]], row[column[OBSERVED]]) for _, row in aligned.rows]
+        """Report a list whose common elements stand in another order than declared, if that is news."""
+
+        def moved(one: int, other: int) -> bool:
+            if type(four[one]) is not list or type(four[other]) is not list:
+                return False
+            pairs = [(row[column[one]], row[column[other]]) for _, row in aligned.rows]
             common = [b for _, b in sorted((a, b) for a, b in pairs if a is not None and b is not None)]
-            if common == sorted(common):
+            return common != sorted(common)
+
+        who = Side.UNSETTLED
+        if type(four[DESIRED]) is list and not moved(DESIRED, OBSERVED):
+            return
+        if self._has_baseline:
+            world, intent = moved(SETTLED, OBSERVED), moved(APPLIED, DESIRED)
+            if not world and not intent:
                 return
-        if sides:
-            who = Side.WORLD if self._has_baseline else Side.UNSETTLED
-            self._emit(node, path, pointer, four, Op.REORDERED, who, _list_label(node, aligned.kind))
+            who = Side.WORLD if not intent else Side.BOTH if world else Side.INTENT
+        self._emit(node, path, pointer, four, Op.REORDERED, who, _list_label(node, aligned.kind))
 
     # -- leaves
 
     def _leaf(self, node: Node, path: Path, pointer: Pointer, four: Four, *, element: str) -> None:
+        self._level = self._above + len(path)
         if self._has_baseline:
             side = self._side(node, four, element=element)
         else:
@@ -307,7 +327,8 @@ class Walk:
         # An element that comes or goes is a change even where nothing of its content can be seen.
         came_or_went = bool(element) and (settled is ABSENT) is not (observed is ABSENT)
         if node.write_only:
-            world = not comparators.is_masked(settled) and not self._unmoved(node, settled, observed)
+            readable = not comparators.is_masked(settled) and not comparators.is_masked(observed)
+            world = readable and not self._unmoved(node, settled, observed)
             intent = desired is not ABSENT and not typed_equal(desired, applied)
         else:
             if desired is not ABSENT and not (element and observed is ABSENT) and self._agrees(node, desired, observed):
@@ -315,6 +336,8 @@ class Walk:
             world = came_or_went or not self._unmoved(node, settled, observed)
             intent = desired is not applied and not self._unmoved(node, desired, applied)
             if desired is ABSENT and is_void(node, observed) and not (element and observed is not ABSENT):
+                if applied is not ABSENT and (element or not is_void(node, applied)):
+                    return None  # the declaration let go of it, and it is gone
                 intent = False
         if intent:
             return Side.BOTH if world else Side.INTENT
@@ -369,7 +392,7 @@ class Walk:
     def _differs_inside(self, node: Node, one: Json, other: Json) -> bool:
         """Compare two containers by the rules in force below this node, in a walk of their own."""
         undeclared = self._undeclared or self._has_baseline
-        inner = Walk(has_baseline=False, undeclared=undeclared, above=self._above + 1)
+        inner = Walk(has_baseline=False, undeclared=undeclared, above=self._level + 1)
         if inner._above < MAX_DEPTH and inner.descend(node, (), (), (one, ABSENT, ABSENT, other)):
             return bool(inner.found)
         return not typed_equal(one, other)
@@ -390,6 +413,25 @@ class Walk:
 
 def _list_label(node: Node, kind: ListKind) -> str:
     return node.label("list") if "list" in node.labels else f"default: {kind.value} list"
+
+
+def _is_out_of_step(found: list[Finding], depth: int, aligned: alignment.Aligned, lists: list[list[Json]]) -> bool:
+    """Tell whether something differs inside elements of lists in different orders, or in lists with copies in them."""
+    if not found:
+        return False
+    rows = [row for _, row in aligned.rows]
+    if any(len(lists[side]) > sum(row[at] is not None for row in rows) for at, side in enumerate((DESIRED, OBSERVED))):
+        return True
+    if all(len(f.path) == depth + 1 and f.op in (_ELEMENT_ADDED, _ELEMENT_MISSING) for f in found):
+        return False
+    common = [b for _, b in sorted((a, b) for a, b in rows if a is not None and b is not None)]
+    return common != sorted(common)
+
+
+def _restored(node: Node, settled: list[Json], observed: list[Json]) -> list[Json]:
+    """Put the observed element in the place of a digest of it."""
+    known = {normal.digest(node.element(element, index), element): element for index, element in enumerate(observed)}
+    return [known.get(element, element) if type(element) is normal.Digest else element for element in settled]
 
 
 def _moved_keys(settled: _Map, observed: _Map) -> list[str]:
@@ -433,10 +475,13 @@ def _moved_elements(settled: _Map, observed: _Map) -> list[str]:
     """As _moved_keys for elements by their keys, which may all be the same: a list moves when its order does."""
     moved: list[str] = []
     equal: list[str] = []
-    for key, seen in observed.items():
-        before = settled.get(key, ABSENT)
-        if seen is not before:
-            (equal if seen == before else moved).append(key)
+    try:
+        for key, seen in observed.items():
+            before = settled.get(key, ABSENT)
+            if seen is not before:
+                (equal if seen == before else moved).append(key)
+    except RecursionError:  # nested deeper than Python compares: all may have moved
+        return list(observed | settled)
     if equal and not _has_same_text([settled[key] for key in equal], [observed[key] for key in equal]):
         moved += [key for key in equal if not is_same(settled[key], observed[key])]
     return moved + [key for key in settled if key not in observed]
@@ -469,13 +514,11 @@ def _rows_by_key(rule: MapRule, four: Four) -> tuple[dict[Json, list[Json]], dic
     spell = rule.keys.key
     rows: dict[Json, list[Json]] = {}
     names: dict[Json, str] = {}
+    idents = [[spell(key) for key in value] if type(value) is dict else [] for value in four]
+    clashing = {ident for column in idents for ident, times in Counter(column).items() if times > 1}
     for column, value in enumerate(four):
-        if type(value) is not dict:
-            continue
-        idents = [spell(key) for key in value]
-        clash = len(set(idents)) != len(idents)
-        for ident, (key, item) in zip(idents, value.items(), strict=True):
-            name = ("exact", key) if clash else ident
+        for ident, (key, item) in zip(idents[column], value.items() if idents[column] else (), strict=True):
+            name = ("exact", key) if ident in clashing else ident
             rows.setdefault(name, [ABSENT] * 4)[column] = item
             if column in (DESIRED, OBSERVED) or name not in names:
                 names[name] = key

@@ -64,7 +64,8 @@ def documents(text: str | bytes, file: str | None = None) -> list[Document]:
         problem = " ".join(part for part in (error.context, error.problem) if part)
         raise DocumentError(f"not YAML: {problem}", _location(file, mark)) from None
     except (yaml.YAMLError, UnicodeError) as error:
-        raise DocumentError(f"not YAML: {error}".splitlines()[0], Location(file)) from None
+        location = Location(file, _line_of(error, text))
+        raise DocumentError(f"not YAML: {error}".splitlines()[0], location) from None
 
 
 def document(text: str | bytes, file: str | None = None) -> Document:
@@ -74,6 +75,17 @@ def document(text: str | bytes, file: str | None = None) -> Document:
         message = f"one document expected, {len(found)} found"
         raise DocumentError(message, Location(file, found[1].line if len(found) > 1 else None))
     return found[0]
+
+
+def _line_of(error: Exception, text: str | bytes) -> int | None:
+    """Find the line of a byte that is no text; the reader counts bytes, a failed encoding characters."""
+    if isinstance(error, UnicodeEncodeError) and isinstance(text, str):
+        return text.count("\n", 0, error.start) + 1
+    position = getattr(error, "position", None)
+    if not isinstance(position, int):
+        return None
+    raw = text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass")
+    return raw.count(b"\n", 0, position) + 1
 
 
 def _location(file: str | None, mark: _Mark) -> Location:

@@ -33,6 +33,7 @@ class Found:
     document: Json
     etag: str | None = None
     raw_digest: str | None = None
+    id: str | None = None  # the provider's name for what was found, where it was asked for by something else
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import NewType, Protocol
+from typing import Final, NamedTuple, NewType, Protocol
 
 from holdfast.model.address import Address
 from holdfast.model.condition import Condition
@@ -140,15 +140,39 @@ class ChainedEvent:
     hash: str
 
 
+@dataclass(frozen=True, slots=True)
+class Touch:
+    """A check that found nothing new: only its times move."""
+
+    address: Address
+    checked_at: float
+    due_at: float | None
+    etag: str | None = None
+    raw_digest: str | None = None
+
+
+class Mark(NamedTuple):
+    """What a sweep of list reads needs to know of a resource, and no more."""
+
+    address: Address
+    provider_id: str | None
+    raw_digest: str | None
+    status: str | None
+    resync_seconds: float
+
+
 @dataclass(slots=True)
 class Transaction:
     """A batch of facts that become true together."""
 
     documents: dict[Digest, bytes] = field(default_factory=dict)  # ordered canonical bytes by their digest
     states: list[ResourceState] = field(default_factory=list)
+    touched: list[Touch] = field(default_factory=list)
     forgotten: list[Address] = field(default_factory=list)
     findings: dict[Address, tuple[Finding, ...]] = field(default_factory=dict)  # replaces all of an address
     findings_at: float = 0.0
+    looked_at: set[Address] = field(default_factory=set)  # states and findings of these come from looking, not writing:
+    # they are dropped where a newer revision was applied meanwhile, for then they tell of a past that nobody needs
     revisions: list[Revision] = field(default_factory=list)
     decisions: list[DecisionRecord] = field(default_factory=list)
     operations: list[Operation] = field(default_factory=list)  # inserted or replaced
@@ -169,6 +193,9 @@ class Claim:
     owner: str
     fence: int
     until: float
+
+
+UNCHECKED: Final = "unchecked"  # what a tally calls resources that have no status yet
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,6 +227,9 @@ class Store(Protocol):
 
     def all_states(self, *, connection: str | None = None, kind: str | None = None) -> AsyncIterator[ResourceState]:
         """Go through every resource in address order, in batches, without holding them all."""
+
+    def marks(self, connection: str, kind: str) -> AsyncIterator[Mark]:
+        """Go through the resources of a kind, lightly, for a sweep."""
 
     async def due(self, now: float, limit: int) -> list[ResourceState]:
         """Return unclaimed resources whose due time has come, the longest overdue first."""

@@ -8,6 +8,7 @@ comparison sees a case's documents, kind and (unless withheld) schema, never its
 from __future__ import annotations
 
 import gzip
+import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path as FilePath
@@ -22,7 +23,8 @@ from holdfast.model.path import Pointer
 from holdfast.model.reading import Found, Gone
 from holdfast.model.verdict import Status, Verdict
 
-IN_SYNC, DRIFT = "in_sync", "drift"
+IN_SYNC, DRIFT = EXPECTED = "in_sync", "drift"
+BASELINES = ("settled", "first", "none")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +95,8 @@ def read(file: FilePath) -> Iterator[Case]:
             for number, line in enumerate(lines, start=1):
                 if line.strip():
                     yield _case(line, Location(str(file), number))
-    except OSError as error:
-        message = f"cannot be read: {error.strerror or error}"
+    except (OSError, EOFError, zlib.error) as error:
+        message = f"cannot be read: {getattr(error, 'strerror', None) or error}"
         raise DocumentError(message, Location(str(file))) from None
 
 
@@ -102,7 +104,14 @@ def _case(line: bytes, location: Location) -> Case:
     try:
         body = jsontext.loads(line)
         observations = tuple(
-            Observation(o["observed"], o["expect"], o["class"], o.get("path"), o["baseline"], o.get("note", ""))
+            Observation(
+                o["observed"],
+                _word(o["expect"], EXPECTED),
+                o["class"],
+                o.get("path"),
+                _word(o["baseline"], BASELINES),
+                o.get("note", ""),
+            )
             for o in body["observations"]
         )
         return Case(
@@ -115,11 +124,18 @@ def _case(line: bytes, location: Location) -> Case:
             body.get("settled"),
             observations,
         )
-    except InputError as error:
-        raise error.at(location) from None
-    except (KeyError, TypeError) as error:
+    except InputError as error:  # it knows its place in the line, not the line
+        raise DocumentError(error.message, Location(location.file, location.line, error.location.column)) from None
+    except (KeyError, TypeError, ValueError) as error:
         message = f"not a corpus case: {error} (the format is in docs/accuracy.md)"
         raise DocumentError(message, location) from None
+
+
+def _word(word: Json, allowed: Sequence[str]) -> str:
+    if word not in allowed:
+        message = f"{word!r} is not one of {', '.join(allowed)}"
+        raise ValueError(message)
+    return str(word)
 
 
 def rules_of_schema(schema: Mapping[str, Json] | None) -> list[Rule] | None:

@@ -1,0 +1,257 @@
+"""The commands about a fleet: plan, apply, check, watch, delete."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+
+from holdfast.cli import exits, output, planfiles, reports
+from holdfast.cli.session import Options, Session, common, opened, options_of, run
+from holdfast.engine.acting import Acted, Result
+from holdfast.engine.applying import Report, look
+from holdfast.engine.checking import Checked
+from holdfast.engine.fleet import Waiting
+from holdfast.engine.scheduling import Watcher
+from holdfast.model.decision import Action
+
+_FORMATS = ("table", "json", "yaml")
+
+
+class Meter:
+    """Live progress on standard error, if that is a terminal: how many, how fast, how long still."""
+
+    def __init__(self, total: int, what: str) -> None:
+        self._total, self._what = total, what
+        self._done = 0
+        self._started = time.monotonic()
+        self._shown = 0.0
+        self._live = sys.stderr.isatty() and total > 0
+
+    def __call__(self, what: Checked | Acted | Waiting) -> None:
+        """Count one."""
+        if not isinstance(what, Acted):
+            self._done += 1
+        now = time.monotonic()
+        if self._live and (now - self._shown > 0.1 or self._done == self._total):
+            self._shown = now
+            rate = self._done / max(now - self._started, 1e-6)
+            left = (self._total - self._done) / rate if rate else 0.0
+            text = f"\r{self._what} {self._done}/{self._total}  {rate:,.0f}/s  {left:,.0f} s left "
+            click.echo(text, nl=False, err=True)
+
+    def close(self) -> None:
+        """Clear the line."""
+        if self._live:
+            click.echo("\r" + " " * 60 + "\r", nl=False, err=True)
+
+
+async def _look(session: Session, *, record: bool) -> Report:
+    meter = Meter(len(session.chosen), "checking")
+    async with session.world() as world:
+        report = await look(session.preparer(world), session.checker(world), session.chosen, meter, record=record)
+    meter.close()
+    return report
+
+
+@click.command("plan")
+@common
+@click.option("--out", metavar="FILE", help="Save the plan; `apply FILE` then does exactly this, or refuses.")
+@click.option("--all", "everything", is_flag=True, help="Show what is in sync too.")
+@click.option("--detailed-exitcode", is_flag=True, help="2 pending, 4 drifted, 6 both, 8 incomplete, 16 blocked.")
+@output.option(*_FORMATS)
+def plan_command(out: str | None, everything: bool, detailed_exitcode: bool, output_: str, **rest: Any) -> int:
+    """Show what differs and what would be done, both directions; touches nothing in the world.
+
+    \b
+    Examples:
+      holdfast plan -f infra/
+      holdfast plan -f infra/ --out plan.json && holdfast apply plan.json
+    """
+    options = options_of(rest)
+
+    async def main(_stop: asyncio.Event) -> int:
+        async with opened(options) as session:
+            report = await _look(session, record=True)
+            if out is not None:
+                planfiles.save(Path(out), report, options)
+        if not output.structured(output_, reports.as_json(report)):
+            reports.show_plan(report, everything=everything)
+            if out is not None:
+                output.line(f"Saved to {out}; apply it with: holdfast apply {out}")
+        blocked = any(one.decision.action in (Action.BLOCK, Action.HOLD) for one in report.checked)
+        return exits.exit_code(reports.statuses(report), detailed=detailed_exitcode, blocked=blocked)
+
+    return run(main)
+
+
+@click.command("check")
+@common
+@click.option("--all", "everything", is_flag=True, help="Show what is in sync too.")
+@click.option("--now", "fresh", is_flag=True, help="Ask a running watch to check the same, too.")
+@click.option("--detailed-exitcode", is_flag=True, help="2 pending, 4 drifted, 6 both, 8 incomplete, 16 blocked.")
+@output.option(*_FORMATS)
+def check_command(everything: bool, fresh: bool, detailed_exitcode: bool, output_: str, **rest: Any) -> int:
+    """Say what is true; read-only by construction: the writing half of a provider cannot be reached from here.
+
+    \b
+    Examples:
+      holdfast check -f infra/
+      holdfast check -f infra/ --detailed-exitcode -o json     for CI
+    """
+    options = options_of(rest)
+
+    async def main(_stop: asyncio.Event) -> int:
+        async with opened(options) as session:
+            if fresh:
+                from holdfast.engine import scheduling
+
+                token = f"cli-{int(session.clock.now() * 1000)}"
+                await scheduling.request(session.store, session.chosen, token, session.clock.now())
+            report = await _look(session, record=True)
+        if not output.structured(output_, reports.as_json(report)):
+            reports.show_check(report, everything=everything)
+        blocked = any(one.decision.action in (Action.BLOCK, Action.HOLD) for one in report.checked)
+        return exits.exit_code(reports.statuses(report), detailed=detailed_exitcode, blocked=blocked)
+
+    return run(main)
+
+
+@click.command("apply")
+@click.argument("plan_file", required=False)
+@common
+@click.option("-y", "--yes", is_flag=True, help="Do not ask before writing.")
+@click.option("--recreate", is_flag=True, help="Also make again what was deleted behind our back with resync off.")
+@output.option(*_FORMATS)
+def apply_command(plan_file: str | None, yes: bool, recreate: bool, output_: str, **rest: Any) -> int:
+    """Make it so, within the limits.
+
+    With PLAN_FILE (from `plan --out`) exactly what was shown is done, or nothing.
+
+    \b
+    Examples:
+      holdfast apply -f infra/
+      holdfast apply plan.json
+    """
+    options = options_of(rest)
+    saved = planfiles.load(Path(plan_file)) if plan_file else None
+    if saved is not None:
+        options = saved.options
+
+    async def main(stop: asyncio.Event) -> int:
+        async with opened(options) as session:
+            if saved is not None:
+                seen = await _look(session, record=False)
+                planfiles.insist(saved, seen)
+            elif not yes and sys.stdin.isatty() and sys.stdout.isatty() and output_ == "table":
+                seen = await _look(session, record=False)
+                reports.show_plan(seen)
+                if not click.confirm("Apply this?", default=False):
+                    return 1
+            report = await _apply(session, stop, saved, recreate=recreate, quiet=output_ != "table")
+        if not output.structured(output_, reports.as_json(report)):
+            for one in report.checked:
+                if one.decision.action in (Action.BLOCK, Action.HOLD, Action.REPORT) or one.verdict.status == "unknown":
+                    reports.show_checked(one)
+            for waiting in report.waiting:
+                output.line(f"  … {waiting.declaration.address}  {waiting.reason}")
+            output.line(reports.apply_line(report), bold=True)
+        return _apply_code(report)
+
+    return run(main)
+
+
+async def _apply(
+    session: Session, stop: asyncio.Event, saved: planfiles.Saved | None, *, recreate: bool, quiet: bool
+) -> Report:
+    meter = Meter(len(session.chosen), "applying")
+
+    def progress(what: Checked | Acted | Waiting) -> None:
+        meter(what)
+        if isinstance(what, Acted) and not quiet:
+            meter.close()
+            reports.show_acted(what)
+
+    async with session.writable_world() as world:
+        arguments: dict[str, Any] = {"stop": stop, "progress": progress, "recreate": recreate}
+        if saved is not None:
+            arguments["only"] = saved.allows
+        report = await session.applier(world, **arguments).apply(session.chosen)
+    meter.close()
+    return report
+
+
+def _apply_code(report: Report) -> int:
+    bad = any(one.result is not Result.DONE for one in report.acted) or report.waiting or report.not_reached
+    unknown = any(one.verdict.status == "unknown" for one in report.checked)
+    blocked = any(one.decision.action is Action.BLOCK for one in report.checked)
+    return 1 if bad or unknown or blocked else 0
+
+
+@click.command("watch")
+@common
+@click.option("--rounds", type=int, help="Stop after this many rounds.")
+def watch_command(rounds: int | None, **rest: Any) -> int:
+    """Run the resync loop in the foreground: check what is due, correct what drifted.
+
+    \b
+    Examples:
+      holdfast watch -f infra/ --default-resync-period 10m
+    """
+    options = options_of(rest)
+
+    async def main(stop: asyncio.Event) -> int:
+        async with opened(options) as session, session.writable_world() as world:
+            applier = session.applier(world, stop=stop)
+            first = await applier.apply(session.chosen)
+            _tell(first)
+            watcher = Watcher(session.store, applier, session.clock, session.random01, _tell, stop)
+            await watcher.run(rounds=rounds)
+        return 0
+
+    return run(main)
+
+
+def _tell(report: Report) -> None:
+    stamp = time.strftime("%H:%M:%S")
+    for one in report.checked:
+        if reports.is_news(one):
+            reports.show_checked(one)
+    for acted in report.acted:
+        reports.show_acted(acted)
+    output.line(f"{stamp}  {reports.check_line(report)}", fg="bright_black")
+
+
+@click.command("delete")
+@common
+@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@output.option(*_FORMATS)
+def delete_command(yes: bool, output_: str, **rest: Any) -> int:
+    """Delete (or detach, where onDelete says so) what the manifests declare, dependents first.
+
+    \b
+    Examples:
+      holdfast delete -f infra/ --target 'api/Widget/*' --yes
+    """
+    options: Options = options_of(rest)
+
+    async def main(stop: asyncio.Event) -> int:
+        async with opened(options) as session:
+            if not yes:
+                shown = "\n".join(f"  - {address}" for address in session.chosen)
+                if not sys.stdin.isatty() or not click.confirm(f"{shown}\nDelete these?", default=False):
+                    output.line("nothing was deleted; say --yes to delete without being asked")
+                    return 1
+            async with session.writable_world() as world:
+                report = await session.applier(world, stop=stop).delete(session.chosen)
+        if not output.structured(output_, reports.as_json(report)):
+            for acted in report.acted:
+                reports.show_acted(acted)
+            output.line(reports.apply_line(report), bold=True)
+        return 1 if any(one.result is not Result.DONE for one in report.acted) else 0
+
+    return run(main)

@@ -1,0 +1,107 @@
+"""Saved plans: what was shown, so that apply can do exactly that or refuse."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from pathlib import Path
+
+from holdfast.cli.session import Options
+from holdfast.compare import canonical, jsontext
+from holdfast.engine.applying import Report
+from holdfast.engine.checking import Checked
+from holdfast.engine.prepared import digest_of
+from holdfast.errors import HoldfastError, InputError, Location
+from holdfast.model.absent import ABSENT
+from holdfast.model.json import Json
+
+VERSION = 1
+
+
+class PlanStale(HoldfastError):  # noqa: N818 - reads better
+    """The world or the declarations moved since the plan was saved; nothing was done."""
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """A plan as saved."""
+
+    options: Options
+    resources: dict[str, Json]
+
+    def allows(self, checked: Checked) -> bool:
+        """Tell whether a decision is the one that was shown."""
+        return bool(self.resources.get(str(checked.prepared.declaration.address)) == _entry(checked))
+
+
+def save(file: Path, report: Report, options: Options) -> None:
+    """Write a plan; only digests of what was seen, no values."""
+    body = {
+        "holdfastPlan": VERSION,
+        "options": {**dataclasses.asdict(options), "files": list(options.files), "targets": list(options.targets)},
+        "resources": {str(one.prepared.declaration.address): _entry(one) for one in report.checked},
+    }
+    body["digest"] = canonical.digest_bytes(canonical.canonical_bytes(body, lists="ordered"))
+    try:
+        file.write_bytes(canonical.canonical_bytes(body, lists="ordered") + b"\n")
+    except OSError as error:
+        message = f"cannot be written: {error.strerror or error}"
+        raise InputError(message, Location(str(file))) from None
+
+
+def load(file: Path) -> Saved:
+    """Read a plan, and make sure nobody edited it."""
+    location = Location(str(file))
+    try:
+        body = jsontext.loads(file.read_bytes())
+    except OSError as error:
+        message = f"cannot be read: {error.strerror or error}"
+        raise InputError(message, location) from None
+    except InputError as error:
+        raise error.at(location) from None
+    if not isinstance(body, dict) or body.get("holdfastPlan") != VERSION:
+        message = "not a plan saved by `holdfast plan --out` of this version"
+        raise InputError(message, location)
+    digest = body.pop("digest", None)
+    if digest != canonical.digest_bytes(canonical.canonical_bytes(body, lists="ordered")):
+        message = "the plan was edited after it was saved; make a new one"
+        raise InputError(message, location)
+    options = body["options"]
+    return Saved(
+        Options(
+            tuple(options["files"]),
+            options["project"],
+            options["store"],
+            tuple(options["targets"]),
+            options["selector"],
+            options["flags"],
+        ),
+        body["resources"],
+    )
+
+
+def insist(saved: Saved, report: Report) -> None:
+    """Refuse unless everything is as it was when the plan was shown."""
+    now = {str(one.prepared.declaration.address): _entry(one) for one in report.checked}
+    moved = sorted(
+        address for address in saved.resources.keys() | now.keys() if saved.resources.get(address) != now.get(address)
+    )
+    if moved:
+        shown = ", ".join(moved[:5]) + (f" and {len(moved) - 5} more" if len(moved) > 5 else "")
+        message = f"the plan no longer holds, nothing was done; make a new one. Moved since: {shown}"
+        raise PlanStale(message)
+
+
+def _entry(checked: Checked) -> Json:
+    """Return what of a decision must stay the same: what is wanted, what was seen, and what follows."""
+    fast = checked.is_fast
+    return {
+        "desired": checked.prepared.desired_digest,
+        "observed": checked.state.observed
+        if fast
+        else digest_of(checked.observed)
+        if checked.observed is not ABSENT
+        else None,
+        "action": checked.decision.action.value,
+        "paths": sorted(path for reason in checked.decision.reasons for path in reason.paths),
+    }

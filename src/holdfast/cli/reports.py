@@ -1,0 +1,198 @@
+"""How runs look: plans with Terraform's symbols, checks with their coverage, applies with what was done."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from holdfast.cli import findings, output
+from holdfast.engine.acting import Acted, Result
+from holdfast.engine.applying import Report
+from holdfast.engine.checking import Checked
+from holdfast.engine.fleet import Waiting
+from holdfast.model.decision import Action
+from holdfast.model.json import Json
+from holdfast.model.verdict import Status
+
+_COLOUR = {
+    Action.CREATE: "green",
+    Action.UPDATE: "yellow",
+    Action.REPLACE: "magenta",
+    Action.RECREATE: "green",
+    Action.DELETE: "red",
+    Action.ADOPT: "cyan",
+    Action.REPORT: "yellow",
+    Action.HOLD: "cyan",
+    Action.BLOCK: "red",
+    Action.NONE: "bright_black",
+}
+
+
+def show_plan(report: Report, *, everything: bool = False) -> None:
+    """Print what differs and what would be done."""
+    for checked in _by_address(report.checked):
+        if everything or is_news(checked):
+            show_checked(checked)
+    _show_waiting(report.waiting)
+    output.line()
+    output.line(plan_line(report), bold=True)
+    _show_coverage(report)
+
+
+def is_news(checked: Checked) -> bool:
+    """Tell whether a resource has something to show."""
+    return checked.decision.action is not Action.NONE or checked.verdict.status is not Status.IN_SYNC
+
+
+def show_checked(checked: Checked) -> None:
+    """Print one resource: its symbol, address, verdict, why, and its findings."""
+    action = checked.decision.action
+    address = str(checked.prepared.declaration.address)
+    head = output.styled(f"{action.symbol:>3} {address}", fg=_COLOUR[action], bold=True)
+    status = checked.verdict.status
+    label = output.styled(status.value.replace("_", " "), fg=findings.STATUS_COLOUR[status])
+    output.line(f"{head}  {label}: {checked.decision.reasons[0].message}")
+    if status is Status.UNKNOWN:
+        output.line(f"        {checked.verdict.reason}", fg="bright_black")
+    findings.show(checked.verdict.findings, indent="      ")
+
+
+def _show_waiting(waiting: Iterable[Waiting]) -> None:
+    for one in waiting:
+        symbol = output.styled("  x" if one.is_error else "  +", fg="red" if one.is_error else "green", bold=True)
+        output.line(f"{symbol} {one.declaration.address}  waits: {one.reason}")
+
+
+def plan_line(report: Report) -> str:
+    """Return the closing line, in the manner of Terraform."""
+    count = Counter(one.decision.action for one in report.checked)
+    later = sum(not one.is_error for one in report.waiting)
+    add = count[Action.CREATE] + count[Action.RECREATE] + later
+    parts = [
+        f"{add} to add",
+        f"{count[Action.UPDATE]} to change",
+        f"{count[Action.REPLACE]} to replace",
+        f"{count[Action.DELETE]} to destroy",
+    ]
+    for action, word in (
+        (Action.ADOPT, "to adopt"),
+        (Action.REPORT, "to report"),
+        (Action.HOLD, "held"),
+        (Action.BLOCK, "blocked"),
+    ):
+        if count[action]:
+            parts.append(f"{count[action]} {word}")
+    if later:
+        parts.append(f"{later} of them once what they refer to is there")
+    return f"Plan: {', '.join(parts)}."
+
+
+def show_check(report: Report, *, everything: bool = False) -> None:
+    """Print verdicts."""
+    for checked in _by_address(report.checked):
+        if everything or checked.verdict.status is not Status.IN_SYNC:
+            status = checked.verdict.status
+            label = output.styled(f"{status.value.replace('_', ' '):>10}", fg=findings.STATUS_COLOUR[status], bold=True)
+            output.line(f"{label}  {checked.prepared.declaration.address}  {checked.verdict.reason}")
+            findings.show(checked.verdict.findings, indent="            ")
+    _show_waiting(report.waiting)
+    output.line(check_line(report), bold=True)
+    _show_coverage(report)
+
+
+def check_line(report: Report) -> str:
+    """Return the closing line of a check."""
+    count = Counter(one.verdict.status for one in report.checked)
+    said = [f"{count[status]} {status.value.replace('_', ' ')}" for status in Status if count[status]]
+    return f"Checked {len(report.checked)}: {', '.join(said) or 'nothing declared'}."
+
+
+def _show_coverage(report: Report) -> None:
+    unread = sum(one.verdict.status is Status.UNKNOWN for one in report.checked)
+    total = len(report.checked) + len(report.waiting) + len(report.not_reached)
+    missed = unread + sum(one.is_error for one in report.waiting) + len(report.not_reached)
+    if missed:
+        share = (total - missed) / total
+        output.line(
+            f"Coverage incomplete: {total - missed} of {total} could be judged ({share:.0%}).", fg="yellow", bold=True
+        )
+
+
+def show_acted(acted: Acted) -> None:
+    """Print one action as it ends."""
+    action = acted.checked.decision.action
+    good = acted.result is Result.DONE
+    mark = output.styled("✓" if good else "✗", fg="green" if good else "red", bold=True)
+    address = acted.checked.prepared.declaration.address
+    output.line(f"  {mark} {action.value} {address}: {acted.message}")
+
+
+def apply_line(report: Report) -> str:
+    """Return the closing line of an apply."""
+    done = Counter(one.checked.decision.action for one in report.acted if one.result is Result.DONE)
+    failed = sum(one.result is not Result.DONE for one in report.acted)
+    made = done[Action.CREATE] + done[Action.RECREATE]
+    parts = [
+        f"{made} added",
+        f"{done[Action.UPDATE]} changed",
+        f"{done[Action.REPLACE]} replaced",
+        f"{done[Action.DELETE]} destroyed",
+    ]
+    if done[Action.ADOPT]:
+        parts.append(f"{done[Action.ADOPT]} adopted")
+    if failed:
+        parts.append(f"{failed} not done")
+    if report.not_reached:
+        parts.append(f"{len(report.not_reached)} not reached")
+    return f"Apply: {', '.join(parts)}."
+
+
+def as_json(report: Report) -> Json:
+    """Return a run for programs."""
+    return {
+        "resources": [checked_as_json(one) for one in _by_address(report.checked)],
+        "waiting": [{"address": str(one.declaration.address), "reason": one.reason} for one in report.waiting],
+        "acted": [
+            {
+                "address": str(one.checked.prepared.declaration.address),
+                "action": one.checked.decision.action.value,
+                "result": one.result.value,
+                "message": one.message,
+                "unresolved": list(one.unresolved),
+            }
+            for one in report.acted
+        ],
+        "notReached": [str(address) for address in report.not_reached],
+        "summary": summary(report),
+    }
+
+
+def checked_as_json(checked: Checked) -> dict[str, Json]:
+    """Return one resource for programs."""
+    return {
+        "address": str(checked.prepared.declaration.address),
+        **findings.verdict_as_json(checked.verdict),
+        "action": checked.decision.action.value,
+        "reasons": [
+            {"code": reason.code, "message": reason.message, "paths": list(reason.paths)}
+            for reason in checked.decision.reasons
+        ],
+    }
+
+
+def summary(report: Report) -> dict[str, Json]:
+    """Return the counts of a run."""
+    count = Counter(one.verdict.status.value for one in report.checked)
+    judged = len(report.checked) - count[Status.UNKNOWN.value]
+    total = len(report.checked) + len(report.waiting) + len(report.not_reached)
+    return {"total": total, "judged": judged, "byStatus": dict(sorted(count.items()))}
+
+
+def statuses(report: Report) -> list[Status]:
+    """Return every verdict of a run; what waits for something to be applied is pending, what was not reached unknown."""
+    waiting = [Status.UNKNOWN if one.is_error else Status.PENDING for one in report.waiting]
+    return [one.verdict.status for one in report.checked] + waiting + [Status.UNKNOWN] * len(report.not_reached)
+
+
+def _by_address(checks: Sequence[Checked]) -> list[Checked]:
+    return sorted(checks, key=lambda checked: checked.prepared.declaration.address)

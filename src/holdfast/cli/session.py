@@ -1,0 +1,301 @@
+"""One run of the command line: project, manifests, store and world, opened together and closed together."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import random
+import secrets
+import signal
+import socket
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from holdfast.compare import comparators, profiles
+from holdfast.engine.acting import Actor
+from holdfast.engine.applying import Applier
+from holdfast.engine.checking import Checker
+from holdfast.engine.clock import Clock, SystemClock
+from holdfast.engine.fleet import Fleet, Preparer
+from holdfast.engine.gates import Limits
+from holdfast.engine.opening import World, WritableWorld
+from holdfast.errors import InputError, StoreError
+from holdfast.manifests import project as projects
+from holdfast.manifests import reading
+from holdfast.manifests.secrets import Resolver
+from holdfast.model.address import Address
+from holdfast.model.json import Json
+from holdfast.model.resource import Declaration
+from holdfast.plan import selection, settings
+from holdfast.providers import registry
+from holdfast.providers.base import Connection
+from holdfast.store.sqlite import SqliteStore
+
+if TYPE_CHECKING:
+    from holdfast.store.base import Store
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+KEY_BYTES = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the common options of the commands say."""
+
+    files: tuple[str, ...] = ()
+    project: str | None = None
+    store: str | None = None
+    targets: tuple[str, ...] = ()
+    selector: str | None = None
+    flags: Mapping[str, str | None] = field(default_factory=dict)
+
+
+def common(function: Function) -> Function:
+    """Add the options that say what to look at, and where."""
+    for decorate in reversed(
+        (
+            click.option(
+                "-f",
+                "--file",
+                "files",
+                multiple=True,
+                metavar="PATH",
+                help="Manifests: a file, a folder, a glob, or - for standard input (may be repeated).",
+            ),
+            click.option("--project", metavar="FILE", help="The project file; holdfast.yaml here or above by default."),
+            click.option("--store", metavar="FILE", help="The store; .holdfast/holdfast.db by default."),
+            click.option(
+                "--target",
+                "targets",
+                multiple=True,
+                metavar="GLOB",
+                help="Only addresses that match (connection/Kind/name); !GLOB leaves out (may be repeated).",
+            ),
+            click.option(
+                "-l", "--selector", metavar="LABELS", help="Only resources with these labels: a=b,c!=d,e in (x,y)."
+            ),
+            click.option(
+                "--default-resync-period",
+                metavar="DURATION",
+                help="Periodic checks for resources that do not say otherwise: 10m, 1h, 0 for none.",
+            ),
+        )
+    ):
+        function = decorate(function)
+    return function
+
+
+def options_of(arguments: dict[str, Any]) -> Options:
+    """Take the common options out of a command's arguments."""
+    return Options(
+        arguments.pop("files"),
+        arguments.pop("project"),
+        arguments.pop("store"),
+        arguments.pop("targets"),
+        arguments.pop("selector"),
+        {"resync_period": arguments.pop("default_resync_period")},
+    )
+
+
+@dataclass(slots=True)
+class Session:
+    """Everything a command works with."""
+
+    project: projects.Project
+    store: Store
+    fleet: Fleet
+    chosen: list[Address]
+    clock: Clock
+    random01: Callable[[], float]
+    key: bytes
+    resolver: Resolver
+    owner: str
+
+    def fingerprint(self, value: Json) -> str:
+        """Return the keyed fingerprint of a secret."""
+        return comparators.fingerprint(value, self.key)
+
+    def secrets_for(self, declaration: Declaration) -> Resolver:
+        """Return what fetches the secrets of a declaration."""
+        spec = self.project.connections[declaration.address.connection]
+        folder = str(Path(declaration.location.file or ".").parent)
+        return self.resolver.within(folder, spec.name, spec.secrets)
+
+    def _connections(self) -> dict[str, Connection]:
+        used = {address.connection for address in self.fleet.declarations} or set(self.project.connections)
+        out = {}
+        for name in used:
+            spec = self.project.connections[name]
+            clear = {key: str(secret.reveal()) for key, secret in spec.fetch_secrets(self.resolver).items()}
+            out[name] = Connection(name, spec.provider, spec.settings, clear, spec.base_dir)
+        return out
+
+    def _limits(self) -> dict[str, Limits]:
+        out = {}
+        for name, spec in self.project.connections.items():
+            given = {
+                f: getattr(spec.limits, f)
+                for f in ("concurrency", "reads_per_second", "writes_per_second", "deletes_per_second")
+            }
+            out[name] = replace(Limits(), **{k: v for k, v in given.items() if v is not None})
+        return out
+
+    def world(self) -> World:
+        """Return the world for looking at."""
+        connections = self._connections()
+        return World(connections, _providers(connections), self._limits(), self.clock)
+
+    def writable_world(self) -> WritableWorld:
+        """Return the world for changing."""
+        connections = self._connections()
+        return WritableWorld(connections, _providers(connections), self._limits(), self.clock)
+
+    def preparer(self, world: World) -> Preparer:
+        """Return what makes declarations ready."""
+        return Preparer(self.store, world, self.fleet, self.fingerprint, self.secrets_for)
+
+    def checker(self, world: World) -> Checker:
+        """Return what looks and concludes."""
+        return Checker(self.store, world, self.clock, self.random01, self.fingerprint)
+
+    def applier(self, world: WritableWorld, **arguments: Any) -> Applier:  # noqa: ANN401 - passed on as they are
+        """Return what brings the fleet to what is declared."""
+        checker = self.checker(world)
+        actor = Actor(self.store, world, checker, self.clock, self.random01, self.fingerprint, self.owner)
+        return Applier(self.store, self.preparer(world), checker, actor, **arguments)
+
+
+def _providers(connections: Mapping[str, Connection]) -> dict[str, Any]:
+    return {each.provider: registry.get(each.provider) for each in connections.values()}
+
+
+@asynccontextmanager
+async def opened(options: Options, *, needs_files: bool = True) -> AsyncIterator[Session]:
+    """Open a session; what is wrong with the manifests is said before anything is touched."""
+    project = projects.load(Path(options.project) if options.project else None, Path.cwd(), registry.names())
+    files = options.files or ((str(project.folder),) if needs_files and project.file is not None else ())
+    if needs_files and not files:
+        message = "nothing to look at: give manifests with -f, or put a holdfast.yaml beside them"
+        raise InputError(message)
+    manifests = reading.read(files, project) if files else reading.Manifests(project)
+    path = Path(options.store) if options.store else project.store
+    store = await SqliteStore.open(path)
+    try:
+        known = [state.address async for state in store.all_states()] if files else []
+        fleet = Fleet(
+            {each.address: each for each in manifests.declarations},
+            reading.graph(manifests, known),
+            manifests.strategies,
+            [settings.of_flags(options.flags), settings.of_environment(os.environ), project.defaults],
+            _own_profiles(project),
+        )
+        yield Session(
+            manifests.project,
+            store,
+            fleet,
+            _chosen(fleet, options),
+            SystemClock(),
+            random.random,
+            _key(path.parent),
+            Resolver(os.environ),
+            f"{socket.gethostname()}:{os.getpid()}",
+        )
+    finally:
+        await store.close()
+
+
+def _own_profiles(project: projects.Project) -> list[profiles.Profile]:
+    found: list[profiles.Profile] = []
+    for folder in project.profiles:
+        files = sorted([*folder.glob("*.yaml"), *folder.glob("*.yml")]) if folder.is_dir() else [folder]
+        for file in files:
+            try:
+                found += profiles.parse(file.read_bytes(), str(file))
+            except OSError as error:
+                message = f"the profile {file} cannot be read: {error.strerror or error}"
+                raise InputError(message) from None
+    return found
+
+
+def _chosen(fleet: Fleet, options: Options) -> list[Address]:
+    """Return the addresses that --target and --selector leave, with everything they need."""
+    if not options.targets and not options.selector:
+        return list(fleet.graph.addresses)
+    targets = selection.parse_targets(options.targets)
+    mistaken = selection.unmatched(targets, fleet.graph.addresses)
+    if mistaken:
+        raise mistaken[0]
+    labels = selection.parse_labels(options.selector or "")
+    wanted = [a for a in fleet.graph.addresses if targets.matches(a) and labels.matches(fleet.declarations[a].labels)]
+    needed = fleet.graph.needed_by(wanted)
+    return [address for address in fleet.graph.addresses if address in needed]
+
+
+def _key(folder: Path) -> bytes:
+    """Return the key of this store's fingerprints, made once; without it stored fingerprints say nothing."""
+    file = folder / "key"
+    try:
+        return file.read_bytes()
+    except FileNotFoundError:
+        key = secrets.token_bytes(KEY_BYTES)
+    part = folder / f"key.{os.getpid()}"
+    try:
+        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(key)
+        # A link appears whole or not at all, so another process never reads half a key.
+        with contextlib.suppress(FileExistsError):
+            file.hardlink_to(part)
+        part.unlink()
+        return file.read_bytes()
+    except OSError as error:
+        message = f"the key of the store cannot be written to {file}: {error.strerror}"
+        raise StoreError(message) from None
+
+
+def run(main: Callable[[asyncio.Event], Awaitable[int]]) -> int:
+    """Run a command; the first interrupt asks it to finish what is in hand, the second stops it now."""
+
+    async def guarded() -> int:
+        stop = asyncio.Event()
+        task = asyncio.ensure_future(main(stop))
+        loop = asyncio.get_running_loop()
+
+        def interrupt() -> None:
+            if stop.is_set():
+                task.cancel()
+                return
+            stop.set()
+            print("stopping after the writes in hand; once more to stop now", file=sys.stderr)  # noqa: T201
+
+        for number in (signal.SIGINT, signal.SIGTERM):
+            with contextlib.suppress(NotImplementedError, ValueError):
+                loop.add_signal_handler(number, interrupt)
+        try:
+            code = await task
+        except asyncio.CancelledError:
+            return 128 + signal.SIGINT
+        return 128 + signal.SIGINT if stop.is_set() else code
+
+    try:
+        import uvloop
+
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            return runner.run(guarded())
+    except ImportError:
+        return asyncio.run(guarded())
+
+
+def addresses_of(texts: Sequence[str]) -> list[Address]:
+    """Read addresses from arguments."""
+    try:
+        return [Address.parse(text) for text in texts]
+    except ValueError as error:
+        raise InputError(str(error)) from None

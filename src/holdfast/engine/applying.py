@@ -1,0 +1,186 @@
+"""Planning and applying a fleet: layer by layer, so that what a resource refers to is there before it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from holdfast.engine.acting import Acted, Actor, Result
+from holdfast.engine.checking import Checked, Checker
+from holdfast.engine.fleet import Preparer, Waiting
+from holdfast.engine.prepared import Prepared
+from holdfast.model.address import Address
+from holdfast.model.decision import Action
+from holdfast.model.reading import Gone
+from holdfast.plan import ordering
+from holdfast.plan.decide import Recreate, decide, decide_removal
+from holdfast.store.base import Event, Operation, Store, Transaction
+
+Progress = Callable[[Checked | Acted | Waiting], None]
+
+
+@dataclass(slots=True)
+class Report:
+    """What a run saw and did."""
+
+    checked: list[Checked] = field(default_factory=list)
+    waiting: list[Waiting] = field(default_factory=list)
+    acted: list[Acted] = field(default_factory=list)
+    not_reached: list[Address] = field(default_factory=list)  # skipped because the run was stopped
+
+
+async def look(
+    preparer: Preparer,
+    checker: Checker,
+    addresses: Iterable[Address] | None = None,
+    progress: Progress | None = None,
+    *,
+    record: bool = True,
+) -> Report:
+    """Check a fleet, or part of it, and change nothing in the world."""
+    report = Report()
+    wanted = list(addresses) if addresses is not None else list(preparer.fleet.graph.addresses)
+    ready, report.waiting = await preparer.prepare(wanted)
+    report.checked = await checker.check_all(ready, progress, record=record)
+    return report
+
+
+@dataclass(slots=True)
+class Applier:
+    """Brings a fleet to what is declared."""
+
+    store: Store
+    preparer: Preparer
+    checker: Checker
+    actor: Actor
+    stop: asyncio.Event = field(default_factory=asyncio.Event)  # set once: finish what is in hand, begin nothing
+    progress: Progress | None = None
+    recreate: bool = False
+    only: Callable[[Checked], bool] = lambda _checked: True
+
+    async def apply(self, addresses: Iterable[Address] | None = None) -> Report:
+        """Check and act, layer by layer; a resource whose dependency failed is not touched."""
+        report = Report()
+        wanted = set(addresses) if addresses is not None else None
+        await self._resume(report, wanted)
+        failed: set[Address] = set()
+        graph = self.preparer.fleet.graph
+        for layer in ordering.layers(graph):
+            chosen = [address for address in layer if wanted is None or address in wanted]
+            blocked = [a for a in chosen if failed & set(graph.dependencies(a))]
+            if self.stop.is_set():
+                report.not_reached += chosen
+                continue
+            for address in blocked:
+                self._wait(report, Waiting(self.preparer.fleet.declarations[address], "what it needs failed"))
+            failed |= set(blocked)
+            failed |= await self._layer([address for address in chosen if address not in failed], report)
+        return report
+
+    async def _layer(self, addresses: Sequence[Address], report: Report) -> set[Address]:
+        ready, waiting = await self.preparer.prepare(addresses)
+        for one in waiting:
+            self._wait(report, one)
+        checked = [self._reconsidered(one) for one in await self.checker.check_all(ready, self._tell)]
+        report.checked += checked
+        todo = [one for one in checked if _is_work(one) and self.only(one)]
+        acted = await self._act(todo, report)
+        report.acted += acted
+        bad = {one.checked.prepared.declaration.address for one in acted if one.result is not Result.DONE}
+        return bad | {one.declaration.address for one in waiting}
+
+    def _reconsidered(self, checked: Checked) -> Checked:
+        """With --recreate a person says that what is gone shall come back."""
+        if not self.recreate or checked.situation is None or checked.decision.action is not Action.BLOCK:
+            return checked
+        situation = replace(checked.situation, recreate=Recreate.ALWAYS, terminal=None)
+        return replace(checked, decision=decide(checked.verdict, situation), situation=situation)
+
+    async def _act(self, todo: Sequence[Checked], report: Report) -> list[Acted]:
+        async def one(checked: Checked) -> Acted | None:
+            if self.stop.is_set():
+                report.not_reached.append(checked.prepared.declaration.address)
+                return None
+            acted = await self.actor.carry_out(checked)
+            self._tell(acted)
+            return acted
+
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(one(item), name=f"act {item.prepared.declaration.address}") for item in todo]
+        return [result for task in tasks if (result := task.result()) is not None]
+
+    def _wait(self, report: Report, waiting: Waiting) -> None:
+        report.waiting.append(waiting)
+        self._tell(waiting)
+
+    def _tell(self, what: Checked | Acted | Waiting) -> None:
+        if self.progress is not None:
+            self.progress(what)
+
+    # -- what was left unfinished
+
+    async def _resume(self, report: Report, wanted: set[Address] | None) -> None:
+        """Finish writes that an earlier run began, before deciding anything new about their resources."""
+        for operation in await self.store.operations():
+            address = operation.address
+            if address not in self.preparer.fleet.declarations or (wanted is not None and address not in wanted):
+                continue
+            acted = await self.resume(operation)
+            if acted is not None:
+                report.acted.append(acted)
+
+    async def resume(self, operation: Operation) -> Acted | None:
+        """Finish one unfinished write, if its resource can be looked at now."""
+        ready, _ = await self.preparer.prepare([operation.address])
+        if not ready:
+            return None
+        item = ready[0]
+        if operation.phase == "write" and operation.action in (Action.RECREATE.value, Action.REPLACE.value):
+            # The old thing is known to be gone, so its id must not be asked for.
+            item = item.with_state(replace(item.state, provider_id=None) if item.state is not None else None)
+        (checked,) = await self.checker.check_all([item], record=False, fresh=True)
+        acted = await self.actor.resume(operation, checked)
+        self._tell(acted)
+        return acted
+
+    # -- deleting
+
+    async def delete(self, addresses: Iterable[Address]) -> Report:
+        """Delete or detach, whoever needs before what it needs."""
+        report = Report()
+        wanted = set(addresses)
+        for layer in ordering.deletion_layers(self.preparer.fleet.graph):
+            chosen = [address for address in layer if address in wanted]
+            if self.stop.is_set():
+                report.not_reached += chosen
+                continue
+            ready, waiting = await self.preparer.prepare(chosen)
+            report.waiting += waiting
+            for checked in await self.checker.check_all(ready, self._tell, record=False, fresh=True):
+                report.checked.append(checked)
+                report.acted.append(await self._delete_one(checked))
+        return report
+
+    async def _delete_one(self, checked: Checked) -> Acted:
+        item = checked.prepared
+        exists = not isinstance(checked.reading, Gone)
+        decision = decide_removal(item.declaration.policy, checked.state.origin, item.settings.on_delete, exists=exists)
+        if decision.action is not Action.DELETE or not exists:
+            await self._forget(item, decision.reasons[0].message)
+            acted = Acted(checked, Result.DONE, decision.reasons[0].message)
+        else:
+            acted = await self.actor.carry_out(replace(checked, decision=decision))
+        self._tell(acted)
+        return acted
+
+    async def _forget(self, item: Prepared, reason: str) -> None:
+        address = item.declaration.address
+        now = self.checker.now()
+        transaction = Transaction(forgotten=[address])
+        transaction.events.append(Event(now, "forgotten", str(address), {"reason": reason}))
+        await self.store.commit(transaction)
+
+
+def _is_work(checked: Checked) -> bool:
+    return checked.decision.action.is_write or checked.decision.action is Action.ADOPT

@@ -1,0 +1,451 @@
+"""Checking: read, compare, decide, record. Written against World, which has no writers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from holdfast.compare import diff, known_differences, paths, verdicts
+from holdfast.compare.ruletree import RuleTree
+from holdfast.engine import recording
+from holdfast.engine.clock import Clock
+from holdfast.engine.conditions import conditions_after_check
+from holdfast.engine.gates import Budget
+from holdfast.engine.opening import World
+from holdfast.engine.prepared import Prepared, digest_of
+from holdfast.engine.redaction import Fingerprint, redact
+from holdfast.engine.retrying import RETRIED, Patience
+from holdfast.model.absent import ABSENT
+from holdfast.model.condition import merge
+from holdfast.model.decision import Action, Decision
+from holdfast.model.finding import Finding
+from holdfast.model.json import Json
+from holdfast.model.reading import Found, Gone, Reading, Trouble, Unreadable
+from holdfast.model.resource import ManagementPolicy
+from holdfast.model.verdict import Status, Verdict
+from holdfast.plan import due
+from holdfast.plan.decide import Situation, decide
+from holdfast.providers.base import Hint, Listed, ReadFailed, Unchanged
+from holdfast.store.base import DecisionRecord, Digest, Event, ResourceState, Store, Touch, Transaction
+
+BATCH = 500
+LIST_FROM = 4  # resources of one kind from which one list call is worth more than single reads
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What a check brought: the truth, what to do about it, and what to remember."""
+
+    prepared: Prepared
+    at: float
+    reading: Reading | Unchanged
+    observed: Json  # redacted; ABSENT if nothing was found
+    tree: RuleTree | None
+    verdict: Verdict
+    decision: Decision
+    situation: Situation | None
+    state: ResourceState
+    baseline: diff.Baseline | None = None
+    secret_rules: Json = None
+
+    @property
+    def is_fast(self) -> bool:
+        """Tell whether nothing had to be parsed."""
+        return isinstance(self.reading, Unchanged)
+
+
+Progress = Callable[[Checked], None]
+
+
+class Checker:
+    """Checks prepared resources and records what it finds."""
+
+    def __init__(
+        self,
+        store: Store,
+        world: World,
+        clock: Clock,
+        random01: Callable[[], float],
+        fingerprint: Fingerprint,
+        patience: Patience | None = None,
+    ) -> None:
+        self._store = store
+        self._world = world
+        self._clock = clock
+        self._random01 = random01
+        self._fingerprint = fingerprint
+        self._patience = patience or Patience()
+
+    def now(self) -> float:
+        """Return the present, as the clock of this checker has it."""
+        return self._clock.now()
+
+    async def check_all(
+        self,
+        prepared: Sequence[Prepared],
+        progress: Progress | None = None,
+        *,
+        record: bool = True,
+        fresh: bool = False,
+    ) -> list[Checked]:
+        """Check many, batch by batch; what a batch found is recorded in one transaction before the next begins.
+
+        With `fresh` everything is read and compared, even what has not moved.
+        """
+        out: list[Checked] = []
+        for start in range(0, len(prepared), BATCH):
+            batch = prepared[start : start + BATCH]
+            done = await self._check_batch(batch, progress, fresh=fresh)
+            if record:
+                await self.record(done)
+            out += done
+        return out
+
+    async def _check_batch(self, batch: Sequence[Prepared], progress: Progress | None, *, fresh: bool) -> list[Checked]:
+        documents = await self._prefetch(batch)
+        listed = await self._lists(batch)
+
+        async def one(item: Prepared) -> Checked:
+            reading = await self._reading(item, listed, None if fresh else self._hint(item))
+            checked = await self.conclude(item, reading, documents)
+            if progress is not None:
+                progress(checked)
+            return checked
+
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(one(item), name=str(item.declaration.address)) for item in batch]
+        return [task.result() for task in tasks]
+
+    async def _prefetch(self, batch: Iterable[Prepared]) -> dict[Digest, Json]:
+        wanted = {
+            digest
+            for item in batch
+            if item.state is not None
+            for digest in (item.state.applied, item.state.baseline, item.state.known)
+            if digest is not None
+        }
+        return await self._store.documents(sorted(wanted))
+
+    # -- reading
+
+    async def _lists(self, batch: Sequence[Prepared]) -> dict[tuple[str, str], Mapping[str, Listed] | Unreadable]:
+        """Read whole kinds with one call where many of them are asked for and the provider can."""
+        groups: dict[tuple[str, str], int] = {}
+        for item in batch:
+            if item.kind.lists and item.state is not None and item.state.provider_id is not None:
+                key = (item.declaration.address.connection, item.declaration.address.kind)
+                groups[key] = groups.get(key, 0) + 1
+        out: dict[tuple[str, str], Mapping[str, Listed] | Unreadable] = {}
+        for (connection, kind), count in groups.items():
+            if count >= LIST_FROM:
+                out[connection, kind] = await self._list(connection, kind)
+        return out
+
+    async def _list(self, connection: str, kind: str) -> Mapping[str, Listed] | Unreadable:
+        reader = await self._world.reader(connection)
+        gate = self._world.gate(connection)
+        failure: Unreadable | None = None
+        for attempt in range(1, self._patience.attempts + 1):
+            try:
+                async with gate.turn(Budget.READ):
+                    return {item.id: item async for item in reader.list(kind)}
+            except ReadFailed as error:
+                failure = _unreadable(error.reading)
+            if not await self._may_retry(connection, failure, attempt):
+                break
+        return failure or Unreadable(Trouble.OTHER, "the list could not be read")
+
+    async def _reading(
+        self,
+        item: Prepared,
+        listed: Mapping[tuple[str, str], Mapping[str, Listed] | Unreadable],
+        hint: Hint | None,
+    ) -> Reading | Unchanged:
+        address = item.declaration.address
+        found = listed.get((address.connection, address.kind))
+        state = item.state
+        if found is None or state is None or state.provider_id is None:
+            return await self.read(item, hint)
+        if isinstance(found, Unreadable):
+            return found
+        entry = found.get(state.provider_id)
+        if entry is None:
+            # Not in the list: gone, or the list was wrong. Only an answer about the thing itself may say so.
+            return await self.read(item, None)
+        if hint is not None and hint.raw_digest == entry.raw_digest:
+            return Unchanged(state.etag, entry.raw_digest)
+        reader = await self._world.reader(address.connection)
+        try:
+            document = reader.parse(address.kind, entry.raw)
+        except ReadFailed as error:
+            return error.reading
+        return Found(document, None, entry.raw_digest)
+
+    def _hint(self, item: Prepared) -> Hint | None:
+        """Offer the last etag and digest only if an unchanged answer means an unchanged verdict."""
+        state = item.state
+        if state is None or state.status is not Status.IN_SYNC or state.baseline is None:
+            return None
+        if state.desired != item.desired_digest or state.rules != item.rules_digest or state.terminal is not None:
+            return None
+        return Hint(state.etag, state.raw_digest)
+
+    async def read(self, item: Prepared, hint: Hint | None) -> Reading | Unchanged:
+        """Read one thing through its connection's gate, with patience for passing troubles."""
+        connection = item.declaration.address.connection
+        reader = await self._world.reader(connection)
+        gate = self._world.gate(connection)
+        target = item.target()
+        attempt = 0
+        while True:
+            attempt += 1
+            async with gate.turn(Budget.READ):
+                reading = await reader.read(target, hint)
+            if not isinstance(reading, Unreadable) or not await self._may_retry(connection, reading, attempt):
+                return reading
+
+    async def _may_retry(self, connection: str, reading: Unreadable, attempt: int) -> bool:
+        """Wait if another attempt makes sense; a throttled connection is slowed for everybody."""
+        if reading.trouble is Trouble.THROTTLED:
+            self._world.gate(connection).throttled(reading.retry_after_seconds)
+        if reading.trouble not in RETRIED or attempt >= self._patience.attempts:
+            return False
+        if reading.trouble is not Trouble.THROTTLED:
+            await self._clock.sleep(self._patience.delay(attempt, reading.retry_after_seconds, self._random01))
+        return True
+
+    # -- concluding
+
+    async def conclude(self, item: Prepared, reading: Reading | Unchanged, documents: Mapping[Digest, Json]) -> Checked:
+        """Judge a reading and decide; nothing is written here."""
+        now = self._clock.now()
+        state = item.state or ResourceState(item.declaration.address, item.declaration.provider)
+        if isinstance(reading, Unchanged):
+            return self._unchanged(item, reading, state, now)
+        applied = documents[state.applied] if state.applied is not None else ABSENT
+        baseline = None
+        if state.baseline is not None and state.applied is not None:
+            baseline = diff.Baseline(applied, documents[state.baseline])
+        raw_observed = reading.document if isinstance(reading, Found) else ABSENT
+        tree, secret_rules = item.rules_for(raw_observed)
+        if isinstance(reading, Found):
+            reading = replace(reading, document=redact(reading.document, tree, self._fingerprint))
+        observed = reading.document if isinstance(reading, Found) else ABSENT
+        if item.declaration.policy is ManagementPolicy.UNMANAGED:
+            verdict = _presence_only(reading)
+        else:
+            verdict = verdicts.judge(reading, item.desired, tree, applied=applied, baseline=baseline)
+            verdict, baseline = self._absorb_late(verdict, baseline, state, now)
+        situation = self._situation(item, state, verdict, tree, documents)
+        decision = decide(verdict, situation)
+        checked = Checked(
+            item, now, reading, observed, tree, verdict, decision, situation, state, baseline, secret_rules
+        )
+        return replace(checked, state=self._remembered(checked))
+
+    def _unchanged(self, item: Prepared, reading: Unchanged, state: ResourceState, now: float) -> Checked:
+        verdict = Verdict(Status.IN_SYNC, "nothing moved since the last check")
+        decision = decide(verdict, Situation(applied=True))
+        remembered = replace(
+            state,
+            checked_at=now,
+            good_at=now,
+            etag=reading.etag,
+            raw_digest=reading.raw_digest,
+            due_at=self._next_due(item, now),
+            failures=0,
+            handled=state.requested,
+        )
+        return Checked(item, now, reading, ABSENT, None, verdict, decision, None, remembered)
+
+    def _absorb_late(
+        self, verdict: Verdict, baseline: diff.Baseline | None, state: ResourceState, now: float
+    ) -> tuple[Verdict, diff.Baseline | None]:
+        if baseline is None or not verdict.findings or state.settle_until is None:
+            return verdict, baseline
+        after, rest = known_differences.absorb_late(
+            baseline, verdict.findings, window_open=now < state.settle_until, touched_by_other=False
+        )
+        return (verdicts.conclude(rest), after) if after is not baseline else (verdict, baseline)
+
+    def _situation(
+        self, item: Prepared, state: ResourceState, verdict: Verdict, tree: RuleTree, documents: Mapping[Digest, Json]
+    ) -> Situation:
+        settings = item.settings
+        fixed = frozenset(paths.format_path(finding.path) for finding in verdict.findings if _is_fixed(finding, tree))
+        known = documents.get(state.known) if state.known is not None else None
+        edited = state.desired != item.desired_digest
+        return Situation(
+            policy=item.declaration.policy,
+            origin=state.origin,
+            on_drift=settings.on_drift,
+            on_immutable=settings.on_immutable,
+            recreate=settings.recreate,
+            resyncs=settings.resync_period > 0,
+            applied=state.applied is not None,
+            imports=item.declaration.import_from is not None,
+            whole_writes=not item.kind.patches,
+            immutable=fixed,
+            unresolved=frozenset() if edited or not known else frozenset(known.get("unresolved", ())),
+            terminal=None if edited else state.terminal,
+        )
+
+    def _next_due(self, item: Prepared, now: float) -> float | None:
+        period, jitter, shape = (
+            item.settings.resync_period,
+            item.settings.resync_jitter,
+            item.settings.resync_jitter_shape,
+        )
+        return due.next_due(now, period, jitter, self._random01(), shape) if period > 0 else None
+
+    def _remembered(self, checked: Checked) -> ResourceState:
+        """Return the state after a check; a failed read changes only what is known about failing."""
+        item, now, state = checked.prepared, checked.at, checked.state
+        edited = state.desired != item.desired_digest
+        common = replace(
+            state,
+            provider=item.declaration.provider,
+            generation=state.generation + 1 if edited and state.desired is not None else state.generation,
+            desired=item.desired_digest,
+            labels=item.declaration.labels,
+            options=recording.settings_as_json(item.settings),
+            resync_seconds=item.settings.resync_period,
+            depends_on=item.depends_on,
+            source=str(item.declaration.location) or None,
+            checked_at=now,
+            status=checked.verdict.status,
+            reason=checked.verdict.reason,
+            terminal=_terminal(checked),
+            handled=state.requested,
+            due_at=self._next_due(item, now),
+        )
+        if isinstance(checked.reading, Unreadable):
+            failures = state.failures + 1
+            retry = now + self._patience.delay(min(failures, 20), checked.reading.retry_after_seconds, self._random01)
+            due = retry if common.due_at is None else min(common.due_at, retry)
+            common = replace(common, failures=failures, due_at=due if item.settings.resync_period > 0 else None)
+        else:
+            found = checked.reading if isinstance(checked.reading, Found) else None
+            common = replace(
+                common,
+                failures=0,
+                good_at=now,
+                etag=found.etag if found else None,
+                raw_digest=found.raw_digest if found else None,
+                observed=digest_of(checked.observed) if found else None,
+                baseline=digest_of(checked.baseline.observed) if checked.baseline else common.baseline,
+            )
+        conditions = conditions_after_check(common, checked.verdict, checked.decision, now)
+        return replace(common, conditions=tuple(merge({c.type: c for c in state.conditions}, conditions).values()))
+
+    # -- recording
+
+    async def record(self, checks: Sequence[Checked]) -> None:
+        """Make what was found true in the store, in one transaction."""
+        transaction = Transaction(findings_at=self._clock.now())
+        for checked in checks:
+            self.add(transaction, checked)
+        await self._store.commit(transaction)
+
+    def add(self, transaction: Transaction, checked: Checked) -> str | None:
+        """Add a check to a transaction; return the id of its decision if it is one worth keeping."""
+        state = checked.state
+        if checked.is_fast:
+            transaction.touched.append(Touch(state.address, checked.at, state.due_at, state.etag, state.raw_digest))
+            return None
+        item = checked.prepared
+        recording.keep(transaction, item.desired)
+        if checked.observed is not ABSENT:
+            recording.keep(transaction, checked.observed)
+        if checked.baseline is not None:
+            recording.keep(transaction, checked.baseline.observed)
+        transaction.states.append(state)
+        transaction.looked_at.add(state.address)
+        transaction.findings[state.address] = checked.verdict.findings
+        before = item.state.status if item.state is not None else None
+        if before is not state.status:
+            data = {"status": state.status.value if state.status else None, "was": before.value if before else None}
+            transaction.events.append(
+                Event(
+                    checked.at,
+                    "check.status_changed",
+                    str(state.address),
+                    {**data, "reason": state.reason, "paths": recording.finding_paths(checked.verdict.findings)},
+                )
+            )
+        if checked.decision.action is Action.NONE and before is state.status:
+            return None
+        return self._add_decision(transaction, checked)
+
+    def _add_decision(self, transaction: Transaction, checked: Checked) -> str:
+        item = checked.prepared
+        before = item.state
+        assert checked.situation is not None
+        assert not isinstance(checked.reading, Unchanged)
+        observed = digest_of(checked.observed) if checked.observed is not ABSENT else None
+        inputs = recording.keep(
+            transaction,
+            {
+                "desired": recording.keep(transaction, item.desired),
+                "applied": before.applied if before is not None else None,
+                "baseline": recording.keep(transaction, checked.baseline.observed) if checked.baseline else None,
+                "rules": recording.keep(transaction, item.rules_document),
+                "secret_rules": checked.secret_rules,
+                "reading": recording.reading_as_json(checked.reading, observed),
+                "situation": recording.situation_as_json(checked.situation),
+            },
+        )
+        output = recording.keep(transaction, recording.outcome_as_json(checked.verdict, checked.decision))
+        chance = f"{int(self._random01() * 16**6):06x}"  # two processes may decide the same in the same millisecond
+        ident = f"{int(checked.at * 1000):x}-{inputs[7:13]}{chance}"
+        summary = (
+            f"{checked.verdict.status.value}: {checked.decision.action.value}, {checked.decision.reasons[0].message}"
+        )
+        transaction.decisions.append(
+            DecisionRecord(
+                ident, item.declaration.address, checked.at, checked.decision.action.value, inputs, output, summary
+            )
+        )
+        return ident
+
+
+def _unreadable(reading: Reading) -> Unreadable:
+    return reading if isinstance(reading, Unreadable) else Unreadable(Trouble.OTHER, "the list could not be read")
+
+
+def _presence_only(reading: Reading) -> Verdict:
+    match reading:
+        case Found():
+            return Verdict(Status.IN_SYNC, "there; unmanaged resources are not compared")
+        case Gone():
+            return Verdict(Status.MISSING, "unmanaged, and not there")
+        case Unreadable(trouble=trouble, detail=detail):
+            return Verdict(Status.UNKNOWN, f"could not be read ({trouble.value}){': ' + detail if detail else ''}")
+
+
+def _is_fixed(finding: Finding, tree: RuleTree) -> bool:
+    return finding.desired is not ABSENT and known_differences.node_at(tree, finding.path).create_only
+
+
+def _terminal(checked: Checked) -> str | None:
+    """Say why nothing more is to be tried: a block holds until the user edits, and an unknown verdict changes nothing."""
+    if checked.verdict.status is Status.UNKNOWN:
+        return checked.state.terminal
+    if checked.decision.action is Action.BLOCK:
+        if checked.decision.reasons[0].code == "terminal":
+            return checked.state.terminal
+        return checked.decision.reasons[0].message
+    return None
+
+
+async def batches(states: AsyncIterator[ResourceState], size: int = BATCH) -> AsyncIterator[list[ResourceState]]:
+    """Group a stream of states."""
+    batch: list[ResourceState] = []
+    async for state in states:
+        batch.append(state)
+        if len(batch) >= size:
+            yield batch
+            batch = []
+    if batch:
+        yield batch

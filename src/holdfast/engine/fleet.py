@@ -1,0 +1,163 @@
+"""Preparing a fleet: everything declared, with its settings, references, secrets and rules, ready to be looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from holdfast.compare import paths
+from holdfast.compare.profiles import Profile, RuleSet
+from holdfast.engine.gates import Budget
+from holdfast.engine.opening import World
+from holdfast.engine.prepared import Prepared, digest_of, rules_of
+from holdfast.engine.redaction import Fingerprint, split
+from holdfast.errors import InputError
+from holdfast.manifests.secrets import Resolver, resolve_secrets
+from holdfast.model.absent import ABSENT
+from holdfast.model.address import Address
+from holdfast.model.json import Json
+from holdfast.model.resource import Declaration, Origin
+from holdfast.plan import references, strategies
+from holdfast.plan.ordering import Graph
+from holdfast.plan.settings import Layer
+from holdfast.plan.strategies import Strategy
+from holdfast.providers.base import ReadFailed
+from holdfast.store.base import Digest, ResourceState, Store
+
+
+@dataclass(frozen=True, slots=True)
+class Fleet:
+    """What was declared, and what governs it."""
+
+    declarations: Mapping[Address, Declaration]
+    graph: Graph
+    strategies: Sequence[Strategy] = ()
+    outer: Sequence[Layer] = ()  # flag, environment, project file
+    profiles: Sequence[Profile] = ()  # the user's own, before the shipped ones
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A declaration that cannot be looked at yet, and why."""
+
+    declaration: Declaration
+    reason: str
+    is_error: bool = False
+
+
+@dataclass(slots=True)
+class Preparer:
+    """Turns declarations into Prepared ones, as far as what they refer to is known."""
+
+    store: Store
+    world: World
+    fleet: Fleet
+    fingerprint: Fingerprint
+    secrets: Callable[[Declaration], Resolver]
+    _rules: dict[tuple[str, str], tuple[RuleSet, Json, Digest]] = field(default_factory=dict)
+
+    async def prepare(self, addresses: Iterable[Address]) -> tuple[list[Prepared], list[Waiting]]:
+        """Prepare some of the fleet; what refers to something not there yet waits."""
+        wanted = list(addresses)
+        needed = {target for address in wanted for target in self.fleet.graph.dependencies(address)}
+        states = await self.store.states([*wanted, *needed])
+        seen = {state.observed for address, state in states.items() if address in needed and state.observed}
+        observed = await self.store.documents(sorted(seen))
+        ready: list[Prepared] = []
+        waiting: list[Waiting] = []
+        for address in wanted:
+            one = await self._one(self.fleet.declarations[address], states, observed)
+            (ready if isinstance(one, Prepared) else waiting).append(one)  # type: ignore[arg-type]
+        return ready, waiting
+
+    async def _one(
+        self, declaration: Declaration, states: Mapping[Address, ResourceState], observed: Mapping[Digest, Json]
+    ) -> Prepared | Waiting:
+        address = declaration.address
+        bindings = self.fleet.graph.bindings.get(address, {})
+        desired: Json = dict(declaration.desired)
+        if bindings:
+            resolution = references.resolve(desired, bindings, lambda wanted: _look_up(wanted, states, observed))
+            if resolution.pending:
+                first = resolution.pending[0]
+                return Waiting(declaration, f"${{{first.text}}} at {paths.format_path(first.pointer)}: {first.reason}")
+            desired = resolution.document
+        reader = await self.world.reader(address.connection)
+        kind = reader.kinds.get(address.kind)
+        if kind is None:
+            known = ", ".join(sorted(reader.kinds)) or "none"
+            message = f"connection {address.connection!r} has no kind {address.kind!r}; it has {known}"
+            raise InputError(message, declaration.location)
+        state = states.get(address)
+        if declaration.import_from is not None and (state is None or state.provider_id is None):
+            found = await self._import(declaration, state)
+            if isinstance(found, Waiting):
+                return found
+            state = found
+        rules, document, digest = self._rules_for(declaration, kind.profiles)
+        clear, redacted, where = split(self._with_secrets(declaration, desired), self.fingerprint)
+        return Prepared(
+            declaration,
+            strategies.settings_for(declaration, self.fleet.strategies, self.fleet.outer),
+            kind,
+            clear,
+            redacted,
+            digest_of(redacted),
+            tuple(where),
+            rules,
+            digest,
+            document,
+            state,
+            tuple(str(target) for target in self.fleet.graph.dependencies(address)),
+        )
+
+    def _with_secrets(self, declaration: Declaration, desired: Json) -> Json:
+        try:
+            return resolve_secrets(desired, self.secrets(declaration))
+        except InputError as error:
+            raise error.at(declaration.location) from None
+
+    def _rules_for(self, declaration: Declaration, own: Sequence[Profile]) -> tuple[RuleSet, Json, Digest]:
+        key = (declaration.address.connection, declaration.address.kind)
+        found = self._rules.get(key)
+        if found is None:
+            users = [p for p in self.fleet.profiles if p.applies_to(declaration.provider, declaration.address.kind)]
+            found = self._rules[key] = rules_of([*users, *own])
+        return found
+
+    async def _import(self, declaration: Declaration, state: ResourceState | None) -> ResourceState | Waiting:
+        """Find what is to be taken over: by its id, or by a filter that must match exactly one."""
+        wanted = declaration.import_from
+        assert wanted is not None
+        base = state or ResourceState(declaration.address, declaration.provider)
+        if wanted.id is not None:
+            return replace(base, provider_id=wanted.id, origin=Origin.IMPORTED)
+        connection = declaration.address.connection
+        reader = await self.world.reader(connection)
+        try:
+            async with self.world.gate(connection).turn(Budget.READ):
+                found = await reader.find(declaration.address.kind, wanted.filter or {})
+        except ReadFailed as error:
+            return Waiting(declaration, f"what to import could not be looked up: {error}")
+        if len(found) == 1:
+            return replace(base, provider_id=found[0], origin=Origin.IMPORTED)
+        if not found:
+            return Waiting(declaration, "nothing to import matches the filter yet")
+        shown = ", ".join(sorted(found)[:4])
+        return Waiting(
+            declaration, f"{len(found)} things match the import filter, one is needed: {shown}", is_error=True
+        )
+
+
+def _look_up(
+    wanted: references.Field, states: Mapping[Address, ResourceState], observed: Mapping[Digest, Json]
+) -> Json | references.Unresolved:
+    state = states.get(wanted.address)
+    if state is None or state.observed is None:
+        return references.Unresolved(f"known after {wanted.address} is applied")
+    if wanted.is_id:
+        return state.provider_id if state.provider_id is not None else references.Unresolved("it has no id yet")
+    value = paths.resolve(observed.get(state.observed), wanted.path)
+    if value is ABSENT:
+        return references.Unresolved(f"{wanted.address} has no field {paths.format_path(wanted.path)}")
+    return value

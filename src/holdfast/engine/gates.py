@@ -1,0 +1,79 @@
+"""Per-connection limits: how much at once, how often, and a pause for everybody when the API says slow down."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from enum import StrEnum
+
+from holdfast.engine.clock import Clock
+
+DEFAULT_PAUSE_SECONDS = 5.0  # where an API throttles without saying for how long
+LONGEST_PAUSE_SECONDS = 300.0
+
+
+class Budget(StrEnum):
+    """Reads, writes and deletes are paid from separate purses, as the APIs count them."""
+
+    READ = "read"
+    WRITE = "write"
+    DELETE = "delete"
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one connection may use; infinite rates mean no limit of ours."""
+
+    concurrency: int = 16
+    reads_per_second: float = math.inf
+    writes_per_second: float = math.inf
+    deletes_per_second: float = math.inf
+
+
+class _Bucket:
+    """A token bucket of one second's worth; callers are told how long to wait, and come in turn."""
+
+    def __init__(self, per_second: float, now: float) -> None:
+        self._per_second = per_second
+        self._free_at = now
+
+    def wait(self, now: float) -> float:
+        """Take one token; return the seconds until it is there."""
+        if math.isinf(self._per_second):
+            return 0.0
+        self._free_at = max(self._free_at, now - 1.0) + 1.0 / self._per_second
+        return max(0.0, self._free_at - now)
+
+
+class Gate:
+    """The one way to a connection's API."""
+
+    def __init__(self, limits: Limits, clock: Clock) -> None:
+        self._clock = clock
+        self._slots = asyncio.Semaphore(limits.concurrency)
+        now = clock.now()
+        self._buckets = {
+            Budget.READ: _Bucket(limits.reads_per_second, now),
+            Budget.WRITE: _Bucket(limits.writes_per_second, now),
+            Budget.DELETE: _Bucket(limits.deletes_per_second, now),
+        }
+        self._closed_until = 0.0
+
+    @asynccontextmanager
+    async def turn(self, budget: Budget) -> AsyncIterator[None]:
+        """Wait for a slot, a token and the end of any pause, then let one call through."""
+        async with self._slots:
+            while (pause := self._closed_until - self._clock.now()) > 0:
+                await self._clock.sleep(pause)
+            wait = self._buckets[budget].wait(self._clock.now())
+            if wait > 0:
+                await self._clock.sleep(wait)
+            yield
+
+    def throttled(self, retry_after_seconds: float | None) -> None:
+        """Close the gate for everybody on this connection, not just for the one that was told."""
+        pause = min(retry_after_seconds or DEFAULT_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS)
+        self._closed_until = max(self._closed_until, self._clock.now() + pause)

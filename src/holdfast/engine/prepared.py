@@ -1,0 +1,70 @@
+"""A declaration made ready for a check: settings resolved, references filled in, secrets split off, rules chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from holdfast.compare import canonical
+from holdfast.compare.profiles import Profile, RuleSet, build, stack
+from holdfast.compare.rules import Rule
+from holdfast.compare.ruletree import RuleTree
+from holdfast.engine.redaction import secret_profile
+from holdfast.model.json import Json
+from holdfast.model.path import Path
+from holdfast.model.resource import Declaration
+from holdfast.plan.settings import Settings
+from holdfast.providers.base import Kind, Target
+from holdfast.store.base import Digest, ResourceState
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """Everything about a resource that is known before the world is asked."""
+
+    declaration: Declaration
+    settings: Settings
+    kind: Kind
+    clear: Json  # with secrets; for the writer only
+    desired: Json  # secrets as fingerprints
+    desired_digest: Digest
+    secrets: tuple[Path, ...]
+    rules: RuleSet
+    rules_digest: Digest
+    rules_document: Json
+    state: ResourceState | None
+    depends_on: tuple[str, ...] = ()
+
+    def target(self) -> Target:
+        """Name the live thing for the provider."""
+        address = self.declaration.address
+        provider_id = self.state.provider_id if self.state is not None else None
+        return Target(address.kind, address.name, provider_id, self.clear, address.namespace)
+
+    def rules_for(self, observed: Json) -> tuple[RuleTree, Json]:
+        """Return the rules in force for an observation, and the part of them that the secrets brought in."""
+        if not self.secrets:
+            return self.rules.tree(self.desired, observed), None
+        raw = secret_profile(self.secrets, observed)
+        own = [build(profile) for profile in self.rules_document]
+        return stack([build(raw), *own]).tree(self.desired, observed), raw
+
+    def with_state(self, state: ResourceState | None) -> Prepared:
+        """Return the same with another memory."""
+        return replace(self, state=state)
+
+
+def rules_of(profiles: Sequence[Profile], schema: Sequence[Rule] | None = None) -> tuple[RuleSet, Json, Digest]:
+    """Stack profiles; return the rules, a document from which they can be rebuilt, and its digest."""
+    document = [profile.raw for profile in profiles]
+    return stack(profiles, schema), document, digest_of(document)
+
+
+def document_bytes(document: Json) -> bytes:
+    """Return the bytes under which a document is kept."""
+    return canonical.canonical_bytes(document, lists="ordered")
+
+
+def digest_of(document: Json) -> Digest:
+    """Return the digest under which a document is kept."""
+    return Digest(canonical.digest_bytes(document_bytes(document)))

@@ -1,0 +1,144 @@
+"""Turning outcomes into facts: the transaction builder, and the documents a decision can be replayed from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from holdfast.compare import diff, profiles, verdicts
+from holdfast.engine.prepared import digest_of, document_bytes
+from holdfast.errors import StoreError
+from holdfast.model.absent import ABSENT
+from holdfast.model.decision import Decision
+from holdfast.model.finding import Finding
+from holdfast.model.json import Json
+from holdfast.model.reading import Found, Gone, Reading, Trouble, Unreadable
+from holdfast.model.resource import ManagementPolicy, OnDrift, Origin
+from holdfast.model.verdict import Verdict
+from holdfast.plan.decide import OnImmutable, Recreate, Situation, decide
+from holdfast.plan.settings import REGISTRY, Settings
+from holdfast.store.base import DecisionRecord, Digest, Store, Transaction
+from holdfast.store.encoding import encode_finding
+
+
+def keep(transaction: Transaction, document: Json) -> Digest:
+    """Add a document to a transaction; return its digest."""
+    data = document_bytes(document)
+    digest = digest_of(document)
+    transaction.documents[digest] = data
+    return digest
+
+
+def settings_as_json(settings: Settings) -> dict[str, Json]:
+    """Return the settings in force, each with where it comes from."""
+    return {
+        setting.spelling: {
+            "value": setting.show(getattr(settings, setting.name)),
+            "from": settings.provenance.get(setting.name, ""),
+        }
+        for setting in REGISTRY
+    }
+
+
+def situation_as_json(situation: Situation) -> dict[str, Json]:
+    """Return a situation as a document."""
+    return {
+        "policy": situation.policy.value,
+        "origin": situation.origin.value,
+        "on_drift": situation.on_drift.value,
+        "on_immutable": situation.on_immutable.value,
+        "recreate": situation.recreate.value,
+        "resyncs": situation.resyncs,
+        "applied": situation.applied,
+        "imports": situation.imports,
+        "whole_writes": situation.whole_writes,
+        "immutable": sorted(situation.immutable),
+        "unresolved": sorted(situation.unresolved),
+        "terminal": situation.terminal,
+    }
+
+
+def situation_from_json(body: Mapping[str, Any]) -> Situation:
+    """Read a situation back."""
+    return Situation(
+        ManagementPolicy(body["policy"]),
+        Origin(body["origin"]),
+        OnDrift(body["on_drift"]),
+        OnImmutable(body["on_immutable"]),
+        Recreate(body["recreate"]),
+        body["resyncs"],
+        body["applied"],
+        body["imports"],
+        body["whole_writes"],
+        frozenset(body["immutable"]),
+        frozenset(body["unresolved"]),
+        body["terminal"],
+    )
+
+
+def reading_as_json(reading: Reading, observed: Digest | None) -> dict[str, Json]:
+    """Return a reading as a document; what was found is kept by its digest."""
+    match reading:
+        case Found():
+            return {"result": "found", "observed": observed}
+        case Gone():
+            return {"result": "gone"}
+        case Unreadable(trouble=trouble, detail=detail):
+            return {"result": "unreadable", "trouble": trouble.value, "detail": detail}
+
+
+def outcome_as_json(verdict: Verdict, decision: Decision) -> dict[str, Json]:
+    """Return what was concluded as a document; replaying must give these bytes."""
+    return {
+        "status": verdict.status.value,
+        "reason": verdict.reason,
+        "findings": [encode_finding(finding) for finding in verdict.findings],
+        "action": decision.action.value,
+        "reasons": [{"code": r.code, "message": r.message, "paths": list(r.paths)} for r in decision.reasons],
+    }
+
+
+async def replay(store: Store, record: DecisionRecord) -> tuple[Json, Json]:
+    """Recompute a decision from its stored inputs; return what was stored and what came out."""
+    inputs = await store.document(record.inputs)
+    wanted = [inputs[name] for name in ("desired", "applied", "baseline", "rules") if inputs.get(name)]
+    reading_body = inputs["reading"]
+    if reading_body.get("observed"):
+        wanted.append(reading_body["observed"])
+    try:
+        found = await store.documents([Digest(digest) for digest in wanted])
+        reading = _reading_from_json(reading_body, found)
+    except KeyError as error:
+        message = f"decision {record.id} cannot be replayed: document {error} is not kept any more"
+        raise StoreError(message) from None
+    rules = profiles.stack([profiles.build(raw) for raw in found[Digest(inputs["rules"])]], None)
+    if inputs.get("secret_rules"):
+        rules = profiles.stack(
+            [profiles.build(inputs["secret_rules"]), *map(profiles.build, found[Digest(inputs["rules"])])]
+        )
+    desired = found[Digest(inputs["desired"])]
+    applied = found[Digest(inputs["applied"])] if inputs["applied"] else ABSENT
+    baseline = None
+    if inputs["baseline"]:
+        baseline = diff.Baseline(applied, found[Digest(inputs["baseline"])])
+    observed = reading.document if isinstance(reading, Found) else ABSENT
+    verdict = verdicts.judge(reading, desired, rules.tree(desired, observed), applied=applied, baseline=baseline)
+    decision = decide(verdict, situation_from_json(inputs["situation"]))
+    return await store.document(record.output), outcome_as_json(verdict, decision)
+
+
+def _reading_from_json(body: Mapping[str, Any], documents: Mapping[Digest, Json]) -> Reading:
+    match body["result"]:
+        case "found":
+            return Found(documents[Digest(body["observed"])])
+        case "gone":
+            return Gone()
+        case _:
+            return Unreadable(Trouble(body["trouble"]), body["detail"])
+
+
+def finding_paths(findings: tuple[Finding, ...]) -> list[str]:
+    """Name the paths of findings, for events."""
+    from holdfast.compare.paths import format_path  # noqa: PLC0415
+
+    return [format_path(finding.path) for finding in findings]

@@ -1,0 +1,78 @@
+"""Keeping secrets out of everything that is compared, stored or shown.
+
+A declaration with secrets becomes two documents: the clear one, which only the provider's writer ever sees, and the
+redacted one, in which every secret is its keyed fingerprint. Observations are redacted the same way before anything
+looks at them, so a secret that comes back in clear is still compared, as a fingerprint.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from holdfast.compare import comparators, patching, paths
+from holdfast.compare.rules import FieldClass
+from holdfast.compare.ruletree import Node, RuleTree
+from holdfast.manifests.secrets import Secret
+from holdfast.model.absent import ABSENT
+from holdfast.model.json import Json
+from holdfast.model.path import Path
+
+Fingerprint = Callable[[Json], str]
+
+
+def split(value: Json, fingerprint: Fingerprint) -> tuple[Json, Json, list[Path]]:
+    """Return the clear document, the redacted one, and where the secrets stand."""
+    found: list[Path] = []
+    return (*_split(value, fingerprint, (), found), found)
+
+
+def _split(value: Json, fingerprint: Fingerprint, path: Path, found: list[Path]) -> tuple[Json, Json]:
+    if isinstance(value, Secret):
+        found.append(path)
+        clear = value.reveal()
+        return clear, fingerprint(clear)
+    if isinstance(value, dict):
+        pairs = {key: _split(item, fingerprint, (*path, key), found) for key, item in value.items()}
+        return {key: pair[0] for key, pair in pairs.items()}, {key: pair[1] for key, pair in pairs.items()}
+    if isinstance(value, list):
+        items = [_split(item, fingerprint, (*path, index), found) for index, item in enumerate(value)]
+        return [item[0] for item in items], [item[1] for item in items]
+    return value, value
+
+
+def secret_profile(secrets: Sequence[Path], observed: Json) -> Json:
+    """Return a profile, as a document, for the places where the declaration has secrets.
+
+    Where the provider returns something readable there it is compared; where it masks or withholds it, only a change of
+    the declaration counts. A document, because a decision must be replayable with it.
+    """
+    rules = []
+    for path in secrets:
+        seen = paths.resolve(observed, path) if observed is not ABSENT else ABSENT
+        cls = FieldClass.WRITE_ONLY if comparators.is_masked(seen) else FieldClass.SECRET
+        rules.append({"path": paths.format_path(path), "class": cls.value})
+    return {"profile": "secret-references", "version": 1, "rules": rules}
+
+
+def redact(observed: Json, rules: RuleTree, fingerprint: Fingerprint) -> Json:
+    """Return the observation with fingerprints for what its rules call secret; masks stay, they say nothing."""
+    if not any(rule.cls in (FieldClass.SECRET, FieldClass.WRITE_ONLY) for rule in rules.rules):
+        return observed
+    return _redact(observed, rules.root, fingerprint)
+
+
+def _redact(value: Json, node: Node, fingerprint: Fingerprint) -> Json:
+    if node.secret:
+        return value if comparators.is_masked(value) else fingerprint(value)
+    if isinstance(value, dict):
+        return {key: _redact(item, node.child(key), fingerprint) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_redact(item, node.element(item, index), fingerprint) for index, item in enumerate(value)]
+    return value
+
+
+def restore(document: Json, clear: Json, secrets: Sequence[Path]) -> Json:
+    """Put the clear values back at the places of the secrets; for what a provider is sent, and nothing else."""
+    for path in secrets:
+        document = patching.put(document, path, paths.resolve(clear, path))
+    return document

@@ -1,0 +1,114 @@
+"""From the bytes of a file to the documents in it: YAML or JSON, one or many, lists expanded.
+
+Knows the shape of a stream, not of a manifest. All values are JSON; integers beyond 64 bits become doubles in both
+notations, so that the same declaration means the same in either.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from holdfast.compare import jsontext, yamltext
+from holdfast.errors import DocumentError, InputError, Location
+from holdfast.manifests import jsonplaces
+from holdfast.manifests.validation import Written
+from holdfast.model.json import Json
+from holdfast.model.path import Pointer
+
+Places = Mapping[Pointer, tuple[int, int]]
+
+_LIST: Final = "List"
+_LOOKS_LIKE_JSON = re.compile(rb'\s*+(?:\[\s*+)*+\{\s*+["}]')
+
+
+def read(data: bytes, file: str, *, is_json: bool) -> list[Written]:
+    """Return the documents of a file, those inside lists in place of the lists; raise DocumentError if it is no text.
+
+    A list is a document of kind List, or a JSON list at the top.
+    """
+    found = _json(data, file) if is_json else _yaml(data, file)
+    return [item for written in found for item in _expanded(written)]
+
+
+def looks_like_json(data: bytes) -> bool:
+    """Guess the notation of a text whose name does not tell; in YAML too a brace may come first, but rarely a quote."""
+    return _LOOKS_LIKE_JSON.match(data) is not None
+
+
+def _yaml(data: bytes, file: str) -> list[Written]:
+    return [
+        Written(jsontext.round_integers(document.value, "int64"), file, document.line, document.places)
+        for document in yamltext.documents(data, file)
+    ]
+
+
+def _json(data: bytes, file: str) -> list[Written]:
+    try:
+        return [_json_document(data.decode("utf-8", "replace"), jsontext.loads(data, "int64"), file, 1)]
+    except DocumentError as error:
+        several = _json_stream(data.decode("utf-8", "replace"), file)
+        if several is None:
+            raise error.at(Location(file)) from None
+        return several
+
+
+def _json_document(text: str, value: Json, file: str, first_line: int) -> Written:
+    try:
+        places = jsonplaces.places(text, first_line)
+    except InputError as error:
+        raise error.at(Location(file)) from None
+    return Written(value, file, places[()][0], places)
+
+
+def _json_stream(text: str, file: str) -> list[Written] | None:
+    """Read one document after another, as some programs print them; None if that is not what the text is."""
+    spans = jsonplaces.spans(text)
+    if len(spans) < 2:
+        return None
+    out: list[Written] = []
+    line, end = 1, 0
+    for start, stop in spans:
+        if text[end:start].strip():
+            return None
+        line += text.count("\n", end, start)
+        out.append(_json_part(text[start:stop], file, line))
+        line += text.count("\n", start, stop)
+        end = stop
+    return None if text[end:].strip() else out
+
+
+def _json_part(text: str, file: str, line: int) -> Written:
+    try:
+        value = jsontext.loads(text, "int64")
+    except InputError as error:
+        where = error.location
+        raise DocumentError(error.message, Location(file, line + (where.line or 1) - 1, where.column)) from None
+    return _json_document(text, value, file, line)
+
+
+def _expanded(written: Written) -> Iterator[Written]:
+    value, prefix = written.value, _items_of(written.value)
+    if prefix is None:
+        yield written
+        return
+    items = value if not prefix else value["items"]
+    # One pass over all places: looking them up item by item would take quadratic time.
+    grouped: list[dict[Pointer, tuple[int, int]]] = [{} for _ in items]
+    depth = len(prefix)
+    for pointer, place in written.places.items():
+        if len(pointer) > depth and pointer[:depth] == prefix:
+            grouped[int(pointer[depth])][pointer[depth + 1 :]] = place
+    for item, places in zip(items, grouped, strict=True):
+        line = places[()][0] if () in places else written.line
+        yield from _expanded(Written(item, written.file, line, places))
+
+
+def _items_of(value: Json) -> Pointer | None:
+    """Return where a list document keeps its items, None if it is not one."""
+    if isinstance(value, list):
+        return ()
+    if isinstance(value, dict) and value.get("kind") == _LIST and isinstance(value.get("items"), list):
+        return ("items",)
+    return None

@@ -1,0 +1,227 @@
+"""From a written document to a Declaration."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Final
+
+from holdfast.compare import paths
+from holdfast.errors import Location
+from holdfast.manifests import options, project, secrets
+from holdfast.manifests.project import ConnectionSpec
+from holdfast.manifests.validation import Sheet, shown
+from holdfast.model.address import Address
+from holdfast.model.json import Json
+from holdfast.model.path import Pointer
+from holdfast.model.resource import Declaration, Import, ManagementPolicy
+from holdfast.plan import ordering, suggestions
+from holdfast.plan.settings import Level
+
+GROUP: Final = "holdfast.dev"
+VERSION: Final = "v1"
+TOP: Final = ("apiVersion", "kind", "metadata", "spec")
+METADATA: Final = ("name", "namespace", "labels", "annotations")
+SPEC: Final = ("connection", "managementPolicy", "managedOptions", "import", "resource", "dependsOn")
+
+_KIND = re.compile(r"[A-Za-z][A-Za-z0-9._-]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What declarations may refer to: the connections of the project, and the providers with their kinds."""
+
+    connections: Mapping[str, ConnectionSpec] = field(default_factory=dict)
+    default_connection: str | None = None
+    kinds: Mapping[str, Collection[str]] | None = None  # by provider; None: any provider; no kinds: any kind
+
+
+@dataclass(frozen=True, slots=True)
+class Metadata:
+    """The head of a document."""
+
+    name: str | None
+    namespace: str | None
+    labels: dict[str, str]
+    annotations: dict[str, str]
+
+
+def metadata(sheet: Sheet, top: Mapping[str, Json]) -> Metadata:
+    """Read the head that resources and strategies share."""
+    pointer = ("metadata",)
+    if "metadata" not in top:
+        sheet.missing("metadata", (), "write metadata: {name: ...}")
+        return Metadata(None, None, {}, {})
+    body = sheet.mapping(top["metadata"], pointer, METADATA)
+    return Metadata(
+        sheet.name(body, "name", pointer, "every document needs a name"),
+        sheet.name(body, "namespace", pointer),
+        sheet.texts(body.get("labels"), (*pointer, "labels")),
+        sheet.texts(body.get("annotations"), (*pointer, "annotations")),
+    )
+
+
+def read(sheet: Sheet, top: Mapping[str, Json], provider: str, around: Surroundings) -> Declaration | None:
+    """Return the declaration, or None if a mistake was noted that leaves no address."""
+    before = len(sheet.errors)
+    head = metadata(sheet, top)
+    kind = _kind(sheet, top, provider, around)
+    if not isinstance(top.get("spec"), dict):
+        if "spec" in top:
+            sheet.mapping(top["spec"], ("spec",))
+        else:
+            sheet.missing("spec", (), "write spec: {resource: {...}}")
+        return None
+    body = sheet.mapping(top["spec"], ("spec",), SPEC)
+    spec = _Spec(sheet, body)
+    connection = spec.connection(provider, around)
+    policy = sheet.choice(body, "managementPolicy", ("spec",), ManagementPolicy.MANAGED)
+    wanted, import_from = spec.resource(), spec.import_from()
+    given = spec.managed_options()
+    spec.check_policy(policy)
+    spec.check_secrets(wanted, connection)
+    depends_on = spec.depends_on(head.annotations)
+    if kind is None or head.name is None or connection is None or len(sheet.errors) > before:
+        return None
+    annotations = {**head.annotations, ordering.DEPENDS_ON: depends_on} if depends_on else head.annotations
+    return Declaration(
+        address=Address(connection.name, kind, head.name, head.namespace),
+        provider=provider,
+        api_version=top["apiVersion"],
+        desired=wanted,
+        labels=head.labels,
+        annotations=annotations,
+        policy=policy,
+        options=given,
+        import_from=import_from,
+        location=Location(sheet.written.file, sheet.written.line),
+        places={_path_text(pointer): place[0] for pointer, place in sheet.written.places.items()},
+    )
+
+
+@lru_cache(maxsize=65536)
+def _path_text(pointer: Pointer) -> str:
+    """Return the text of a path; resources of one kind share theirs, in time and in memory."""
+    return paths.format_path(pointer)
+
+
+def _kind(sheet: Sheet, top: Mapping[str, Json], provider: str, around: Surroundings) -> str | None:
+    kind = sheet.text(top, "kind", (), "name what this is, such as kind: Network")
+    if kind is None:
+        return None
+    if not _KIND.fullmatch(kind):
+        sheet.fail(f"kind {shown(kind)} must be a word of letters, digits, dots and dashes", ("kind",))
+        return None
+    kinds = around.kinds.get(provider) if around.kinds is not None else None
+    if kinds and kind not in kinds:
+        guess = suggestions.hint(kind, kinds) or f"; it has {', '.join(sorted(kinds)[:12])}"
+        sheet.fail(f"the provider {provider} has no kind {shown(kind)}{guess}", ("kind",))
+        return None
+    return kind
+
+
+class _Spec:
+    """The spec of one resource."""
+
+    def __init__(self, sheet: Sheet, body: Mapping[str, Json]) -> None:
+        self._sheet = sheet
+        self._body = body
+
+    def connection(self, provider: str, around: Surroundings) -> ConnectionSpec | None:
+        """Return the connection named, else the only one that can be meant."""
+        name = self._sheet.text(self._body, "connection", ("spec",))
+        if name is None:
+            return None if "connection" in self._body else self._only_connection(provider, around)
+        found = around.connections.get(name)
+        if found is None:
+            known = sorted(around.connections)
+            guess = suggestions.hint(name, known) or f"; holdfast.yaml has {', '.join(known[:12])}"
+            self._sheet.fail(f"there is no connection {shown(name)}{guess}", ("spec", "connection"))
+        elif found.provider != provider:
+            message = (
+                f"the connection {name} is of provider {found.provider}, but apiVersion says {provider}; "
+                f"write apiVersion: {found.provider}.{GROUP}/{VERSION} or name another connection"
+            )
+            self._sheet.fail(message, ("spec", "connection"))
+        else:
+            return found
+        return None
+
+    def _only_connection(self, provider: str, around: Surroundings) -> ConnectionSpec | None:
+        fitting = {name: each for name, each in around.connections.items() if each.provider == provider}
+        for name in (around.default_connection, project.LOCAL):
+            if name is not None and name in fitting:
+                return fitting[name]
+        if len(fitting) == 1:
+            return next(iter(fitting.values()))
+        which = f"one of {', '.join(sorted(fitting))}" if fitting else f"declare one of provider {provider} first"
+        self._sheet.missing("connection", ("spec",), f"name a connection of holdfast.yaml: {which}")
+        return None
+
+    def resource(self) -> dict[str, Json]:
+        value = self._body.get("resource")
+        if value is not None and not isinstance(value, dict):
+            self._sheet.mapping(value, ("spec", "resource"))
+            return {}
+        return value or {}  # null entries stay: here they are values
+
+    def import_from(self) -> Import | None:
+        if "import" not in self._body:
+            return None
+        pointer = ("spec", "import")
+        before = len(self._sheet.errors)
+        body = self._sheet.mapping(self._body["import"], pointer, ("id", "filter"))
+        by_id = self._sheet.text(body, "id", pointer)
+        self._sheet.mapping(body.get("filter"), (*pointer, "filter"))
+        by_filter = body.get("filter")  # as written: a null in it asks for something
+        if len(self._sheet.errors) == before and (by_id is None) == (not by_filter):
+            self._sheet.fail("import needs either an id or a filter that is not empty", pointer)
+        return Import(by_id, by_filter or None)
+
+    def check_policy(self, policy: ManagementPolicy) -> None:
+        """Note what does not go together with the policy."""
+        body, fail, missing = self._body, self._sheet.fail, self._sheet.missing
+        if policy is ManagementPolicy.UNMANAGED:
+            if "import" not in body:
+                missing("import", ("spec",), "an unmanaged resource is only looked up: say which with {id: ...}")
+            if "managedOptions" in body:
+                fail("an unmanaged resource has no managedOptions; remove them", ("spec", "managedOptions"))
+            if "resource" in body:
+                message = "an unmanaged resource is not compared; use managementPolicy: observed, or remove this"
+                fail(message, ("spec", "resource"))
+        elif "import" not in body and "resource" not in body:
+            missing("resource", ("spec",), f"a resource that is {policy} needs it, or import: {{...}}")
+
+    def managed_options(self) -> dict[str, Json]:
+        """Return the options as written, noting those that cannot be."""
+        value, pointer = self._body.get("managedOptions"), ("spec", "managedOptions")
+        before = len(self._sheet.errors)
+        options.read(self._sheet, value, pointer, Level.RESOURCE)
+        return self._sheet.mapping(value, pointer) if len(self._sheet.errors) == before else {}
+
+    def check_secrets(self, wanted: Json, connection: ConnectionSpec | None) -> None:
+        """Note references to secrets that are malformed, or ask the connection for what it does not have."""
+        for pointer, found in secrets.find(wanted):
+            place: Pointer = ("spec", "resource", *pointer)
+            if isinstance(found, secrets.FromConnection) and connection and found.key not in connection.secrets:
+                guess = suggestions.hint(found.key, connection.secrets)
+                self._sheet.fail(f"the connection {connection.name} has no secret {shown(found.key)}{guess}", place)
+            elif isinstance(found, Exception):
+                self._sheet.note(found, place)
+
+    def depends_on(self, annotations: Mapping[str, str]) -> str:
+        """Return what is depended on in so many words, from the spec and then the annotation."""
+        value = self._body.get("dependsOn")
+        pointer = ("spec", "dependsOn")
+        if value is not None and not isinstance(value, list):
+            self._sheet.fail("dependsOn needs a list of addresses", pointer)
+            value = None
+        names = []
+        for index, name in enumerate(value or ()):
+            if isinstance(name, str) and name and "," not in name:
+                names.append(name)
+            else:
+                self._sheet.fail("an address such as Network/core is needed here", (*pointer, index))
+        return ",".join([*names, annotations.get(ordering.DEPENDS_ON, "")]).strip(",")

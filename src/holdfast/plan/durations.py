@@ -1,0 +1,82 @@
+"""Lengths of time as people write them: `1h30m`, `90s`, `0`, `never`; inside the program always seconds.
+
+A bare number is refused rather than guessed at: half the world's tools mean seconds by it, the other half minutes.
+"""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+from typing import Final
+
+from holdfast.errors import InputError
+from holdfast.model.json import Json
+
+LONGEST: Final = 100 * 365 * 86_400.0  # seconds; beyond it lies a slip of the finger, not a plan
+
+_SECONDS: Final = {
+    "w": Decimal(604_800),
+    "d": Decimal(86_400),
+    "h": Decimal(3_600),
+    "m": Decimal(60),
+    "s": Decimal(1),
+    "ms": Decimal("0.001"),
+}
+_NUMBER = r"[0-9]{1,15}(?:\.[0-9]{1,30})?"
+_TEXT = re.compile("".join(rf"(?:(?P<{unit}>{_NUMBER}){unit}(?![a-z]))?" for unit in _SECONDS))
+_BARE = re.compile(rf"[-+]?{_NUMBER}")
+_PARTS = re.compile(rf"(?:{_NUMBER}(?:ms|[wdhms]))+")
+_LONGEST_TEXT = 64
+
+
+def parse(value: Json) -> float:
+    """Return the seconds; `0` and `never` are 0, which everywhere means off. Raise InputError that says what to write.
+
+    Units are w, d, h, m, s and ms, from large to small, each at most once, with or without a fraction.
+    """
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise InputError("a duration is needed here, such as 90s, 1h30m or 2d; 0 means off")
+    if not isinstance(value, str):
+        if value == 0:
+            return 0.0
+        raise _refused(f"{value:g}" if isinstance(value, float) else str(value)[:_LONGEST_TEXT])
+    if value in ("0", "never"):
+        return 0.0
+    match = _TEXT.fullmatch(value) if 0 < len(value) <= _LONGEST_TEXT else None
+    if match is None:
+        raise _refused(value)
+    seconds = float(sum(Decimal(number) * _SECONDS[unit] for unit, number in match.groupdict().items() if number))
+    if seconds > LONGEST:
+        raise InputError(f"{value} is longer than a hundred years; write 0 for off")
+    return seconds
+
+
+def format_seconds(seconds: float) -> str:
+    """Write seconds the way `parse` reads them, exactly: from a nanosecond up nothing is rounded."""
+    if seconds < 0:
+        raise ValueError("a duration is not negative")
+    rest = Decimal(repr(float(seconds)))
+    if 0 < rest < 1 and rest * 1000 == int(rest * 1000):
+        return f"{int(rest * 1000)}ms"
+    out = []
+    for unit in ("d", "h", "m"):
+        whole, rest = divmod(rest, _SECONDS[unit])
+        if whole:
+            out.append(f"{int(whole)}{unit}")
+    if rest or not out:
+        out.append(f"{rest.normalize():f}s")
+    return "".join(out)
+
+
+def _refused(text: str) -> InputError:
+    shown = repr(text) if len(text) <= _LONGEST_TEXT else "this text"
+    if _BARE.fullmatch(text):
+        if text.startswith("-"):
+            return InputError(f"{text} is negative; write 0 for off")
+        return InputError(f"{text} has no unit; write {text}s, {text}m or {text}h")
+    squeezed = "".join(text.split()).lower()
+    if squeezed != text and _TEXT.fullmatch(squeezed) and squeezed:
+        return InputError(f"{shown} is not a duration; write {squeezed}")
+    if _PARTS.fullmatch(text):
+        return InputError(f"{shown} is not a duration; units go from large to small, each once, as in 1d2h3m")
+    return InputError(f"{shown} is not a duration; write 90s, 1h30m or 2d (units: w d h m s ms), or 0 for off")

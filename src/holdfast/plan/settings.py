@@ -1,0 +1,286 @@
+"""The settings in force for a resource, and where each of them comes from.
+
+One table holds them all: a new setting is a row of REGISTRY and a field of Settings, and every level, flag, environment
+variable and explanation follows. A level is a mapping from a setting's name to what it was given there; the first level
+that speaks about a setting wins, each setting by itself:
+
+    resource -> strategy's kind override -> strategy's defaults -> flag -> environment -> holdfast.yaml -> built-in
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Final
+
+from holdfast.errors import InputError, Location
+from holdfast.model.json import Json
+from holdfast.model.resource import Declaration, OnDelete, OnDrift
+from holdfast.plan import durations, locations, suggestions
+from holdfast.plan.decide import OnImmutable, Recreate
+
+
+class JitterShape(StrEnum):
+    """On which side of the period chance may put the next check."""
+
+    SYMMETRIC = "symmetric"
+    POSITIVE = "positive"  # never before the period is over
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Effective values, typed; `provenance` says for each, by name, which level gave it and where that is written."""
+
+    resync_period: float = 0.0  # seconds; 0: no periodic check
+    resync_jitter: float = 0.1
+    resync_jitter_shape: JitterShape = JitterShape.SYMMETRIC
+    on_drift: OnDrift = OnDrift.CORRECT
+    on_delete: OnDelete = OnDelete.DELETE
+    on_immutable: OnImmutable = OnImmutable.BLOCK
+    recreate: Recreate = Recreate.WHEN_RESYNC
+    settle_window: float = 300.0  # seconds
+    state_hash: bool = True
+    provenance: Mapping[str, str] = field(default_factory=dict)
+
+
+class Level(StrEnum):
+    """Who may set a setting, the nearest to the resource first."""
+
+    RESOURCE = "resource"
+    STRATEGY_KIND = "strategy, kind override"
+    STRATEGY = "strategy"
+    FLAG = "flag"
+    ENVIRONMENT = "environment"
+    PROJECT = "project file"
+    BUILT_IN = "built-in"
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """One value as one level gives it."""
+
+    value: Any
+    level: Level
+    source: str = ""  # file:line, the flag, or the variable
+
+    def __str__(self) -> str:
+        return f"{self.level} ({self.source})" if self.source else str(self.level)
+
+
+Layer = Mapping[str, Given]  # by the name of the setting
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One row of the table: how a setting is called everywhere, read, and shown."""
+
+    name: str
+    spelling: str  # in YAML
+    doc: str
+    parse: Callable[[Json], Any]
+    builtin: Any
+    from_text: Callable[[str], Json] = str  # flags and variables are text; most settings read text anyway
+    show: Callable[[Any], str] = str
+    env: str = ""
+    flag: str = ""
+
+    @property
+    def variable(self) -> str:
+        """The environment variable of this setting."""
+        return self.env or f"HOLDFAST_{self.name.upper()}"
+
+    @property
+    def option(self) -> str:
+        """The command-line option of this setting."""
+        return self.flag or f"--{self.name.replace('_', '-')}"
+
+
+def _choice(choices: type[StrEnum]) -> Callable[[Json], StrEnum]:
+    def parse(value: Json) -> StrEnum:
+        words = [choice.value for choice in choices]
+        if not isinstance(value, str) or value not in words:
+            guess = suggestions.hint(value, words) if isinstance(value, str) else ""
+            raise InputError(f"one of {', '.join(words)} is needed here{guess}")
+        return choices(value)
+
+    return parse
+
+
+def _fraction(value: Json) -> float:
+    if isinstance(value, str) and value.endswith("%"):
+        try:
+            value = float(value[:-1]) / 100
+        except ValueError:
+            value = None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+        raise InputError("a fraction from 0 to 1 is needed here, such as 0.1 or 10%")
+    return float(value)
+
+
+def _number_in(text: str) -> Json:
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def _truth(value: Json) -> bool:
+    if not isinstance(value, bool):
+        raise InputError("true or false is needed here, without quotes")
+    return value
+
+
+def _truth_in(text: str) -> Json:
+    return {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}.get(text.lower(), text)
+
+
+def _show_truth(value: bool) -> str:  # noqa: FBT001 - it is a value here, not a switch
+    return "true" if value else "false"
+
+
+_DEFAULT: Final = Settings()
+
+REGISTRY: Final[tuple[Setting, ...]] = (
+    Setting(
+        "resync_period",
+        "resyncPeriod",
+        "How long after a settled check the next one is due; 0 switches periodic checks off.",
+        durations.parse,
+        _DEFAULT.resync_period,
+        show=durations.format_seconds,
+        env="HOLDFAST_DEFAULT_RESYNC_PERIOD",
+        flag="--default-resync-period",
+    ),
+    Setting(
+        "resync_jitter",
+        "resyncJitter",
+        "By which fraction of the period chance may move a check, so that not all come at once.",
+        _fraction,
+        _DEFAULT.resync_jitter,
+        _number_in,
+    ),
+    Setting(
+        "resync_jitter_shape",
+        "resyncJitterShape",
+        "Whether chance moves a check to both sides of the period or only after it.",
+        _choice(JitterShape),
+        _DEFAULT.resync_jitter_shape,
+    ),
+    Setting(
+        "on_drift",
+        "onDrift",
+        "What to do when the world moved: correct it, only report it, or wait for approval.",
+        _choice(OnDrift),
+        _DEFAULT.on_drift,
+    ),
+    Setting(
+        "on_delete",
+        "onDelete",
+        "What happens to the live thing when its declaration goes: it is deleted or left alone.",
+        _choice(OnDelete),
+        _DEFAULT.on_delete,
+    ),
+    Setting(
+        "on_immutable",
+        "onImmutable",
+        "What to do when a field that is fixed at birth must change: stop, or delete and create anew.",
+        _choice(OnImmutable),
+        _DEFAULT.on_immutable,
+    ),
+    Setting(
+        "recreate",
+        "recreate",
+        "Whether something we created and somebody deleted is created again.",
+        _choice(Recreate),
+        _DEFAULT.recreate,
+    ),
+    Setting(
+        "settle_window",
+        "settleWindow",
+        "How long after our own write late defaults of the service may still join the baseline.",
+        durations.parse,
+        _DEFAULT.settle_window,
+        show=durations.format_seconds,
+    ),
+    Setting(
+        "state_hash",
+        "stateHash",
+        "Whether an observation with the same hash as the last one is taken as unchanged without a comparison.",
+        _truth,
+        _DEFAULT.state_hash,
+        _truth_in,
+        _show_truth,
+    ),
+)
+BY_NAME: Final = {setting.name: setting for setting in REGISTRY}
+BY_SPELLING: Final = {setting.spelling: setting for setting in REGISTRY}
+BUILT_IN: Final[Layer] = {setting.name: Given(setting.builtin, Level.BUILT_IN) for setting in REGISTRY}
+
+
+def parse_option(spelling: str, value: Json) -> tuple[Setting, Any]:
+    """Read one option as YAML spells it; raise InputError if there is no such option or it cannot have that value."""
+    setting = BY_SPELLING.get(spelling)
+    if setting is None:
+        raise InputError(f"there is no option {spelling!r}{suggestions.hint(spelling, BY_SPELLING)}")
+    return setting, setting.parse(value)
+
+
+def layer(options: Mapping[str, Json], level: Level, source: Callable[[str], str]) -> Layer:
+    """Read a mapping of options; null means not given. `source` tells from a spelling where it is written."""
+    out = {}
+    for spelling, value in options.items():
+        if value is not None:
+            setting, parsed = parse_option(spelling, value)
+            out[setting.name] = Given(parsed, level, source(spelling))
+    return out
+
+
+def of_resource(declaration: Declaration) -> Layer:
+    """Return what the resource says itself, in its managedOptions."""
+    if not declaration.options:
+        return {}
+
+    def source(spelling: str) -> str:
+        return locations.text(locations.declared(declaration, ("spec", "managedOptions", spelling)))
+
+    return layer(declaration.options, Level.RESOURCE, source)
+
+
+def of_environment(environ: Mapping[str, str]) -> Layer:
+    """Return what the environment says; an empty variable says nothing."""
+    found = {setting.name: environ.get(setting.variable) for setting in REGISTRY}
+    return _of_text(found, Level.ENVIRONMENT, lambda setting: setting.variable)
+
+
+def of_flags(flags: Mapping[str, str | None]) -> Layer:
+    """Return what the command line says; keys are names of settings, None was not given."""
+    return _of_text(flags, Level.FLAG, lambda setting: setting.option)
+
+
+def _of_text(texts: Mapping[str, str | None], level: Level, source: Callable[[Setting], str]) -> Layer:
+    out = {}
+    for name, text in texts.items():
+        if text:
+            setting = BY_NAME[name]
+            try:
+                out[name] = Given(setting.parse(setting.from_text(text)), level, source(setting))
+            except InputError as error:
+                raise error.at(Location(field=source(setting))) from None
+    return out
+
+
+def resolve(layers: Iterable[Layer]) -> Settings:
+    """Join levels, the nearest to the resource first; the built-in values need not be given."""
+    chain = [*layers, BUILT_IN]
+    values: dict[str, Any] = {}
+    provenance: dict[str, str] = {}
+    for name in BY_NAME:
+        given = next(each[name] for each in chain if name in each)
+        values[name], provenance[name] = given.value, str(given)
+    return Settings(**values, provenance=provenance)
+
+
+def candidates(name: str, layers: Sequence[Layer]) -> list[Given]:
+    """Return every level's say about one setting: the first is in force, the others are what it hides."""
+    return [each[name] for each in (*layers, BUILT_IN) if name in each]

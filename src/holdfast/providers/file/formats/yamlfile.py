@@ -1,0 +1,45 @@
+"""YAML texts: read strictly, edited first by splicing lines, then by a round trip where splicing cannot do it.
+
+Splicing touches nothing but the lines of the value itself. The round trip through ruamel.yaml keeps comments, order,
+quotes and anchors, and may respace a line or two; it also writes what sits behind an alias or a merge key, by giving
+the place a copy of its own so that the anchor's other users stay as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from holdfast.compare import yamltext
+from holdfast.errors import DocumentError, Location
+from holdfast.model.json import Json
+from holdfast.providers import patches
+from holdfast.providers.file.formats import yamlroundtrip, yamlsplice, yamlwords
+
+
+def parse(text: str) -> Json:
+    """Read a text of at most one document; an empty one says null."""
+    found = yamltext.documents(text)
+    if len(found) > 1:
+        raise DocumentError(
+            "several documents stand in one file; only one can be declared", Location(line=found[1].line)
+        )
+    return found[0].value if found else None
+
+
+def as_written(value: Json) -> Json:
+    """Return the value: YAML can say all of it."""
+    return value
+
+
+def dump(value: Json) -> str:
+    """Write a new text in block style."""
+    return yamlwords.block(value)
+
+
+def edit(text: str, before: Json, after: Json) -> Iterator[str]:
+    """Splice; if that is not possible or says something else, go through the round trip."""
+    if before is None:
+        yield (text.rstrip("\n") + "\n" if text.strip() else "") + dump(after)
+    for attempt in (yamlsplice.spliced(text, after), yamlroundtrip.rewritten(text, patches.between(before, after))):
+        if attempt is not None:
+            yield attempt

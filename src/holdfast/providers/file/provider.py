@@ -1,0 +1,58 @@
+"""The file provider as the registry finds it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from functools import cached_property
+from importlib import resources
+from pathlib import Path
+
+from holdfast.compare import profiles
+from holdfast.errors import InputError, Location
+from holdfast.model.json import Json
+from holdfast.providers.base import Connection, Kind, Reader, Writer
+from holdfast.providers.file import declared
+from holdfast.providers.file.reading import FileReader
+from holdfast.providers.file.rooted import Root
+from holdfast.providers.file.writing import FileWriter
+
+
+class FileProvider:
+    """Files below the `root` of a connection; `include` says which of them a list brings."""
+
+    name = "file"
+
+    @cached_property
+    def kinds(self) -> Mapping[str, Kind]:
+        """The two kinds; lists serve discovery only, as one call costs as much as reading each."""
+        text = resources.files(__package__).joinpath("profiles/file.yaml").read_bytes()
+        rules = tuple(profiles.parse(text, "file/profiles/file.yaml"))
+        return {
+            name: Kind(name, patches=True, conditional=True, profiles=rules, schema=declared.schema(name))
+            for name in (declared.DOCUMENT, declared.TEXT)
+        }
+
+    @asynccontextmanager
+    async def reader(self, connection: Connection) -> AsyncIterator[Reader]:
+        """Open the reading half."""
+        include = connection.settings.get("include", ["**/*"])
+        if not isinstance(include, list) or not all(isinstance(glob, str) for glob in include):
+            raise _wrong(connection, "include", 'a list of globs is needed, such as ["conf.d/**/*.yaml"]')
+        yield FileReader(_root(connection), self.kinds, include)
+
+    @asynccontextmanager
+    async def writer(self, connection: Connection) -> AsyncIterator[Writer]:
+        """Open the writing half."""
+        yield FileWriter(_root(connection))
+
+
+def _root(connection: Connection) -> Root:
+    given: Json = connection.settings.get("root", ".")
+    if not isinstance(given, str) or not given:
+        raise _wrong(connection, "root", "the folder that all files are below is needed")
+    return Root(Path(connection.base_dir, Path(given).expanduser()).absolute())
+
+
+def _wrong(connection: Connection, field: str, message: str) -> InputError:
+    return InputError(message, Location(field=f"/connections/{connection.name}/{field}"))

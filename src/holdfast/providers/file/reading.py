@@ -1,0 +1,110 @@
+"""The reading half of the file provider."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from pathlib import Path, PurePosixPath
+
+from holdfast.compare import paths
+from holdfast.compare.comparators import typed_equal
+from holdfast.errors import DocumentError
+from holdfast.model.json import Json
+from holdfast.model.reading import Found, Reading, Trouble, Unreadable
+from holdfast.providers.base import Hint, Kind, Listed, ReadFailed, Target, Unchanged
+from holdfast.providers.file import declared, formats, looking, replacing
+from holdfast.providers.file.looking import Seen
+from holdfast.providers.file.rooted import Root
+
+
+class FileReader:
+    """Reads files below one root; the disk is waited for in threads."""
+
+    def __init__(self, root: Root, kinds: Mapping[str, Kind], include: Sequence[str]) -> None:
+        self.kinds = kinds
+        self._root = root
+        self._include = [_glob(pattern) for pattern in include]
+
+    async def read(self, target: Target, hint: Hint | None = None) -> Reading | Unchanged:
+        """Read one file; the same digest as last time means that it need not be parsed."""
+        return await asyncio.to_thread(read, self._root, target, hint)
+
+    async def list(self, kind: str) -> AsyncIterator[Listed]:
+        """Read the files that the connection includes: documents by their extension, all others as texts."""
+        for path in await asyncio.to_thread(lambda: sorted(self._included(kind))):
+            seen = await asyncio.to_thread(looking.look, self._root, path)
+            if isinstance(seen, Unreadable):
+                raise ReadFailed(seen)
+            if isinstance(seen, Seen):
+                yield Listed(seen.place.id, seen.raw, seen.digest)
+
+    def _included(self, kind: str) -> Iterator[str]:
+        if not self._root.exists:
+            raise ReadFailed(Unreadable(Trouble.UNREACHABLE, f"the root {str(self._root.path)!r} is not there"))
+        for folder, folders, names in os.walk(self._root.path, onerror=_walk_failed):
+            folders[:] = [name for name in folders if not name.startswith(".")]
+            for name in names:
+                path = Path(folder, name).relative_to(self._root.path).as_posix()
+                is_document = formats.by_extension(path) is not None
+                if is_document is (kind == declared.DOCUMENT) and self._includes(path):
+                    yield path
+
+    def _includes(self, path: str) -> bool:
+        is_ours = PurePosixPath(path).name.startswith(replacing.TEMPORARY)
+        return not is_ours and any(glob.fullmatch(path) for glob in self._include)
+
+    def parse(self, kind: str, raw: bytes) -> Json:
+        """Turn a listed file into its document; raise ReadFailed if its content is not of its format."""
+        seen = Seen.of_raw(raw)
+        try:
+            return looking.document(seen, declared.listed(kind, seen.place.id))
+        except DocumentError as error:
+            raise ReadFailed(_malformed(seen.place.id, error)) from None
+
+    async def find(self, kind: str, criteria: Mapping[str, Json]) -> Sequence[str]:
+        """Return the paths of the included files whose documents have these values; a pointer reaches deeper."""
+        out = []
+        async for item in self.list(kind):
+            document = await asyncio.to_thread(self.parse, kind, item.raw)
+            pointers = {key if key.startswith("/") else f"/{key}": value for key, value in criteria.items()}
+            if all(typed_equal(paths.resolve(document, paths.parse_path(p)), v) for p, v in pointers.items()):
+                out.append(item.id)
+        return out
+
+
+def read(root: Root, target: Target, hint: Hint | None) -> Reading | Unchanged:
+    """Read one file. Blocking."""
+    try:
+        wanted = declared.of(target)
+    except declared.BadDeclarationError as error:
+        return Unreadable(Trouble.OTHER, str(error))
+    seen = looking.look(root, wanted.path)
+    if not isinstance(seen, Seen):
+        return seen
+    digest = seen.digest
+    if hint is not None and hint.raw_digest == digest:
+        return Unchanged(digest, digest)
+    try:
+        return Found(looking.document(seen, wanted), digest, digest)
+    except DocumentError as error:
+        return _malformed(seen.place.id, error)
+
+
+def _malformed(path: str, error: DocumentError) -> Unreadable:
+    return Unreadable(Trouble.MALFORMED, f"{path!r}: {error}")
+
+
+def _walk_failed(error: OSError) -> None:
+    reason = os.strerror(error.errno) if error.errno else type(error).__name__
+    trouble = Trouble.UNAUTHORISED if isinstance(error, PermissionError) else Trouble.OTHER
+    raise ReadFailed(Unreadable(trouble, f"a folder below the root cannot be read: {reason}")) from None
+
+
+def _glob(pattern: str) -> re.Pattern[str]:
+    """Compile a glob over whole paths: * and ? stay within a folder, ** goes through any number of them."""
+    out = ""
+    for token in re.findall(r"\*\*/|\*\*|\*|\?|[^*?]+", pattern):
+        out += {"**/": "(?:[^/]+/)*", "**": ".*", "*": "[^/]*", "?": "[^/]"}.get(token) or re.escape(token)
+    return re.compile(out, re.DOTALL)

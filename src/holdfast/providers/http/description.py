@@ -1,0 +1,209 @@
+"""What a connection says about an API, as data; how it is written down is in `describing`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from holdfast.compare import paths
+from holdfast.compare.comparators import typed_equal
+from holdfast.compare.profiles import Profile
+from holdfast.compare.ruletree import RuleTree
+from holdfast.model.json import Json
+from holdfast.model.path import Path
+from holdfast.model.writing import Refusal
+from holdfast.providers.http.templates import Template
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A field with one of some values."""
+
+    pointer: Path
+    values: tuple[Json, ...]
+
+    def holds(self, document: Json) -> bool:
+        """Tell whether a document has one of the values there."""
+        found = paths.resolve(document, self.pointer)
+        return any(typed_equal(found, value) for value in self.values)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One request of an API."""
+
+    method: str
+    path: Template
+
+    @property
+    def label(self) -> str:
+        """How messages name it."""
+        return f"{self.method} {self.path.text.partition('?')[0]}"
+
+
+class IdFrom(StrEnum):
+    """Where the id of a new thing comes from, unless from a field of the answer."""
+
+    NAME = "name"
+    LOCATION = "location"
+
+
+@dataclass(frozen=True, slots=True)
+class Create:
+    """How a thing is made."""
+
+    call: Call
+    id: IdFrom | Path
+
+
+class Body(StrEnum):
+    """What an update sends."""
+
+    WHOLE = "whole"  # the observed document with the change made
+    DESIRED = "desired"  # the declaration as it is
+    CHANGED = "changed"  # the top-level fields that change, whole
+    MERGE = "merge"  # RFC 7396
+    JSON_PATCH = "json-patch"  # RFC 6902
+
+    @property
+    def is_patch(self) -> bool:
+        """Tell whether what is not sent stays as it is."""
+        return self not in (Body.WHOLE, Body.DESIRED)
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """How a thing is changed."""
+
+    call: Call
+    body: Body
+    content_type: str
+
+
+@dataclass(frozen=True, slots=True)
+class ByLink:
+    """The next page is where a field of the answer, or its Link header, says."""
+
+    pointer: Path | None  # None: the header
+
+
+@dataclass(frozen=True, slots=True)
+class ByCursor:
+    """The next page has a token from this one in its query."""
+
+    pointer: Path
+    param: str
+
+
+@dataclass(frozen=True, slots=True)
+class ByPage:
+    """Pages have numbers; the list ends with an empty page, or with a short one where the size is known."""
+
+    param: str
+    start: int
+    size: int | None
+    size_param: str | None
+
+
+Paging = ByLink | ByCursor | ByPage | None
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """How all things of a kind are listed."""
+
+    call: Call
+    items: Path
+    id: Path
+    paging: Paging
+    is_partial: bool = False  # items are summaries: good for finding, not for comparing
+
+
+@dataclass(frozen=True, slots=True)
+class Find:
+    """How a thing without a known id is told from others: by these fields, and what the list is asked for."""
+
+    by: tuple[Path, ...]
+    query: Mapping[str, Path]
+
+
+@dataclass(frozen=True, slots=True)
+class Etag:
+    """Where the version of a thing stands: in a header, in a field, or nowhere."""
+
+    header: str | None = None
+    pointer: Path | None = None
+
+
+GONE = frozenset({404, 410})
+
+
+@dataclass(frozen=True, slots=True)
+class StatusRules:
+    """What status codes and states mean, as far as the API differs from the common meaning."""
+
+    gone: frozenset[int] = GONE
+    refusals: Mapping[int, Refusal] = field(default_factory=dict)
+    unsettled: Match | None = None
+    deleted: Match | None = None
+    html_404_is_gone: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """How a long-running operation is followed."""
+
+    header: str | None
+    pointer: Path | None
+    done: Match | None
+    failed: Match | None
+    id: Path | None
+    poll_seconds: float
+    accepted: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """One kind of thing in an API."""
+
+    name: str
+    read: Call
+    item: Path
+    rules: RuleTree
+    envelope: Path = ()
+    create: Create | None = None
+    update: Update | None = None
+    delete: Call | None = None
+    list: Listing | None = None
+    find: Find | None = None
+    etag: Etag = field(default_factory=Etag)
+    is_conditional: bool = False
+    status: StatusRules = field(default_factory=StatusRules)
+    operation: Operation | None = None
+    idempotency_header: str | None = None
+    error: Path | None = None
+    profile: Profile | None = None
+
+    def ident(self, given: str | None, name: str) -> str | None:
+        """Return the id of a thing: the known one, or its name where the two are the same."""
+        if given is not None:
+            return given
+        by_name = self.create.id is IdFrom.NAME if self.create is not None else self.find is None
+        return name if by_name else None
+
+
+@dataclass(frozen=True, slots=True)
+class Api:
+    """A whole connection; `headers` hold the credentials and are never shown."""
+
+    connection: str
+    base_url: str
+    headers: Mapping[str, str] = field(repr=False)
+    kinds: Mapping[str, Described]
+    timeout_seconds: float = 30.0
+    max_body_bytes: int = 64 * 2**20
+    max_connections: int = 32
+    ca_file: str | None = None
+    verifies_tls: bool = True
+    secrets: tuple[str, ...] = field(default=(), repr=False)  # what must not be quoted from an answer

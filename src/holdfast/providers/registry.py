@@ -1,0 +1,78 @@
+"""Which provider is which: the built-in ones by name, others by the entry points of installed packages.
+
+A provider's code, and whatever it imports, is loaded when the provider is first asked for and not before; importing
+Holdfast loads none. A package brings its own with an entry point in the group `holdfast.providers`, whose name is what
+`provider:` says in holdfast.yaml and whose value is a Provider or something that makes one when called.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator
+from functools import cache
+from importlib import metadata
+from typing import Final, cast
+
+from holdfast.compare import paths, yamltext
+from holdfast.errors import InputError, Location
+from holdfast.model.path import Pointer
+from holdfast.providers.base import Provider
+
+GROUP: Final = "holdfast.providers"
+DOMAIN: Final = ".holdfast.dev"
+
+_BUILT_IN: Final = {
+    "file": "holdfast.providers.file.provider:FileProvider",
+    "http": "holdfast.providers.http.provider:HttpProvider",
+}
+
+
+def names() -> tuple[str, ...]:
+    """List the providers that can be asked for; none is loaded by this."""
+    return tuple(sorted({*_BUILT_IN, *(point.name for point in metadata.entry_points(group=GROUP))}))
+
+
+@cache
+def get(name: str) -> Provider:
+    """Return a provider by name; raise InputError if there is none, or if it does not load."""
+    if name in _BUILT_IN:
+        module, _, attribute = _BUILT_IN[name].partition(":")
+        return cast("Provider", getattr(importlib.import_module(module), attribute)())
+    for point in metadata.entry_points(group=GROUP, name=name):
+        return _loaded(point)
+    raise InputError(f"there is no provider {name!r}; installed are {', '.join(names())}")
+
+
+def _loaded(point: metadata.EntryPoint) -> Provider:
+    try:
+        found = point.load()
+    except Exception as error:
+        raise InputError(f"the provider {point.name!r} ({point.value}) does not load: {error!r}") from error
+    return cast("Provider", found() if callable(found) else found)
+
+
+def name_of(api_version: str) -> str:
+    """Return the provider that a manifest's apiVersion names: `file` for `file.holdfast.dev/v1`."""
+    group = api_version.partition("/")[0]
+    return group.removesuffix(DOMAIN)
+
+
+def located(error: InputError, document: yamltext.Document, file: str | None = None) -> InputError:
+    """Add file and line to an error about a connection; its `field` is a pointer into the document it came from."""
+    field = error.location.field or ""
+    try:
+        pointer = tuple(_steps(document, field))
+    except InputError:
+        return error
+    place = document.location(pointer, file)
+    return error.at(Location(place.file, place.line, place.column, field))
+
+
+def _steps(document: yamltext.Document, field: str) -> Iterator[str | int]:
+    """Yield the steps of a pointer with list indices as numbers, which only the document can tell from keys."""
+    here: Pointer = ()
+    for step in paths.parse_path(field):
+        is_index = isinstance(paths.resolve(document.value, here), list) and str(step).isdigit()
+        following = int(str(step)) if is_index else str(step)
+        here = (*here, following)
+        yield following

@@ -1,0 +1,199 @@
+"""One transaction of facts into the SQLite tables.
+
+All that can be computed without the database (encoding, compression, digests of documents) is done before the write
+lock is taken, so that other processes wait for the disk only.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Collection
+from dataclasses import dataclass
+from operator import itemgetter
+from typing import Any
+
+from holdfast.compare.paths import format_path
+from holdfast.errors import StoreError
+from holdfast.model.address import Address
+from holdfast.store import chain, documents, rows
+from holdfast.store.base import ClaimLost, Digest, Event, ResourceState, Transaction
+from holdfast.store.names import Names, text_of
+from holdfast.store.statements import SQL, in_lists
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A transaction with the work done that needs no lock."""
+
+    facts: Transaction
+    documents: list[tuple[bytes | str, bytes]]
+    events: list[tuple[Event, bytes]]
+
+
+def prepare(connection: sqlite3.Connection, facts: Transaction) -> Prepared:
+    """Encode what can be encoded, and compress the documents that are not kept yet."""
+    keys = {documents.pack_digest(digest): digest for digest in facts.documents}
+    kept = _kept(connection, list(keys)) if keys else set()
+    new = [(key, _checked(facts, digest)) for key, digest in keys.items() if key not in kept]
+    return Prepared(facts, new, [(event, chain.data_bytes(event)) for event in facts.events])
+
+
+def _kept(connection: sqlite3.Connection, keys: list[bytes | str]) -> set[bytes | str]:
+    return {key for chunk in in_lists(keys) for (key,) in connection.execute(SQL["known_documents"], chunk)}
+
+
+def _checked(facts: Transaction, digest: Digest) -> bytes:
+    data = facts.documents[digest]
+    documents.require_match(digest, data)
+    return documents.pack(data)
+
+
+class Committer:
+    """Writes one prepared transaction; runs inside the caller's BEGIN and COMMIT."""
+
+    def __init__(self, connection: sqlite3.Connection, names: Names, prepared: Prepared) -> None:
+        self._connection = connection
+        self._names = names
+        self._facts = prepared.facts
+        self._documents = prepared.documents
+        self._events = prepared.events
+        self._numbers: dict[str, int] = {}
+        self._overtaken: set[int] = set()
+
+    def write(self) -> None:
+        """Write everything; what is forgotten goes first, so a resource can be forgotten and begun anew at once."""
+        self._require_fences()
+        self._numbers = self._names.add_all(self._mentioned())
+        self._many("add_document", self._documents)
+        self._forget()
+        self._put_states()
+        self._touch()
+        self._put_findings()
+        self._add_revisions()
+        self._add_decisions()
+        self._put_operations()
+        self._append()
+
+    def _mentioned(self) -> dict[str, None]:
+        """Return every name once, in the order given, so that what is declared together lies together."""
+        facts = self._facts
+        records = (facts.states, facts.revisions, facts.decisions, facts.operations)
+        mentioned = dict.fromkeys([text_of(record.address) for group in records for record in group])
+        mentioned.update(dict.fromkeys(map(text_of, facts.findings)))
+        mentioned.update(dict.fromkeys([event.subject for event in facts.events]))
+        return mentioned
+
+    def _number(self, address: Address) -> int:
+        return self._numbers[text_of(address)]
+
+    def _many(self, statement: str, values: Collection[rows.Row | dict[str, Any]]) -> None:
+        if values:
+            self._connection.executemany(SQL[statement], values)
+
+    def _require_fences(self) -> None:
+        for address, fence in self._facts.fences.items():
+            number = self._names.find(text_of(address))
+            row = self._connection.execute(SQL["claim_of"], (number,)).fetchone()
+            if fence != (row[0] if row else 0):
+                raise ClaimLost(f"another worker has claimed {address} since; nothing was recorded")
+
+    def _forget(self) -> None:
+        numbers = [(number,) for number in self._names.find_all(map(text_of, self._facts.forgotten)).values()]
+        for statement in ("forget_detail", "forget_resource", "forget_revisions", "remove_findings"):
+            self._many(statement, numbers)
+
+    def _put_states(self) -> None:
+        # In the order of the table, so that neighbours share a page while it is at hand; of two states of one resource
+        # the later one wins.
+        states = {self._number(state.address): state for state in self._facts.states}
+        self._overtaken = self._find_overtaken({n: state for n, state in states.items() if self._is_looked_at(state)})
+        numbers = sorted(states.keys() - self._overtaken)
+        kept = self._marks(numbers)
+        marks = {number: rows.mark_of_detail(states[number]) for number in numbers}
+        self._many("put_resource", [rows.resource_row(number, states[number], marks[number]) for number in numbers])
+        new = [number for number in numbers if marks[number] is None or marks[number] != kept.get(number)]
+        self._many("put_detail", [rows.detail_row(number, states[number]) for number in new])
+
+    def _is_looked_at(self, state: ResourceState) -> bool:
+        return state.address in self._facts.looked_at
+
+    def _find_overtaken(self, looked_at: dict[int, ResourceState]) -> set[int]:
+        """Return the resources that somebody wrote to after they were read for the check that is being recorded."""
+        return {
+            number
+            for chunk in in_lists(sorted(looked_at))
+            for number, revision in self._connection.execute(SQL["applied_revisions"], chunk)
+            if revision != looked_at[number].applied_revision
+        }
+
+    def _marks(self, numbers: list[int]) -> dict[int, int | None]:
+        return dict(row for chunk in in_lists(numbers) for row in self._connection.execute(SQL["marks"], chunk))
+
+    def _touch(self) -> None:
+        touches = [(text_of(touch.address), touch) for touch in self._facts.touched]
+        numbers = self._names.find_all([text for text, _ in touches])
+        found = [(numbers[text], touch) for text, touch in touches if text in numbers]
+        found.sort(key=itemgetter(0))
+        self._many("touch", [rows.touch_row(number, touch) for number, touch in found])
+        self._many("retag", [rows.tags(number, touch) for number, touch in found if touch.etag or touch.raw_digest])
+
+    def _put_findings(self) -> None:
+        at = self._facts.findings_at
+        numbered = [(self._number(address), findings) for address, findings in self._facts.findings.items()]
+        numbered = [(number, findings) for number, findings in numbered if number not in self._overtaken]
+        since = self._first_seen([number for number, _ in numbered])
+        self._many("remove_findings", [(number,) for number in since])
+        new: list[rows.Row] = []
+        for number, findings in numbered:
+            ages = since.get(number, {})
+            for ordinal, finding in enumerate(findings):
+                path, op = format_path(finding.path), finding.op.value
+                new.append((number, ordinal, path, op, ages.get((path, op), at), at, rows.finding_body(finding)))
+        self._many("add_finding", new)
+
+    def _first_seen(self, numbers: list[int]) -> dict[int, dict[tuple[str, str], float]]:
+        """Return how old the findings of resources are; most resources have none and are not in the answer."""
+        out: dict[int, dict[tuple[str, str], float]] = {}
+        for chunk in in_lists(numbers):
+            for number, path, op, first in self._connection.execute(SQL["first_seen"], chunk):
+                out.setdefault(number, {})[path, op] = first
+        return out
+
+    def _add_revisions(self) -> None:
+        for revision in self._facts.revisions:
+            row = rows.revision_row(self._number(revision.address), revision)
+            kept = self._connection.execute(SQL["revision"], row[:2]).fetchone()
+            if kept is None:
+                self._connection.execute(SQL["add_revision"], row)
+            elif kept != row[2:4]:
+                raise StoreError(
+                    f"revision {revision.number} of {revision.address} is kept already and was another one"
+                )
+
+    def _add_decisions(self) -> None:
+        for decision in self._facts.decisions:
+            row = rows.decision_row(self._number(decision.address), decision)
+            kept = self._connection.execute(SQL["decision"], (decision.id,)).fetchone()
+            if kept is None:
+                self._connection.execute(SQL["add_decision"], row)
+            elif rows.decision_of(kept) != decision:
+                raise StoreError(f"decision {decision.id} is kept already and was another one")
+
+    def _put_operations(self) -> None:
+        operations = self._facts.operations
+        self._many("put_operation", [rows.operation_row(self._number(one.address), one) for one in operations])
+        self._many("remove_operation", [(identity,) for identity in self._facts.finished])
+
+    def _append(self) -> None:
+        if not self._events:
+            return
+        row = self._connection.execute(SQL["head"]).fetchone()
+        if row is None:
+            raise chain.head_lost()
+        links, head = chain.extend(chain.Head(row[0], row[1]), self._events)
+        numbers = self._numbers
+        self._many(
+            "add_event",
+            [(link.sequence, link.at, link.type, numbers[link.subject], link.data, link.hash) for link in links],
+        )
+        self._connection.execute(SQL["set_head"], (head.length, head.hash))

@@ -1,0 +1,108 @@
+"""Bringing a database to the schema of this release, one numbered file at a time, each in one transaction.
+
+The number of the last file applied is kept in the database itself (`PRAGMA user_version`), in the same transaction, so
+a crash leaves the schema before a file or after it. Two processes may open a new store at once: the second one waits
+and finds the work done.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import Final
+
+from holdfast.errors import SchemaTooNew, StoreError
+
+APPLICATION_ID: Final = int.from_bytes(b"Hold")  # tells our files from other people's databases
+_FILE: Final = re.compile(r"(\d{4})_\w+\.sql")
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    """One step of the schema; files that were released are never edited."""
+
+    number: int
+    name: str
+    script: str
+
+
+@cache
+def released() -> tuple[Migration, ...]:
+    """Return the migrations of this release."""
+    return read(resources.files(__package__) / "sql")
+
+
+def read(folder: Traversable) -> tuple[Migration, ...]:
+    """Return the migrations of a folder in order; a gap or a double number is a mistake of ours."""
+    found = sorted((file for file in folder.iterdir() if _FILE.fullmatch(file.name)), key=lambda file: file.name)
+    steps = tuple(Migration(int(file.name[:4]), file.name, file.read_text(encoding="utf-8")) for file in found)
+    if [step.number for step in steps] != list(range(1, len(steps) + 1)):
+        raise ValueError(f"migrations must be numbered 0001, 0002, ... without a gap: {[step.name for step in steps]}")
+    return steps
+
+
+def apply(connection: sqlite3.Connection, migrations: Sequence[Migration], path: Path) -> None:
+    """Apply what is missing; refuse, touching nothing, what `pending` refuses."""
+    while (step := pending(connection, migrations, path)) is not None:
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            # Another process may have applied it while we waited for the lock.
+            if pending(connection, migrations, path) == step:
+                _run(connection, step)
+            connection.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
+
+
+def pending(connection: sqlite3.Connection, migrations: Sequence[Migration], path: Path) -> Migration | None:
+    """Return the next migration to apply; raise SchemaTooNew, or StoreError if the database is not ours."""
+    version = int(connection.execute("PRAGMA user_version").fetchone()[0])
+    application = int(connection.execute("PRAGMA application_id").fetchone()[0])
+    is_empty = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0
+    require_ours(path, application, is_empty=is_empty)
+    require_known(path, version, len(migrations))
+    return migrations[version] if version < len(migrations) else None
+
+
+def require_ours(path: Path, application: int, *, is_empty: bool) -> None:
+    """Refuse a database of another program."""
+    if application != APPLICATION_ID and not (application == 0 and is_empty):
+        raise StoreError(
+            f"{path} is a database of another program, not a Holdfast store; use another file with --store"
+        )
+
+
+def require_known(path: Path, version: int, known: int) -> None:
+    """Refuse a schema that this release does not know."""
+    if version > known:
+        raise SchemaTooNew(
+            f"the store {path} has schema {version}, this Holdfast knows up to {known}: a newer Holdfast wrote it. "
+            "Upgrade Holdfast, or use another file with --store; nothing was changed"
+        )
+
+
+def statements(script: str) -> Iterator[str]:
+    """Split a script; `executescript` would commit the transaction we are in."""
+    statement = ""
+    for line in script.splitlines(keepends=True):
+        statement += line
+        if line.rstrip().endswith(";") and sqlite3.complete_statement(statement):
+            yield statement
+            statement = ""
+    if any(line.strip() and not line.lstrip().startswith("--") for line in statement.splitlines()):
+        raise ValueError(f"a migration ends in the middle of a statement: {statement.strip()[:80]!r}")
+
+
+def _run(connection: sqlite3.Connection, step: Migration) -> None:
+    for statement in statements(step.script):
+        connection.execute(statement)
+    connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+    connection.execute(f"PRAGMA user_version = {step.number}")

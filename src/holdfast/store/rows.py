@@ -1,0 +1,301 @@
+"""Facts as rows of the SQLite schema and back; the order of fields here is the order of columns there.
+
+The numbers that stand for enum members are part of the file format: never reuse one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any, Final
+
+import orjson
+
+from holdfast.model.address import Address
+from holdfast.model.condition import Condition, ConditionType, Truth
+from holdfast.model.finding import Finding
+from holdfast.model.json import Json
+from holdfast.model.resource import Origin
+from holdfast.model.verdict import Status
+from holdfast.store import documents, encoding, names
+from holdfast.store.base import (
+    DecisionRecord,
+    Digest,
+    FindingRecord,
+    Mark,
+    Operation,
+    ResourceState,
+    Revision,
+    Step,
+    Touch,
+)
+from holdfast.store.chain import Link
+from holdfast.store.documents import pack_digest, unpack_digest
+
+Row = tuple[Any, ...]
+
+STATUS_NUMBERS: Final = {
+    Status.IN_SYNC: 1,
+    Status.PENDING: 2,
+    Status.DRIFTED: 3,
+    Status.CONFLICTED: 4,
+    Status.MISSING: 5,
+    Status.UNKNOWN: 6,
+}
+ORIGIN_NUMBERS: Final = {Origin.CREATED: 0, Origin.IMPORTED: 1}
+CONDITION_NUMBERS: Final = {
+    ConditionType.PROGRESSING: 1,
+    ConditionType.AVAILABLE: 2,
+    ConditionType.DRIFTED: 3,
+    ConditionType.FRESH: 4,
+}
+TRUTH_NUMBERS: Final = {Truth.FALSE: 0, Truth.TRUE: 1, Truth.UNKNOWN: 2}
+
+STATUSES: Final = {number: status for status, number in STATUS_NUMBERS.items()}
+_ORIGINS: Final = {number: origin for origin, number in ORIGIN_NUMBERS.items()}
+_CONDITIONS: Final = {number: kind for kind, number in CONDITION_NUMBERS.items()}
+_TRUTHS: Final = {number: truth for truth, number in TRUTH_NUMBERS.items()}
+
+# Compressing the small JSON of an ordinary resource with every check would cost more than all the rest of recording it.
+_PACK_REST_AT: Final = 600
+_SAME: Final = b""  # applied as desired, observed as baseline: so it is at rest, and 64 bytes are saved
+
+
+def resource_row(number: int, state: ResourceState, mark: int | None) -> Row:
+    """Return what changes with every check."""
+    status = None if state.status is None else STATUS_NUMBERS[state.status]
+    return number, status, state.failures, state.due_at, state.checked_at, state.good_at, mark
+
+
+def mark_of_detail(state: ResourceState) -> int | None:
+    """Return a number that is the same only for the same detail, or None where that cannot be had cheaply."""
+    detail = (
+        state.provider_id, state.raw_digest, state.resync_seconds, state.etag, state.state_hash, state.generation,
+        state.applied_revision, state.origin, state.settle_until, state.desired, state.applied, state.baseline,
+        state.known, state.observed, state.rules, state.provider, state.source, state.reason, state.terminal,
+        state.requested, state.handled, _conditions(state), state.labels, state.options, state.depends_on,
+    )  # fmt: skip
+    try:
+        return int.from_bytes(hashlib.sha256(orjson.dumps(detail)).digest()[:8], signed=True)
+    except TypeError:
+        return None
+
+
+def detail_row(number: int, state: ResourceState) -> Row:
+    """Return what changes when something happened."""
+    desired, baseline = state.desired, state.baseline
+    return (
+        number,
+        state.provider_id,
+        _packed(state.raw_digest),
+        state.resync_seconds,
+        state.etag,
+        _packed(state.state_hash),
+        state.generation,
+        state.applied_revision,
+        ORIGIN_NUMBERS[state.origin],
+        state.settle_until,
+        _packed(desired),
+        _SAME if desired is not None and state.applied == desired else _packed(state.applied),
+        _packed(baseline),
+        _packed(state.known),
+        _SAME if baseline is not None and state.observed == baseline else _packed(state.observed),
+        _packed(state.rules),
+        state.provider,
+        state.source,
+        state.reason,
+        state.terminal,
+        state.requested,
+        state.handled,
+        _rest(state),
+    )
+
+
+def touch_row(number: int, touch: Touch) -> Row:
+    """Return the times that move when a check finds nothing new."""
+    return touch.checked_at, touch.checked_at, touch.due_at, number
+
+
+def tags(number: int, touch: Touch) -> dict[str, Any]:
+    """Return what the last answer was tagged with."""
+    return {"id": number, "etag": touch.etag, "raw_digest": _packed(touch.raw_digest)}
+
+
+def _conditions(state: ResourceState) -> list[Row]:
+    return [
+        (
+            CONDITION_NUMBERS[one.type],
+            TRUTH_NUMBERS[one.status],
+            one.reason,
+            one.message,
+            one.observed_generation,
+            one.last_transition,
+        )
+        for one in state.conditions
+    ]
+
+
+def _rest(state: ResourceState) -> bytes:
+    rest = (_conditions(state), state.labels, state.options, state.depends_on)
+    return documents.pack(encoding.dumps(rest), _PACK_REST_AT)
+
+
+def state_of(row: Row) -> ResourceState:
+    """Return the resource of a row of the view `state`."""
+    (
+        _, _, connection, kind, local, status, failures, due_at, checked_at, good_at,
+        provider_id, raw_digest, resync_seconds, etag, state_hash, generation, applied_revision, origin, settle_until,
+        desired, applied, baseline, known, observed, rules, provider, source, reason, terminal, requested, handled,
+        rest,
+    ) = row  # fmt: skip
+    conditions, labels, options, depends_on = encoding.loads(documents.unpack(rest))
+    wanted, settled = _digest(desired), _digest(baseline)
+    return ResourceState(
+        names.address_of(connection, kind, local),
+        provider,
+        generation,
+        wanted,
+        wanted if applied == _SAME else _digest(applied),
+        applied_revision,
+        settled,
+        _digest(known),
+        settled if observed == _SAME else _digest(observed),
+        _digest(rules),
+        provider_id,
+        _ORIGINS[origin],
+        None if status is None else STATUSES[status],
+        reason,
+        etag,
+        None if raw_digest is None else unpack_digest(raw_digest),
+        None if state_hash is None else unpack_digest(state_hash),
+        checked_at,
+        good_at,
+        settle_until,
+        resync_seconds,
+        due_at,
+        failures,
+        terminal,
+        tuple([_condition(one) for one in conditions]),
+        labels,
+        options,
+        requested,
+        handled,
+        tuple(depends_on),
+        source,
+    )
+
+
+def mark_of(connection: str, kind: str, row: Row) -> Mark:
+    """Return what a sweep needs of a resource."""
+    local, provider_id, raw_digest, status, resync_seconds = row
+    return Mark(
+        names.address_of(connection, kind, local),
+        provider_id,
+        None if raw_digest is None else unpack_digest(raw_digest),
+        None if status is None else STATUSES[status],
+        resync_seconds,
+    )
+
+
+def _condition(encoded: list[Json]) -> Condition:
+    kind, truth, reason, message, generation, at = encoded
+    return Condition(_CONDITIONS[kind], _TRUTHS[truth], reason, message, generation, at)
+
+
+def finding_body(finding: Finding) -> bytes:
+    """Return all of a finding as bytes."""
+    return documents.pack(encoding.dumps(encoding.encode_finding(finding)))
+
+
+def finding_of(first_seen: float, last_seen: float, body: bytes) -> FindingRecord:
+    """Return a finding with its age."""
+    finding = encoding.decode_finding(encoding.loads(documents.unpack(body)))
+    return FindingRecord(finding, first_seen, last_seen)
+
+
+def revision_row(number: int, revision: Revision) -> Row:
+    """Return a revision as a row."""
+    return number, revision.number, pack_digest(revision.document), pack_digest(revision.stamp), revision.at
+
+
+def revision_of(address: Address, row: Row) -> Revision:
+    """Return the revision of a row."""
+    number, document, stamp, at = row
+    return Revision(address, number, Digest(unpack_digest(document)), unpack_digest(stamp), at)
+
+
+def decision_row(number: int, decision: DecisionRecord) -> Row:
+    """Return a decision as a row."""
+    return (
+        decision.id,
+        number,
+        decision.at,
+        decision.action,
+        pack_digest(decision.inputs),
+        pack_digest(decision.output),
+        decision.summary,
+    )
+
+
+def decision_of(row: Row) -> DecisionRecord:
+    """Return the decision of a row."""
+    identity, connection, kind, local, at, action, inputs, output, summary = row
+    address = names.address_of(connection, kind, local)
+    return DecisionRecord(
+        identity, address, at, action, Digest(unpack_digest(inputs)), Digest(unpack_digest(output)), summary
+    )
+
+
+def operation_row(number: int, operation: Operation) -> Row:
+    """Return a write in flight as a row."""
+    drift = [encoding.encode_finding(finding) for finding in operation.drift]
+    return (
+        operation.id,
+        number,
+        operation.action,
+        operation.step.value,
+        operation.phase,
+        operation.started_at,
+        operation.poll_at,
+        operation.attempts,
+        _packed(operation.desired),
+        _packed(operation.pre_image),
+        operation.decision,
+        documents.pack(encoding.dumps(drift)),
+        documents.pack(encoding.dumps(operation.token)),
+    )
+
+
+def operation_of(row: Row) -> Operation:
+    """Return the write in flight of a row."""
+    identity, connection, kind, local, action, step, phase, started_at, poll_at, attempts, *rest = row
+    desired, pre_image, decision, drift, token = rest
+    return Operation(
+        id=identity,
+        address=names.address_of(connection, kind, local),
+        action=action,
+        step=Step(step),
+        started_at=started_at,
+        desired=_digest(desired),
+        pre_image=_digest(pre_image),
+        drift=tuple(encoding.decode_finding(one) for one in encoding.loads(documents.unpack(drift))),
+        token=encoding.loads(documents.unpack(token)),
+        poll_at=poll_at,
+        attempts=attempts,
+        decision=decision,
+        phase=phase,
+    )
+
+
+def link_of(row: Row) -> Link:
+    """Return the event of a row; the text of its subject is part of what was hashed."""
+    sequence, at, kind_of_event, family, connection, kind, local, data, digest, _ = row
+    subject = "" if family is None else names.joined(connection, kind, local)
+    return Link(sequence, at, kind_of_event, subject, data, digest)
+
+
+def _packed(digest: str | None) -> bytes | str | None:
+    return None if digest is None else pack_digest(digest)
+
+
+def _digest(packed: bytes | str | None) -> Digest | None:
+    return None if packed is None else Digest(unpack_digest(packed))

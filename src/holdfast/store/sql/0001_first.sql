@@ -1,0 +1,164 @@
+-- The first schema. Integer keys, digests as 32 bytes, times as seconds since the epoch, so that a million idle resources
+-- stay small. What changes with every check (resource) lies apart from what changes when something happened (detail): a
+-- check that finds nothing new then rewrites some 50 bytes instead of 800.
+
+-- Connections and kinds, of which there are few. Family 0 holds the names that are not addresses.
+CREATE TABLE family (
+  id INTEGER PRIMARY KEY,
+  connection TEXT NOT NULL,
+  kind TEXT NOT NULL,
+  UNIQUE (connection, kind)
+);
+INSERT INTO family (id, connection, kind) VALUES (0, '', '');
+
+-- Every address there ever was, and every other subject of an event, once. Never deleted, so an id may be remembered.
+CREATE TABLE name (
+  id INTEGER PRIMARY KEY,
+  family INTEGER NOT NULL REFERENCES family (id),
+  local TEXT NOT NULL, -- [namespace/]name
+  UNIQUE (family, local)
+);
+
+CREATE TABLE resource (
+  id INTEGER PRIMARY KEY REFERENCES name (id),
+  status INTEGER, -- null: never checked
+  failures INTEGER NOT NULL,
+  due_at REAL,
+  checked_at REAL,
+  good_at REAL,
+  mark INTEGER -- 64 bits of a hash of the detail, so that an equal one need not be written; null: not known
+);
+CREATE INDEX resource_due ON resource (due_at) WHERE due_at IS NOT NULL;
+
+CREATE TABLE detail (
+  id INTEGER PRIMARY KEY REFERENCES resource (id),
+  provider_id TEXT, -- what a sweep reads stands first
+  raw_digest BLOB,
+  resync_seconds REAL NOT NULL,
+  etag TEXT,
+  state_hash BLOB,
+  generation INTEGER NOT NULL,
+  applied_revision INTEGER NOT NULL,
+  origin INTEGER NOT NULL,
+  settle_until REAL,
+  desired BLOB,
+  applied BLOB, -- empty: the same as desired
+  baseline BLOB,
+  known BLOB,
+  observed BLOB, -- empty: the same as baseline
+  rules BLOB,
+  provider TEXT NOT NULL,
+  source TEXT,
+  reason TEXT NOT NULL,
+  terminal TEXT,
+  requested TEXT,
+  handled TEXT,
+  rest BLOB NOT NULL -- conditions, labels, options, depends_on: JSON, compressed when long
+);
+
+CREATE TRIGGER detail_changed_in_part AFTER UPDATE ON detail
+BEGIN
+  UPDATE resource SET mark = NULL WHERE id = new.id;
+END;
+
+-- A resource as one row; what the program reads.
+CREATE VIEW state AS
+SELECT
+  resource.id, family.id AS family, family.connection, family.kind, name.local,
+  status, failures, due_at, checked_at, good_at,
+  provider_id, raw_digest, resync_seconds, etag, state_hash, generation, applied_revision, origin, settle_until,
+  desired, applied, baseline, known, observed, rules, provider, source, reason, terminal, requested, handled, rest
+FROM resource
+JOIN name ON name.id = resource.id
+JOIN family ON family.id = name.family
+JOIN detail ON detail.id = resource.id;
+
+-- Kept after release, and after the resource is forgotten: a fence must never be given out twice.
+CREATE TABLE claim (
+  id INTEGER PRIMARY KEY REFERENCES name (id),
+  fence INTEGER NOT NULL,
+  owner TEXT, -- null: released
+  until REAL
+);
+
+CREATE TABLE document (
+  digest BLOB PRIMARY KEY,
+  body BLOB NOT NULL -- canonical JSON, compressed when that makes it smaller
+);
+
+CREATE TABLE finding (
+  resource INTEGER NOT NULL REFERENCES name (id),
+  ordinal INTEGER NOT NULL,
+  path TEXT NOT NULL,
+  op TEXT NOT NULL,
+  first_seen REAL NOT NULL,
+  last_seen REAL NOT NULL,
+  body BLOB NOT NULL,
+  PRIMARY KEY (resource, ordinal)
+) WITHOUT ROWID;
+
+CREATE TABLE revision (
+  resource INTEGER NOT NULL REFERENCES name (id),
+  number INTEGER NOT NULL,
+  document BLOB NOT NULL,
+  stamp BLOB NOT NULL,
+  at REAL NOT NULL,
+  PRIMARY KEY (resource, number)
+) WITHOUT ROWID;
+
+CREATE TABLE decision (
+  number INTEGER PRIMARY KEY,
+  id TEXT NOT NULL UNIQUE,
+  resource INTEGER NOT NULL REFERENCES name (id),
+  at REAL NOT NULL,
+  action TEXT NOT NULL,
+  inputs BLOB NOT NULL,
+  output BLOB NOT NULL,
+  summary TEXT NOT NULL
+);
+CREATE INDEX decision_resource ON decision (resource);
+
+CREATE TABLE operation (
+  number INTEGER PRIMARY KEY,
+  id TEXT NOT NULL UNIQUE,
+  resource INTEGER NOT NULL REFERENCES name (id),
+  action TEXT NOT NULL,
+  step TEXT NOT NULL,
+  phase TEXT NOT NULL,
+  started_at REAL NOT NULL,
+  poll_at REAL,
+  attempts INTEGER NOT NULL,
+  desired BLOB,
+  pre_image BLOB,
+  decision TEXT,
+  drift BLOB NOT NULL,
+  token BLOB NOT NULL
+);
+CREATE INDEX operation_resource ON operation (resource);
+
+-- The audit trail. `hash` covers the hash before it, so nothing can be changed without changing everything after.
+CREATE TABLE event (
+  sequence INTEGER PRIMARY KEY,
+  at REAL NOT NULL,
+  type TEXT NOT NULL,
+  subject INTEGER NOT NULL, -- a name
+  data BLOB NOT NULL, -- canonical JSON, the very bytes that were hashed
+  hash BLOB NOT NULL
+);
+CREATE INDEX event_subject ON event (subject);
+CREATE TRIGGER event_is_never_changed BEFORE UPDATE ON event
+BEGIN
+  SELECT RAISE(ABORT, 'the audit trail is append-only');
+END;
+CREATE TRIGGER event_is_never_removed BEFORE DELETE ON event
+BEGIN
+  SELECT RAISE(ABORT, 'the audit trail is append-only');
+END;
+
+-- How long the trail is and how it ends; without it, cutting off the end would leave no mark.
+CREATE TABLE chain (
+  id INTEGER PRIMARY KEY CHECK (id = 1),
+  length INTEGER NOT NULL,
+  hash BLOB NOT NULL
+);
+INSERT INTO chain (id, length, hash) VALUES (1, 0, zeroblob(32));

@@ -1,0 +1,242 @@
+-- Every statement the SQLite store runs, by name. `(?*)` stands for a list of values of a fixed, padded length.
+
+-- name: find_family
+-- The id of a connection and kind.
+SELECT id FROM family WHERE connection = ? AND kind = ?
+
+-- name: add_family
+-- A connection and kind met for the first time.
+INSERT INTO family (connection, kind) VALUES (?, ?)
+
+-- name: families
+-- All connections and kinds of addresses, in address order.
+SELECT id, connection, kind FROM family WHERE id > 0 ORDER BY connection, kind
+
+-- name: find_names
+-- The ids of names within their family.
+SELECT id, local FROM name WHERE family = ? AND local IN (?*)
+
+-- name: add_name
+-- A name met for the first time.
+INSERT INTO name (family, local) VALUES (?, ?)
+
+-- name: marks
+-- What the details of resources are like, without reading them.
+SELECT id, mark FROM resource WHERE id IN (?*)
+
+-- name: applied_revisions
+-- How far the writes to these resources have come.
+SELECT id, applied_revision FROM detail WHERE id IN (?*)
+
+-- name: put_resource
+-- What a check leaves behind: replaces all of it.
+INSERT INTO resource (id, status, failures, due_at, checked_at, good_at, mark) VALUES (?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (id) DO UPDATE SET
+  status = excluded.status, failures = excluded.failures, due_at = excluded.due_at,
+  checked_at = excluded.checked_at, good_at = excluded.good_at, mark = excluded.mark
+
+-- name: put_detail
+-- All the rest of a resource.
+INSERT OR REPLACE INTO detail (
+  id, provider_id, raw_digest, resync_seconds, etag, state_hash, generation, applied_revision, origin, settle_until,
+  desired, applied, baseline, known, observed, rules, provider, source, reason, terminal, requested, handled, rest
+) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+
+-- name: touch
+-- A successful check that found nothing new: its times.
+UPDATE resource SET checked_at = ?, good_at = ?, due_at = ?, failures = 0 WHERE id = ?
+
+-- name: retag
+-- The tags of the last answer, where there are any, and only where they are new.
+UPDATE detail SET etag = coalesce(:etag, etag), raw_digest = coalesce(:raw_digest, raw_digest)
+WHERE id = :id AND (etag IS NOT coalesce(:etag, etag) OR raw_digest IS NOT coalesce(:raw_digest, raw_digest))
+
+-- name: forget_detail
+-- The first half of forgetting a resource.
+DELETE FROM detail WHERE id = ?
+
+-- name: forget_resource
+-- The second half; its name, claim, decisions and events stay.
+DELETE FROM resource WHERE id = ?
+
+-- name: forget_revisions
+-- A resource declared anew counts its revisions from 1 again.
+DELETE FROM revision WHERE resource = ?
+
+-- name: states
+-- Many resources by id.
+SELECT * FROM state WHERE id IN (?*)
+
+-- name: states_page
+-- The next resources of a family, in order.
+SELECT * FROM state WHERE family = ? AND local > ? ORDER BY local LIMIT ?
+
+-- name: marks_page
+-- The next resources of a family, in order, with what a sweep needs to know.
+SELECT local, provider_id, raw_digest, status, resync_seconds
+FROM name JOIN resource ON resource.id = name.id JOIN detail ON detail.id = name.id
+WHERE family = ? AND local > ? ORDER BY local LIMIT ?
+
+-- name: due
+-- What should be looked at now and nobody is writing to, the longest overdue first.
+SELECT state.* FROM state
+LEFT JOIN claim ON claim.id = state.id AND claim.owner IS NOT NULL AND claim.until > :now
+WHERE due_at <= :now AND claim.id IS NULL
+ORDER BY due_at LIMIT :limit
+
+-- name: next_due
+-- The earliest due time.
+SELECT min(due_at) FROM resource WHERE due_at IS NOT NULL
+
+-- name: tally
+-- How many resources have which status, and how many of them are overdue.
+SELECT status, count(*), count(CASE WHEN due_at <= ? THEN 1 END) FROM resource GROUP BY status
+
+-- name: claim_of
+-- Who holds or last held a resource.
+SELECT fence, owner, until FROM claim WHERE id = ?
+
+-- name: put_claim
+-- Give a resource to an owner.
+INSERT INTO claim (id, fence, owner, until) VALUES (?, ?, ?, ?)
+ON CONFLICT (id) DO UPDATE SET fence = excluded.fence, owner = excluded.owner, until = excluded.until
+
+-- name: renew_claim
+-- Prolong a claim, if it is still the one.
+UPDATE claim SET until = ? WHERE id = ? AND fence = ? AND owner = ?
+
+-- name: release_claim
+-- Give a claim back, if it is still the one; the fence stays.
+UPDATE claim SET owner = NULL, until = NULL WHERE id = ? AND fence = ? AND owner = ?
+
+-- name: known_documents
+-- Which of these documents are kept already.
+SELECT digest FROM document WHERE digest IN (?*)
+
+-- name: add_document
+-- Keep a document, once.
+INSERT OR IGNORE INTO document (digest, body) VALUES (?, ?)
+
+-- name: documents
+-- Many documents by digest.
+SELECT digest, body FROM document WHERE digest IN (?*)
+
+-- name: first_seen
+-- How long the open findings of these resources have been known.
+SELECT resource, path, op, first_seen FROM finding WHERE resource IN (?*)
+
+-- name: remove_findings
+-- All findings of a resource.
+DELETE FROM finding WHERE resource = ?
+
+-- name: add_finding
+-- One finding of a resource.
+INSERT INTO finding (resource, ordinal, path, op, first_seen, last_seen, body) VALUES (?, ?, ?, ?, ?, ?, ?)
+
+-- name: findings
+-- The open findings of everything, in address order.
+SELECT connection, kind, local, first_seen, last_seen, body
+FROM finding JOIN name ON name.id = resource JOIN family ON family.id = name.family
+ORDER BY connection, kind, local, ordinal
+
+-- name: findings_of
+-- The open findings of one resource.
+SELECT connection, kind, local, first_seen, last_seen, body
+FROM finding JOIN name ON name.id = resource JOIN family ON family.id = name.family
+WHERE resource = ? ORDER BY ordinal
+
+-- name: revision
+-- One revision, to be compared with one that claims its number.
+SELECT document, stamp FROM revision WHERE resource = ? AND number = ?
+
+-- name: add_revision
+-- A new revision.
+INSERT INTO revision (resource, number, document, stamp, at) VALUES (?, ?, ?, ?, ?)
+
+-- name: revisions
+-- The revisions of a resource, newest first.
+SELECT number, document, stamp, at FROM revision WHERE resource = ? ORDER BY number DESC
+
+-- name: add_decision
+-- A new decision.
+INSERT INTO decision (id, resource, at, action, inputs, output, summary) VALUES (?, ?, ?, ?, ?, ?, ?)
+
+-- name: decision
+-- One decision.
+SELECT decision.id, connection, kind, local, at, action, inputs, output, summary
+FROM decision JOIN name ON name.id = resource JOIN family ON family.id = name.family WHERE decision.id = ?
+
+-- name: decisions
+-- The decisions on everything, newest first.
+SELECT decision.id, connection, kind, local, at, action, inputs, output, summary
+FROM decision JOIN name ON name.id = resource JOIN family ON family.id = name.family ORDER BY number DESC LIMIT ?
+
+-- name: decisions_of
+-- The decisions on one resource, newest first.
+SELECT decision.id, connection, kind, local, at, action, inputs, output, summary
+FROM decision JOIN name ON name.id = resource JOIN family ON family.id = name.family
+WHERE resource = ? ORDER BY number DESC LIMIT ?
+
+-- name: put_operation
+-- A write in flight, as far as it has come.
+INSERT INTO operation (
+  id, resource, action, step, phase, started_at, poll_at, attempts, desired, pre_image, decision, drift, token
+) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (id) DO UPDATE SET
+  resource = excluded.resource, action = excluded.action, step = excluded.step, phase = excluded.phase,
+  started_at = excluded.started_at, poll_at = excluded.poll_at, attempts = excluded.attempts,
+  desired = excluded.desired, pre_image = excluded.pre_image, decision = excluded.decision, drift = excluded.drift,
+  token = excluded.token
+
+-- name: remove_operation
+-- A write that came to its end.
+DELETE FROM operation WHERE id = ?
+
+-- name: operations
+-- All writes in flight, oldest first.
+SELECT operation.id, connection, kind, local, action, step, phase, started_at, poll_at, attempts, desired, pre_image,
+  decision, drift, token
+FROM operation JOIN name ON name.id = resource JOIN family ON family.id = name.family ORDER BY started_at, number
+
+-- name: operations_of
+-- The writes in flight on one resource, oldest first.
+SELECT operation.id, connection, kind, local, action, step, phase, started_at, poll_at, attempts, desired, pre_image,
+  decision, drift, token
+FROM operation JOIN name ON name.id = resource JOIN family ON family.id = name.family
+WHERE resource = ? ORDER BY started_at, number
+
+-- name: head
+-- Where the audit trail ends by its own account, and where it does.
+SELECT length, hash, (SELECT max(sequence) FROM event) FROM chain
+
+-- name: set_head
+-- Where the audit trail ends now.
+UPDATE chain SET length = ?, hash = ?
+
+-- name: add_event
+-- The next link of the audit trail.
+INSERT INTO event (sequence, at, type, subject, data, hash) VALUES (?, ?, ?, ?, ?, ?)
+
+-- name: events_page
+-- The next events in order, with the hash each builds on.
+SELECT event.sequence, event.at, event.type, family.id, family.connection, family.kind, name.local, event.data,
+  event.hash, before.hash
+FROM event
+LEFT JOIN name ON name.id = event.subject
+LEFT JOIN family ON family.id = name.family
+LEFT JOIN event AS before ON before.sequence = event.sequence - 1
+WHERE event.sequence > :after AND event.sequence <= :last
+  AND event.at >= :since AND substr(event.type, 1, length(:prefix)) = :prefix
+ORDER BY event.sequence LIMIT :limit
+
+-- name: events_page_of
+-- The same for one subject.
+SELECT event.sequence, event.at, event.type, family.id, family.connection, family.kind, name.local, event.data,
+  event.hash, before.hash
+FROM event
+LEFT JOIN name ON name.id = event.subject
+LEFT JOIN family ON family.id = name.family
+LEFT JOIN event AS before ON before.sequence = event.sequence - 1
+WHERE event.subject = :subject AND event.sequence > :after AND event.sequence <= :last
+  AND event.at >= :since AND substr(event.type, 1, length(:prefix)) = :prefix
+ORDER BY event.sequence LIMIT :limit

@@ -1,0 +1,327 @@
+"""The embedded store: one SQLite file in WAL mode, shared safely by several processes.
+
+All work with the file happens in one thread of its own, a whole batch a visit, so the event loop never waits for the
+disk and pays for the way there once a batch. A kill at any moment leaves the last finished transaction.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import AsyncIterator, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from os import PathLike
+from pathlib import Path
+from typing import Final, Self, TypeVar
+
+from holdfast.errors import StoreError
+from holdfast.model.address import Address
+from holdfast.model.json import Json
+from holdfast.store import chain, committing, documents, migrations, rows
+from holdfast.store.base import (
+    UNCHECKED,
+    ChainedEvent,
+    Claim,
+    DecisionRecord,
+    Digest,
+    FindingRecord,
+    Mark,
+    Operation,
+    ResourceState,
+    Revision,
+    Tally,
+    Transaction,
+)
+from holdfast.store.database import Database
+from holdfast.store.names import Names, address_of, text_of
+from holdfast.store.statements import SQL, in_lists
+
+Result = TypeVar("Result")
+
+PAGE: Final = 500  # rows read at a time by what goes through everything
+_FIRST: Final = -(2**63)
+_LAST: Final = 2**63 - 1
+_FULL: Final[list[rows.Row]] = [()] * PAGE  # stands for the page before the first
+
+
+class SqliteStore:
+    """Implements `base.Store`; made by `open`, ended by `close`."""
+
+    def __init__(self, database: Database, worker: ThreadPoolExecutor) -> None:
+        self._database = database
+        self._connection = database.connection
+        self._worker = worker
+        self._names = Names(database.connection)
+        self._is_closed = False
+
+    @classmethod
+    async def open(
+        cls,
+        path: str | PathLike[str],
+        *,
+        durable: bool = False,
+        steps: Sequence[migrations.Migration] | None = None,
+    ) -> Self:
+        """Open a store, making it if there is none; raise StoreError or SchemaTooNew if that cannot be done.
+
+        A power cut may take the last moments of a store that is not `durable`, but never its consistency; the end of
+        the process, however sudden, takes nothing from either.
+        """
+        worker = ThreadPoolExecutor(1, thread_name_prefix="holdfast-store")
+        chosen = migrations.released() if steps is None else steps
+        try:
+            database = await asyncio.get_running_loop().run_in_executor(
+                worker, lambda: Database(Path(path), durable=durable, steps=chosen)
+            )
+        except BaseException:
+            worker.shutdown(wait=False)
+            raise
+        return cls(database, worker)
+
+    async def close(self) -> None:
+        """Finish what is under way and let go of the file; closing twice is harmless."""
+        if not self._is_closed:
+            self._is_closed = True
+            await asyncio.get_running_loop().run_in_executor(self._worker, self._database.close)
+            self._worker.shutdown(wait=True)
+
+    async def _run(self, work: Callable[[], Result]) -> Result:
+        """Do something in the store's own thread."""
+        if self._is_closed:
+            raise StoreError(f"the store {self._database.path} is closed")
+        return await asyncio.get_running_loop().run_in_executor(self._worker, self._database.run, work)
+
+    def _in_transaction(self, work: Callable[[], Result]) -> Result:
+        try:
+            with self._database.writing():
+                return work()
+        except BaseException:
+            self._names.forget_families()
+            raise
+
+    # --- writing ------------------------------------------------------------------------------------------------------
+
+    async def commit(self, transaction: Transaction) -> None:
+        """Make a batch of facts true, all or nothing."""
+
+        def write() -> None:
+            prepared = committing.prepare(self._connection, transaction)
+            self._in_transaction(committing.Committer(self._connection, self._names, prepared).write)
+
+        await self._run(write)
+
+    async def claim(self, address: Address, owner: str, now: float, until: float) -> Claim | None:
+        """Take the right to write a resource, if nobody holds it any more."""
+
+        def take() -> Claim | None:
+            number = self._names.add(text_of(address))
+            kept = self._select("claim_of", number)
+            fence, holder, expires = kept[0] if kept else (0, None, now)
+            if holder is not None and expires > now:
+                return None
+            self._connection.execute(SQL["put_claim"], (number, fence + 1, owner, until))
+            return Claim(address, owner, fence + 1, until)
+
+        return await self._run(lambda: self._in_transaction(take))
+
+    async def renew(self, claim: Claim, until: float) -> Claim | None:
+        """Prolong a claim that nobody took over."""
+        if await self._change_claim("renew_claim", claim, until):
+            return Claim(claim.address, claim.owner, claim.fence, until)
+        return None
+
+    async def release(self, claim: Claim) -> None:
+        """Give a claim back; its fence stays used."""
+        await self._change_claim("release_claim", claim)
+
+    async def _change_claim(self, statement: str, claim: Claim, *values: float) -> bool:
+        def change() -> bool:
+            key = (self._names.find(text_of(claim.address)), claim.fence, claim.owner)
+            return self._connection.execute(SQL[statement], (*values, *key)).rowcount > 0
+
+        return await self._run(lambda: self._in_transaction(change))
+
+    # --- documents ----------------------------------------------------------------------------------------------------
+
+    async def document(self, digest: Digest) -> Json:
+        """Return a document; raise KeyError if there is none."""
+        return (await self.documents([digest]))[digest]
+
+    async def documents(self, digests: Sequence[Digest]) -> dict[Digest, Json]:
+        """Return those of many documents that are kept."""
+
+        def read() -> dict[Digest, Json]:
+            found = {
+                key: documents.load(documents.unpack(body))
+                for chunk in in_lists([documents.pack_digest(digest) for digest in digests])
+                for key, body in self._connection.execute(SQL["documents"], chunk)
+            }
+            keys = ((digest, documents.pack_digest(digest)) for digest in digests)
+            return {digest: found[key] for digest, key in keys if key in found}
+
+        return await self._run(read)
+
+    # --- resources ----------------------------------------------------------------------------------------------------
+
+    async def state(self, address: Address) -> ResourceState | None:
+        """Return one resource."""
+        return (await self.states([address])).get(address)
+
+    async def states(self, addresses: Sequence[Address]) -> dict[Address, ResourceState]:
+        """Return those of many resources that are known."""
+
+        def read() -> dict[Address, ResourceState]:
+            numbers = list(self._names.find_all(map(text_of, addresses)).values())
+            found = [rows.state_of(row) for chunk in in_lists(numbers) for row in self._select("states", *chunk)]
+            return {state.address: state for state in found}
+
+        return await self._run(read)
+
+    async def all_states(
+        self, *, connection: str | None = None, kind: str | None = None
+    ) -> AsyncIterator[ResourceState]:
+        """Go through every resource by connection, kind, namespace and name, a page at a time."""
+        for family, its_connection, its_kind in await self._run(lambda: self._select("families")):
+            if connection in (None, its_connection) and kind in (None, its_kind):
+                async for page in self._pages("states_page", family, of_local=4):
+                    for row in page:
+                        yield rows.state_of(row)
+
+    async def marks(self, connection: str, kind: str) -> AsyncIterator[Mark]:
+        """Go through the resources of a kind by namespace and name, a page at a time."""
+        for (family,) in await self._run(lambda: self._select("find_family", connection, kind)):
+            async for page in self._pages("marks_page", family, of_local=0):
+                for row in page:
+                    yield rows.mark_of(connection, kind, row)
+
+    async def _pages(self, statement: str, family: int, *, of_local: int) -> AsyncIterator[list[rows.Row]]:
+        """Read a family in order of its names, each page beginning after the last name of the one before."""
+        page, after = _FULL, ""
+        while len(page) == PAGE:
+            page = await self._run(partial(self._select, statement, family, after, PAGE))
+            if page:
+                yield page
+                after = page[-1][of_local]
+
+    async def due(self, now: float, limit: int) -> list[ResourceState]:
+        """Return what is due and unclaimed, the longest overdue first."""
+
+        def read() -> list[ResourceState]:
+            found = self._connection.execute(SQL["due"], {"now": now, "limit": limit})
+            return [rows.state_of(row) for row in found]
+
+        return await self._run(read)
+
+    async def next_due(self) -> float | None:
+        """Return the earliest due time, claimed or not."""
+        found: list[tuple[float | None]] = await self._run(lambda: self._select("next_due"))
+        return found[0][0]
+
+    async def tally(self, now: float) -> Tally:
+        """Count in the database."""
+        counts = await self._run(lambda: self._select("tally", now))
+        names = [UNCHECKED if status is None else rows.STATUSES[status].value for status, _, _ in counts]
+        by_status = {name: count for name, (_, count, _) in zip(names, counts, strict=True)}
+        return Tally(by_status, sum(by_status.values()), sum(overdue for _, _, overdue in counts))
+
+    # --- findings and history -----------------------------------------------------------------------------------------
+
+    async def findings(self, address: Address | None = None) -> dict[Address, list[FindingRecord]]:
+        """Return open findings by resource; a resource without any is not in the answer."""
+        out: dict[Address, list[FindingRecord]] = {}
+        for connection, kind, local, first_seen, last_seen, body in await self._of("findings", address):
+            record = rows.finding_of(first_seen, last_seen, body)
+            out.setdefault(address_of(connection, kind, local), []).append(record)
+        return out
+
+    async def revisions(self, address: Address) -> list[Revision]:
+        """Return revisions, newest first."""
+
+        def read() -> list[Revision]:
+            return [
+                rows.revision_of(address, row) for row in self._select("revisions", self._names.find(text_of(address)))
+            ]
+
+        return await self._run(read)
+
+    async def decisions(self, address: Address | None, limit: int) -> list[DecisionRecord]:
+        """Return decisions, the last recorded first."""
+        return [rows.decision_of(row) for row in await self._of("decisions", address, limit)]
+
+    async def decision(self, decision_id: str) -> DecisionRecord | None:
+        """Return one decision."""
+        found = await self._run(lambda: self._select("decision", decision_id))
+        return rows.decision_of(found[0]) if found else None
+
+    async def operations(self, address: Address | None = None) -> list[Operation]:
+        """Return writes in flight, oldest first."""
+        return [rows.operation_of(row) for row in await self._of("operations", address)]
+
+    async def _of(self, statement: str, address: Address | None, *values: int) -> list[rows.Row]:
+        """Run a statement for everything, or its variant for one resource."""
+
+        def read() -> list[rows.Row]:
+            if address is None:
+                return self._select(statement, *values)
+            return self._select(f"{statement}_of", self._names.find(text_of(address)), *values)
+
+        return await self._run(read)
+
+    def _select(self, statement: str, *values: object) -> list[rows.Row]:
+        return self._connection.execute(SQL[statement], values).fetchall()
+
+    # --- audit trail --------------------------------------------------------------------------------------------------
+
+    async def events(
+        self, *, subject: str | None = None, type_prefix: str | None = None, since: float | None = None
+    ) -> AsyncIterator[ChainedEvent]:
+        """Go through the audit trail in order, a page at a time; what is added meanwhile is seen."""
+        number = None if subject is None else await self._run(lambda: self._names.find(subject))
+        if subject is not None and number is None:
+            return
+        filters = {
+            "subject": number,
+            "prefix": type_prefix or "",
+            "since": -math.inf if since is None else since,
+            "last": _LAST,
+            "limit": PAGE,
+        }
+        after, page = _FIRST, _FULL
+        while len(page) == PAGE:
+            page = await self._events_page({**filters, "after": after})
+            for row in page:
+                yield chain.chained(rows.link_of(row), row[-1] or chain.START.hash)
+            after = page[-1][0] if page else after
+
+    async def _events_page(self, filters: dict[str, object]) -> list[rows.Row]:
+        statement = SQL["events_page" if filters.get("subject") is None else "events_page_of"]
+        return await self._run(lambda: self._connection.execute(statement, filters).fetchall())
+
+    async def verify_chain(self) -> int:
+        """Recompute every hash; return the length, or raise ChainBroken with the first bad event and what is wrong."""
+        found = await self._run(lambda: self._select("head"))
+        if not found:
+            raise chain.head_lost()
+        length, digest, last = found[0]
+        verification = chain.Verification()
+        async for link in self._links(_FIRST, length):
+            if not verification.follows(link):
+                raise await self._diagnosis(verification)
+        return verification.finish(chain.Head(length, digest), last or 0)
+
+    async def _diagnosis(self, verification: chain.Verification) -> Exception:
+        """Look for the event that should have come next among the ones after it."""
+        async for link in self._links(verification.head.length, _LAST):
+            if verification.is_next(link):
+                return verification.reordered(link.sequence)
+        return verification.edited()
+
+    async def _links(self, after: int, last: int) -> AsyncIterator[chain.Link]:
+        page = _FULL
+        filters = {"prefix": "", "since": -math.inf, "last": last, "limit": PAGE}
+        while len(page) == PAGE:
+            page = await self._events_page({**filters, "after": after})
+            for row in page:
+                yield rows.link_of(row)
+            after = page[-1][0] if page else after

@@ -1,0 +1,27 @@
+"""A clock that tests move by hand."""
+
+from __future__ import annotations
+
+import asyncio
+
+
+class FakeClock:
+    """Stands still until somebody sleeps; sleeping moves it at once, so that no test waits."""
+
+    def __init__(self, start: float = 1_800_000_000.0) -> None:
+        self._now = start
+        self.slept = 0.0
+
+    def now(self) -> float:
+        """Return the present."""
+        return self._now
+
+    async def sleep(self, seconds: float) -> None:
+        """Move the clock, and let other tasks run."""
+        self._now += max(0.0, seconds)
+        self.slept += max(0.0, seconds)
+        await asyncio.sleep(0)
+
+    def advance(self, seconds: float) -> None:
+        """Move the clock; backwards too, for clock jumps are what tests are for."""
+        self._now += seconds

@@ -1,0 +1,295 @@
+"""Profiles: the rules of a kind as data, read strictly, stacked, and chosen by kind and condition."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path as FilePath
+
+import pytest
+
+from holdfast.compare import diff, paths, profiles
+from holdfast.compare.profiles import Profile
+from holdfast.compare.rules import FieldClass, ListKind, Presence, Rule
+from holdfast.errors import ProfileError
+from holdfast.model.absent import ABSENT
+from holdfast.model.json import Json
+from holdfast.model.path import Selector
+from holdfast.providers import packs
+
+HEAD = "profile: p\nversion: 1\nrules:\n"
+
+
+def one(text: str) -> Profile:
+    (profile,) = profiles.parse(text)
+    return profile
+
+
+def rule(text: str) -> Rule:
+    (found,) = one(f"{HEAD}  - {text}\n").rules
+    return found
+
+
+# -- reading
+
+
+def test_a_profile_is_read_with_all_it_can_say():
+    profile = one("""
+        profile: azure/vault
+        version: 3
+        description: what Key Vault does
+        applies: {provider: azure, kinds: [Microsoft.KeyVault/vaults]}
+        defaults: {presence: blank, keys: casefold}
+        rules:
+          - path: /properties/accessPolicies
+            list: {keyed: [tenantId, objectId], normalise: {tenantId: guid}, one_or_many: true}
+            why: they come back in any order
+          - {path: /tags, map: {keys: casefold, subset: true}, presence: strict}
+          - {path: /sku, compare: {enum_map: {mapping: {A: B}}}, default: {name: A}, class: create_only}
+          - {path: /**, adopt: [casefold, {token_set: {sep: ","}}], adopt_list: set, adopt_presence: zero, guess: true}
+          - {path: /count, class: ignore, when: {path: /autoscale, equals: true}}
+    """)
+    assert profile.id == "azure/vault@3"
+    assert profile.presence is Presence.BLANK
+    assert profile.keys is not None
+    lists, tags, sku, guess, count = profile.rules
+    assert lists.list_rule is not None
+    assert (lists.list_rule.kind, lists.list_rule.key) == (ListKind.KEYED, ("tenantId", "objectId"))
+    assert [(field, how.name) for field, how in lists.list_rule.normalise] == [("tenantId", "guid")]
+    assert lists.list_rule.one_or_many
+    assert lists.why == "they come back in any order"
+    assert tags.map_rule is not None
+    assert tags.map_rule.subset
+    assert (tags.presence, sku.cls, sku.default) == (Presence.STRICT, FieldClass.CREATE_ONLY, {"name": "A"})
+    assert [comparator.name for comparator in guess.adopt] == ["casefold", "token_set(sep=,)"]
+    assert (guess.adopt_presence, guess.guess) == (Presence.ZERO, True)
+    assert count.when is not None
+    assert count.label == "azure/vault@3: /count ignore"
+
+
+def test_null_is_a_default_that_can_be_declared():
+    assert rule("{path: /a, default: null}").default is None
+    assert rule("{path: /a, class: ignore}").default is ABSENT
+
+
+@pytest.mark.parametrize(
+    "text, line, field, complaint",
+    [
+        ("[]", 1, None, "a mapping is needed here"),
+        ("version: 1", 1, "/profile", "a profile needs a name"),
+        ("profile: ''\nversion: 1", 1, "/profile", "a profile needs a name"),
+        ("profile: p", 1, "/version", "a whole version number"),
+        ("profile: p\nversion: '1'", 2, "/version", "a whole version number"),
+        ("profile: p\nversion: true", 2, "/version", "a whole version number"),
+        ("profile: p\nversion: 0", 2, "/version", "a whole version number"),
+        ("profile: p\nversion: 1\nrulez: []", 3, "/rulez", "unknown word 'rulez'; allowed here: applies"),
+        ("profile: p\nversion: 1\nrules: {}", 3, "/rules", "rules must be a list"),
+        ("profile: p\nversion: 1\napplies: azure", 3, "/applies", "a mapping is needed"),
+        ("profile: p\nversion: 1\napplies:\n  providr: x", 4, "/applies/providr", "unknown word 'providr'"),
+        ("profile: p\nversion: 1\napplies: {provider: [a]}", 3, "/applies/provider", "a word is needed"),
+        ("profile: p\nversion: 1\napplies: {kinds: []}", 3, "/applies/kinds", "a word or a list of words"),
+        ("profile: p\nversion: 1\napplies: {kinds: [1]}", 3, "/applies/kinds", "a word or a list of words"),
+        ("profile: p\nversion: 1\ndefaults: {presence: lax}", 3, "/defaults/presence", "'lax' is not a presence"),
+        ("profile: p\nversion: 1\ndefaults: {keys: nope}", 3, "/defaults/keys", 'unknown comparator "nope"'),
+        ("profile: p\nprofile: q", 2, None, "the key 'profile' stands twice (first in line 1)"),
+        ("profile: [p", 2, None, "not YAML"),
+    ],
+)
+def test_a_mistake_in_the_head_is_refused_with_its_line_and_field(
+    text: str, line: int, field: str | None, complaint: str
+):
+    with pytest.raises(ProfileError, match=re.escape(complaint)) as caught:
+        profiles.parse(text + "\n", "mine.yaml")
+    location = caught.value.location
+    assert (location.file, location.line, location.field) == ("mine.yaml", line, field)
+
+
+@pytest.mark.parametrize(
+    "body, field, complaint",
+    [
+        ("/a", "", "a mapping is needed"),
+        ("{class: secret}", "", "a rule needs a path"),
+        ("{path: /a}", "", "the rule says nothing"),
+        ("{path: /a, why: because, guess: true}", "", "the rule says nothing"),
+        ("{path: /a, class: null}", "", "the rule says nothing"),
+        ("{path: /a, adopt: []}", "", "the rule says nothing"),
+        ("{path: /a, class: ignore, clas: 3}", "/clas", "unknown word 'clas'; allowed here: adopt,"),
+        ("{path: a, class: secret}", "/path", "must start with /"),
+        ("{path: 3, class: secret}", "/path", "a path is a string"),
+        ("{path: '/a[b', class: secret}", "/path", "unclosed or misplaced bracket"),
+        ("{path: /a~9, class: secret}", "/path", "'~9' is not an escape"),
+        ("{path: /a, class: secrt}", "/class", "'secrt' is not a class; one of runtime, read_only"),
+        ("{path: /a, class: [secret]}", "/class", "is not a class"),
+        ("{path: /a, compare: regoin}", "/compare", 'unknown comparator "regoin"; did you mean "region"?'),
+        ("{path: /a, compare: [region]}", "/compare", "write `compare: region`"),
+        ("{path: /a, compare: {region: {}, casefold: {}}}", "/compare", "write `compare: region`"),
+        ("{path: /a, compare: {region: 3}}", "/compare/region", "the options of region must be a mapping"),
+        ("{path: /a, compare: {token_set: {sop: x}}}", "/compare", 'has no option "sop"; allowed are: sep'),
+        ("{path: /a, compare: {token_set: {sep: 3}}}", "/compare", "must be a string, not a value of type int"),
+        ("{path: /a, compare: {regex: {pattern: '('}}}", "/compare", "does not compile"),
+        ("{path: /a, compare: custom}", "/compare", 'needs the option "function"'),
+        ("{path: /a, presence: lax}", "/presence", "'lax' is not a presence"),
+        ("{path: /a, presence: {}, class: ignore}", "/presence", "is not a presence"),
+        ("{path: /a, list: sorted}", "/list", "'sorted' is not a list semantics"),
+        ("{path: /a, list: keyed}", "/list", "ordered, set, multiset or {keyed: [field]}"),
+        ("{path: /a, list: {keyed: []}}", "/list/keyed", "a word or a list of words"),
+        ("{path: /a, list: {keyed: [3]}}", "/list/keyed", "a word or a list of words"),
+        ("{path: /a, list: {keyed: n, normalise: {m: guid}}}", "/list/normalise/m", "unknown word 'm'"),
+        ("{path: /a, list: {keyed: n, normalise: {n: nope}}}", "/list/normalise/n", "unknown comparator"),
+        ("{path: /a, list: {keyed: n, one_or_many: 3}}", "/list/one_or_many", "one_or_many is true or false"),
+        ("{path: /a, list: {kind: keyed}}", "/list/kind", "'keyed' is not a list semantics"),
+        ("{path: /a, map: superset}", "/map", "a mapping is needed"),
+        ("{path: /a, map: {keys: nope}}", "/map/keys", "unknown comparator"),
+        ("{path: /a, map: {subset: 3}}", "/map/subset", "subset is true or false"),
+        ("{path: /a, adopt: casefold}", "/adopt", "adopt needs a list of comparators"),
+        ("{path: /a, adopt: [casefold, nope]}", "/adopt/1", "unknown comparator"),
+        ("{path: /a, adopt_list: sorted}", "/adopt_list", "is not a list semantics"),
+        ("{path: /a, adopt_presence: lax}", "/adopt_presence", "is not a presence"),
+        ("{path: /a, class: ignore, guess: 3}", "/guess", "guess is true or false"),
+        ("{path: /a, class: ignore, when: []}", "/when", "a mapping is needed"),
+        ("{path: /a, class: ignore, when: {path: /b}}", "/when", "exactly one of equals, in, not"),
+        ("{path: /a, class: ignore, when: {path: /b, equals: 1, not: 2}}", "/when", "exactly one of"),
+        ("{path: /a, class: ignore, when: {path: /b, in: 3}}", "/when/in", "`in` needs a list"),
+        ("{path: /a, class: ignore, when: {equals: 1}}", "/when/path", "a path is a string"),
+        ("{path: /a, class: ignore, when: {path: '/*/b', equals: 1}}", "/when/path", "one exact path is needed"),
+    ],
+)
+def test_a_mistake_in_a_rule_is_refused_with_its_line_and_field(body: str, field: str, complaint: str):
+    with pytest.raises(ProfileError, match=re.escape(complaint)) as caught:
+        profiles.parse(f"{HEAD}  - {{path: /fine, class: ignore}}\n  - {body}\n", "mine.yaml")
+    location = caught.value.location
+    assert (location.file, location.line, location.field) == ("mine.yaml", 5, f"/rules/1{field}")
+    assert str(caught.value).startswith(f"mine.yaml:5:{location.column} (/rules/1{field}): ")
+
+
+def test_a_file_may_hold_several_profiles():
+    found = profiles.parse("profile: a\nversion: 1\n---\nprofile: b\nversion: 2\n")
+    assert [profile.id for profile in found] == ["a@1", "b@2"]
+
+
+def test_what_was_written_can_be_kept_and_read_again():
+    text = f"{HEAD}  - {{path: /a, class: ignore, when: {{path: /b, in: [1, 2]}}}}\n"
+    assert profiles.build(one(text).raw) == one(text)
+
+
+# -- choosing
+
+
+@pytest.mark.parametrize(
+    "applies, provider, kind, expected",
+    [
+        ("{}", "azure", "anything", True),
+        ("{provider: azure}", "azure", "x", True),
+        ("{provider: azure}", "aws", "x", False),
+        ("{kinds: Microsoft.Web/sites}", "azure", "microsoft.web/SITES", True),
+        ("{kinds: [Microsoft.Web/*]}", "azure", "Microsoft.Web/sites/config", True),
+        ("{kinds: [a, b]}", "azure", "c", False),
+    ],
+)
+def test_a_profile_applies_to_kinds_by_glob_without_regard_to_case(
+    applies: str, provider: str, kind: str, expected: bool
+):
+    assert one(f"profile: p\nversion: 1\napplies: {applies}\n").applies_to(provider, kind) is expected
+
+
+def test_stacked_profiles_let_the_earlier_one_win_and_remember_both():
+    mine = one(f"{HEAD}  - {{path: /a, class: ignore}}\n")
+    shipped = one(
+        "profile: q\nversion: 2\ndefaults: {presence: strict, keys: casefold}\n"
+        "rules: [{path: /a, class: secret}, {path: /b, class: secret}]\n"
+    )
+    rules = profiles.stack([mine, shipped])
+    assert rules.profiles == ("p@1", "q@2")
+    assert (rules.presence, rules.keys and rules.keys.name) == (Presence.STRICT, "casefold")
+    root = rules.tree().root
+    assert (root.child("a").cls, root.child("b").cls) == (FieldClass.IGNORE, FieldClass.SECRET)
+
+
+def test_without_any_profile_nothing_is_special_and_empty_means_absent():
+    rules = profiles.stack([])
+    assert rules.profiles == ()
+    assert diff.findings({"a": []}, {}, rules.tree()) == []
+
+
+def test_the_rules_of_a_schema_come_first_and_make_guesses_void():
+    guessing = one(f"{HEAD}  - {{path: /etag, class: ignore, guess: true}}\n  - {{path: /id, class: ignore}}\n")
+    schema = [Rule(paths.parse_pattern("/id"), cls=FieldClass.SECRET, source="schema")]
+    assert profiles.stack([guessing]).tree().root.child("etag").hidden
+    root = profiles.stack([guessing], schema=schema).tree().root
+    assert not root.child("etag").hidden
+    assert root.child("id").secret
+    assert not profiles.stack([guessing], schema=[]).tree().root.child("etag").hidden
+
+
+@pytest.mark.parametrize(
+    "when, desired, observed, hidden",
+    [
+        ("{path: /auto, equals: true}", {"auto": True}, {}, True),
+        ("{path: /auto, equals: true}", {"auto": 1}, {}, False),
+        ("{path: /auto, equals: true}", {}, {"auto": True}, True),
+        ("{path: /auto, equals: true}", {"auto": False}, {"auto": True}, False),
+        ("{path: /auto, equals: true}", {}, {}, False),
+        ("{path: /mode/kind, in: [a, b]}", {"mode": {"kind": "b"}}, {}, True),
+        ("{path: /mode/kind, in: [a, b]}", {"mode": {"kind": "c"}}, {}, False),
+        ("{path: /mode, not: manual}", {"mode": "manual"}, {}, False),
+        ("{path: /mode, not: manual}", {"mode": "auto"}, {}, True),
+        ("{path: /mode, not: manual}", {}, {}, True),
+        ("{path: '/l[name=x]/on', equals: 1}", {"l": [{"name": "x", "on": 1.0}]}, {}, True),
+    ],
+)
+def test_a_conditional_rule_holds_by_the_declaration_or_else_by_what_is_observed(
+    when: str, desired: Json, observed: Json, hidden: bool
+):
+    rules = profiles.stack([one(f"{HEAD}  - {{path: /count, class: ignore, when: {when}}}\n")])
+    assert rules.tree(desired, observed).root.child("count").hidden is hidden
+
+
+def test_an_autoscaled_count_is_ignored_only_while_the_autoscaler_is_on():
+    rules = profiles.stack([one(f"{HEAD}  - {{path: /count, class: ignore, when: {{path: /auto, equals: true}}}}\n")])
+
+    def found(*, auto: bool) -> list[str]:
+        desired, observed = {"auto": auto, "count": 3}, {"auto": auto, "count": 7}
+        tree = rules.tree(desired, observed)
+        return [paths.format_path(f.path) for f in diff.findings(desired, observed, tree, diff.Baseline(desired, desired))]
+
+    assert found(auto=True) == []
+    assert found(auto=False) == ["/count"]
+
+
+# -- the shipped packs
+
+PACKS = sorted(FilePath(packs.__file__).parent.glob("*/profiles/*.yaml"))
+
+
+def test_every_provider_with_a_pack_is_shipped():
+    assert {file.parent.parent.name for file in PACKS} <= set(packs.PROVIDERS)
+    assert len(packs.shipped()) == sum(len(profiles.parse(file.read_bytes())) for file in PACKS)
+
+
+@pytest.mark.parametrize("profile", packs.shipped(), ids=lambda profile: profile.id)
+def test_what_a_shipped_rule_says_holds_at_a_place_its_path_names(profile: Profile):
+    """A rule that an earlier one of its own profile makes void everywhere would be a mistake."""
+    root = profiles.stack([profile]).tree().root
+    for each in profile.rules:
+        node = root
+        for segment in each.path.segments:
+            if isinstance(segment, Selector):
+                node = node.element(dict(segment.fields), 0)
+            else:
+                node = node.child(_sample(segment))
+        said = (each.cls, each.comparator, each.list_rule, each.map_rule, each.presence, each.adopt_list)
+        held = (node.cls, node.comparator, node.list_rule, node.map_rule, node.presence, node.adopt_list)
+        for say, holds in zip(said, held, strict=True):
+            assert say is None or say == holds or each.when is not None, each.label
+        assert not each.adopt or each.adopt == node.adopt, each.label
+
+
+def _sample(segment: paths.Segment) -> str:
+    if isinstance(segment, paths.Glob):
+        return segment.regex.pattern.replace(".*", "Zz").replace("\\", "")
+    return segment if isinstance(segment, str) else "anyword"
+
+
+def test_shipped_profiles_of_single_kinds_come_before_the_general_ones():
+    general = [profile.kinds == ("*",) for profile in packs.shipped()]
+    assert general == sorted(general)
+    assert len({profile.id for profile in packs.shipped()}) == len(packs.shipped())

@@ -1,0 +1,115 @@
+"""A whole engine in memory: store, world, clock; everything a test may break."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from holdfast.compare import comparators, profiles
+from holdfast.engine.acting import Actor
+from holdfast.engine.applying import Applier, Report, look
+from holdfast.engine.checking import Checker
+from holdfast.engine.fleet import Fleet, Preparer
+from holdfast.engine.gates import Limits
+from holdfast.engine.opening import World, WritableWorld
+from holdfast.engine.retrying import Patience
+from holdfast.manifests.secrets import Resolver
+from holdfast.model.address import Address
+from holdfast.model.json import Json
+from holdfast.model.resource import Declaration, Import, ManagementPolicy
+from holdfast.plan import ordering
+from holdfast.providers.base import Connection
+from holdfast.store.base import Store
+from holdfast.testing.clock import FakeClock
+from holdfast.testing.memory import MemoryProvider, MemoryWorld
+
+KEY = b"a test key"
+
+
+def _memory_store() -> Store:
+    from holdfast.store.memory import MemoryStore
+
+    return MemoryStore()
+
+
+def declare(
+    name: str,
+    desired: Json,
+    *,
+    policy: ManagementPolicy = ManagementPolicy.MANAGED,
+    import_from: Import | None = None,
+    **options: Json,
+) -> Declaration:
+    return Declaration(
+        Address("mem", "Thing", name),
+        "memory",
+        "memory.holdfast.dev/v1",
+        desired,
+        policy=policy,
+        options=options,
+        import_from=import_from,
+    )
+
+
+@dataclass
+class Bench:
+    """One process: build another on the same store and world to have a restart."""
+
+    live: MemoryWorld = field(default_factory=MemoryWorld)
+    store: Store = field(default_factory=_memory_store)
+    clock: FakeClock = field(default_factory=FakeClock)
+    seed: int = 1
+    patches: bool = False
+    lists: bool = True
+    profile: str = ""
+    patience: Patience = field(default_factory=lambda: Patience(attempts=2))
+    owner: str = "one"
+    environ: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.random = random.Random(self.seed).random
+
+    def provider(self) -> MemoryProvider:
+        rules = tuple(profiles.parse(self.profile)) if self.profile else ()
+        return MemoryProvider(self.live, profiles=rules, patches=self.patches, lists=self.lists)
+
+    def fleet(self, declarations: Iterable[Declaration]) -> Fleet:
+        listed = list(declarations)
+        graph, errors = ordering.build(listed)
+        assert not errors, errors
+        return Fleet({each.address: each for each in listed}, graph)
+
+    def fingerprint(self, value: Json) -> str:
+        return comparators.fingerprint(value, KEY)
+
+    def secrets(self, _declaration: Declaration) -> Resolver:
+        return Resolver(self.environ)
+
+    async def check(self, declarations: Sequence[Declaration], *, record: bool = True) -> Report:
+        async with World({"mem": Connection("mem", "memory")}, {"memory": self.provider()}, {}, self.clock) as world:
+            preparer = Preparer(self.store, world, self.fleet(declarations), self.fingerprint, self.secrets)
+            checker = Checker(self.store, world, self.clock, self.random, self.fingerprint, self.patience)
+            return await look(preparer, checker, record=record)
+
+    def applier(self, world: WritableWorld, declarations: Sequence[Declaration], **options: object) -> Applier:
+        preparer = Preparer(self.store, world, self.fleet(declarations), self.fingerprint, self.secrets)
+        checker = Checker(self.store, world, self.clock, self.random, self.fingerprint, self.patience)
+        actor = Actor(self.store, world, checker, self.clock, self.random, self.fingerprint, self.owner, self.patience)
+        return Applier(self.store, preparer, checker, actor, **options)  # type: ignore[arg-type]
+
+    def world(self) -> WritableWorld:
+        limits = {"mem": Limits(concurrency=8)}
+        return WritableWorld({"mem": Connection("mem", "memory")}, {"memory": self.provider()}, limits, self.clock)
+
+    async def apply(self, declarations: Sequence[Declaration], **options: object) -> Report:
+        async with self.world() as world:
+            return await self.applier(world, declarations, **options).apply()
+
+    async def delete(self, declarations: Sequence[Declaration]) -> Report:
+        async with self.world() as world:
+            return await self.applier(world, declarations).delete([each.address for each in declarations])
+
+    def live_thing(self, name: str) -> Json:
+        ident = self.live.find("Thing", name)
+        return None if ident is None else self.live.things["Thing", ident]

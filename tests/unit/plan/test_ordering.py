@@ -1,0 +1,153 @@
+"""What is needed comes first and goes last; circles and dead ends are told with their places."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from holdfast.errors import Location
+from holdfast.model.address import Address
+from holdfast.model.resource import Declaration
+from holdfast.plan import ordering
+from holdfast.plan.references import Field
+
+
+def address(name):
+    return Address("c", "K", name)
+
+
+def declaration(name, *needs, explicit="", line=1):
+    return Declaration(
+        address(name),
+        "p",
+        "p.holdfast.dev/v1",
+        {f"f{index}": f"${{{need}.id}}" for index, need in enumerate(needs)},
+        annotations={ordering.DEPENDS_ON: explicit} if explicit else {},
+        location=Location(f"{name}.yaml", line),
+        places={f"/spec/resource/f{index}": line + index for index in range(len(needs))},
+    )
+
+
+def named(layers):
+    return [[one.name for one in layer] for layer in layers]
+
+
+def test_layers_go_from_what_is_needed_to_who_needs():
+    found, errors = ordering.build(
+        [declaration("server", "port", "key"), declaration("port", "net"), declaration("net"), declaration("key")]
+    )
+    assert errors == []
+    assert named(ordering.layers(found)) == [["key", "net"], ["port"], ["server"]]
+    assert named(ordering.deletion_layers(found)) == [["server"], ["port"], ["key", "net"]]
+    assert found.bindings[address("port")] == {"net.id": Field(address("net"), (), is_id=True)}
+    assert found.needed_by([address("port")]) == {address("port"), address("net")}
+    assert found.dependents()[address("net")] == (address("port"),)
+    assert found.dependencies(address("server")) == (address("key"), address("port"))
+
+
+def test_an_explicit_dependency_counts_like_a_reference():
+    found, errors = ordering.build([declaration("a", explicit="K/b, c/K/c"), declaration("b"), declaration("c")])
+    assert errors == []
+    assert named(ordering.layers(found)) == [["b", "c"], ["a"]]
+
+
+def test_what_only_the_store_knows_may_be_referred_to_and_is_not_ordered():
+    found, errors = ordering.build([declaration("a", "old")], [address("old")])
+    assert errors == []
+    assert named(ordering.layers(found)) == [["a"]]
+    assert found.dependencies(address("a")) == (address("old"),)
+
+
+def test_dead_ends_are_told_with_place_and_guess():
+    _, errors = ordering.build(
+        [declaration("a", "b", "cor", explicit="xyz", line=5), declaration("core"), declaration("b")]
+    )
+    assert [(str(error.location), error.message) for error in errors] == [
+        ("a.yaml:6 (/spec/resource/f1)", "${cor.id}: there is no resource cor; did you mean core?"),
+        ("a.yaml:5 (/metadata/annotations/holdfast.dev~1depends-on)", "depends on xyz: there is no resource xyz"),
+    ]
+
+
+def test_a_circle_is_named_whole_with_the_place_of_every_step():
+    found, (error,) = ordering.build(
+        [
+            declaration("c", "a", line=9),
+            declaration("a", "b"),
+            declaration("b", "c"),
+            declaration("d", "a"),
+            declaration("e"),
+        ]
+    )
+    assert error.message == (
+        "these resources need one another: c/K/a -> c/K/b -> c/K/c -> c/K/a "
+        "(a needs b in a.yaml:1; b needs c in b.yaml:1; c needs a in c.yaml:9); break the circle"
+    )
+    assert error.location == Location("a.yaml", 1, field="/spec/resource/f0")
+    with pytest.raises(ValueError, match="cycle"):
+        ordering.layers(found)
+
+
+def test_a_resource_that_needs_itself_is_a_circle():
+    _, (error,) = ordering.build([declaration("a", "a")])
+    assert error.message.startswith("these resources need one another: c/K/a -> c/K/a (a needs a in a.yaml:1)")
+
+
+def test_two_circles_are_both_told():
+    _, errors = ordering.build(
+        [declaration("a", "b"), declaration("b", "a"), declaration("x", "y", "a"), declaration("y", "x")]
+    )
+    assert len(errors) == 2
+
+
+edges = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=20)
+
+
+def fleet(pairs):
+    needs = {str(index): sorted({str(target) for source, target in pairs if source == index}) for index in range(10)}
+    return [declaration(name, *wanted) for name, wanted in needs.items()]
+
+
+@given(edges.map(lambda pairs: [(max(pair), min(pair)) for pair in pairs if pair[0] != pair[1]]))
+def test_every_edge_is_respected_both_ways(pairs):
+    found, errors = ordering.build(fleet(pairs))
+    assert errors == []
+    for layers, step in ((ordering.layers(found), 1), (ordering.deletion_layers(found), -1)):
+        at = {one.name: number for number, layer in enumerate(layers) for one in layer}
+        assert len(at) == 10
+        for source, target in pairs:
+            assert (at[str(source)] - at[str(target)]) * step > 0
+
+
+@given(edges)
+def test_a_circle_is_told_exactly_if_there_is_one(pairs):
+    found, errors = ordering.build(fleet(pairs))
+    if not errors:
+        assert sum(map(len, ordering.layers(found))) == 10
+    for cycle in ordering.cycles(found):
+        assert [edge.target for edge in cycle] == [edge.source for edge in (*cycle[1:], cycle[0])]
+        assert all((int(edge.source.name), int(edge.target.name)) in pairs for edge in cycle)
+    if errors:
+        with pytest.raises(ValueError, match="cycle"):
+            ordering.layers(found)
+
+
+@given(edges.flatmap(lambda pairs: st.tuples(st.just(fleet(pairs)), st.permutations(fleet(pairs)))))
+def test_the_order_of_declarations_does_not_matter(two):
+    (one, errors), (other, others) = ordering.build(two[0]), ordering.build(two[1])
+    assert one == other
+    assert list(map(str, errors)) == list(map(str, others))
+    if not errors:
+        assert ordering.layers(one) == ordering.layers(other)
+
+
+def test_a_chain_of_twenty_thousand_takes_neither_the_stack_nor_all_day():
+    started = time.process_time()
+    found, errors = ordering.build([declaration(f"n{i}", *([f"n{i - 1}"] if i else [])) for i in range(20_000)])
+    assert errors == []
+    assert len(ordering.layers(found)) == 20_000
+    ring = [declaration(f"n{i}", f"n{(i + 1) % 3000}") for i in range(3000)]
+    assert len(ordering.build(ring)[1]) == 1
+    assert time.process_time() - started < 20

@@ -1,0 +1,217 @@
+"""Facts to keep: builders for plain tests, strategies for properties, and a way to run one test on every store."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+from hypothesis import strategies as st
+
+from holdfast.compare.normal import Digest as ValueDigest
+from holdfast.model.absent import ABSENT
+from holdfast.model.address import Address
+from holdfast.model.condition import Condition, ConditionType, Truth
+from holdfast.model.finding import Finding, FindingClass, Op, Side
+from holdfast.model.path import Step as PathStep
+from holdfast.model.resource import Origin
+from holdfast.model.verdict import Status
+from holdfast.store import documents
+from holdfast.store.base import DecisionRecord, Digest, Event, Operation, ResourceState, Revision, Step, Store
+from holdfast.store.memory import MemoryStore
+from holdfast.store.sqlite import SqliteStore
+from tests import strategies
+
+Item = TypeVar("Item")
+
+A = Address("prod", "Network", "a")
+B = Address("prod", "Network", "b", "team")
+C = Address("prod", "Subnet", "a")
+D = Address("test", "Network", "a")
+
+
+@asynccontextmanager
+async def opened(kind: str, folder: Path) -> AsyncIterator[Store]:
+    """Open a store of a kind, and close it."""
+    store: Store = MemoryStore() if kind == "memory" else await SqliteStore.open(folder / ".holdfast/holdfast.db")
+    try:
+        yield store
+    finally:
+        await store.close()
+
+
+def on_every_store(test: Callable[[Store], Coroutine[Any, Any, None]]) -> Callable[..., None]:
+    """Run an async test once on each kind of store."""
+
+    @pytest.mark.parametrize("kind", ["memory", "sqlite"])
+    def run(kind: str, tmp_path: Path) -> None:
+        async def whole() -> None:
+            async with opened(kind, tmp_path) as store:
+                await test(store)
+
+        asyncio.run(whole())
+
+    return run
+
+
+async def listed(items: AsyncIterator[Item]) -> list[Item]:
+    return [item async for item in items]
+
+
+def digest(*content: object) -> Digest:
+    """Return the digest of something nobody kept."""
+    return Digest("sha256:" + hashlib.sha256(repr(content).encode()).hexdigest())
+
+
+def kept(value: object) -> tuple[Digest, bytes]:
+    return documents.digest_of(value)
+
+
+def condition(kind: ConditionType = ConditionType.DRIFTED, at: float = 5.5) -> Condition:
+    return Condition(kind, Truth.UNKNOWN, "Reason", "a message with ünïcode", 7, at)
+
+
+def full_state(address: Address = A, **changes: Any) -> ResourceState:
+    """Return a state in which every field has a value of its own."""
+    fields: dict[str, Any] = {
+        "provider": "openstack",
+        "generation": 3,
+        "desired": digest("desired"),
+        "applied": digest("applied"),
+        "applied_revision": 2,
+        "baseline": digest("baseline"),
+        "known": digest("known"),
+        "observed": digest("observed"),
+        "rules": digest("rules"),
+        "provider_id": "0f1c",
+        "origin": Origin.IMPORTED,
+        "status": Status.CONFLICTED,
+        "reason": "both moved",
+        "etag": 'W/"1"',
+        "raw_digest": str(digest("raw")),
+        "state_hash": "spec-sha256/1:" + digest("state"),
+        "checked_at": 10.25,
+        "good_at": 9.5,
+        "settle_until": 30.0,
+        "resync_seconds": 3600.0,
+        "due_at": 100.0,
+        "failures": 4,
+        "terminal": "quota",
+        "conditions": (condition(), condition(ConditionType.FRESH, 6.0)),
+        "labels": {"tier": "1", "": "x"},
+        "options": {"onDrift": "correct", "n": 1, "f": 1.0, "none": None, "deep": [{"a": []}]},
+        "requested": "token-1",
+        "handled": "token-0",
+        "depends_on": ("prod/Subnet/a",),
+        "source": "infra/a.yaml:3",
+    }
+    return ResourceState(address, **(fields | changes))
+
+
+def finding(*path: PathStep, op: Op = Op.CHANGED, **values: Any) -> Finding:
+    return Finding(path, op, FindingClass.SPECIFIED, Side.WORLD, **values)
+
+
+def operation(name: str = "op-1", address: Address = A, **changes: Any) -> Operation:
+    fields: dict[str, Any] = {
+        "action": "update",
+        "step": Step.SENT,
+        "started_at": 4.0,
+        "desired": digest("desired"),
+        "pre_image": None,
+        "drift": (finding("size", desired=1, observed=2),),
+        "token": {"url": "https://x/1", "n": [1, 2.0, None]},
+        "poll_at": 6.5,
+        "attempts": 2,
+        "decision": "d-1",
+        "phase": "delete",
+    }
+    return Operation(name, address, **(fields | changes))
+
+
+def revision(number: int, address: Address = A, content: object = "x", at: float = 1.0) -> Revision:
+    return Revision(address, number, digest(content), f"ordered-sha256/1:{digest(content)}", at)
+
+
+def decision(name: str, address: Address = A, **changes: Any) -> DecisionRecord:
+    fields: dict[str, Any] = {"at": 1.0, "action": "update", "inputs": digest("in"), "output": digest("out")}
+    return DecisionRecord(name, address, **({"summary": "will be updated"} | fields | changes))
+
+
+def event(subject: Address | str = A, at: float = 1.0, kind: str = "check.finished", **data: Any) -> Event:
+    return Event(at, kind, str(subject), data)
+
+
+# --- strategies -------------------------------------------------------------------------------------------------------
+
+# Times are floats of ordinary size: what a clock gives.
+times = st.floats(0, 2e9, allow_nan=False) | st.integers(0, 10).map(float)
+texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=6)
+json_values = strategies.documents(strategies.scalars | st.integers() | st.floats(allow_nan=False) | texts)
+odd_values = strategies.documents(
+    strategies.scalars | st.just(ABSENT) | texts.map(ValueDigest) | st.just({"$": "absent"}) | st.just({"$": {"$": 1}})
+)
+digests = st.sampled_from([digest(n) for n in range(4)]) | st.just(Digest("md5:abc"))
+tags = st.none() | st.sampled_from(
+    ["", "x", str(digest("tag")), digest("tag")[7:], "raw/1:" + digest("tag"), "SHA:" + "A" * 64]
+)
+
+findings = st.builds(
+    Finding,
+    path=strategies.any_paths,
+    op=st.sampled_from(Op),
+    cls=st.sampled_from(FindingClass),
+    side=st.sampled_from(Side),
+    desired=odd_values,
+    baseline=odd_values,
+    observed=odd_values,
+    rule=texts,
+    pointer=st.lists(texts | st.integers(0, 5), max_size=3).map(tuple),
+)
+conditions = st.builds(
+    Condition, st.sampled_from(ConditionType), st.sampled_from(Truth), texts, texts, st.integers(0, 9), times
+)
+
+
+def states(addresses: st.SearchStrategy[Address] = st.just(A)) -> st.SearchStrategy[ResourceState]:  # noqa: B008
+    some_digest = st.none() | digests
+    some_time = st.none() | times
+    some_text = st.none() | texts
+    return st.builds(
+        ResourceState,
+        addresses,
+        texts,
+        generation=st.integers(0, 5),
+        desired=some_digest,
+        applied=some_digest,
+        applied_revision=st.integers(0, 5),
+        baseline=some_digest,
+        known=some_digest,
+        observed=some_digest,
+        rules=some_digest,
+        provider_id=some_text,
+        origin=st.sampled_from(Origin),
+        status=st.none() | st.sampled_from(Status),
+        reason=texts,
+        etag=some_text,
+        raw_digest=tags,
+        state_hash=tags,
+        checked_at=some_time,
+        good_at=some_time,
+        settle_until=some_time,
+        resync_seconds=times,
+        due_at=some_time,
+        failures=st.integers(0, 3),
+        terminal=some_text,
+        conditions=st.lists(conditions, max_size=4).map(tuple),
+        labels=st.dictionaries(texts, texts, max_size=2),
+        options=st.dictionaries(texts, json_values, max_size=2),
+        requested=some_text,
+        handled=some_text,
+        depends_on=st.lists(texts, max_size=2).map(tuple),
+        source=some_text,
+    )
