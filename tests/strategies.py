@@ -125,6 +125,78 @@ def shuffled_keys(value: Json, chance: random.Random) -> Json:
     return value
 
 
+def shuffled_lists(value: Json, chance: random.Random) -> Json:
+    """Return the same document with the elements of every list in another order."""
+    if isinstance(value, dict):
+        return {name: shuffled_lists(item, chance) for name, item in value.items()}
+    if isinstance(value, list):
+        out = [shuffled_lists(item, chance) for item in value]
+        chance.shuffle(out)
+        return out
+    return value
+
+
+def respelt_numbers(value: Json, chance: random.Random) -> Json:
+    """Return the same document with some whole numbers written as floats."""
+    if isinstance(value, dict):
+        return {name: respelt_numbers(item, chance) for name, item in value.items()}
+    if isinstance(value, list):
+        return [respelt_numbers(item, chance) for item in value]
+    return float(value) if type(value) is int and abs(value) <= 2**53 and chance.random() < 0.5 else value
+
+
+def documents_without_natural_keys() -> st.SearchStrategy[dict[str, Json]]:
+    """Draw a map in which no list is keyed unless a rule says so, and so no change of a leaf changes who is who."""
+    keys = st.sampled_from(("a", "b", "c", "A/b"))
+    below = st.recursive(
+        scalars, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(keys, inner, max_size=4), max_leaves=12
+    )
+    return st.dictionaries(keys, below, max_size=4)
+
+
+def solid_documents() -> st.SearchStrategy[Json]:
+    """Draw a document in which everything is something: no null, nothing empty, no zero."""
+    solid = st.sampled_from([True, 1, 2, 3, 1.0, 0.5, 2**70, "x", "y", "X", "1"])
+    return st.recursive(
+        solid,
+        lambda below: st.lists(below, min_size=1, max_size=4)
+        | st.dictionaries(st.sampled_from(KEYS), below, min_size=1, max_size=4),
+        max_leaves=10,
+    )
+
+
+def solid_maps() -> st.SearchStrategy[dict[str, Json]]:
+    """Draw a map in which everything is something."""
+    return st.dictionaries(st.sampled_from(PLAIN_KEYS), solid_documents(), min_size=1, max_size=4)
+
+
+@st.composite
+def variants(draw: st.DrawFn, document: Json) -> Json:
+    """Draw the document with up to two places changed or removed; everything left in it is something."""
+    for _ in range(draw(st.integers(0, 2))):
+        pointer, _ = draw(st.sampled_from(leaves(document) or [((), None)]))
+        if pointer:
+            above = pointer[: draw(st.integers(1, len(pointer)))]
+            document = _pruned(replaced(document, above, draw(st.just(ABSENT) | solid_documents())))
+    return {} if document is ABSENT else document
+
+
+def _pruned(value: Json) -> Json:
+    """Remove what has become empty."""
+    if isinstance(value, dict):
+        kept = {key: below for key, item in value.items() if (below := _pruned(item)) is not ABSENT}
+        return kept or ABSENT
+    if isinstance(value, list):
+        return [below for item in value if (below := _pruned(item)) is not ABSENT] or ABSENT
+    return value
+
+
+def unlike(value: Json) -> list[Json]:
+    """List values that differ from this one under every presence rule."""
+    candidates: list[Json] = ["other", 7, 0.25, True, "x", 1]
+    return [candidate for candidate in candidates if not comparators.typed_equal(candidate, value)]
+
+
 def leaves(value: Json, pointer: Pointer = ()) -> list[tuple[Pointer, Json]]:
     """List every scalar of a document with its place."""
     if isinstance(value, dict):

@@ -120,7 +120,9 @@ def natural_key(lists: Iterable[list[Json]], like: re.Pattern[str] | None = None
 
 def _is_unique(field: str, elements: list[Json]) -> bool:
     values = [element[field] for element in elements]
-    return all(isinstance(value, _SCALARS) for value in values) and len(set(map(str, values))) == len(values)
+    if not all(isinstance(value, _SCALARS) for value in values):
+        return False
+    return len({value if type(value) is str else paths.scalar_text(value) for value in values}) == len(values)
 
 
 def _keyed_ids(
@@ -131,6 +133,7 @@ def _keyed_ids(
     out: list[list[Hashable]] = []
     for elements in lists:
         ids: list[Hashable] = []
+        names: set[Hashable] = set()  # as selectors write them: 1 and "1" could not be told apart
         for index, element in enumerate(elements):
             if type(element) is not dict or any(isinstance(element.get(field), dict | list) for field in key):
                 return None
@@ -141,7 +144,8 @@ def _keyed_ids(
             if all(part is None for part in parts):
                 return None
             ids.append(parts)
-        if len(set(ids)) != len(ids):
+            names.add(tuple(paths.scalar_text(element.get(field)) for field in key))
+        if len(set(ids)) != len(ids) or len(names) != len(ids):
             return None
         out.append(ids)
     return out
@@ -297,7 +301,7 @@ def _by_place(lists: Sequence[list[Json]]) -> list[Row]:
 
 
 def _place_ids(anchor: list[Json], elements: list[Json]) -> list[Hashable]:
-    if anchor is elements:
+    if anchor is elements or len(anchor) == len(elements) == 1:
         return list(range(len(elements)))
     left, right = [text(element) for element in anchor], [text(element) for element in elements]
     if left == right:

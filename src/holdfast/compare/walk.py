@@ -316,7 +316,7 @@ class Walk:
         """Without a baseline: compare the observed value with the declared one, if there is one."""
         desired, _, _, observed = four
         if desired is ABSENT:
-            return self._undeclared and (bool(element) or not is_void(node, observed))
+            return self._undeclared and (bool(element) or not self.equal(node, desired, observed))
         if element and observed is ABSENT:
             return not node.write_only
         return not self._agrees(node, desired, observed)

@@ -36,6 +36,7 @@ from holdfast.store.base import Claim, ClaimLost, Event, Operation, ResourceStat
 
 CLAIM_SECONDS = 300.0
 SETTLE_READS = 60
+LAGGING_READS = 12
 
 
 class Result(StrEnum):
@@ -128,7 +129,7 @@ class Actor:
                 if checked.observed is ABSENT:
                     return "it appeared since the plan"
                 assert checked.tree is not None
-                seen = redact(document, checked.tree, self._fingerprint)
+                seen = redact(document, checked.tree, self._fingerprint, checked.prepared.secret_values())
                 if seen == checked.observed or not diff.differences(checked.observed, seen, checked.tree):
                     return None
                 return "it changed since the plan"
@@ -271,8 +272,12 @@ class Actor:
         item = item.with_state(replace(state, provider_id=provider_id))
         if operation.action == Action.DELETE.value:
             return await self._deleted(checked, operation, claim)
+        absent = 0
         for attempt in range(1, SETTLE_READS + 1):
             reading = await self._checker.read(item, None)
+            absent = absent + 1 if isinstance(reading, Gone) else 0
+            if absent >= LAGGING_READS:  # longer than any read lags behind a write
+                return await self._given_up(checked, operation, claim, "it was written, and is gone again")
             if isinstance(reading, Found):
                 return await self._captured(replace(checked, prepared=item), operation, claim, reading)
             wait = self._patience.delay(min(attempt, 8), None, self._random01)
@@ -293,7 +298,7 @@ class Actor:
         assert isinstance(reading, Found)
         item, now = checked.prepared, self._clock.now()
         tree, _ = item.rules_for(reading.document)
-        observed = redact(reading.document, tree, self._fingerprint)
+        observed = redact(reading.document, tree, self._fingerprint, item.secret_values())
         adopting = operation.action == Action.ADOPT.value
         capture = known_differences.capture(
             item.desired, observed, tree, before=checked.baseline, drift=operation.drift, adopted=adopting
@@ -391,6 +396,7 @@ class Actor:
         if claim is None:
             return Acted(checked, Result.BUSY, "another worker is at it")
         try:
+            checked = await self._as_begun(operation, checked)
             match operation.step:
                 case Step.INTENDED:
                     return await self._resume_intended(operation, checked, claim)
@@ -403,17 +409,43 @@ class Actor:
         finally:
             await self._store.release(claim)
 
+    async def _as_begun(self, operation: Operation, checked: Checked) -> Checked:
+        """Return the check with the declaration that the write was begun with, which may have been edited since.
+
+        What is captured at the end of a write is what that write asked for; an edit made since is a matter of its own.
+        """
+        item = checked.prepared
+        if operation.desired is None or operation.desired == item.desired_digest:
+            return checked
+        begun = await self._store.document(operation.desired)
+        return replace(checked, prepared=replace(item, desired=begun, desired_digest=operation.desired))
+
     async def _resume_intended(self, operation: Operation, checked: Checked, claim: Claim) -> Acted:
         """Nobody knows whether the provider was asked: the world tells, or the same key makes asking again harmless."""
         creating = operation.action in (Action.CREATE.value, Action.RECREATE.value) or (
             operation.action == Action.REPLACE.value and operation.phase == "write"
         )
         if creating and isinstance(checked.reading, Found):
+            tree, _ = checked.prepared.rules_for(checked.reading.document)
+            if diff.findings(checked.prepared.desired, checked.observed, tree):
+                # Perhaps ours, perhaps made by somebody else under the same name: not to be learnt from.
+                return await self._given_up(checked, operation, claim, "what is there is not what was asked for")
             provider_id = checked.state.provider_id
             operation = replace(operation, step=Step.SETTLING, token={"id": provider_id} if provider_id else {})
             return await self._settle(checked, operation, claim)
+        if digest_of(checked.prepared.desired) != checked.state.desired and operation.action != Action.DELETE.value:
+            return await self._given_up(checked, operation, claim, "superseded by an edit before it was sent")
         etag = checked.reading.etag if isinstance(checked.reading, Found) else None
         return await self._send(checked, operation, claim, etag)
+
+    async def _given_up(self, checked: Checked, operation: Operation, claim: Claim, why: str) -> Acted:
+        """End a write that leads nowhere; what is to be done now is for the next check to say."""
+        transaction = Transaction(finished=[operation.id], fences={claim.address: claim.fence})
+        transaction.events.append(
+            self._event("write.given_up", checked.prepared, {"operation": operation.id, "why": why})
+        )
+        await self._store.commit(transaction)
+        return Acted(checked, Result.FAILED, why)
 
     async def _resume_sent(self, operation: Operation, checked: Checked, claim: Claim) -> Acted:
         item = checked.prepared

@@ -230,7 +230,7 @@ class Checker:
         raw_observed = reading.document if isinstance(reading, Found) else ABSENT
         tree, secret_rules = item.rules_for(raw_observed)
         if isinstance(reading, Found):
-            reading = replace(reading, document=redact(reading.document, tree, self._fingerprint))
+            reading = replace(reading, document=redact(reading.document, tree, self._fingerprint, item.secret_values()))
         observed = reading.document if isinstance(reading, Found) else ABSENT
         if item.declaration.policy is ManagementPolicy.UNMANAGED:
             verdict = _presence_only(reading)

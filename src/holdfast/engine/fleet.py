@@ -74,14 +74,15 @@ class Preparer:
         self, declaration: Declaration, states: Mapping[Address, ResourceState], observed: Mapping[Digest, Json]
     ) -> Prepared | Waiting:
         address = declaration.address
+        # Secrets before references: what a reference brings in comes from the world, and must not be read as a request
+        # to fetch a secret and send it somewhere.
+        desired = self._with_secrets(declaration, dict(declaration.desired))
         bindings = self.fleet.graph.bindings.get(address, {})
-        desired: Json = dict(declaration.desired)
-        if bindings:
-            resolution = references.resolve(desired, bindings, lambda wanted: _look_up(wanted, states, observed))
-            if resolution.pending:
-                first = resolution.pending[0]
-                return Waiting(declaration, f"${{{first.text}}} at {paths.format_path(first.pointer)}: {first.reason}")
-            desired = resolution.document
+        resolution = references.resolve(desired, bindings, lambda wanted: _look_up(wanted, states, observed))
+        if resolution.pending:
+            first = resolution.pending[0]
+            return Waiting(declaration, f"${{{first.text}}} at {paths.format_path(first.pointer)}: {first.reason}")
+        desired = resolution.document
         reader = await self.world.reader(address.connection)
         kind = reader.kinds.get(address.kind)
         if kind is None:
@@ -95,7 +96,7 @@ class Preparer:
                 return found
             state = found
         rules, document, digest = self._rules_for(declaration, kind.profiles)
-        clear, redacted, where = split(self._with_secrets(declaration, desired), self.fingerprint)
+        clear, redacted, where = split(desired, self.fingerprint)
         return Prepared(
             declaration,
             strategies.settings_for(declaration, self.fleet.strategies, self.fleet.outer),

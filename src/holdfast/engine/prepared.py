@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
-from holdfast.compare import canonical
+from holdfast.compare import canonical, paths
 from holdfast.compare.profiles import Profile, RuleSet, build, stack
 from holdfast.compare.rules import Rule
 from holdfast.compare.ruletree import RuleTree
@@ -17,6 +17,8 @@ from holdfast.plan.settings import Settings
 from holdfast.providers.base import Kind, Target
 from holdfast.store.base import Digest, ResourceState
 
+SHORTEST_RECOGNISED = 6  # characters; shorter secrets would be found in innocent texts
+
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
@@ -25,7 +27,7 @@ class Prepared:
     declaration: Declaration
     settings: Settings
     kind: Kind
-    clear: Json  # with secrets; for the writer only
+    clear: Json = field(repr=False)  # with secrets; for the writer only
     desired: Json  # secrets as fingerprints
     desired_digest: Digest
     secrets: tuple[Path, ...]
@@ -34,6 +36,11 @@ class Prepared:
     rules_document: Json
     state: ResourceState | None
     depends_on: tuple[str, ...] = ()
+
+    def secret_values(self) -> tuple[str, ...]:
+        """Return the secrets in clear that are long enough to be recognised inside other texts."""
+        found = (paths.resolve(self.clear, path) for path in self.secrets)
+        return tuple(value for value in found if isinstance(value, str) and len(value) >= SHORTEST_RECOGNISED)
 
     def target(self) -> Target:
         """Name the live thing for the provider."""

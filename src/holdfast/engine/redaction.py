@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from holdfast.compare import comparators, patching, paths
+from holdfast.compare import comparators, paths
 from holdfast.compare.rules import FieldClass
 from holdfast.compare.ruletree import Node, RuleTree
 from holdfast.manifests.secrets import Secret
@@ -18,6 +18,7 @@ from holdfast.model.json import Json
 from holdfast.model.path import Path
 
 Fingerprint = Callable[[Json], str]
+FINGERPRINT = "hmac-sha256:"
 
 
 def split(value: Json, fingerprint: Fingerprint) -> tuple[Json, Json, list[Path]]:
@@ -54,25 +55,38 @@ def secret_profile(secrets: Sequence[Path], observed: Json) -> Json:
     return {"profile": "secret-references", "version": 1, "rules": rules}
 
 
-def redact(observed: Json, rules: RuleTree, fingerprint: Fingerprint) -> Json:
-    """Return the observation with fingerprints for what its rules call secret; masks stay, they say nothing."""
+def redact(observed: Json, rules: RuleTree, fingerprint: Fingerprint, values: Sequence[str] = ()) -> Json:
+    """Return the observation with fingerprints for its secrets; masks stay, they say nothing.
+
+    Secret is what the rules call so, and any text in which one of the declaration's own secret `values` turns up.
+    """
+    if values:
+        observed = _scrubbed(observed, values, fingerprint)
     if not any(rule.cls in (FieldClass.SECRET, FieldClass.WRITE_ONLY) for rule in rules.rules):
         return observed
     return _redact(observed, rules.root, fingerprint)
 
 
+def _scrubbed(value: Json, values: Sequence[str], fingerprint: Fingerprint) -> Json:
+    if isinstance(value, str):
+        return fingerprint(value) if any(secret in value for secret in values) else value
+    if isinstance(value, dict):
+        return {
+            fingerprint(key) if any(secret in key for secret in values) else key: _scrubbed(item, values, fingerprint)
+            for key, item in value.items()
+        }
+    if isinstance(value, list):
+        return [_scrubbed(item, values, fingerprint) for item in value]
+    return value
+
+
 def _redact(value: Json, node: Node, fingerprint: Fingerprint) -> Json:
     if node.secret:
+        if isinstance(value, str) and value.startswith(FINGERPRINT):
+            return value
         return value if comparators.is_masked(value) else fingerprint(value)
     if isinstance(value, dict):
         return {key: _redact(item, node.child(key), fingerprint) for key, item in value.items()}
     if isinstance(value, list):
         return [_redact(item, node.element(item, index), fingerprint) for index, item in enumerate(value)]
     return value
-
-
-def restore(document: Json, clear: Json, secrets: Sequence[Path]) -> Json:
-    """Put the clear values back at the places of the secrets; for what a provider is sent, and nothing else."""
-    for path in secrets:
-        document = patching.put(document, path, paths.resolve(clear, path))
-    return document

@@ -36,7 +36,7 @@ class Target:
     kind: str
     name: str
     id: str | None
-    desired: Mapping[str, Json]
+    desired: Mapping[str, Json] = field(repr=False)  # with secrets in clear
     namespace: str | None = None
 
 
@@ -69,8 +69,8 @@ class Listed:
 class Change:
     """An update: the whole wanted document, the minimal patch, and the state it was decided on."""
 
-    desired: Mapping[str, Json]
-    observed: Json
+    desired: Mapping[str, Json] = field(repr=False)  # with secrets in clear
+    observed: Json = field(repr=False)  # with secrets as fingerprints
     paths: tuple[str, ...]  # the paths that differ, and nothing else, may be written
     etag: str | None = None
 

@@ -135,7 +135,7 @@ class Committer:
         found = [(numbers[text], touch) for text, touch in touches if text in numbers]
         found.sort(key=itemgetter(0))
         self._many("touch", [rows.touch_row(number, touch) for number, touch in found])
-        self._many("retag", [rows.tags(number, touch) for number, touch in found if touch.etag or touch.raw_digest])
+        self._many("retag", [rows.tags(number, touch) for number, touch in found if rows.has_tags(touch)])
 
     def _put_findings(self) -> None:
         at = self._facts.findings_at

@@ -67,14 +67,14 @@ class MemoryStore:
 
         self._documents |= transaction.documents
         self._forget(transaction.forgotten)
-        overtaken = {state.address for state in transaction.states if self._is_overtaken(state, transaction.looked_at)}
-        self._states |= {s.address: _own(s) for s in transaction.states if s.address not in overtaken}
+        states = {state.address: _own(state) for state in transaction.states}
+        overtaken = {address for address in transaction.looked_at if self._is_overtaken(states.get(address))}
+        self._states |= {address: state for address, state in states.items() if address not in overtaken}
         for touch in transaction.touched:
             self._touch(touch)
         for address, findings in transaction.findings.items():
-            if address in overtaken:
-                continue
-            self._put_findings(address, findings, transaction.findings_at)
+            if address not in overtaken:
+                self._put_findings(address, findings, transaction.findings_at)
         for revision in revisions:
             self._revisions.setdefault(revision.address, {})[revision.number] = revision
         self._decisions |= decisions
@@ -82,10 +82,10 @@ class MemoryStore:
         self._links += links
         self._head = head
 
-    def _is_overtaken(self, state: ResourceState, looked_at: set[Address]) -> bool:
+    def _is_overtaken(self, state: ResourceState | None) -> bool:
         """Tell whether somebody wrote to the resource after it was read for the check that is being recorded."""
-        kept = self._states.get(state.address)
-        return state.address in looked_at and kept is not None and kept.applied_revision != state.applied_revision
+        kept = None if state is None else self._states.get(state.address)
+        return state is not None and kept is not None and kept.applied_revision != state.applied_revision
 
     def _require_fences(self, fences: Mapping[Address, int]) -> None:
         for address, fence in fences.items():

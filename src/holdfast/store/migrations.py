@@ -64,12 +64,25 @@ def apply(connection: sqlite3.Connection, migrations: Sequence[Migration], path:
 
 def pending(connection: sqlite3.Connection, migrations: Sequence[Migration], path: Path) -> Migration | None:
     """Return the next migration to apply; raise SchemaTooNew, or StoreError if the database is not ours."""
-    version = int(connection.execute("PRAGMA user_version").fetchone()[0])
-    application = int(connection.execute("PRAGMA application_id").fetchone()[0])
-    is_empty = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0
-    require_ours(path, application, is_empty=is_empty)
+    version, application, tables = _look(connection)
+    require_ours(path, application, is_empty=tables == 0)
     require_known(path, version, len(migrations))
     return migrations[version] if version < len(migrations) else None
+
+
+def _look(connection: sqlite3.Connection) -> tuple[int, int, int]:
+    """Return schema, owner and number of tables, all of one moment: another process may be making them just now."""
+    is_ours = not connection.in_transaction
+    if is_ours:
+        connection.execute("BEGIN")
+    try:
+        tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+        version = connection.execute("PRAGMA user_version").fetchone()[0]
+        application = connection.execute("PRAGMA application_id").fetchone()[0]
+    finally:
+        if is_ours:
+            connection.execute("ROLLBACK")
+    return version, application, tables
 
 
 def require_ours(path: Path, application: int, *, is_empty: bool) -> None:

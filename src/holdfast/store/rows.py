@@ -115,6 +115,11 @@ def touch_row(number: int, touch: Touch) -> Row:
     return touch.checked_at, touch.checked_at, touch.due_at, number
 
 
+def has_tags(touch: Touch) -> bool:
+    """Tell whether the last answer was tagged."""
+    return touch.etag is not None or touch.raw_digest is not None
+
+
 def tags(number: int, touch: Touch) -> dict[str, Any]:
     """Return what the last answer was tagged with."""
     return {"id": number, "etag": touch.etag, "raw_digest": _packed(touch.raw_digest)}

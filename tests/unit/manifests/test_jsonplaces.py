@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.compare import jsontext, yamltext
+from holdfast.compare import yamltext
 from holdfast.errors import DocumentError
 from holdfast.manifests import jsonplaces
 
@@ -38,7 +38,7 @@ def test_a_key_that_stands_twice_is_refused():
 )
 def test_documents_one_after_another_are_told_apart(several, between):
     text = between.join(map(json.dumps, several))
-    assert [jsontext.loads(text[start:stop]) for start, stop in jsonplaces.spans(text)] == several
+    assert [json.loads(text[start:stop]) for start, stop in jsonplaces.spans(text)] == several
 
 
 @given(st.text('[]{}",:\\a1 \n', max_size=20))

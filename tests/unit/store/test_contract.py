@@ -229,6 +229,18 @@ async def test_a_resource_can_be_forgotten_and_begun_anew_in_one_transaction(sto
     assert await store.revisions(A) == [revision(1, content="new")]
 
 
+@on_every_store
+async def test_what_was_only_looked_at_gives_way_to_a_newer_revision(store: Store):
+    await store.commit(Transaction(states=[full_state(A, applied_revision=2), full_state(B, applied_revision=1)]))
+    seen = [full_state(address, applied_revision=1, reason="seen before the write") for address in (A, B, C)]
+    await store.commit(
+        Transaction(states=seen, findings=dict.fromkeys((A, B), (finding("x"),)), looked_at={A, B, C}, events=[event()])
+    )
+    assert await store.states([A, B, C]) == {A: full_state(A, applied_revision=2), B: seen[1], C: seen[2]}
+    assert list(await store.findings()) == [B]
+    assert await store.verify_chain() == 1
+
+
 # --- schedule ---------------------------------------------------------------------------------------------------------
 
 

@@ -87,7 +87,7 @@ def read(root: Root, target: Target, hint: Hint | None) -> Reading | Unchanged:
     if hint is not None and hint.raw_digest == digest:
         return Unchanged(digest, digest)
     try:
-        return Found(looking.document(seen, wanted), digest, digest)
+        return Found(looking.document(seen, wanted), digest, digest, seen.place.id)
     except DocumentError as error:
         return _malformed(seen.place.id, error)
 

@@ -1,0 +1,129 @@
+"""What a write sends: the declaration for a new thing, a document or a patch for a change.
+
+Declared secrets come from the declaration: what was observed in their place is a mask or a fingerprint. Fields that the
+rules call read-only are never sent; those that move by themselves only if they are declared.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+from typing import Final
+
+import orjson
+
+from holdfast.compare import comparators, patching, paths
+from holdfast.compare.comparators import typed_equal
+from holdfast.compare.rules import HIDDEN_UNLESS_DECLARED, FieldClass
+from holdfast.compare.ruletree import Node
+from holdfast.model.absent import ABSENT
+from holdfast.model.json import Json
+from holdfast.model.path import Path
+from holdfast.providers import patches
+from holdfast.providers.base import Change
+from holdfast.providers.http.description import Body, Described
+
+FINGERPRINT: Final = "hmac-sha256:"  # how the engine marks, in Change.observed, what it keeps from everybody
+
+
+def for_create(kind: Described, desired: Json) -> Json:
+    """Return what is sent to make a thing."""
+    return wrapped(kind.envelope, _sendable(desired, desired, kind.rules.root))
+
+
+def for_update(kind: Described, body: Body, change: Change) -> Json:
+    """Return what is sent to change a thing; ABSENT if that is nothing."""
+    desired = dict(change.desired)
+    if body is Body.DESIRED:
+        return wrapped(kind.envelope, _sendable(desired, desired, kind.rules.root))
+    known = _with_secrets(change.observed, desired, kind.rules.root)
+    after = patches.wanted(desired, known, change.paths)
+    if body is Body.WHOLE:
+        return wrapped(kind.envelope, _sendable(after, desired, kind.rules.root))
+    before = _made_to_differ(known, after, change.paths)
+    if body is Body.JSON_PATCH:
+        return patches.json_patch(before, after) or ABSENT
+    patch = (patches.merge_patch if body is Body.MERGE else patches.changed_fields)(before, after)
+    return wrapped(kind.envelope, patch) if patch else ABSENT
+
+
+def holds_fingerprints(document: Json) -> bool:
+    """Tell whether some of what was observed was replaced by a fingerprint, and cannot be sent back."""
+    pending = [document]
+    while pending:
+        here = pending.pop()
+        if isinstance(here, dict):
+            pending.extend(here.values())
+            pending.extend(here)
+        elif isinstance(here, list):
+            pending.extend(here)
+        elif isinstance(here, str) and here.startswith(FINGERPRINT):
+            return True
+    return False
+
+
+def wrapped(envelope: Path, document: Json) -> Json:
+    """Put a document where the API wants it."""
+    for step in reversed(envelope):
+        document = {str(step): document}
+    return document
+
+
+def encoded(document: Json) -> bytes:
+    """Return the bytes to send."""
+    try:
+        return orjson.dumps(document)
+    except TypeError:  # an integer beyond 64 bits
+        return json.dumps(document, ensure_ascii=False).encode()
+
+
+def _with_secrets(observed: Json, desired: Json, node: Node) -> Json:
+    """Return what was observed with the declared values in the places of masks, and of what is not shown at all."""
+    is_mask = observed is ABSENT or (isinstance(observed, str) and comparators.is_masked(observed))
+    if desired is not ABSENT and (node.secret or is_mask):
+        return desired
+    if isinstance(observed, dict):
+        wanted = desired if isinstance(desired, dict) else {}
+        keys = [*observed, *(key for key in wanted if key not in observed)]
+        pairs = ((k, _with_secrets(observed.get(k, ABSENT), wanted.get(k, ABSENT), node.child(k))) for k in keys)
+        return {key: value for key, value in pairs if value is not ABSENT}
+    if isinstance(observed, list):
+        same = isinstance(desired, list) and len(desired) == len(observed)
+        items = (
+            _with_secrets(item, desired[index] if same else ABSENT, node.element(item, index))
+            for index, item in enumerate(observed)
+        )
+        return [item for item in items if item is not ABSENT]
+    return observed
+
+
+def _made_to_differ(known: Json, after: Json, changed: tuple[str, ...]) -> Json:
+    """Take out of what is there what is to change and looks as if it had: what was filled in for a mask."""
+    hidden = [
+        path
+        for path in map(paths.parse_path, changed)
+        if (value := paths.resolve(after, path)) is not ABSENT and typed_equal(paths.resolve(known, path), value)
+    ]
+    out = copy.deepcopy(known) if hidden else known
+    for path in hidden:
+        out = patching.remove(out, path)
+    return out
+
+
+def _sendable(document: Json, desired: Json, node: Node) -> Json:
+    """Leave out what must not be sent."""
+    if isinstance(document, dict):
+        out: dict[str, Json] = {}
+        for key, value in document.items():
+            below, wanted = node.child(key), desired.get(key, ABSENT) if isinstance(desired, dict) else ABSENT
+            undeclared = wanted is ABSENT and below.cls in HIDDEN_UNLESS_DECLARED
+            if below.cls is not FieldClass.READ_ONLY and not undeclared:
+                out[key] = _sendable(value, wanted, below)
+        return out
+    if isinstance(document, list):
+        same = isinstance(desired, list) and len(desired) == len(document)
+        return [
+            _sendable(item, desired[index] if same else ABSENT, node.element(item, index))
+            for index, item in enumerate(document)
+        ]
+    return document

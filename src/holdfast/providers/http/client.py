@@ -1,0 +1,167 @@
+"""One exchange with an API: a request out, an answer back, or why there is none. Raises for nothing the world does."""
+
+from __future__ import annotations
+
+import os
+import ssl
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+from urllib.parse import urljoin, urlsplit
+
+import aiohttp
+
+from holdfast.errors import InputError, Location
+from holdfast.model.reading import Trouble
+from holdfast.providers.http.description import Api
+
+_MAX_HOPS: Final = 5
+_REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
+_KEEPING: Final = frozenset({307, 308})  # redirects under which a write may be repeated as it is
+_CHUNK_BYTES: Final = 64 * 2**10
+_PORTS: Final = {"http": 80, "https": 443}
+
+
+class Answer(NamedTuple):
+    """What came back."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """Nothing that could be judged came back; for a write that means nobody knows whether it happened."""
+
+    trouble: Trouble
+    detail: str
+
+
+class _TooLargeError(Exception):
+    pass
+
+
+class Client:
+    """Sends requests to one API, and to no other host whatever an answer may say."""
+
+    def __init__(self, session: aiohttp.ClientSession, api: Api) -> None:
+        self._session = session
+        self._base = api.base_url
+        self._origin = _origin(api.base_url)
+        self._limit = api.max_body_bytes
+
+    async def get(self, path: str, label: str, headers: Mapping[str, str] | None = None) -> Answer | Lost:
+        """Read; redirects are followed within the host."""
+        return await self.send("GET", self._base + path, label, headers)
+
+    def url(self, path: str) -> str:
+        """Return the address of a path of the API."""
+        return self._base + path
+
+    async def send(
+        self, method: str, url: str, label: str, headers: Mapping[str, str] | None = None, body: bytes | None = None
+    ) -> Answer | Lost:
+        """Send a request; `label` is how it is called in messages, as a URL may hold what must not be shown."""
+        for _ in range(_MAX_HOPS):
+            answer = await self._once(method, url, label, headers, body)
+            if isinstance(answer, Lost) or answer.status not in _REDIRECTS or "Location" not in answer.headers:
+                return answer
+            if method != "GET" and answer.status not in _KEEPING:
+                return answer
+            following = self.within(url, answer.headers["Location"])
+            if following is None:
+                return Lost(Trouble.OTHER, f"{label} was redirected to another host, which is not followed")
+            url = following
+        return Lost(Trouble.OTHER, f"{label} was redirected more than {_MAX_HOPS} times")
+
+    def within(self, url: str, link: str) -> str | None:
+        """Return where a link in an answer leads, or None if that is not the host that our credentials are for."""
+        try:
+            joined = urljoin(url, link)
+            return joined if _origin(joined) == self._origin else None
+        except ValueError:
+            return None
+
+    async def _once(
+        self, method: str, url: str, label: str, headers: Mapping[str, str] | None, body: bytes | None
+    ) -> Answer | Lost:
+        try:
+            async with self._session.request(
+                method, url, headers=headers, data=body, allow_redirects=False
+            ) as response:
+                return Answer(response.status, response.headers, await self._body(response), url)
+        except TimeoutError:
+            return Lost(Trouble.TIMEOUT, f"{label} was not answered in time")
+        except _TooLargeError:
+            return Lost(Trouble.OTHER, f"{label} was answered with more than {self._limit:,} bytes")
+        except (aiohttp.ClientError, OSError, ValueError) as error:
+            return _lost(label, error)
+
+    async def _body(self, response: aiohttp.ClientResponse) -> bytes:
+        """Read a body up to the limit; a compressed one says nothing true about its length beforehand."""
+        length = response.content_length
+        if length is not None and length > self._limit:
+            raise _TooLargeError
+        if length is not None and "Content-Encoding" not in response.headers:
+            return await response.read()
+        chunks: list[bytes] = []
+        total = 0
+        async for chunk in response.content.iter_chunked(_CHUNK_BYTES):
+            total += len(chunk)
+            if total > self._limit:
+                raise _TooLargeError
+            chunks.append(chunk)
+        return b"".join(chunks)
+
+
+def _origin(url: str) -> tuple[str, str | None, int | None]:
+    parts = urlsplit(url)
+    return parts.scheme, parts.hostname, parts.port or _PORTS.get(parts.scheme)
+
+
+def _lost(label: str, error: Exception) -> Lost:
+    """Say what went wrong in words of our own: the texts of exceptions may hold URLs."""
+    match error:
+        case aiohttp.ClientPayloadError():
+            return Lost(Trouble.MALFORMED, f"the answer to {label} broke off, or could not be unpacked")
+        case aiohttp.ClientSSLError() | aiohttp.ClientConnectorCertificateError():
+            return Lost(Trouble.UNREACHABLE, f"{label}: no trusted TLS connection to the host could be made")
+        case aiohttp.ClientConnectorError():
+            return Lost(Trouble.UNREACHABLE, f"{label}: cannot connect to {error.host}:{error.port}{_reason(error)}")
+        case aiohttp.ClientResponseError():
+            return Lost(Trouble.MALFORMED, f"the answer to {label} is not HTTP")
+        case aiohttp.ClientConnectionError() | OSError():
+            return Lost(Trouble.UNREACHABLE, f"{label}: the connection was lost")
+        case _:
+            return Lost(Trouble.OTHER, f"{label} could not be sent ({type(error).__name__})")
+
+
+def _reason(error: aiohttp.ClientConnectorError) -> str:
+    number = error.os_error.errno
+    return f" ({os.strerror(number)})" if number is not None and number > 0 else ""
+
+
+@asynccontextmanager
+async def opened(api: Api, agent: str) -> AsyncIterator[Client]:
+    """Open the one session of a half of a connection."""
+    # With a jar that keeps nothing an API cannot make one request depend on another.
+    async with aiohttp.ClientSession(
+        connector=aiohttp.TCPConnector(limit=api.max_connections, ssl=_tls(api)),
+        timeout=aiohttp.ClientTimeout(total=api.timeout_seconds),
+        headers={"Accept": "application/json", "User-Agent": agent, **api.headers},
+        cookie_jar=aiohttp.DummyCookieJar(),
+    ) as session:
+        yield Client(session, api)
+
+
+def _tls(api: Api) -> ssl.SSLContext | bool:
+    if api.ca_file is None:
+        return api.verifies_tls
+    try:
+        return ssl.create_default_context(cafile=api.ca_file)
+    except (OSError, ssl.SSLError) as error:
+        field = f"/connections/{api.connection}/tls/ca_file"
+        raise InputError("the file of certificates cannot be read", Location(field=field)) from error

@@ -1,0 +1,196 @@
+"""The reading half of the http provider."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from holdfast.compare import jsontext, paths
+from holdfast.compare.comparators import typed_equal
+from holdfast.errors import DocumentError
+from holdfast.model.absent import ABSENT
+from holdfast.model.json import Json
+from holdfast.model.path import Path
+from holdfast.model.reading import Found, Gone, Reading, Trouble, Unreadable
+from holdfast.providers.base import Hint, Kind, Listed, ReadFailed, Target, Unchanged
+from holdfast.providers.http import outcomes, paging, slicing
+from holdfast.providers.http.client import Answer, Client, Lost
+from holdfast.providers.http.description import Api, Described, Etag, Listing
+from holdfast.providers.http.templates import UnfilledError
+
+_BREATH: Final = 64  # items after which others on the event loop get a turn
+
+
+class HttpReader:
+    """Reads the things of one API."""
+
+    def __init__(self, client: Client, api: Api, kinds: Mapping[str, Kind]) -> None:
+        self.kinds = kinds
+        self._client = client
+        self._described = api.kinds
+
+    async def read(self, target: Target, hint: Hint | None = None) -> Reading | Unchanged:
+        """Read one thing; an answer that the etag or the digest shows to be the last one again is not parsed."""
+        kind = self._described.get(target.kind)
+        if kind is None:
+            return Unreadable(Trouble.OTHER, f"the connection describes no kind {target.kind!r}")
+        ident = kind.ident(target.id, target.name)
+        try:
+            path = kind.read.path.fill(target, ident)
+        except UnfilledError as error:
+            if error.name != "id":
+                return Unreadable(Trouble.OTHER, str(error))
+            return await self._read_unknown(kind, target)
+        headers = {"If-None-Match": hint.etag} if kind.is_conditional and hint is not None and hint.etag else None
+        label = kind.read.label
+        answer = await self._client.send(kind.read.method, self._client.url(path), label, headers)
+        if not isinstance(answer, Lost):
+            if answer.status == 304 and headers is not None and hint is not None:
+                return Unchanged(hint.etag, hint.raw_digest)
+            if outcomes.is_success(answer.status):
+                return found(kind, answer, hint, ident)
+            absence = outcomes.absence(answer, kind.status, label)
+            if absence is not None:
+                return absence
+        return outcomes.unreadable(answer, label)
+
+    async def _read_unknown(self, kind: Described, target: Target) -> Reading | Unchanged:
+        """Read a thing without a known id: find it by its fields; where none are named, nothing is bound to it yet."""
+        if kind.find is None:
+            return Gone()
+        names = ", ".join(map(paths.format_path, kind.find.by))
+        wanted = {pointer: paths.resolve(target.desired, pointer) for pointer in kind.find.by}
+        if any(value is ABSENT for value in wanted.values()):
+            return Unreadable(Trouble.OTHER, f"the declaration lacks a field to find it by: {names}")
+        try:
+            matches = await self._matching(kind.name, wanted, target)
+        except ReadFailed as error:
+            return error.reading
+        if len(matches) > 1:
+            detail = f"{len(matches)} things have the declared {names}; it cannot be told which is meant"
+            return Unreadable(Trouble.UNCONFIRMED, detail)
+        if not matches:
+            return Gone()
+        return await self.read(Target(target.kind, target.name, matches[0], target.desired, target.namespace))
+
+    async def list(self, kind: str) -> AsyncIterator[Listed]:
+        """Read all things of a kind; each is cut out of its page unparsed."""
+        _, listing = self._listing(kind)
+        async for item in self._listed(listing, Target(kind, "", None, {}), {}):
+            yield item
+
+    def _listing(self, kind: str) -> tuple[Described, Listing]:
+        described = self._described.get(kind)
+        if described is None or described.list is None:
+            raise ReadFailed(Unreadable(Trouble.OTHER, f"the connection describes no list of {kind!r}"))
+        return described, described.list
+
+    async def _listed(self, listing: Listing, target: Target, query: dict[str, str]) -> AsyncIterator[Listed]:
+        try:
+            path = listing.call.path.fill(target, None)
+        except UnfilledError as error:
+            raise ReadFailed(Unreadable(Trouble.OTHER, str(error))) from None
+        ident = slicing.idents(listing.id)
+        async for page in paging.pages(self._client, listing, path, query):
+            for number, item in enumerate(page, start=1):
+                raw = bytes(item)
+                try:
+                    name = ident(raw)
+                except (msgspec.MsgspecError, UnicodeDecodeError):
+                    where = paths.format_path(listing.id)
+                    detail = f"an item of the answer to {listing.call.label} has no id at {where}"
+                    raise ReadFailed(Unreadable(Trouble.MALFORMED, detail)) from None
+                yield Listed(name, raw, slicing.digest(raw))
+                if number % _BREATH == 0:
+                    await asyncio.sleep(0)
+
+    def parse(self, kind: str, raw: bytes) -> Json:
+        """Turn a listed item into its document; raise ReadFailed if it is broken, or in a state that says nothing."""
+        described = self._described[kind]
+        reading = judged(described, raw, described.list.call.label if described.list else kind)
+        if isinstance(reading, Found):
+            return reading.document
+        raise ReadFailed(reading)
+
+    async def find(self, kind: str, criteria: Mapping[str, Json]) -> Sequence[str]:
+        """Return the ids of the items whose fields have exactly these values; keys are names, or pointers."""
+        wanted = {paths.parse_path(key if key.startswith("/") else f"/{key}"): value for key, value in criteria.items()}
+        return await self._matching(kind, wanted, Target(kind, "", None, {}))
+
+    async def _matching(self, kind: str, wanted: Mapping[Path, Json], target: Target) -> Sequence[str]:
+        described, listing = self._listing(kind)
+        query: dict[str, str] = {}
+        if described.find is not None:
+            fields = described.find.query.items()
+            query = {param: paths.scalar_text(wanted[field]) for param, field in fields if field in wanted}
+        label = listing.call.label
+        listed = self._listed(listing, target, query)
+        return [item.id async for item in listed if _has(_document(item.raw, label), wanted)]
+
+
+def _has(document: Json, wanted: Mapping[Path, Json]) -> bool:
+    return all(typed_equal(paths.resolve(document, pointer), value) for pointer, value in wanted.items())
+
+
+def found(kind: Described, answer: Answer, hint: Hint | None, ident: str | None) -> Reading | Unchanged:
+    """Judge a successful answer about one thing."""
+    label = kind.read.label
+    try:
+        raw = slicing.items(kind.item)(answer.body)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return _malformed(answer, label, f"has nothing at {paths.format_path(kind.item)}, or is not JSON")
+    digest = slicing.digest(raw)
+    etag = answer.headers.get(kind.etag.header) if kind.etag.header else None
+    if hint is not None and hint.raw_digest == digest:
+        return Unchanged(etag or hint.etag, digest)
+    if not raw:
+        return _malformed(answer, label, "is empty")
+    reading = judged(kind, raw, label)
+    if not isinstance(reading, Found):
+        if isinstance(reading, Unreadable) and outcomes.is_html(answer):
+            return _malformed(answer, label, "is a web page")
+        return reading
+    return Found(reading.document, etag or _etag_inside(kind.etag, reading.document), digest, ident)
+
+
+def judged(kind: Described, raw: bytes, label: str) -> Reading:
+    """Judge the bytes of one thing: parsed, whole, an object, and in a state that says something."""
+    try:
+        document = _document(raw, label)
+    except ReadFailed as error:
+        return error.reading
+    if kind.status.unsettled is not None and kind.status.unsettled.holds(document):
+        return Unreadable(Trouble.UNSETTLED, f"{label}: it is still being changed")
+    if kind.status.deleted is not None and kind.status.deleted.holds(document):
+        return Gone()
+    return Found(document)
+
+
+def _document(raw: bytes, label: str) -> dict[str, Json]:
+    problem = "is not one JSON object"
+    try:
+        raw.decode()  # strictly: the reader of JSON would put a replacement for a broken character, and call it drift
+        document = jsontext.loads(raw, "int64")
+    except UnicodeDecodeError:
+        problem = "is not UTF-8"
+    except DocumentError as error:
+        problem = f"is not JSON: {error}"
+    else:
+        if isinstance(document, dict):
+            return document
+    raise ReadFailed(Unreadable(Trouble.MALFORMED, f"the answer to {label} {problem}")) from None
+
+
+def _malformed(answer: Answer, label: str, how: str) -> Unreadable:
+    how = "is a web page" if outcomes.is_html(answer) else how if answer.body else "is empty"
+    return Unreadable(Trouble.MALFORMED, f"the answer to {label} {how}")
+
+
+def _etag_inside(etag: Etag, document: Json) -> str | None:
+    if etag.pointer is None:
+        return None
+    value = paths.resolve(document, etag.pointer)
+    return None if value is ABSENT or value is None else paths.scalar_text(value)

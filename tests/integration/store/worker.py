@@ -1,0 +1,150 @@
+"""A second process at the same store; each command is one way of using it. Speaks to its parent on standard output."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import os
+import signal
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
+
+from holdfast.model.address import Address
+from holdfast.model.verdict import Status
+from holdfast.store import documents
+from holdfast.store.base import ClaimLost, Event, ResourceState, Revision, Transaction
+from holdfast.store.sqlite import SqliteStore
+
+BATCH = 40  # facts of each sort in one transaction
+
+
+def say(*words: object) -> None:
+    sys.stdout.write(" ".join(map(str, words)) + "\n")
+    sys.stdout.flush()
+
+
+def address(number: int) -> Address:
+    return Address("prod", "Network", f"n{number}")
+
+
+def account(owner: str) -> Address:
+    """Return where an owner keeps a revision for every batch."""
+    return Address("prod", "Owner", owner)
+
+
+def batch(owner: str, number: int) -> Transaction:
+    """Return a transaction all of whose facts carry the same number."""
+    name, data = documents.digest_of({"owner": owner, "batch": number, "text": "x" * 300})
+    states = [
+        ResourceState(
+            address(n),
+            owner,
+            generation=number,
+            desired=name,
+            status=Status.IN_SYNC,
+            due_at=float(number),
+            reason="y" * n,
+        )
+        for n in range(BATCH)
+    ]
+    return Transaction(
+        documents={name: data},
+        states=states,
+        revisions=[Revision(account(owner), number, name, "stamp", float(number))],
+        events=[
+            Event(float(number), "batch", str(state.address), {"owner": owner, "batch": number}) for state in states
+        ],
+    )
+
+
+async def commit_batches(store: SqliteStore, owner: str, count: int) -> None:
+    """Commit batches, as fast as it goes."""
+    for number in range(1, count + 1):
+        await store.commit(batch(owner, number))
+    say("done")
+
+
+async def claim_all(store: SqliteStore, owner: str, count: int) -> None:
+    """Try to claim every resource once, and say which were won."""
+    for number in range(count):
+        claim = await store.claim(address(number), owner, now=0.0, until=1.0)
+        if claim is not None:
+            await store.commit(Transaction(events=[Event(0.0, "won", owner)], fences={claim.address: claim.fence}))
+            say("won", number, claim.fence)
+    say("done")
+
+
+async def count_up(store: SqliteStore, owner: str, count: int) -> None:
+    """Raise one counter under claims that are taken over all the time; a fenced write must never be lost."""
+    raised, clock = 0, itertools.count()
+    while raised < count:
+        now = float(next(clock))
+        claim = await store.claim(address(0), owner, now, now + 1)  # runs out at the next look at the clock
+        if claim is None:
+            continue
+        state = await store.state(address(0))
+        value = state.generation if state else 0
+        try:
+            await store.commit(
+                Transaction(
+                    states=[ResourceState(address(0), owner, generation=value + 1)],
+                    events=[Event(now, "raised", owner, {"to": value + 1})],
+                    fences={claim.address: claim.fence},
+                )
+            )
+        except ClaimLost:
+            continue
+        raised += 1
+        await store.release(claim)
+    say("done")
+
+
+async def commit_for_ever(store: SqliteStore, owner: str, start: int) -> None:
+    """Commit batches until somebody ends this process."""
+    for number in itertools.count(start):
+        say(number)
+        await store.commit(batch(owner, number))
+
+
+async def die_at_statement(store: SqliteStore, owner: str, number: int, statement: int) -> None:
+    """Commit a batch and be killed as the n-th statement of it begins."""
+    seen = itertools.count()
+
+    def die(_: str) -> None:
+        if next(seen) == statement:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    await store._run(lambda: store._connection.set_trace_callback(die))
+    await store.commit(batch(owner, number))
+
+
+def killed_at_every_statement(path: str, owner: str, start: int) -> None:
+    """Fork once for each statement of a commit; say after each how the child ended, and wait for leave to go on."""
+    for statement in itertools.count():
+        child = os.fork()
+        if not child:
+            asyncio.run(opened(path, die_at_statement, owner, start + statement, statement))
+            os._exit(0)
+        _, status = os.waitpid(child, 0)
+        say("killed" if os.WIFSIGNALED(status) else "survived", start + statement)
+        if not os.WIFSIGNALED(status):
+            return
+        sys.stdin.readline()
+
+
+async def opened(path: str, work, *arguments: object) -> None:
+    store = await SqliteStore.open(path)
+    try:
+        await work(store, *arguments)
+    finally:
+        await store.close()
+
+
+if __name__ == "__main__":
+    command, path, owner, number = sys.argv[1:]
+    if command == "killed_at_every_statement":
+        killed_at_every_statement(path, owner, int(number))
+    else:
+        asyncio.run(opened(path, globals()[command], owner, int(number)))

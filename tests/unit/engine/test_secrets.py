@@ -1,0 +1,73 @@
+"""No secret byte leaves: not into the store, an output, a message or an exception."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+
+from holdfast.cli import reports
+from holdfast.model.verdict import Status
+from holdfast.store.sqlite import SqliteStore
+from tests.unit.engine.fixtures import Bench, declare
+
+SECRETS = st.text("abcdefghijklmnopqrstuvwxyz0123456789", min_size=12, max_size=24).map(lambda text: f"S3cr-{text}")
+PLACES = ("top", "nested", "listed", "element", "embedded")
+
+
+def planted(place: str):
+    """Return a declaration with a secret reference at the place."""
+    reference = {"secretRef": {"env": "PLANTED"}}
+    return {
+        "top": {"password": reference, "user": "u"},
+        "nested": {"login": {"password": reference}},
+        "listed": {"keys": [reference, "plain"]},
+        "element": {"users": [{"name": "u", "password": reference}]},
+        "embedded": {"password": reference, "copy": {"deep": [{"again": reference}]}},
+    }[place]
+
+
+@settings(max_examples=20, deadline=None, phases=[Phase.explicit, Phase.reuse, Phase.generate])
+@given(st.sampled_from(PLACES), SECRETS, SECRETS, st.booleans())
+def test_a_secret_is_written_to_the_provider_and_nowhere_else(tmp_path_factory, place, secret, rotated, patches):
+    folder = tmp_path_factory.mktemp("secrets")
+
+    async def story() -> str:
+        store = await SqliteStore.open(folder / "s.db")
+        bench = Bench(store=store, patches=patches, environ={"PLANTED": secret})
+        fleet = [declare("a", planted(place), resyncPeriod="1h")]
+        out = [await bench.apply(fleet)]
+        assert secret in json.dumps(list(bench.live.things.values()))
+        out.append(await bench.check(fleet))
+        assert out[-1].checked[0].verdict.status is Status.IN_SYNC
+        bench.environ["PLANTED"] = rotated
+        out.append(await bench.check(fleet))
+        if rotated != secret:
+            assert out[-1].checked[0].verdict.status is not Status.IN_SYNC
+        out.append(await bench.apply(fleet))
+        assert rotated in json.dumps(list(bench.live.things.values()))
+        ident = bench.live.find("Thing", "a")
+        bench.live.things["Thing", ident] = {"name": "a", "password": "leaked " + bench.environ["PLANTED"]}
+        out.append(await bench.apply(fleet))
+        events = [event async for event in store.events()]
+        shown = [json.dumps(reports.as_json(report)) for report in out] + [repr(out), repr(events)]
+        shown += [repr(await store.findings()), repr([s async for s in store.all_states()])]
+        for record in await store.decisions(None, 100):
+            shown.append(
+                json.dumps(await store.document(record.inputs)) + json.dumps(await store.document(record.output))
+            )
+        for digest in {
+            d for s in [x async for x in store.all_states()] for d in (s.desired, s.applied, s.observed, s.known)
+        }:
+            shown.append(json.dumps(await store.document(digest)) if digest else "")
+        await store.close()
+        return "\n".join(shown)
+
+    said = asyncio.run(story())
+    files = b"".join(path.read_bytes() for path in Path(folder).iterdir())
+    for value in (secret, rotated):
+        assert value.encode() not in files
+        assert value not in said

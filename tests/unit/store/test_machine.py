@@ -1,0 +1,160 @@
+"""Whatever is done to them in whatever order, the SQLite store and the plain one in memory tell the same story."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import hypothesis
+from hypothesis import strategies as st
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, multiple, rule
+
+from holdfast.errors import StoreError
+from holdfast.store.base import Claim, ClaimLost, Touch, Transaction
+from holdfast.store.memory import MemoryStore
+from holdfast.store.sqlite import SqliteStore
+from tests.unit.store import examples
+from tests.unit.store.examples import A, B, C, D, listed
+
+ADDRESSES = [A, B, C, D]
+addresses = st.sampled_from(ADDRESSES)
+small_times = st.integers(0, 20).map(float)
+documents = st.dictionaries(st.sampled_from("ab"), st.integers(0, 1) | st.text(max_size=200), max_size=2)
+revisions = st.builds(examples.revision, st.integers(1, 2), addresses, st.sampled_from("xy"), small_times)
+decisions = st.builds(
+    lambda name, address, summary: examples.decision(name, address, summary=summary),
+    st.sampled_from(["d1", "d2", "d3"]),
+    addresses,
+    st.sampled_from(["s", "t"]),
+)
+operations = st.builds(
+    lambda name, address, at, drift: examples.operation(name, address, started_at=at, drift=drift),
+    st.sampled_from(["o1", "o2"]),
+    addresses,
+    small_times,
+    st.lists(examples.findings, max_size=1).map(tuple),
+)
+touches = st.builds(Touch, addresses, small_times, st.none() | small_times, examples.tags, examples.tags)
+events = st.builds(
+    examples.event, addresses | st.sampled_from(["", "engine"]), small_times, st.sampled_from(["a", "a.b", "c"])
+)
+transactions = st.builds(
+    Transaction,
+    documents=st.lists(documents.map(examples.kept), max_size=2).map(dict),
+    states=st.lists(examples.states(addresses), max_size=3),
+    touched=st.lists(touches, max_size=2),
+    forgotten=st.lists(addresses, max_size=1),
+    findings=st.dictionaries(addresses, st.lists(examples.findings, max_size=2).map(tuple), max_size=2),
+    findings_at=small_times,
+    looked_at=st.sets(addresses, max_size=2),
+    revisions=st.lists(revisions, max_size=1),
+    decisions=st.lists(decisions, max_size=1),
+    operations=st.lists(operations, max_size=2),
+    finished=st.lists(st.sampled_from(["o1", "o2"]), max_size=1),
+    events=st.lists(events, max_size=3),
+    fences=st.dictionaries(addresses, st.integers(0, 2), max_size=1),
+)
+
+
+class Stores(RuleBasedStateMachine):
+    """Does everything twice and compares."""
+
+    claims: Bundle[Claim] = Bundle("claims")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.runner = asyncio.Runner()
+        self.folder = tempfile.TemporaryDirectory()
+        self.memory = MemoryStore()
+        self.disk = self.opened()
+        self.digests = set(map(examples.digest, range(2)))
+
+    def opened(self) -> SqliteStore:
+        return self.runner.run(SqliteStore.open(Path(self.folder.name) / "s.db"))
+
+    def both(self, method: str, *values: object) -> Any:
+        answers = []
+        for store in (self.memory, self.disk):
+            try:
+                answers.append(self.runner.run(getattr(store, method)(*values)))
+            except (StoreError, ClaimLost) as error:
+                answers.append(type(error))
+        assert answers[0] == answers[1]
+        return answers[0]
+
+    @rule(facts=transactions)
+    def commit(self, facts: Transaction) -> None:
+        self.digests |= set(facts.documents)
+        self.both("commit", facts)
+
+    @rule(target=claims, address=addresses, owner=st.sampled_from(["me", "you"]), now=small_times)
+    def claim(self, address, owner, now):
+        claim = self.both("claim", address, owner, now, now + 5)
+        return multiple(claim) if claim else multiple()
+
+    @rule(claim=claims, until=small_times)
+    def renew(self, claim, until):
+        self.both("renew", claim, until)
+
+    @rule(claim=claims)
+    def release(self, claim):
+        self.both("release", claim)
+
+    @rule(claim=claims, facts=transactions)
+    def commit_under_a_claim(self, claim, facts):
+        facts.fences = {claim.address: claim.fence}
+        self.commit(facts)
+
+    @rule()
+    def open_again(self) -> None:
+        self.runner.run(self.disk.close())
+        self.disk = self.opened()
+
+    @rule(now=small_times, limit=st.integers(0, 3))
+    def ask_what_is_due(self, now, limit):
+        memory, disk = (self.runner.run(store.due(now, limit)) for store in (self.memory, self.disk))
+        assert [state.due_at for state in memory] == [state.due_at for state in disk]
+        assert {state.address: state for state in self.runner.run(self.memory.due(now, 9))}.items() >= {
+            state.address: state for state in disk
+        }.items()
+
+    @rule(now=small_times, address=addresses, prefix=st.sampled_from(["a", "a.", None]))
+    def ask_everything(self, now, address, prefix):
+        for method, values in {
+            "tally": [now],
+            "next_due": [],
+            "findings": [],
+            "operations": [],
+            "decision": ["d1"],
+            "verify_chain": [],
+        }.items():
+            self.both(method, *values)
+        self.both("decisions", None, 2)
+        for method in ("findings", "revisions", "operations"):
+            self.both(method, address)
+        self.both("decisions", address, 9)
+        self.same(lambda store: store.events(subject=str(address), type_prefix=prefix, since=now))
+        self.same(lambda store: store.marks(address.connection, address.kind))
+        self.same(lambda store: store.all_states(kind=address.kind))
+
+    def same(self, stream) -> None:
+        memory, disk = (self.runner.run(listed(stream(store))) for store in (self.memory, self.disk))
+        assert memory == disk
+
+    @invariant()
+    def both_remember_the_same(self) -> None:
+        self.both("states", ADDRESSES)
+        self.both("documents", sorted(self.digests))
+        self.same(lambda store: store.all_states())
+        self.same(lambda store: store.events())
+
+    def teardown(self) -> None:
+        self.runner.run(self.disk.close())
+        self.runner.close()
+        self.folder.cleanup()
+
+
+Stores.TestCase.settings = hypothesis.settings(max_examples=40, stateful_step_count=20)
+TestStores = Stores.TestCase

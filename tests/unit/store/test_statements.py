@@ -1,0 +1,77 @@
+"""The statements: each has a name, a purpose, a use, and a plan that does not read whole tables."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from importlib import resources
+from pathlib import Path
+
+import pytest
+
+from holdfast.store import migrations, statements
+
+FOLDER = Path(statements.__file__).parent
+TEXT = (resources.files("holdfast.store") / "sql/queries.sql").read_text(encoding="utf-8")
+WHOLE = {"families", "tally", "findings", "operations", "decisions", "head", "next_due", "set_head"}
+
+
+@pytest.fixture
+def schema() -> Iterator[sqlite3.Connection]:
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        migrations.apply(connection, migrations.released(), Path(":memory:"))
+        yield connection
+
+
+def plan(connection: sqlite3.Connection, statement: str) -> list[str]:
+    names = re.findall(r":(\w+)", statement)
+    values = dict.fromkeys(names, 1) if names else (1,) * statement.count("?")
+    return [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {statement}", values)]
+
+
+@pytest.mark.parametrize("name", statements.SQL)
+def test_every_statement_fits_the_schema_and_searches_by_a_key(schema, name):
+    steps = plan(schema, statements.SQL[name])
+    scans = [step for step in steps if step.startswith("SCAN") and not step.startswith("SCAN event USING INDEX")]
+    assert not scans or name in WHOLE, steps
+
+
+@pytest.mark.parametrize("name", ["due", "states_page", "marks_page", "events_page", "events_page_of", "decisions_of"])
+def test_no_page_is_made_by_sorting_everything(schema, name):
+    assert not [step for step in plan(schema, statements.SQL[name]) if "TEMP B-TREE" in step]
+
+
+def test_due_walks_along_the_due_index(schema):
+    assert plan(schema, statements.SQL["due"])[0] == "SEARCH resource USING INDEX resource_due (due_at<?)"
+
+
+def test_every_statement_says_what_it_is_for():
+    heads = re.findall(r"^-- name: (\w+)\n(.*)\n", TEXT, re.MULTILINE)
+    assert [name for name, _ in heads] == list(statements.SQL)
+    assert all(purpose.startswith("-- ") and purpose.endswith(".") for _, purpose in heads)
+
+
+def test_every_statement_is_used_and_every_used_one_exists():
+    code = "".join(file.read_text(encoding="utf-8") for file in FOLDER.glob("*.py"))
+    used = {name for name in statements.SQL if f'"{name.removesuffix("_of")}"' in code or f'"{name}"' in code}
+    assert used == set(statements.SQL)
+    mentions = re.findall(r'(?:SQL\[|_select\(|_many\(|_of\(|_pages\()"(\w+)"', code)
+    named = set(mentions)
+    assert named
+    assert named <= set(statements.SQL)
+
+
+def test_lists_are_cut_to_one_length_and_padded():
+    chunks = list(statements.in_lists(list(range(statements.MANY + 1))))
+    assert [len(chunk) for chunk in chunks] == [statements.MANY, statements.MANY]
+    assert chunks[1][:2] == [statements.MANY, None]
+    assert list(statements.in_lists([])) == []
+
+
+@pytest.mark.parametrize("change", ["UPDATE event SET type = 'x'", "DELETE FROM event"])
+def test_the_schema_itself_refuses_to_change_events(schema, change):
+    schema.execute("INSERT INTO event VALUES (1, 1.0, 't', 1, x'7b7d', x'00')")
+    with pytest.raises(sqlite3.IntegrityError, match="append-only"):
+        schema.execute(change)

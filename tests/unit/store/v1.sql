@@ -1,0 +1,184 @@
+-- A store as the first schema made it, with one of everything. Frozen: never edit it to please a test.
+
+-- Connections and kinds, of which there are few. Family 0 holds the names that are not addresses.
+CREATE TABLE family (
+  id INTEGER PRIMARY KEY,
+  connection TEXT NOT NULL,
+  kind TEXT NOT NULL,
+  UNIQUE (connection, kind)
+);
+INSERT INTO family (id, connection, kind) VALUES (0, '', '');
+
+-- Every address there ever was, and every other subject of an event, once. Never deleted, so an id may be remembered.
+CREATE TABLE name (
+  id INTEGER PRIMARY KEY,
+  family INTEGER NOT NULL REFERENCES family (id),
+  local TEXT NOT NULL, -- [namespace/]name
+  UNIQUE (family, local)
+);
+
+CREATE TABLE resource (
+  id INTEGER PRIMARY KEY REFERENCES name (id),
+  status INTEGER, -- null: never checked
+  failures INTEGER NOT NULL,
+  due_at REAL,
+  checked_at REAL,
+  good_at REAL,
+  mark INTEGER -- 64 bits of a hash of the detail, so that an equal one need not be written; null: not known
+);
+CREATE INDEX resource_due ON resource (due_at) WHERE due_at IS NOT NULL;
+
+CREATE TABLE detail (
+  id INTEGER PRIMARY KEY REFERENCES resource (id),
+  provider_id TEXT, -- what a sweep reads stands first
+  raw_digest BLOB,
+  resync_seconds REAL NOT NULL,
+  etag TEXT,
+  state_hash BLOB,
+  generation INTEGER NOT NULL,
+  applied_revision INTEGER NOT NULL,
+  origin INTEGER NOT NULL,
+  settle_until REAL,
+  desired BLOB,
+  applied BLOB, -- empty: the same as desired
+  baseline BLOB,
+  known BLOB,
+  observed BLOB, -- empty: the same as baseline
+  rules BLOB,
+  provider TEXT NOT NULL,
+  source TEXT,
+  reason TEXT NOT NULL,
+  terminal TEXT,
+  requested TEXT,
+  handled TEXT,
+  rest BLOB NOT NULL -- conditions, labels, options, depends_on: JSON, compressed when long
+);
+
+CREATE TRIGGER detail_changed_in_part AFTER UPDATE ON detail
+BEGIN
+  UPDATE resource SET mark = NULL WHERE id = new.id;
+END;
+
+-- A resource as one row; what the program reads.
+CREATE VIEW state AS
+SELECT
+  resource.id, family.id AS family, family.connection, family.kind, name.local,
+  status, failures, due_at, checked_at, good_at,
+  provider_id, raw_digest, resync_seconds, etag, state_hash, generation, applied_revision, origin, settle_until,
+  desired, applied, baseline, known, observed, rules, provider, source, reason, terminal, requested, handled, rest
+FROM resource
+JOIN name ON name.id = resource.id
+JOIN family ON family.id = name.family
+JOIN detail ON detail.id = resource.id;
+
+-- Kept after release, and after the resource is forgotten: a fence must never be given out twice.
+CREATE TABLE claim (
+  id INTEGER PRIMARY KEY REFERENCES name (id),
+  fence INTEGER NOT NULL,
+  owner TEXT, -- null: released
+  until REAL
+);
+
+CREATE TABLE document (
+  digest BLOB PRIMARY KEY,
+  body BLOB NOT NULL -- canonical JSON, compressed when that makes it smaller
+);
+
+CREATE TABLE finding (
+  resource INTEGER NOT NULL REFERENCES name (id),
+  ordinal INTEGER NOT NULL,
+  path TEXT NOT NULL,
+  op TEXT NOT NULL,
+  first_seen REAL NOT NULL,
+  last_seen REAL NOT NULL,
+  body BLOB NOT NULL,
+  PRIMARY KEY (resource, ordinal)
+) WITHOUT ROWID;
+
+CREATE TABLE revision (
+  resource INTEGER NOT NULL REFERENCES name (id),
+  number INTEGER NOT NULL,
+  document BLOB NOT NULL,
+  stamp BLOB NOT NULL,
+  at REAL NOT NULL,
+  PRIMARY KEY (resource, number)
+) WITHOUT ROWID;
+
+CREATE TABLE decision (
+  number INTEGER PRIMARY KEY,
+  id TEXT NOT NULL UNIQUE,
+  resource INTEGER NOT NULL REFERENCES name (id),
+  at REAL NOT NULL,
+  action TEXT NOT NULL,
+  inputs BLOB NOT NULL,
+  output BLOB NOT NULL,
+  summary TEXT NOT NULL
+);
+CREATE INDEX decision_resource ON decision (resource);
+
+CREATE TABLE operation (
+  number INTEGER PRIMARY KEY,
+  id TEXT NOT NULL UNIQUE,
+  resource INTEGER NOT NULL REFERENCES name (id),
+  action TEXT NOT NULL,
+  step TEXT NOT NULL,
+  phase TEXT NOT NULL,
+  started_at REAL NOT NULL,
+  poll_at REAL,
+  attempts INTEGER NOT NULL,
+  desired BLOB,
+  pre_image BLOB,
+  decision TEXT,
+  drift BLOB NOT NULL,
+  token BLOB NOT NULL
+);
+CREATE INDEX operation_resource ON operation (resource);
+
+-- The audit trail. `hash` covers the hash before it, so nothing can be changed without changing everything after.
+CREATE TABLE event (
+  sequence INTEGER PRIMARY KEY,
+  at REAL NOT NULL,
+  type TEXT NOT NULL,
+  subject INTEGER NOT NULL, -- a name
+  data BLOB NOT NULL, -- canonical JSON, the very bytes that were hashed
+  hash BLOB NOT NULL
+);
+CREATE INDEX event_subject ON event (subject);
+CREATE TRIGGER event_is_never_changed BEFORE UPDATE ON event
+BEGIN
+  SELECT RAISE(ABORT, 'the audit trail is append-only');
+END;
+CREATE TRIGGER event_is_never_removed BEFORE DELETE ON event
+BEGIN
+  SELECT RAISE(ABORT, 'the audit trail is append-only');
+END;
+
+-- How long the trail is and how it ends; without it, cutting off the end would leave no mark.
+CREATE TABLE chain (
+  id INTEGER PRIMARY KEY CHECK (id = 1),
+  length INTEGER NOT NULL,
+  hash BLOB NOT NULL
+);
+INSERT INTO chain (id, length, hash) VALUES (1, 0, zeroblob(32));
+
+-- One of everything.
+INSERT INTO family VALUES (1, 'prod', 'Network');
+INSERT INTO name VALUES (1, 1, 'team/x');
+INSERT INTO resource VALUES (1, 3, 1, 70.5, 10.0, 9.0, NULL);
+INSERT INTO detail VALUES (
+  1, 'id-1', X'abababababababababababababababababababababababababababababababab', 60.0, 'e', X'abababababababababababababababababababababababababababababababab737065632d7368613235362f313a7368613235363a', 3, 2, 1, NULL, X'abababababababababababababababababababababababababababababababab', x'', X'abababababababababababababababababababababababababababababababab', NULL, x'', NULL,
+  'openstack', 'a.yaml:1', 'moved', NULL, NULL, NULL,
+  CAST('[[[3,1,"R","m",3,8.5]],{"tier":"1"},{"onDrift":"report"},["prod/Subnet/y"]]' AS BLOB)
+);
+INSERT INTO claim VALUES (1, 4, 'somebody', 6.0);
+INSERT INTO document VALUES (X'abababababababababababababababababababababababababababababababab', CAST('{"size":1}' AS BLOB));
+INSERT INTO finding VALUES (1, 0, '/size', 'changed', 5.0, 6.0, CAST('[["size"],"changed","specified","world",1,1,2,"",[]]' AS BLOB));
+INSERT INTO revision VALUES (1, 2, X'abababababababababababababababababababababababababababababababab', X'abababababababababababababababababababababababababababababababab', 4.0);
+INSERT INTO decision VALUES (1, 'd-1', 1, 4.0, 'update', X'abababababababababababababababababababababababababababababababab', X'abababababababababababababababababababababababababababababababab', 'will be updated');
+INSERT INTO operation VALUES (
+  1, 'op-1', 1, 'update', 'sent', '', 4.0, NULL, 1, X'abababababababababababababababababababababababababababababababab', NULL, 'd-1', CAST('[]' AS BLOB), CAST('{"n":1}' AS BLOB)
+);
+INSERT INTO event VALUES (1, 6.0, 'check.finished', 1, CAST('{"n":1}' AS BLOB), X'3a4f2b17f82da62b6814665ca68d6b0e33abbfdca45f46928b0c240505b60ad0');
+UPDATE chain SET length = 1, hash = X'3a4f2b17f82da62b6814665ca68d6b0e33abbfdca45f46928b0c240505b60ad0';
+PRAGMA application_id = 0x486F6C64;
+PRAGMA user_version = 1;
