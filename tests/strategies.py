@@ -159,8 +159,10 @@ def solid_documents() -> st.SearchStrategy[Json]:
     solid = st.sampled_from([True, 1, 2, 3, 1.0, 0.5, 2**70, "x", "y", "X", "1"])
     return st.recursive(
         solid,
-        lambda below: st.lists(below, min_size=1, max_size=4)
-        | st.dictionaries(st.sampled_from(KEYS), below, min_size=1, max_size=4),
+        lambda below: (
+            st.lists(below, min_size=1, max_size=4)
+            | st.dictionaries(st.sampled_from(KEYS), below, min_size=1, max_size=4)
+        ),
         max_leaves=10,
     )
 

@@ -17,6 +17,7 @@ from holdfast.engine.applying import Report, look
 from holdfast.engine.checking import Checked
 from holdfast.engine.fleet import Waiting
 from holdfast.engine.scheduling import Watcher
+from holdfast.engine.sweeping import Sweeper
 from holdfast.model.decision import Action
 
 _FORMATS = ("table", "json", "yaml")
@@ -209,7 +210,8 @@ def watch_command(rounds: int | None, **rest: Any) -> int:
             applier = session.applier(world, stop=stop)
             first = await applier.apply(session.chosen)
             _tell(first)
-            watcher = Watcher(session.store, applier, session.clock, session.random01, _tell, stop)
+            sweeper = Sweeper(session.store, world, session.clock, session.random01)
+            watcher = Watcher(session.store, applier, session.clock, session.random01, sweeper, _tell, stop)
             await watcher.run(rounds=rounds)
         return 0
 

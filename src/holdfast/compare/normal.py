@@ -11,9 +11,11 @@ from collections import Counter
 from dataclasses import dataclass
 
 from holdfast.compare import alignment, canonical
+from holdfast.compare.comparators.base import canonical_text
 from holdfast.compare.presence import is_void
 from holdfast.compare.rules import ListKind
 from holdfast.compare.ruletree import Node
+from holdfast.errors import UnhashableError
 from holdfast.model.json import Json
 
 LEVELS = 100  # what is nested deeper is taken as it stands, so that no document can exhaust the stack
@@ -31,7 +33,12 @@ class Digest:
 
 def digest(node: Node, value: Json) -> Digest:
     """Return the digest of a value's normal form."""
-    return Digest(canonical.digest_bytes(canonical.canonical_bytes(normalise(node, value), lists="ordered")))
+    form = normalise(node, value)
+    try:
+        text = canonical.canonical_bytes(form, lists="ordered")
+    except UnhashableError:  # deeper or larger than the canonical form allows, but still a value
+        text = canonical_text(form).encode("utf-8", "surrogatepass")
+    return Digest(canonical.digest_bytes(text))
 
 
 def normalise(node: Node, value: Json, levels: int = LEVELS) -> Json:

@@ -6,6 +6,7 @@ another. Nothing that is not idempotent is repeated without looking first.
 
 from __future__ import annotations
 
+import itertools
 import uuid
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
@@ -191,7 +192,7 @@ class Actor:
         if operation.phase == "delete" or action is Action.DELETE:
             return await self._patiently(item, Budget.DELETE, lambda: writer.delete(target, _key(operation)))
         if action is Action.UPDATE:
-            touched = tuple(path for reason in checked.decision.reasons for path in reason.paths)
+            touched = _written_paths(checked)
             observed = checked.reading.document if isinstance(checked.reading, Found) else None
             change = Change(item.clear, observed, touched, etag if item.kind.conditional else None)
             return await self._patiently(item, Budget.WRITE, lambda: writer.update(target, change, _key(operation)))
@@ -456,6 +457,17 @@ class Actor:
 
     def _event(self, kind: str, prepared: Prepared, data: dict[str, Json]) -> Event:
         return Event(self._clock.now(), kind, str(prepared.declaration.address), {**data, "worker": self._owner})
+
+
+def _written_paths(checked: Checked) -> tuple[str, ...]:
+    """Return what an update may touch: the paths that caused it, a list always as a whole."""
+    caused = {path for reason in checked.decision.reasons for path in reason.paths}
+    out: dict[str, None] = {}
+    for finding in checked.verdict.findings:
+        if paths.format_path(finding.path) in caused:
+            steps = list(itertools.takewhile(lambda step: isinstance(step, str), finding.path))
+            out[paths.format_path(tuple(steps))] = None
+    return tuple(out)
 
 
 def _key(operation: Operation) -> str:

@@ -56,6 +56,8 @@ class Checked:
 
 
 Progress = Callable[[Checked], None]
+_Listing = dict[str, "Listed | Unchanged"]
+_Lists = Mapping[tuple[str, str], "_Listing | Unreadable"]
 
 
 class Checker:
@@ -94,17 +96,19 @@ class Checker:
         With `fresh` everything is read and compared, even what has not moved.
         """
         out: list[Checked] = []
+        listed = await self._lists(prepared, fresh=fresh)
         for start in range(0, len(prepared), BATCH):
             batch = prepared[start : start + BATCH]
-            done = await self._check_batch(batch, progress, fresh=fresh)
+            done = await self._check_batch(batch, listed, progress, fresh=fresh)
             if record:
                 await self.record(done)
             out += done
         return out
 
-    async def _check_batch(self, batch: Sequence[Prepared], progress: Progress | None, *, fresh: bool) -> list[Checked]:
+    async def _check_batch(
+        self, batch: Sequence[Prepared], listed: _Lists, progress: Progress | None, *, fresh: bool
+    ) -> list[Checked]:
         documents = await self._prefetch(batch)
-        listed = await self._lists(batch)
 
         async def one(item: Prepared) -> Checked:
             reading = await self._reading(item, listed, None if fresh else self._hint(item))
@@ -129,39 +133,37 @@ class Checker:
 
     # -- reading
 
-    async def _lists(self, batch: Sequence[Prepared]) -> dict[tuple[str, str], Mapping[str, Listed] | Unreadable]:
+    async def _lists(self, prepared: Sequence[Prepared], *, fresh: bool) -> _Lists:
         """Read whole kinds with one call where many of them are asked for and the provider can."""
-        groups: dict[tuple[str, str], int] = {}
-        for item in batch:
+        groups: dict[tuple[str, str], dict[str, str | None]] = {}
+        for item in prepared:
             if item.kind.lists and item.state is not None and item.state.provider_id is not None:
                 key = (item.declaration.address.connection, item.declaration.address.kind)
-                groups[key] = groups.get(key, 0) + 1
-        out: dict[tuple[str, str], Mapping[str, Listed] | Unreadable] = {}
-        for (connection, kind), count in groups.items():
-            if count >= LIST_FROM:
-                out[connection, kind] = await self._list(connection, kind)
-        return out
+                hint = None if fresh else self._hint(item)
+                groups.setdefault(key, {})[item.state.provider_id] = hint.raw_digest if hint is not None else None
+        return {key: await self._list(*key, expected) for key, expected in groups.items() if len(expected) >= LIST_FROM}
 
-    async def _list(self, connection: str, kind: str) -> Mapping[str, Listed] | Unreadable:
+    async def _list(self, connection: str, kind: str, expected: Mapping[str, str | None]) -> _Listing | Unreadable:
+        """Read a kind; of items that have not moved only that is kept, so a sweep of many needs little memory."""
         reader = await self._world.reader(connection)
         gate = self._world.gate(connection)
         failure: Unreadable | None = None
         for attempt in range(1, self._patience.attempts + 1):
+            found: _Listing = {}
             try:
                 async with gate.turn(Budget.READ):
-                    return {item.id: item async for item in reader.list(kind)}
+                    async for item in reader.list(kind):
+                        if item.id in expected:
+                            same = expected[item.id] == item.raw_digest
+                            found[item.id] = Unchanged(None, item.raw_digest) if same else item
+                return found
             except ReadFailed as error:
                 failure = _unreadable(error.reading)
             if not await self._may_retry(connection, failure, attempt):
                 break
         return failure or Unreadable(Trouble.OTHER, "the list could not be read")
 
-    async def _reading(
-        self,
-        item: Prepared,
-        listed: Mapping[tuple[str, str], Mapping[str, Listed] | Unreadable],
-        hint: Hint | None,
-    ) -> Reading | Unchanged:
+    async def _reading(self, item: Prepared, listed: _Lists, hint: Hint | None) -> Reading | Unchanged:
         address = item.declaration.address
         found = listed.get((address.connection, address.kind))
         state = item.state
@@ -173,19 +175,21 @@ class Checker:
         if entry is None:
             # Not in the list: gone, or the list was wrong. Only an answer about the thing itself may say so.
             return await self.read(item, None)
-        if hint is not None and hint.raw_digest == entry.raw_digest:
-            return Unchanged(state.etag, entry.raw_digest)
+        if isinstance(entry, Unchanged):
+            return entry
         reader = await self._world.reader(address.connection)
         try:
             document = reader.parse(address.kind, entry.raw)
         except ReadFailed as error:
             return error.reading
-        return Found(document, None, entry.raw_digest)
+        return Found(document, None, entry.raw_digest, entry.id)
 
     def _hint(self, item: Prepared) -> Hint | None:
         """Offer the last etag and digest only if an unchanged answer means an unchanged verdict."""
         state = item.state
         if state is None or state.status is not Status.IN_SYNC or state.baseline is None:
+            return None
+        if state.requested != state.handled:  # somebody asked for a look, not for a glance
             return None
         if state.desired != item.desired_digest or state.rules != item.rules_digest or state.terminal is not None:
             return None
@@ -287,6 +291,9 @@ class Checker:
             imports=item.declaration.import_from is not None,
             whole_writes=not item.kind.patches,
             immutable=fixed,
+            declared_lists=frozenset(
+                paths.format_path(f.path) for f in verdict.findings if _is_in_list(f, item.desired)
+            ),
             unresolved=frozenset() if edited or not known else frozenset(known.get("unresolved", ())),
             terminal=None if edited else state.terminal,
         )
@@ -426,6 +433,12 @@ def _presence_only(reading: Reading) -> Verdict:
 
 def _is_fixed(finding: Finding, tree: RuleTree) -> bool:
     return finding.desired is not ABSENT and known_differences.node_at(tree, finding.path).create_only
+
+
+def _is_in_list(finding: Finding, desired: Json) -> bool:
+    """Tell whether a finding is an element, or inside one, of a list that the declaration has."""
+    place = next((place for place, step in enumerate(finding.path) if not isinstance(step, str)), None)
+    return place is not None and isinstance(paths.resolve(desired, finding.path[:place]), list)
 
 
 def _terminal(checked: Checked) -> str | None:

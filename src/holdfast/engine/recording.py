@@ -53,6 +53,7 @@ def situation_as_json(situation: Situation) -> dict[str, Json]:
         "imports": situation.imports,
         "whole_writes": situation.whole_writes,
         "immutable": sorted(situation.immutable),
+        "declared_lists": sorted(situation.declared_lists),
         "unresolved": sorted(situation.unresolved),
         "terminal": situation.terminal,
     }
@@ -71,6 +72,7 @@ def situation_from_json(body: Mapping[str, Any]) -> Situation:
         body["imports"],
         body["whole_writes"],
         frozenset(body["immutable"]),
+        frozenset(body["declared_lists"]),
         frozenset(body["unresolved"]),
         body["terminal"],
     )

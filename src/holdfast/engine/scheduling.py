@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from holdfast.engine.applying import Applier, Report
 from holdfast.engine.clock import Clock
+from holdfast.engine.sweeping import Sweeper
 from holdfast.model.address import Address
 from holdfast.plan import due
 from holdfast.store.base import Store, Transaction
@@ -19,6 +20,7 @@ from holdfast.store.base import Store, Transaction
 BATCH = 500
 LONGEST_WAIT_SECONDS = 60.0  # look at the store at least this often: another process may have asked for a check
 SPREAD_SECONDS = 60.0  # a backlog is spread over this long
+SWEEP_FROM = 20  # due resources of one kind from which a sweep is worth more than single reads
 BACKLOG = 50  # overdue resources from which a backlog is spread
 
 
@@ -30,8 +32,10 @@ class Watcher:
     applier: Applier
     clock: Clock
     random01: Callable[[], float]
+    sweeper: Sweeper
     report: Callable[[Report], None] = lambda _report: None
     stop: asyncio.Event = field(default_factory=asyncio.Event)
+    _settled: set[Address] = field(default_factory=set)  # declarations known to be the ones last applied
 
     async def run(self, *, rounds: int | None = None) -> None:
         """Watch until stopped, or for a number of rounds."""
@@ -52,8 +56,28 @@ class Watcher:
         if strangers:  # declared nowhere any more: not ours to check, and not to be asked about again every round
             await self.store.commit(Transaction(states=[replace(state, due_at=None) for state in strangers]))
         if addresses:
-            self.report(await self.applier.apply(addresses))
+            closer = await self._swept(addresses)
+            if closer:
+                self.report(await self.applier.apply(closer))
+                self._settled.difference_update(closer)
+            self._settled.update(a for a in addresses)
         return bool(addresses)
+
+    async def _swept(self, addresses: list[Address]) -> list[Address]:
+        """Sweep kinds of which much is due; return what has to be looked at one by one."""
+        closer: list[Address] = []
+        groups: dict[tuple[str, str], list[Address]] = {}
+        for address in addresses:
+            groups.setdefault((address.connection, address.kind), []).append(address)
+        for (connection, kind), group in groups.items():
+            reader = await self.sweeper.world.reader(connection)
+            if len(group) < SWEEP_FROM or not reader.kinds[kind].lists or not self._settled:
+                closer += group
+                continue
+            swept = await self.sweeper.sweep(connection, kind, self._settled)
+            moved = set(swept.closer)
+            closer += group if swept.failure is not None else [address for address in group if address in moved]
+        return closer
 
     async def spread_backlog(self) -> None:
         """After a restart, spread what is overdue over a while instead of reading it all in the first second."""

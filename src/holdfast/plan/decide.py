@@ -47,6 +47,7 @@ class Situation:
     imports: bool = False  # the declaration says to take over something that exists
     whole_writes: bool = True  # an update sends the whole document, so undeclared drift is put back by it
     immutable: frozenset[str] = frozenset()  # paths among the findings that are fixed at birth
+    declared_lists: frozenset[str] = frozenset()  # paths among the findings inside lists that are declared
     unresolved: frozenset[str] = frozenset()  # paths that our last write failed to revert
     terminal: str | None = None  # why we stopped, if the declaration has not changed since
 
@@ -128,6 +129,8 @@ def _is_correctable(finding: Finding, situation: Situation) -> bool:
     if paths.format_path(finding.path) in situation.unresolved:
         return False
     if finding.desired is not ABSENT or finding.cls is FindingClass.REMOVED:
+        return True
+    if paths.format_path(finding.path) in situation.declared_lists:
         return True
     vanished = finding.op in (Op.MISSING, Op.ELEMENT_MISSING)
     return situation.whole_writes and not vanished

@@ -242,6 +242,8 @@ def test_the_text_of_equal_contents_is_equal(one: Json, other: Json):
     assert alignment.text(one) == alignment.text(other)
 
 
-@pytest.mark.parametrize("one, other", [([1], [True]), (["1.0"], ["1"]), ([1.05], [1.5]), ([10], [1.0]), ([1.01], [11])])
+@pytest.mark.parametrize(
+    "one, other", [([1], [True]), (["1.0"], ["1"]), ([1.05], [1.5]), ([10], [1.0]), ([1.01], [11])]
+)
 def test_the_text_of_different_contents_differs(one: Json, other: Json):
     assert alignment.text(one) != alignment.text(other)

@@ -112,7 +112,12 @@ def test_a_difference_is_news_if_the_declaration_or_the_world_moved(
         pytest.param(["a"], ["a", "b"], ["a", "b"], ["a"], [], id="removed and gone: converged"),
         pytest.param(["a", "b"], ["a", "b"], ["a"], ["a"], [], id="element never accepted: known"),
         pytest.param(
-            ["a", "b"], ["a", "b"], ["a"], ["a", "c"], ["/x/1 element_added element world"], id="never accepted, other new"
+            ["a", "b"],
+            ["a", "b"],
+            ["a"],
+            ["a", "c"],
+            ["/x/1 element_added element world"],
+            id="never accepted, other new",
         ),
         pytest.param(
             ["a", "b"],
@@ -200,7 +205,10 @@ def test_spellings_are_forgiven_only_as_long_as_there_is_no_baseline():
     rules = tree("- {path: /**, adopt: [casefold, number]}")
     desired, observed = {"kind": "Web", "n": "10"}, {"kind": "WEB", "n": 10}
     assert diff.findings(desired, observed, rules) == []
-    assert short(diff.findings(desired, observed, rules, diff.Baseline(desired, desired))) == ["/kind changed", "/n changed"]
+    assert short(diff.findings(desired, observed, rules, diff.Baseline(desired, desired))) == [
+        "/kind changed",
+        "/n changed",
+    ]
 
 
 def test_a_list_may_be_read_as_a_set_only_as_long_as_there_is_no_baseline():
@@ -327,7 +335,9 @@ def test_children_that_another_object_owns_are_compared_only_by_the_keys_declare
     mine = {"subnets": [{"name": "a", "prefix": "10.0.0.0/24"}]}
     settled = {"subnets": [{"name": "a", "prefix": "10.0.0.0/24"}, {"name": "b", "prefix": "10.0.1.0/24"}]}
     observed = {"subnets": [{"name": "c", "prefix": "10.0.2.0/24"}, {"name": "a", "prefix": "10.0.0.0/25"}]}
-    assert short(diff.findings(mine, observed, rules, diff.Baseline(mine, settled))) == ["/subnets[name=a]/prefix changed"]
+    assert short(diff.findings(mine, observed, rules, diff.Baseline(mine, settled))) == [
+        "/subnets[name=a]/prefix changed"
+    ]
     assert diff.findings({}, observed, rules, diff.Baseline({}, settled)) == []
 
 

@@ -168,9 +168,7 @@ def test_subtracting_known_differences_and_walking_the_baseline_agree(
     if not found:
         assert left.new == ()
     if not left.new:
-        assert all(
-            f.desired is ABSENT and is_void(known_differences.node_at(rules, f.path), f.observed) for f in found
-        )
+        assert all(f.desired is ABSENT and is_void(known_differences.node_at(rules, f.path), f.observed) for f in found)
 
 
 # -- what our write did not revert
@@ -365,7 +363,9 @@ def test_a_comparator_upgrade_is_no_reason_to_forget_for_fewer_differences_are_l
     [(["1"], False), (["1", "2", "1", "2"], False), (["1", "2", "3"], True), ([], False)],
 )
 def test_a_path_is_volatile_once_it_was_captured_with_three_values(values: list[str], volatile: bool):
-    assert known_differences.volatile_paths({"/x": values, "/y": []}) == (frozenset({"/x"}) if volatile else frozenset())
+    assert known_differences.volatile_paths({"/x": values, "/y": []}) == (
+        frozenset({"/x"}) if volatile else frozenset()
+    )
 
 
 def test_volatile_findings_are_set_apart_but_never_declared_ones():

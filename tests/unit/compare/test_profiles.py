@@ -249,7 +249,9 @@ def test_an_autoscaled_count_is_ignored_only_while_the_autoscaler_is_on():
     def found(*, auto: bool) -> list[str]:
         desired, observed = {"auto": auto, "count": 3}, {"auto": auto, "count": 7}
         tree = rules.tree(desired, observed)
-        return [paths.format_path(f.path) for f in diff.findings(desired, observed, tree, diff.Baseline(desired, desired))]
+        return [
+            paths.format_path(f.path) for f in diff.findings(desired, observed, tree, diff.Baseline(desired, desired))
+        ]
 
     assert found(auto=True) == []
     assert found(auto=False) == ["/count"]

@@ -241,6 +241,17 @@ async def test_what_was_only_looked_at_gives_way_to_a_newer_revision(store: Stor
     assert await store.verify_chain() == 1
 
 
+@on_every_store
+async def test_a_connection_met_first_in_a_transaction_that_failed_is_met_again_later(store: Store):
+    first, second = Address("new", "Thing", "x"), Address("other", "Thing", "x")
+    await store.commit(Transaction(revisions=[revision(1)]))
+    with pytest.raises(StoreError):
+        await store.commit(Transaction(states=[full_state(first)], revisions=[revision(1, content="y")]))
+    await store.commit(Transaction(states=[full_state(second)]))
+    await store.commit(Transaction(states=[full_state(first)]))
+    assert [state.address async for state in store.all_states()] == [first, second]
+
+
 # --- schedule ---------------------------------------------------------------------------------------------------------
 
 

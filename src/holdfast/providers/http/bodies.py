@@ -6,7 +6,6 @@ rules call read-only are never sent; those that move by themselves only if they 
 
 from __future__ import annotations
 
-import copy
 import json
 from typing import Final
 
@@ -104,7 +103,7 @@ def _made_to_differ(known: Json, after: Json, changed: tuple[str, ...]) -> Json:
         for path in map(paths.parse_path, changed)
         if (value := paths.resolve(after, path)) is not ABSENT and typed_equal(paths.resolve(known, path), value)
     ]
-    out = copy.deepcopy(known) if hidden else known
+    out = patches.copied(known) if hidden else known
     for path in hidden:
         out = patching.remove(out, path)
     return out

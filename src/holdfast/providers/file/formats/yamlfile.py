@@ -7,6 +7,7 @@ the place a copy of its own so that the anchor's other users stay as they are.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 
 from holdfast.compare import yamltext
@@ -36,10 +37,18 @@ def dump(value: Json) -> str:
     return yamlwords.block(value)
 
 
+def _head(text: str) -> str:
+    """Return the comments before the first value: all there is to keep when everything else changes."""
+    kept = itertools.takewhile(lambda line: not line.strip() or line.startswith("#"), text.splitlines(keepends=True))
+    head = "".join(kept)
+    return head if head.endswith("\n") or not head else head + "\n"
+
+
 def edit(text: str, before: Json, after: Json) -> Iterator[str]:
     """Splice; if that is not possible or says something else, go through the round trip."""
-    if before is None:
-        yield (text.rstrip("\n") + "\n" if text.strip() else "") + dump(after)
+    if not before or not after or type(before) is not type(after) or not isinstance(before, dict | list):
+        yield _head(text) + dump(after)
+        return
     for attempt in (yamlsplice.spliced(text, after), yamlroundtrip.rewritten(text, patches.between(before, after))):
         if attempt is not None:
             yield attempt

@@ -30,7 +30,10 @@ class _IndentlessDumper(_Dumper):
 
 
 def _string(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
-    style = "|" if "\n" in value and not re.search(r"[ \t]\n|\A\s|[^\n -\U0010ffff]", value) else None
+    if not value.replace("\n", "").isprintable():
+        style: str | None = '"'
+    else:
+        style = "|" if "\n" in value and not re.search(r" \n|\A\s", value) else None
     return dumper.represent_scalar("tag:yaml.org,2002:str", value, style)
 
 

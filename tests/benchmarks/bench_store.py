@@ -1,0 +1,272 @@
+"""The embedded store beside plain sqlite3: recording check results, taking due resources, size on disk, memory.
+
+`plain` is what the research anchor measured: executemany of (id, hash, status, time) in batches of 1,000, WAL,
+synchronous=NORMAL. Holdfast records the whole state and an event in the hash chain, so it is also shown beside plain
+executemany of the very rows it writes. Run by `make bench`, or python tests/benchmarks/bench_store.py [rounds].
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import itertools
+import os
+import random
+import sqlite3
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+# Run as a script, Python would look for siblings in this folder only.
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from holdfast.model.address import Address
+from holdfast.model.condition import Condition, ConditionType, Truth
+from holdfast.model.verdict import Status
+from holdfast.store.base import Digest, Event, ResourceState, Touch, Transaction
+from holdfast.store.sqlite import SqliteStore
+from tests.benchmarks import harness
+
+SMALL, LARGE, BATCH, DUE = 20_000, 100_000, 1_000, 500
+NOW = 1.8e9
+
+ANCHOR = "plain sqlite3: id, hash, status, time"
+WITH_EVENT = "plain sqlite3: the same and an event"
+SAME_ROWS = "plain sqlite3: the rows Holdfast writes, made beforehand"
+TOUCH = "Holdfast: nothing new (touch)"
+UNCHANGED = "Holdfast: state and chained event, only times new"
+CHANGED = "Holdfast: state and chained event, details new too"
+MEMORY = "memory of the process for each further resource"
+DATA = b'{"findings":0,"status":"in_sync"}'
+
+Call = Callable[[], None]
+Rows = list[tuple[object, ...]]
+
+
+def digest(*content: object) -> Digest:
+    """Return some digest."""
+    return Digest("sha256:" + hashlib.sha256(repr(content).encode()).hexdigest())
+
+
+def state(number: int) -> ResourceState:
+    """Return an ordinary resource at rest: all digests, four conditions, two labels, three options."""
+    settled = digest("settled", number)
+    return ResourceState(
+        Address("prod-cloud", "Network", f"network-{number:06}", f"team-{number % 7}"),
+        "openstack",
+        generation=3,
+        desired=digest("desired", number),
+        applied=digest("desired", number),
+        applied_revision=2,
+        baseline=settled,
+        known=digest("known", number),
+        observed=settled,
+        rules=digest("rules"),
+        provider_id=f"0f1c2d3e-{number:012}",
+        status=Status.IN_SYNC,
+        reason="as declared",
+        etag=f'W/"{number:08x}"',
+        raw_digest=digest("raw", number),
+        state_hash="spec-sha256/1:" + digest("state", number),
+        checked_at=NOW,
+        good_at=NOW,
+        resync_seconds=3600.0,
+        due_at=NOW + number * 0.01,
+        conditions=tuple(
+            Condition(kind, Truth.TRUE, "Success", "the resource is as declared", 3, NOW + number)
+            for kind in ConditionType
+        ),
+        labels={"tier": "1", "app": "web"},
+        options={"onDrift": "correct", "resyncPeriod": 3600, "policy": "managed"},
+        source=f"infra/networks-{number % 50}.yaml:{number % 900}",
+    )
+
+
+class Filled:
+    """A store with resources in it, and the loop it is used from."""
+
+    def __init__(self, folder: Path, count: int) -> None:
+        self.path, self.count = folder / f"{count}.db", count
+        self.runner = asyncio.Runner()
+        self.store = self.runner.run(SqliteStore.open(self.path))
+        self.later = itertools.count(NOW + count)
+        for start in range(0, count, BATCH):
+            self.commit(Transaction(states=[state(number) for number in range(start, start + BATCH)]))
+
+    def commit(self, transaction: Transaction) -> None:
+        """Record a batch."""
+        self.runner.run(self.store.commit(transaction))
+
+    def push_back(self) -> None:
+        """Take what is due and put it at the end of the line."""
+        due = self.runner.run(self.store.due(2 * NOW, DUE))
+        self.commit(Transaction(touched=[Touch(one.address, NOW, next(self.later)) for one in due]))
+
+    def bytes_each(self) -> float:
+        """Return the size on disk of each resource, indices and all."""
+        connection = self.store._connection
+        self.runner.run(self.store._run(lambda: connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()))
+        return self.path.stat().st_size / self.count
+
+    def sweep(self) -> None:
+        """Go through everything, fully and lightly."""
+
+        async def whole() -> tuple[int, int]:
+            full = sum([1 async for _ in self.store.all_states()])
+            light = sum([1 async for _ in self.store.marks("prod-cloud", "Network")])
+            return full, light
+
+        if self.runner.run(whole()) != (self.count, self.count):
+            raise SystemExit("resources are missing, so the speed means nothing")
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self.runner.run(self.store.close())
+        self.runner.close()
+
+
+class Plain:
+    """The same work in plain sqlite3, on rows made beforehand."""
+
+    SCHEMA = """
+    PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;
+    CREATE TABLE result (id INTEGER PRIMARY KEY, hash BLOB NOT NULL, status INTEGER NOT NULL, checked_at INTEGER);
+    CREATE TABLE log (id INTEGER PRIMARY KEY, at REAL, type TEXT, subject INTEGER, data BLOB);
+    CREATE TABLE full (
+      id INTEGER PRIMARY KEY, status INTEGER, failures INTEGER, due_at REAL, checked_at REAL, good_at REAL, mark INTEGER);
+    CREATE INDEX full_due ON full (due_at);
+    CREATE TABLE chained (id INTEGER PRIMARY KEY, at REAL, type TEXT, subject INTEGER, data BLOB, hash BLOB);
+    CREATE INDEX chained_subject ON chained (subject);
+    """
+    RESULT = """INSERT INTO result VALUES (?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET
+      hash = excluded.hash, status = excluded.status, checked_at = excluded.checked_at"""
+    LOG = "INSERT INTO log (at, type, subject, data) VALUES (?, ?, ?, ?)"
+    FULL = """INSERT INTO full VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET
+      status = excluded.status, failures = excluded.failures, due_at = excluded.due_at,
+      checked_at = excluded.checked_at, good_at = excluded.good_at, mark = excluded.mark"""
+    CHAINED = "INSERT INTO chained (at, type, subject, data, hash) VALUES (?, ?, ?, ?, ?)"
+
+    def __init__(self, path: Path) -> None:
+        self.connection = sqlite3.connect(path, isolation_level=None)
+        self.connection.executescript(self.SCHEMA)
+        self.anchor(range(SMALL))()
+        self.same_rows(range(SMALL))()
+
+    def anchor(self, numbers: Sequence[int], *, logged: bool = False) -> Call:
+        """Return a call that records results as the anchor does."""
+        rows: Rows = [(number, bytes(32), 1, 1_700_000_000 + number) for number in numbers]
+        log: Rows = [(NOW, "check.finished", number, DATA) for number in numbers]
+        return partial(self._write, [(self.RESULT, rows), *([(self.LOG, log)] if logged else [])])
+
+    def same_rows(self, numbers: Sequence[int]) -> Call:
+        """Return a call that writes what Holdfast writes of checks that found nothing new."""
+        rows: Rows = [(number, 1, 0, NOW + number * 0.01, NOW, NOW, 2**62 - number) for number in sorted(numbers)]
+        log: Rows = [(NOW, "check.finished", number, DATA, bytes(32)) for number in numbers]
+        return partial(self._write, [(self.FULL, rows), (self.CHAINED, log)])
+
+    def _write(self, statements: list[tuple[str, Rows]]) -> None:
+        self.connection.execute("BEGIN IMMEDIATE")
+        for statement, rows in statements:
+            self.connection.executemany(statement, rows)
+        self.connection.execute("COMMIT")
+
+
+def recording(filled: Filled, plain: Plain) -> dict[str, Call]:
+    """Return the ways to record 1,000 check results; each call takes the next of a few random batches."""
+    chance = random.Random(1)
+    batches = [chance.sample(range(SMALL // 2), BATCH) for _ in range(4)]
+    others = [chance.sample(range(SMALL // 2, SMALL), BATCH) for _ in range(4)]
+    changed = [replace_all(batch, reason) for reason in ("as declared again", "as declared") for batch in others]
+    touched = [[Touch(one.address, NOW, one.due_at) for one in map(state, batch)] for batch in batches]
+    return {
+        ANCHOR: in_turn(plain.anchor(batch) for batch in batches),
+        WITH_EVENT: in_turn(plain.anchor(batch, logged=True) for batch in batches),
+        SAME_ROWS: in_turn(plain.same_rows(batch) for batch in batches),
+        TOUCH: in_turn(partial(filled.commit, Transaction(touched=batch)) for batch in touched),
+        UNCHANGED: in_turn(partial(filled.commit, checked(list(map(state, batch)))) for batch in batches),
+        CHANGED: in_turn(partial(filled.commit, checked(batch)) for batch in changed),
+    }
+
+
+def replace_all(numbers: list[int], reason: str) -> list[ResourceState]:
+    """Return resources whose detail differs from what it was."""
+    return [replace(state(number), reason=reason) for number in numbers]
+
+
+def checked(states: list[ResourceState]) -> Transaction:
+    """Return the record of checks, one event each."""
+    data = {"status": "in_sync", "findings": 0}
+    return Transaction(states=states, events=[Event(NOW, "check.finished", str(one.address), data) for one in states])
+
+
+def in_turn(calls: Iterable[Call]) -> Call:
+    """Return a call that does the next of several each time."""
+    turn = itertools.cycle(list(calls))
+    return lambda: next(turn)()
+
+
+def resident_bytes() -> int:
+    """Return how much memory this process has in use."""
+    return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def row(what: str, value: float, unit: str, plain: float | None = None) -> dict[str, object]:
+    """Return one line of the table."""
+    return {"what": what, "value": value, "unit": unit, "times plain": "" if plain is None else value / plain}
+
+
+def run(rounds: int = 9) -> list[dict[str, object]]:
+    """Measure; times are CPU microseconds of one resource in batches, sizes include every index."""
+    with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
+        folder = Path(name)
+        small = stack.enter_context(closing(Filled(folder, SMALL)))
+        plain = Plain(folder / "plain.db")
+        stack.enter_context(closing(plain.connection))
+        sizes = [row(f"{SMALL:,} resources", small.bytes_each(), "bytes each")]
+        us = harness.medians(recording(small, plain), rounds)
+        rows = [row(what, value / BATCH, "us", us[ANCHOR] / BATCH) for what, value in us.items()]
+        small.sweep()
+        before = resident_bytes()
+        large = stack.enter_context(closing(Filled(folder, LARGE)))
+        sizes.append(row(f"{LARGE:,} resources", large.bytes_each(), "bytes each"))
+        large.sweep()
+        memory = row(MEMORY, max(0, resident_bytes() - before) / (LARGE - SMALL), "bytes each")
+        ways: dict[str, Call] = {}
+        for filled in (small, large):
+            ways[f"take {DUE} due of {filled.count:,} and push back"] = filled.push_back
+            ways[f"go through all {filled.count:,}, twice"] = filled.sweep
+        took = harness.medians(ways, rounds)
+        for what, value in took.items():
+            filled = small if f"{SMALL:,}" in what else large
+            rows.append(row(what, value / (DUE if what.startswith("take") else filled.count), "us"))
+        return [*rows, *sizes, memory]
+
+
+def bars(rows: list[dict[str, object]]) -> list[dict[str, object]]:
+    """Return what was promised beside what was measured."""
+    value = {str(one["what"]): float(str(one["value"])) for one in rows}
+    sizes = [value[f"{count:,} resources"] for count in (SMALL, LARGE)]
+    due = [value[f"take {DUE} due of {count:,} and push back"] for count in (SMALL, LARGE)]
+    return [
+        harness.bar(
+            "state and chained event: at most 3 times the same rows", value[UNCHANGED] / value[SAME_ROWS], most=3
+        ),
+        harness.bar("an idle resource: under 1,000 bytes on disk", sizes[1], most=1000),
+        harness.bar("and no more when there are five times as many", sizes[1] / sizes[0], most=1.05),
+        harness.bar("taking due ones costs the same at five times as many", due[1] / due[0], most=1.5),
+        harness.bar("memory: under 200 bytes for a further idle resource", value[MEMORY], most=200),
+    ]
+
+
+def main() -> None:
+    """Print both tables."""
+    rows = run(int(sys.argv[1]) if len(sys.argv) > 1 else 9)
+    print(harness.table(rows), harness.table(bars(rows)), sep="\n\n")
+
+
+if __name__ == "__main__":
+    main()

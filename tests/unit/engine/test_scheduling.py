@@ -1,0 +1,78 @@
+"""The resync loop: what is due is checked and corrected, at its time, and a backlog is spread out."""
+
+from __future__ import annotations
+
+import asyncio
+
+from holdfast.engine import scheduling
+from holdfast.engine.scheduling import Watcher
+from holdfast.engine.sweeping import Sweeper
+from tests.unit.engine.fixtures import Bench, declare
+
+
+def run(coroutine):
+    return asyncio.run(coroutine)
+
+
+async def watched(bench, fleet, rounds):
+    async with bench.world() as world:
+        applier = bench.applier(world, fleet)
+        sweeper = Sweeper(bench.store, world, bench.clock, bench.random)
+        await Watcher(bench.store, applier, bench.clock, bench.random, sweeper).run(rounds=rounds)
+
+
+def test_drift_is_corrected_within_one_period():
+    bench = Bench()
+    fleet = [declare(f"n{i}", {"color": "red"}, resyncPeriod="10m") for i in range(30)]
+    run(bench.apply(fleet))
+    bench.live_thing("n7")["color"] = "black"
+    start = bench.clock.now()
+    run(watched(bench, fleet, rounds=60))
+    assert bench.live_thing("n7")["color"] == "red"
+    assert bench.clock.now() - start >= 540
+    assert [verb for verb, _, _ in bench.live.writes].count("update") == 1
+
+
+def test_without_resync_nothing_is_due():
+    bench = Bench()
+    fleet = [declare("a", {"color": "red"})]
+    run(bench.apply(fleet))
+    bench.live.calls.clear()
+    run(watched(bench, fleet, rounds=3))
+    assert bench.live.calls == []
+
+
+def test_a_backlog_after_a_restart_is_spread_out():
+    bench = Bench()
+    fleet = [declare(f"n{i}", {"i": i}, resyncPeriod="10m") for i in range(200)]
+    run(bench.apply(fleet))
+    bench.clock.advance(86_400)
+
+    async def backlog():
+        async with bench.world() as world:
+            sweeper = Sweeper(bench.store, world, bench.clock, bench.random)
+            watcher = Watcher(bench.store, bench.applier(world, fleet), bench.clock, bench.random, sweeper)
+            assert len(await bench.store.due(bench.clock.now(), 1000)) == 200
+            await watcher.spread_backlog()
+            return len(await bench.store.due(bench.clock.now(), 1000))
+
+    assert run(backlog()) <= 1
+
+
+def test_a_requested_check_is_done_and_its_token_comes_back():
+    bench = Bench(lists=False)
+    fleet = [declare("a", {"color": "red"})]
+    run(bench.apply(fleet))
+    run(scheduling.request(bench.store, [fleet[0].address], "please", bench.clock.now()))
+    run(watched(bench, fleet, rounds=1))
+    state = run(bench.store.state(fleet[0].address))
+    assert (state.requested, state.handled) == ("please", "please")
+
+
+def test_what_is_declared_nowhere_any_more_is_not_asked_about_again():
+    bench = Bench()
+    run(bench.apply([declare("a", {"x": 1}, resyncPeriod="10m"), declare("b", {"x": 1}, resyncPeriod="10m")]))
+    bench.clock.advance(3600)
+    bench.live.calls.clear()
+    run(watched(bench, [declare("a", {"x": 1}, resyncPeriod="10m")], rounds=2))
+    assert not any("/b" in call for call in bench.live.calls)
