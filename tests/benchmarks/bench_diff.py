@@ -13,8 +13,6 @@ from pathlib import Path
 
 import deepdiff
 import dictdiffer
-
-
 import jsondiff
 import jsonpatch
 

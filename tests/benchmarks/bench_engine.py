@@ -16,6 +16,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 
 import aiohttp
@@ -25,13 +26,14 @@ import orjson
 # Run as a script, Python would look for siblings in this folder only.
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+from holdfast.cli.session import tune_collector
 from holdfast.compare import canonical, comparators
 from holdfast.engine.applying import look
 from holdfast.engine.checking import Checker
 from holdfast.engine.clock import SystemClock
 from holdfast.engine.fleet import Fleet, Preparer
 from holdfast.engine.opening import World
-from holdfast.engine.prepared import digest_of, document_bytes
+from holdfast.engine.prepared import Prepared, digest_of, document_bytes
 from holdfast.engine.sweeping import Sweeper
 from holdfast.manifests.secrets import Resolver
 from holdfast.model.address import Address
@@ -132,7 +134,7 @@ class Setting:
         return preparer, Checker(self.store, world, self.clock, self.random, self.fingerprint)
 
     async def fill(self, drifted: int) -> None:
-        """Put resources at rest into the store; the last ones as if they had been different."""
+        """Put resources at rest into the store; the last ones as if a default of theirs had vanished since."""
         async with self.world() as world:
             preparer, _ = self.looker(world, self.addresses[:1])
             (sample,), _ = await preparer.prepare(self.addresses[:1])
@@ -141,7 +143,7 @@ class Setting:
         for start in range(0, self.count, 2_000):
             transaction = Transaction(documents=dict(shared))
             for i in range(start, min(start + 2_000, self.count)):
-                body = document(i) if i < self.count - drifted else {**document(i), "replicas": -1}
+                body = document(i) if i < self.count - drifted else {**document(i), "filledIn": 1}
                 digest = digest_of(body)
                 transaction.documents[digest] = document_bytes(body)
                 transaction.states.append(
@@ -236,9 +238,6 @@ async def measure(port: int, folder: Path) -> list[dict[str, object]]:
     async with small.world() as world:
         preparer, checker = small.looker(world, small.addresses)
         ready, _ = await preparer.prepare(small.addresses)
-        for name, call in (("warm", None), ("single", None)):
-            del name, call
-        ours = min([await cpu(lambda: checker.check_all(ready, fresh=True)) for _ in range(3)])
     plain = [_without_lists(one) for one in ready]
     async with small.world() as world:
         _, checker = small.looker(world, small.addresses)
@@ -296,9 +295,7 @@ class _Everything:
         return True
 
 
-def _without_lists(prepared):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    from dataclasses import replace
-
+def _without_lists(prepared: Prepared) -> Prepared:
     return replace(prepared, kind=replace(prepared.kind, lists=False))
 
 
@@ -309,6 +306,7 @@ def _resident() -> int:
 
 def run() -> list[dict[str, object]]:
     """Start the server, measure, stop it."""
+    tune_collector()  # as every command does
     server = subprocess.Popen(
         [sys.executable, "-c", SERVER], stdout=subprocess.PIPE, text=True, cwd=Path(__file__).resolve().parents[2]
     )

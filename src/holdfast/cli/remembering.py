@@ -261,9 +261,8 @@ def _show_story(story: dict[str, Json], now: float) -> None:
     )
     if story["source"]:
         output.line(f"  declared in {story['source']}")
-    output.line(
-        f"  last good check {ago(story['goodAt'], now)}; next {ago(story['dueAt'], now) if story['dueAt'] else 'not scheduled'}"
-    )
+    following = ago(story["dueAt"], now) if story["dueAt"] else "not scheduled"
+    output.line(f"  last good check {ago(story['goodAt'], now)}; next {following}")
     if story["terminal"]:
         output.line(f"  stopped: {story['terminal']}", fg="red")
     for condition in story["conditions"]:
@@ -347,9 +346,8 @@ def doctor_command(**rest: Any) -> int:
     options = options_of(rest)
 
     async def main(_stop: asyncio.Event) -> int:
-        output.line(
-            f"holdfast {holdfast.__version__}, Python {sys.version.split()[0]}, providers: {', '.join(registry.names())}"
-        )
+        python, known = sys.version.split()[0], ", ".join(registry.names())
+        output.line(f"holdfast {holdfast.__version__}, Python {python}, providers: {known}")
         problems = 0
 
         def say(what: str, trouble: str | None = None) -> None:

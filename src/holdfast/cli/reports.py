@@ -189,7 +189,7 @@ def summary(report: Report) -> dict[str, Json]:
 
 
 def statuses(report: Report) -> list[Status]:
-    """Return every verdict of a run; what waits for something to be applied is pending, what was not reached unknown."""
+    """Return every verdict of a run; what waits for an apply is pending, what was not reached unknown."""
     waiting = [Status.UNKNOWN if one.is_error else Status.PENDING for one in report.waiting]
     return [one.verdict.status for one in report.checked] + waiting + [Status.UNKNOWN] * len(report.not_reached)
 

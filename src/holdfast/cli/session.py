@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import os
 import random
 import secrets
@@ -165,7 +166,7 @@ class Session:
         """Return what looks and concludes."""
         return Checker(self.store, world, self.clock, self.random01, self.fingerprint)
 
-    def applier(self, world: WritableWorld, **arguments: Any) -> Applier:  # noqa: ANN401 - passed on as they are
+    def applier(self, world: WritableWorld, **arguments: Any) -> Applier:
         """Return what brings the fleet to what is declared."""
         checker = self.checker(world)
         actor = Actor(self.store, world, checker, self.clock, self.random01, self.fingerprint, self.owner)
@@ -260,8 +261,14 @@ def _key(folder: Path) -> bytes:
         raise StoreError(message) from None
 
 
+def tune_collector() -> None:
+    """Let the garbage collector rest: a run makes many objects and few cycles, and a full collection walks them all."""
+    gc.set_threshold(100_000, 50, 100)
+
+
 def run(main: Callable[[asyncio.Event], Awaitable[int]]) -> int:
     """Run a command; the first interrupt asks it to finish what is in hand, the second stops it now."""
+    tune_collector()
 
     async def guarded() -> int:
         stop = asyncio.Event()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import os
+import contextlib
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
@@ -87,11 +87,13 @@ def _files() -> Iterable[str]:
         yield (
             "apiVersion: file.holdfast.dev/v1\nkind: Document\n"
             f"metadata: {{name: {name}}}\nspec:\n  connection: files\n  resource:\n"
-            f"    path: {name}.yaml\n    content:\n      name: {name}\n      port: 80{len(name)}0\n      log: {{level: info}}\n"
+            f"    path: {name}.yaml\n    content:\n      name: {name}\n      port: 80{len(name)}0\n"
+            "      log: {level: info}\n"
         )
     yield (
-        "apiVersion: file.holdfast.dev/v1\nkind: Text\nmetadata: {name: motd}\nspec:\n  connection: files\n  resource:\n"
-        "    path: motd\n    content: |\n      The blue widget is ${shop/Widget/blue.color} and has id ${shop/Widget/blue.id}.\n"
+        "apiVersion: file.holdfast.dev/v1\nkind: Text\nmetadata: {name: motd}\nspec:\n"
+        "  connection: files\n  resource:\n    path: motd\n    content: |\n"
+        "      The blue widget is ${shop/Widget/blue.color} and has id ${shop/Widget/blue.id}.\n"
     )
 
 
@@ -105,15 +107,11 @@ def demo_command(keep: str | None) -> int:
 
     async def main(_stop: asyncio.Event) -> int:
         with tempfile.TemporaryDirectory(prefix="holdfast-demo-") as scratch:
-            folder = Path(keep).absolute() if keep else Path(scratch)
-            before = Path.cwd()
+            folder = Path(keep or scratch)
             async with RestServer(SHAPES) as server:
                 write_infra(folder, server.url)
-                os.chdir(folder)
-                try:
-                    return await Tour(server, folder).run()
-                finally:
-                    os.chdir(before)
+                with contextlib.chdir(folder):
+                    return await Tour(server).run()
 
     return run(main)
 
@@ -121,9 +119,8 @@ def demo_command(keep: str | None) -> int:
 class Tour:
     """The acts of the demo, in order."""
 
-    def __init__(self, server: RestServer, folder: Path) -> None:
+    def __init__(self, server: RestServer) -> None:
         self._server = server
-        self._folder = folder
         self._found: dict[str, str] = {}
 
     async def run(self) -> int:
@@ -165,7 +162,7 @@ class Tour:
         report = await self._session_report(write=True)
         for acted in sorted(report.acted, key=lambda one: str(one.checked.prepared.declaration.address))[:8]:
             reports.show_acted(acted)
-        if len(report.acted) > 8:  # noqa: PLR2004 - enough to see the point
+        if len(report.acted) > 8:
             output.line(f"    … and {len(report.acted) - 8} more", fg="bright_black")
         for one in report.checked:
             if one.decision.action is Action.REPORT:
@@ -188,13 +185,13 @@ class Tour:
         _edit(widgets, "green", size="enormous")
         _edit(widgets, "blue", tags=["blue", "demo", "shop", "stolen"])
         widgets.drop("violet")
-        live = self._folder / "live"
+        live = Path("live")
         web = live / "web.yaml"
         web.write_text(web.read_text().replace("level: info", "level: debug  # just for a moment"))
         (live / "cron.yaml").unlink()
 
     def _declare_size(self) -> None:
-        manifest = self._folder / "infra" / "widgets.yaml"
+        manifest = Path("infra/widgets.yaml")
         manifest.write_text(manifest.read_text().replace("color: green\n", "color: green\n    size: medium\n"))
 
     def _break(self) -> None:
@@ -210,9 +207,8 @@ class Tour:
         _say("In short", None)
         output.line(f"  {len(last.checked)} resources, {len(self._found)} of them in trouble at some time, all found.")
         made = sum(entry.method == "POST" for entry in writes)
-        output.line(
-            f"  {len(writes)} writes to the API: {made} to create (one of them again), {len(writes) - made} to put back."
-        )
+        again = f"{made} to create (one of them again), {len(writes) - made} to put back"
+        output.line(f"  {len(writes)} writes to the API: {again}.")
         output.line("  Every decision is kept with its inputs: holdfast history, explain, replay, audit verify.")
         output.line(
             f"  In the end: {'everything in sync.' if clean else 'NOT everything in sync.'}",

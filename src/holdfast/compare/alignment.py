@@ -9,25 +9,20 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 
-import orjson
-
-from holdfast.compare import comparators, paths
+from holdfast.compare import normal, paths
 from holdfast.compare.comparators import Comparator
+from holdfast.compare.contents import SCALARS, natural_key, text
 from holdfast.compare.rules import ListKind, ListRule
 from holdfast.compare.ruletree import Node
 from holdfast.model.absent import ABSENT
 from holdfast.model.json import Json
 from holdfast.model.path import Selector
 
-NATURAL_KEYS = ("name", "key", "id")  # compared without regard to case: Name, Key and Id too
 _LIKE_A_KEY = re.compile(r"[a-z0-9](Name|Key|Id|ID|Arn|ARN)$|_(name|key|id|arn)$")
-_SCALARS = (str, int, float)
 _SIMILAR = 0.5  # share of equal scalar fields from which two keyless objects count as one that changed
-
-_WHOLE_FLOAT = re.compile(rb'("(?:[^"\\]|\\.)*+")|(?<=[0-9])\.0(?![0-9e])')  # strings are passed over as they are
 
 _LEVELS = 20  # how deep into an element it is looked for what it has in common with another
 _PAIRS_TRIED = 10_000  # above this many candidate pairs respelt scalars are not looked for
@@ -100,31 +95,6 @@ def _align_by_default(node: Node, lists: Sequence[list[Json]], *, adopting: bool
     return Aligned(_by_place(lists), ListKind.ORDERED)
 
 
-def natural_key(lists: Iterable[list[Json]], like: re.Pattern[str] | None = None) -> tuple[str, ...] | None:
-    """Find a field such as `name` that every element of every list has, with values unique in each list.
-
-    `like` lets fields count whose names merely end so (PolicyName); only where the order is known not to matter.
-    """
-    present = [elements for elements in lists if elements]
-    if not present or not all(isinstance(element, dict) for elements in present for element in elements):
-        return None
-    shared = set(present[0][0])
-    for elements in present:
-        for element in elements:
-            shared &= element.keys()
-    named = [field for wanted in NATURAL_KEYS for field in sorted(shared) if field.lower() == wanted]
-    if like is not None:
-        named += [field for field in sorted(shared) if like.search(field)]
-    return next(((field,) for field in named if all(_is_unique(field, elements) for elements in present)), None)
-
-
-def _is_unique(field: str, elements: list[Json]) -> bool:
-    values = [element[field] for element in elements]
-    if not all(isinstance(value, _SCALARS) for value in values):
-        return False
-    return len({value if type(value) is str else paths.scalar_text(value) for value in values}) == len(values)
-
-
 def _keyed_ids(
     node: Node, key: tuple[str, ...], lists: Sequence[list[Json]], rule: ListRule | None, *, adopting: bool
 ) -> list[list[Hashable]] | None:
@@ -158,23 +128,10 @@ def _key_part(node: Node, value: Json, given: Comparator | None, adopting: bool)
     comparator = given or node.comparator
     if comparator is not None:
         value = comparator.key(value)
-    if adopting and node.adopt and isinstance(value, _SCALARS):
+    if adopting and node.adopt and isinstance(value, SCALARS):
         return str(value).casefold()
     part: Hashable = value if isinstance(value, Hashable) else text(value)
     return part if type(part) is str else (type(part) is bool, part)
-
-
-def text(value: Json) -> Hashable:
-    """Return the content of a value as something hashable that tells different values apart; 1.0 reads as 1."""
-    try:
-        written = orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
-    except (TypeError, orjson.JSONEncodeError):  # nested too deep, or integers beyond 64 bits
-        return comparators.identity(value)
-    return _WHOLE_FLOAT.sub(_without_fraction, written) if b".0" in written else written
-
-
-def _without_fraction(match: re.Match[bytes]) -> bytes:
-    return match[1] or b""
 
 
 def _join(ids: Sequence[Sequence[Hashable]]) -> list[Row]:
@@ -190,21 +147,45 @@ def _join(ids: Sequence[Sequence[Hashable]]) -> list[Row]:
 
 
 def _by_content(node: Node, lists: Sequence[list[Json]], *, distinct: bool, adopting: bool) -> list[Row]:
-    """Match equal elements wherever they stand, then pair leftover objects that resemble each other."""
-    out: list[list[Hashable]] = []
-    for elements in lists:
-        seen: dict[Hashable, int] = {}
-        ids: list[Hashable] = []
-        for index, element in enumerate(elements):
-            content = _content(node, element, index)
-            count = seen[content] = seen.get(content, -1) + 1
-            ids.append((content, 0 if distinct else count))
-        out.append(ids)
+    """Match equal elements wherever they stand, then pair leftover containers that resemble each other."""
+    out = _content_ids(node, lists, _content, distinct=distinct)
+    if all(set(ids) == set(out[0]) for ids in out):
+        return _join(out)
+    # Not the same in writing, but perhaps under the rules: inner order, hidden fields, spelling.
+    out = _content_ids(node, lists, _normal_content, distinct=distinct)
     for column in range(1, len(out)):
         if adopting:
             _pair_respelt(node, (lists[0], out[0]), (lists[column], out[column]))
         _pair_similar(lists[0], out[0], lists[column], out[column])
     return _join(out)
+
+
+def _content_ids(
+    node: Node, lists: Sequence[list[Json]], content_of: Callable[[Node, Json], Hashable], *, distinct: bool
+) -> list[list[Hashable]]:
+    out: list[list[Hashable]] = []
+    for elements in lists:
+        seen: Counter[Hashable] = Counter()
+        ids: list[Hashable] = []
+        for index, element in enumerate(elements):
+            content = content_of(node.element(element, index), element)
+            ids.append((content, 0 if distinct else seen[content]))
+            seen[content] += 1
+        out.append(ids)
+    return out
+
+
+def _content(below: Node, element: Json) -> Hashable:
+    if isinstance(element, dict | list):
+        return text(element)
+    if below.comparator is not None:
+        key: Hashable = below.comparator.key(element)
+        return key
+    return (type(element) is bool, element)
+
+
+def _normal_content(below: Node, element: Json) -> Hashable:
+    return text(normal.normalise(below, element)) if isinstance(element, dict | list) else _content(below, element)
 
 
 _Listed = tuple[list[Json], list[Hashable]]  # elements with their identities
@@ -213,9 +194,9 @@ _Listed = tuple[list[Json], list[Hashable]]  # elements with their identities
 def _pair_respelt(node: Node, anchor: _Listed, other: _Listed) -> None:
     """Give an unmatched scalar the identity of an unmatched anchor scalar that it may be another spelling of."""
     taken = set(other[1])
-    free = [i for i, ident in enumerate(anchor[1]) if ident not in taken and isinstance(anchor[0][i], _SCALARS)]
+    free = [i for i, ident in enumerate(anchor[1]) if ident not in taken and isinstance(anchor[0][i], SCALARS)]
     known = set(anchor[1])
-    loose = [j for j, ident in enumerate(other[1]) if ident not in known and isinstance(other[0][j], _SCALARS)]
+    loose = [j for j, ident in enumerate(other[1]) if ident not in known and isinstance(other[0][j], SCALARS)]
     if len(free) * len(loose) > _PAIRS_TRIED:
         return
     for j in loose:
@@ -224,16 +205,6 @@ def _pair_respelt(node: Node, anchor: _Listed, other: _Listed) -> None:
         if match is not None:
             free.remove(match)
             other[1][j] = anchor[1][match]
-
-
-def _content(node: Node, element: Json, index: int) -> Hashable:
-    if isinstance(element, dict | list):
-        return text(element)
-    comparator = node.element(element, index).comparator
-    if comparator is not None:
-        key: Hashable = comparator.key(element)
-        return key
-    return (type(element) is bool, element)
 
 
 def _pair_similar(anchor: list[Json], anchor_ids: list[Hashable], other: list[Json], other_ids: list[Hashable]) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from holdfast.compare import alignment, canonical
+from holdfast.compare import canonical, contents
 from holdfast.compare.comparators.base import canonical_text
 from holdfast.compare.presence import is_void
 from holdfast.compare.rules import ListKind
@@ -67,10 +67,10 @@ def _mapping(node: Node, value: dict[str, Json], levels: int) -> dict[str, Json]
 def _sequence(node: Node, value: list[Json], levels: int) -> list[Json]:
     items = [normalise(node.element(item, index), item, levels) for index, item in enumerate(value)]
     kind = node.list_rule.kind if node.list_rule is not None else None
-    if kind is ListKind.ORDERED or (kind is None and alignment.natural_key([value]) is None):
+    if kind is ListKind.ORDERED or (kind is None and contents.natural_key([value]) is None):
         return items
-    texts = {alignment.text(item): item for item in items} if kind is ListKind.SET else None
-    return sorted(texts.values() if texts is not None else items, key=lambda item: repr(alignment.text(item)))
+    texts = {contents.text(item): item for item in items} if kind is ListKind.SET else None
+    return sorted(texts.values() if texts is not None else items, key=lambda item: repr(contents.text(item)))
 
 
 def _plain(key: object) -> Json:

@@ -332,7 +332,7 @@ class Actor:
             resync_seconds=item.settings.resync_period,
             due_at=checked.state.due_at,
             labels=item.declaration.labels,
-            options=recording.settings_as_json(item.settings),
+            options=item.options,
             conditions=checked.state.conditions,
             depends_on=item.depends_on,
             source=str(item.declaration.location) or None,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from holdfast.compare import diff, known_differences, paths, verdicts
 from holdfast.compare.ruletree import RuleTree
@@ -13,7 +14,7 @@ from holdfast.engine.clock import Clock
 from holdfast.engine.conditions import conditions_after_check
 from holdfast.engine.gates import Budget
 from holdfast.engine.opening import World
-from holdfast.engine.prepared import Prepared, digest_of
+from holdfast.engine.prepared import Prepared, digest_of, document_bytes
 from holdfast.engine.redaction import Fingerprint, redact
 from holdfast.engine.retrying import RETRIED, Patience
 from holdfast.model.absent import ABSENT
@@ -48,6 +49,8 @@ class Checked:
     state: ResourceState
     baseline: diff.Baseline | None = None
     secret_rules: Json = None
+    observed_digest: Digest | None = None
+    baseline_digest: Digest | None = None
 
     @property
     def is_fast(self) -> bool:
@@ -228,23 +231,43 @@ class Checker:
         if isinstance(reading, Unchanged):
             return self._unchanged(item, reading, state, now)
         applied = documents[state.applied] if state.applied is not None else ABSENT
+        if state.applied == item.desired_digest:
+            applied = item.desired  # one and the same object, which the comparison sees at a glance
         baseline = None
         if state.baseline is not None and state.applied is not None:
             baseline = diff.Baseline(applied, documents[state.baseline])
+        baseline_digest = state.baseline if baseline is not None else None
         raw_observed = reading.document if isinstance(reading, Found) else ABSENT
         tree, secret_rules = item.rules_for(raw_observed)
         if isinstance(reading, Found):
             reading = replace(reading, document=redact(reading.document, tree, self._fingerprint, item.secret_values()))
         observed = reading.document if isinstance(reading, Found) else ABSENT
+        seen = _observed_digest(item, reading)
         if item.declaration.policy is ManagementPolicy.UNMANAGED:
             verdict = _presence_only(reading)
+        elif seen is not None and seen == baseline_digest and applied is item.desired:
+            verdict = verdicts.conclude(())  # neither side moved, so there is nothing to compare
         else:
             verdict = verdicts.judge(reading, item.desired, tree, applied=applied, baseline=baseline)
-            verdict, baseline = self._absorb_late(verdict, baseline, state, now)
+            verdict, settled = self._absorb_late(verdict, baseline, state, now)
+            if settled is not baseline:
+                baseline, baseline_digest = settled, digest_of(settled.observed) if settled else None
         situation = self._situation(item, state, verdict, tree, documents)
         decision = decide(verdict, situation)
         checked = Checked(
-            item, now, reading, observed, tree, verdict, decision, situation, state, baseline, secret_rules
+            item,
+            now,
+            reading,
+            observed,
+            tree,
+            verdict,
+            decision,
+            situation,
+            state,
+            baseline,
+            secret_rules,
+            seen,
+            baseline_digest,
         )
         return replace(checked, state=self._remembered(checked))
 
@@ -310,13 +333,29 @@ class Checker:
         """Return the state after a check; a failed read changes only what is known about failing."""
         item, now, state = checked.prepared, checked.at, checked.state
         edited = state.desired != item.desired_digest
+        due_at = self._next_due(item, now)
+        if isinstance(checked.reading, Unreadable):
+            failures = state.failures + 1
+            retry = now + self._patience.delay(min(failures, 20), checked.reading.retry_after_seconds, self._random01)
+            seen: dict[str, Any] = {"failures": failures, "due_at": None if due_at is None else min(due_at, retry)}
+        else:
+            found = checked.reading if isinstance(checked.reading, Found) else None
+            seen = {
+                "failures": 0,
+                "due_at": due_at,
+                "good_at": now,
+                "etag": found.etag if found else None,
+                "raw_digest": found.raw_digest if found else None,
+                "observed": checked.observed_digest,
+                "baseline": checked.baseline_digest or state.baseline,
+            }
         common = replace(
             state,
             provider=item.declaration.provider,
             generation=state.generation + 1 if edited and state.desired is not None else state.generation,
             desired=item.desired_digest,
             labels=item.declaration.labels,
-            options=recording.settings_as_json(item.settings),
+            options=item.options,
             resync_seconds=item.settings.resync_period,
             depends_on=item.depends_on,
             source=str(item.declaration.location) or None,
@@ -325,24 +364,8 @@ class Checker:
             reason=checked.verdict.reason,
             terminal=_terminal(checked),
             handled=state.requested,
-            due_at=self._next_due(item, now),
+            **seen,
         )
-        if isinstance(checked.reading, Unreadable):
-            failures = state.failures + 1
-            retry = now + self._patience.delay(min(failures, 20), checked.reading.retry_after_seconds, self._random01)
-            due = retry if common.due_at is None else min(common.due_at, retry)
-            common = replace(common, failures=failures, due_at=due if item.settings.resync_period > 0 else None)
-        else:
-            found = checked.reading if isinstance(checked.reading, Found) else None
-            common = replace(
-                common,
-                failures=0,
-                good_at=now,
-                etag=found.etag if found else None,
-                raw_digest=found.raw_digest if found else None,
-                observed=digest_of(checked.observed) if found else None,
-                baseline=digest_of(checked.baseline.observed) if checked.baseline else common.baseline,
-            )
         conditions = conditions_after_check(common, checked.verdict, checked.decision, now)
         return replace(common, conditions=tuple(merge({c.type: c for c in state.conditions}, conditions).values()))
 
@@ -362,11 +385,18 @@ class Checker:
             transaction.touched.append(Touch(state.address, checked.at, state.due_at, state.etag, state.raw_digest))
             return None
         item = checked.prepared
-        recording.keep(transaction, item.desired)
-        if checked.observed is not ABSENT:
-            recording.keep(transaction, checked.observed)
-        if checked.baseline is not None:
-            recording.keep(transaction, checked.baseline.observed)
+        kept = item.state
+        known = () if kept is None else (kept.desired, kept.observed, kept.baseline)
+        if item.desired_digest not in known:
+            transaction.documents[item.desired_digest] = document_bytes(item.desired)
+        if checked.observed_digest is not None and checked.observed_digest not in known:
+            transaction.documents[checked.observed_digest] = document_bytes(checked.observed)
+        if (
+            checked.baseline is not None
+            and checked.baseline_digest is not None
+            and checked.baseline_digest not in known
+        ):
+            transaction.documents[checked.baseline_digest] = document_bytes(checked.baseline.observed)
         transaction.states.append(state)
         transaction.looked_at.add(state.address)
         transaction.findings[state.address] = checked.verdict.findings
@@ -390,16 +420,15 @@ class Checker:
         before = item.state
         assert checked.situation is not None
         assert not isinstance(checked.reading, Unchanged)
-        observed = digest_of(checked.observed) if checked.observed is not ABSENT else None
         inputs = recording.keep(
             transaction,
             {
-                "desired": recording.keep(transaction, item.desired),
+                "desired": item.desired_digest,
                 "applied": before.applied if before is not None else None,
-                "baseline": recording.keep(transaction, checked.baseline.observed) if checked.baseline else None,
+                "baseline": checked.baseline_digest if checked.baseline else None,
                 "rules": recording.keep(transaction, item.rules_document),
                 "secret_rules": checked.secret_rules,
-                "reading": recording.reading_as_json(checked.reading, observed),
+                "reading": recording.reading_as_json(checked.reading, checked.observed_digest),
                 "situation": recording.situation_as_json(checked.situation),
             },
         )
@@ -435,6 +464,17 @@ def _is_fixed(finding: Finding, tree: RuleTree) -> bool:
     return finding.desired is not ABSENT and known_differences.node_at(tree, finding.path).create_only
 
 
+def _observed_digest(item: Prepared, reading: Reading) -> Digest | None:
+    """Return the digest of what was found; the last one holds if not even the raw bytes moved."""
+    if not isinstance(reading, Found):
+        return None
+    state = item.state
+    if state is None or state.rules != item.rules_digest or item.secrets or reading.raw_digest is None:
+        return digest_of(reading.document)
+    same = reading.raw_digest == state.raw_digest and state.observed is not None
+    return state.observed if same else digest_of(reading.document)
+
+
 def _is_in_list(finding: Finding, desired: Json) -> bool:
     """Tell whether a finding is an element, or inside one, of a list that the declaration has."""
     place = next((place for place, step in enumerate(finding.path) if not isinstance(step, str)), None)
@@ -442,7 +482,7 @@ def _is_in_list(finding: Finding, desired: Json) -> bool:
 
 
 def _terminal(checked: Checked) -> str | None:
-    """Say why nothing more is to be tried: a block holds until the user edits, and an unknown verdict changes nothing."""
+    """Say why nothing more is to be tried: a block holds until the user edits, an unknown verdict changes nothing."""
     if checked.verdict.status is Status.UNKNOWN:
         return checked.state.terminal
     if checked.decision.action is Action.BLOCK:

@@ -10,6 +10,7 @@ from holdfast.compare.profiles import Profile, RuleSet
 from holdfast.engine.gates import Budget
 from holdfast.engine.opening import World
 from holdfast.engine.prepared import Prepared, digest_of, rules_of
+from holdfast.engine.recording import settings_as_json
 from holdfast.engine.redaction import Fingerprint, split
 from holdfast.errors import InputError
 from holdfast.manifests.secrets import Resolver, resolve_secrets
@@ -97,9 +98,10 @@ class Preparer:
             state = found
         rules, document, digest = self._rules_for(declaration, kind.profiles)
         clear, redacted, where = split(desired, self.fingerprint)
+        settings = strategies.settings_for(declaration, self.fleet.strategies, self.fleet.outer)
         return Prepared(
             declaration,
-            strategies.settings_for(declaration, self.fleet.strategies, self.fleet.outer),
+            settings,
             kind,
             clear,
             redacted,
@@ -110,6 +112,7 @@ class Preparer:
             document,
             state,
             tuple(str(target) for target in self.fleet.graph.dependencies(address)),
+            settings_as_json(settings),
         )
 
     def _with_secrets(self, declaration: Declaration, desired: Json) -> Json:

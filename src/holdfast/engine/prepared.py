@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from holdfast.compare import canonical, paths
@@ -36,6 +36,7 @@ class Prepared:
     rules_document: Json
     state: ResourceState | None
     depends_on: tuple[str, ...] = ()
+    options: Mapping[str, Json] = field(default_factory=dict)  # the settings in force, as they are remembered
 
     def secret_values(self) -> tuple[str, ...]:
         """Return the secrets in clear that are long enough to be recognised inside other texts."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from holdfast.compare import diff, profiles, verdicts
-from holdfast.engine.prepared import digest_of, document_bytes
+from holdfast.compare import canonical, diff, profiles, verdicts
+from holdfast.engine.prepared import document_bytes
 from holdfast.errors import StoreError
 from holdfast.model.absent import ABSENT
 from holdfast.model.decision import Decision
@@ -24,7 +24,7 @@ from holdfast.store.encoding import encode_finding
 def keep(transaction: Transaction, document: Json) -> Digest:
     """Add a document to a transaction; return its digest."""
     data = document_bytes(document)
-    digest = digest_of(document)
+    digest = Digest(canonical.digest_bytes(data))
     transaction.documents[digest] = data
     return digest
 

@@ -56,7 +56,7 @@ class Difference:
 
 
 class Finding(NamedTuple):
-    """A difference that is news: it is not explained by the baseline. A tuple, because findings are made by the million."""
+    """A difference that is news: the baseline does not explain it. A tuple, because these are made by the million."""
 
     path: Path
     op: Op

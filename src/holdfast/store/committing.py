@@ -57,6 +57,7 @@ class Committer:
         self._facts = prepared.facts
         self._documents = prepared.documents
         self._events = prepared.events
+        self._stated = [text_of(state.address) for state in prepared.facts.states]
         self._numbers: dict[str, int] = {}
         self._overtaken: set[int] = set()
 
@@ -77,8 +78,9 @@ class Committer:
     def _mentioned(self) -> dict[str, None]:
         """Return every name once, in the order given, so that what is declared together lies together."""
         facts = self._facts
-        records = (facts.states, facts.revisions, facts.decisions, facts.operations)
-        mentioned = dict.fromkeys([text_of(record.address) for group in records for record in group])
+        mentioned = dict.fromkeys(self._stated)
+        records = (facts.revisions, facts.decisions, facts.operations)
+        mentioned.update(dict.fromkeys([text_of(record.address) for group in records for record in group]))
         mentioned.update(dict.fromkeys(map(text_of, facts.findings)))
         mentioned.update(dict.fromkeys([event.subject for event in facts.events]))
         return mentioned
@@ -105,8 +107,8 @@ class Committer:
     def _put_states(self) -> None:
         # In the order of the table, so that neighbours share a page while it is at hand; of two states of one resource
         # the later one wins.
-        states = {self._number(state.address): state for state in self._facts.states}
-        self._overtaken = self._find_overtaken({n: state for n, state in states.items() if self._is_looked_at(state)})
+        states = {self._numbers[text]: state for text, state in zip(self._stated, self._facts.states, strict=True)}
+        self._overtaken = self._find_overtaken(states)
         numbers = sorted(states.keys() - self._overtaken)
         kept = self._marks(numbers)
         marks = {number: rows.mark_of_detail(states[number]) for number in numbers}
@@ -114,11 +116,10 @@ class Committer:
         new = [number for number in numbers if marks[number] is None or marks[number] != kept.get(number)]
         self._many("put_detail", [rows.detail_row(number, states[number]) for number in new])
 
-    def _is_looked_at(self, state: ResourceState) -> bool:
-        return state.address in self._facts.looked_at
-
-    def _find_overtaken(self, looked_at: dict[int, ResourceState]) -> set[int]:
+    def _find_overtaken(self, states: dict[int, ResourceState]) -> set[int]:
         """Return the resources that somebody wrote to after they were read for the check that is being recorded."""
+        seen = self._facts.looked_at
+        looked_at = {number: state for number, state in states.items() if state.address in seen} if seen else {}
         return {
             number
             for chunk in in_lists(sorted(looked_at))

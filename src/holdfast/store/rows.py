@@ -68,11 +68,15 @@ def resource_row(number: int, state: ResourceState, mark: int | None) -> Row:
 
 def mark_of_detail(state: ResourceState) -> int | None:
     """Return a number that is the same only for the same detail, or None where that cannot be had cheaply."""
+    conditions = [
+        (one.type, one.status, one.reason, one.message, one.observed_generation, one.last_transition)
+        for one in state.conditions
+    ]
     detail = (
         state.provider_id, state.raw_digest, state.resync_seconds, state.etag, state.state_hash, state.generation,
         state.applied_revision, state.origin, state.settle_until, state.desired, state.applied, state.baseline,
         state.known, state.observed, state.rules, state.provider, state.source, state.reason, state.terminal,
-        state.requested, state.handled, _conditions(state), state.labels, state.options, state.depends_on,
+        state.requested, state.handled, conditions, state.labels, state.options, state.depends_on,
     )  # fmt: skip
     try:
         return int.from_bytes(hashlib.sha256(orjson.dumps(detail)).digest()[:8], signed=True)

@@ -3,7 +3,7 @@
 python -m tests.integration.engine.child FOLDER ACTION KILL_AT
 
 A boundary is counted before and after every commit and every call of the provider that changes something. At the
-boundary numbered KILL_AT the process gets SIGKILL; with -1 it runs to the end and prints how many boundaries there were.
+boundary numbered KILL_AT the process gets SIGKILL; with -1 it runs to the end and prints how many there were.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class FileWorld(MemoryWorld):
         self.file = file
         if file.exists():
             body = json.loads(file.read_text())
-            self.things = {tuple(key.split("|")): value for key, value in body["things"].items()}  # type: ignore[misc]
+            self.things = {tuple(key.split("|")): value for key, value in body["things"].items()}
             self.seen_keys = body["keys"]
             self.ids = body["ids"]
             self.writes = [tuple(write) for write in body["writes"]]
@@ -95,7 +95,7 @@ async def main(folder: Path, action: str, kill_at: int) -> None:
 
     live.before_write, live.after_write = before, after
     store = await SqliteStore.open(folder / "store.db")
-    bench = Bench(live=live, store=CrossingStore(store, boundaries), profile=PROFILE, seed=os.getpid())  # type: ignore[arg-type]
+    bench = Bench(live=live, store=CrossingStore(store, boundaries), profile=PROFILE, seed=os.getpid())
     # Claims of the killed process run out by the clock; the next process comes later.
     bench.clock.advance(1000.0 * (int((folder / "runs").read_text()) if (folder / "runs").exists() else 0))
     bench.owner = str(os.getpid())
@@ -109,7 +109,7 @@ async def main(folder: Path, action: str, kill_at: int) -> None:
     operations = await store.operations()
     await store.close()
     bad = [one.message for one in report.acted if one.result is not Result.DONE]
-    print(json.dumps({"boundaries": boundaries.count, "bad": bad, "operations": len(operations)}))
+    sys.stdout.write(json.dumps({"boundaries": boundaries.count, "bad": bad, "operations": len(operations)}))
 
 
 async def bench_delete(bench: Bench) -> Any:

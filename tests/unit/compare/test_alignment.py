@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.compare import alignment
+from holdfast.compare import alignment, contents
 from holdfast.compare.rules import ListKind
 from holdfast.compare.ruletree import Node
 from holdfast.model.json import Json
@@ -106,7 +106,7 @@ def test_a_shuffled_multiset_has_a_row_for_each_element_with_equal_contents(item
     for _, (here, there) in found.rows:
         assert here is not None
         assert there is not None
-        assert alignment.text(items[here]) == alignment.text(shuffled[there])
+        assert contents.text(items[here]) == contents.text(shuffled[there])
 
 
 # -- keyed
@@ -239,11 +239,11 @@ def test_every_element_is_in_exactly_one_row_except_copies_in_a_set(
     ],
 )
 def test_the_text_of_equal_contents_is_equal(one: Json, other: Json):
-    assert alignment.text(one) == alignment.text(other)
+    assert contents.text(one) == contents.text(other)
 
 
 @pytest.mark.parametrize(
     "one, other", [([1], [True]), (["1.0"], ["1"]), ([1.05], [1.5]), ([10], [1.0]), ([1.01], [11])]
 )
 def test_the_text_of_different_contents_differs(one: Json, other: Json):
-    assert alignment.text(one) != alignment.text(other)
+    assert contents.text(one) != contents.text(other)

@@ -451,7 +451,8 @@ def test_keys_may_be_free_of_their_case():
 )
 def test_keys_that_collide_without_their_case_are_told_apart_by_it(settled: Json, observed: Json, expected: list[str]):
     rules = tree("- {path: /m, map: {keys: casefold}}")
-    for desired in ({}, {"m": {}}):
+    nothing: list[Json] = [{}, {"m": {}}]
+    for desired in nothing:
         baseline = diff.Baseline(desired, {"m": settled})
         assert short(diff.findings(desired, {"m": observed}, rules, baseline)) == sorted(expected)
 
@@ -468,7 +469,7 @@ def test_in_a_subset_map_entries_that_nobody_declared_may_come_and_go():
 
 # -- presence
 
-NOTHING = [ABSENT, None, {}, [], "", 0, False]
+NOTHING: list[Json] = [ABSENT, None, {}, [], "", 0, False]
 
 
 @pytest.mark.parametrize(

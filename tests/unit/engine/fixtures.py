@@ -110,6 +110,11 @@ class Bench:
         async with self.world() as world:
             return await self.applier(world, declarations).delete([each.address for each in declarations])
 
+    def id_of(self, name: str) -> str:
+        found = self.live.find("Thing", name)
+        assert found is not None
+        return found
+
     def live_thing(self, name: str) -> Json:
         ident = self.live.find("Thing", name)
         return None if ident is None else self.live.things["Thing", ident]

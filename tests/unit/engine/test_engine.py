@@ -162,7 +162,7 @@ def test_throttling_slows_the_whole_connection():
 def test_external_deletion_is_recreated_where_resync_is_on_and_stops_where_it_is_off():
     for options, result in (({"resyncPeriod": "1h"}, "recreated"), ({}, "stopped")):
         bench = Bench()
-        fleet = [declare("a", {"color": "red"}, **options)]
+        fleet = [replace(declare("a", {"color": "red"}), options=options)]
         run(bench.apply(fleet))
         old = run(bench.store.state(A)).provider_id
         bench.live.things.clear()
@@ -185,7 +185,7 @@ def test_dependents_are_linked_to_the_new_id_after_a_recreation():
     ]
     run(bench.apply(fleet))
     assert bench.live_thing("port")["network"] == bench.live.find("Thing", "net")
-    del bench.live.things["Thing", bench.live.find("Thing", "net")]
+    del bench.live.things["Thing", bench.id_of("net")]
     run(bench.apply(fleet))
     assert bench.live_thing("port")["network"] == bench.live.find("Thing", "net") != "id-1"
     assert run(bench.apply(fleet)).acted == []

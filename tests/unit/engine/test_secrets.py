@@ -49,7 +49,7 @@ def test_a_secret_is_written_to_the_provider_and_nowhere_else(tmp_path_factory, 
             assert out[-1].checked[0].verdict.status is not Status.IN_SYNC
         out.append(await bench.apply(fleet))
         assert rotated in json.dumps(list(bench.live.things.values()))
-        ident = bench.live.find("Thing", "a")
+        ident = bench.id_of("a")
         bench.live.things["Thing", ident] = {"name": "a", "password": "leaked " + bench.environ["PLANTED"]}
         out.append(await bench.apply(fleet))
         events = [event async for event in store.events()]

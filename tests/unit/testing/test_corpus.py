@@ -87,7 +87,7 @@ def test_a_malformed_line_is_refused_with_file_and_line(tmp_path: FilePath, line
 
 
 def test_a_file_that_cannot_be_read_is_refused_with_its_name(tmp_path: FilePath):
-    with pytest.raises(DocumentError, match="missing.jsonl: cannot be read: No such file"):
+    with pytest.raises(DocumentError, match=r"missing\.jsonl: cannot be read: No such file"):
         list(corpus.read(tmp_path / "missing.jsonl"))
     whole = gzip.compress(write(tmp_path, case(look({"a": "x" * 1000}, "in_sync"))).read_bytes())
     for content in (b"not gzip", whole[:-10], whole[:30] + b"\xff\xff\xff" + whole[33:]):

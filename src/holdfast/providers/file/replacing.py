@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import hashlib
 import os
 from collections.abc import Callable, Iterator
@@ -102,9 +103,14 @@ def make_folders(folder: Path) -> None:
 
 @contextlib.contextmanager
 def _folder(path: Path) -> Iterator[int]:
-    """Hold a folder open: what happens in it then happens in this very folder, even if its path is swapped."""
+    """Hold a folder open: what happens in it then happens in this very folder, even if its path is swapped.
+
+    Other processes of ours wait meanwhile, so that between the last look and the rename nobody of us comes in between.
+    """
     handle = os.open(path, _FOLDER)
     try:
+        with contextlib.suppress(OSError):  # some network file systems have no locks; then the last look must do
+            fcntl.flock(handle, fcntl.LOCK_EX)
         yield handle
     finally:
         os.close(handle)

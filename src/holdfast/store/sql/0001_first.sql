@@ -31,7 +31,7 @@ CREATE TABLE resource (
 CREATE INDEX resource_due ON resource (due_at) WHERE due_at IS NOT NULL;
 
 CREATE TABLE detail (
-  id INTEGER PRIMARY KEY REFERENCES resource (id),
+  id INTEGER PRIMARY KEY, -- of the resource; a declared reference would cost a tenth of every write
   provider_id TEXT, -- what a sweep reads stands first
   raw_digest BLOB,
   resync_seconds REAL NOT NULL,

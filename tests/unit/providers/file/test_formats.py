@@ -154,6 +154,12 @@ GOLDEN = {
         {"/text": "three\n\nfour\n"},
         "-    one\n-    two\n+    three\n+\n+    four\n",
     ),
+    "yaml: the scalar behind an anchor changes, the one behind its alias does not": (
+        "yaml",
+        "a: &x 1\nb: *x\nc: 3  # own\n",
+        {"/a": 2},
+        "-a: &x 1\n-b: *x\n+a: 2\n+b: &x 1\n",
+    ),
     "yaml: a map where a scalar was": ("yaml", YAML, {"/last": {"a": 1}}, '-last: "end"   # bye\n+last:\n+    a: 1\n'),
     "json: a number, the others keep their spelling": (
         "json",
@@ -251,7 +257,7 @@ GOLDEN = {
 def changed(document: Json, changes: dict[str, Json]) -> Json:
     out = patches.copied(document)
     for pointer, value in changes.items():
-        path = tuple(int(step) if step.isdigit() else step for step in paths.parse_path(pointer))
+        path = tuple(int(step) if step.isdigit() else step for step in map(str, paths.parse_path(pointer)))
         out = patching.put(out, path, value)
     return out
 

@@ -103,7 +103,7 @@ def _item(value: Json) -> _Node:
         return {key: _item(item) for key, item in value.items()}
     if isinstance(value, list):
         return [_item(item) for item in value]
-    if isinstance(value, str) and "\n" in value:
+    if isinstance(value, str) and "\n" in value and value.replace("\n", "").isprintable():
         return LiteralScalarString(value)
     if isinstance(value, str) and yamlwords.flow(value) != value:
         return DoubleQuotedScalarString(value)

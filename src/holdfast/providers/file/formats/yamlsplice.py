@@ -35,11 +35,21 @@ def spliced(text: str, after: Json) -> str | None:
         for _ in range(2 * len(pending) + 1):
             if not pending:
                 return text
-            text = _edited(text, pending[0], after)
+            text = _one_further(text, pending, after)
             pending = list(patches.between(_read(text), after))
     except (_CannotError, yaml.YAMLError, DocumentError):
         return None
     return None
+
+
+def _one_further(text: str, pending: Iterable[Edit], after: Json) -> str:
+    """Make the first edit that can be made: the last key of a map cannot go before another has come."""
+    for edit in pending:
+        try:
+            return _edited(text, edit, after)
+        except _CannotError:
+            continue
+    raise _CannotError
 
 
 def _read(text: str) -> Json:
