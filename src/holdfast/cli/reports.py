@@ -195,4 +195,4 @@ def statuses(report: Report) -> list[Status]:
 
 
 def _by_address(checks: Sequence[Checked]) -> list[Checked]:
-    return sorted(checks, key=lambda checked: checked.prepared.declaration.address)
+    return sorted(checks, key=lambda checked: str(checked.prepared.declaration.address))

@@ -17,6 +17,7 @@ from holdfast.engine.opening import World
 from holdfast.engine.prepared import Prepared, digest_of, document_bytes
 from holdfast.engine.redaction import Fingerprint, redact
 from holdfast.engine.retrying import RETRIED, Patience
+from holdfast.errors import StoreError
 from holdfast.model.absent import ABSENT
 from holdfast.model.condition import merge
 from holdfast.model.decision import Action, Decision
@@ -111,18 +112,26 @@ class Checker:
     async def _check_batch(
         self, batch: Sequence[Prepared], listed: _Lists, progress: Progress | None, *, fresh: bool
     ) -> list[Checked]:
-        documents = await self._prefetch(batch)
 
-        async def one(item: Prepared) -> Checked:
-            reading = await self._reading(item, listed, None if fresh else self._hint(item))
-            checked = await self.conclude(item, reading, documents)
-            if progress is not None:
-                progress(checked)
-            return checked
+        async def read(item: Prepared) -> Reading | Unchanged:
+            return await self._reading(item, listed, None if fresh else self._hint(item))
 
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(one(item), name=str(item.declaration.address)) for item in batch]
-        return [task.result() for task in tasks]
+            tasks = [group.create_task(read(item), name=str(item.declaration.address)) for item in batch]
+        readings = [task.result() for task in tasks]
+        seen = [_observed_digest(item, reading) for item, reading in zip(batch, readings, strict=True)]
+        documents = await self._prefetch(
+            item
+            for item, digest in zip(batch, seen, strict=True)
+            if digest is not None and not _is_baseline(item, digest)
+        )
+        out: list[Checked] = []
+        for item, reading, digest in zip(batch, readings, seen, strict=True):
+            checked = self.conclude(item, reading, documents, digest)
+            if progress is not None:
+                progress(checked)
+            out.append(checked)
+        return out
 
     async def _prefetch(self, batch: Iterable[Prepared]) -> dict[Digest, Json]:
         wanted = {
@@ -224,25 +233,24 @@ class Checker:
 
     # -- concluding
 
-    async def conclude(self, item: Prepared, reading: Reading | Unchanged, documents: Mapping[Digest, Json]) -> Checked:
+    def conclude(
+        self, item: Prepared, reading: Reading | Unchanged, documents: Mapping[Digest, Json], seen: Digest | None
+    ) -> Checked:
         """Judge a reading and decide; nothing is written here."""
         now = self._clock.now()
         state = item.state or ResourceState(item.declaration.address, item.declaration.provider)
         if isinstance(reading, Unchanged):
             return self._unchanged(item, reading, state, now)
-        applied = documents[state.applied] if state.applied is not None else ABSENT
-        if state.applied == item.desired_digest:
-            applied = item.desired  # one and the same object, which the comparison sees at a glance
-        baseline = None
-        if state.baseline is not None and state.applied is not None:
-            baseline = diff.Baseline(applied, documents[state.baseline])
-        baseline_digest = state.baseline if baseline is not None else None
+        applied, baseline = self._remembered_documents(item, reading, documents, seen)
+        baseline_digest = state.baseline if state.applied is not None and isinstance(reading, Found) else None
         raw_observed = reading.document if isinstance(reading, Found) else ABSENT
         tree, secret_rules = item.rules_for(raw_observed)
         if isinstance(reading, Found):
-            reading = replace(reading, document=redact(reading.document, tree, self._fingerprint, item.secret_values()))
+            shown = redact(reading.document, tree, self._fingerprint, item.secret_values())
+            if shown is not reading.document:
+                reading = replace(reading, document=shown)
+                seen = digest_of(shown)
         observed = reading.document if isinstance(reading, Found) else ABSENT
-        seen = _observed_digest(item, reading)
         if item.declaration.policy is ManagementPolicy.UNMANAGED:
             verdict = _presence_only(reading)
         elif seen is not None and seen == baseline_digest and applied is item.desired:
@@ -270,6 +278,24 @@ class Checker:
             baseline_digest,
         )
         return replace(checked, state=self._remembered(checked))
+
+    def _remembered_documents(
+        self, item: Prepared, reading: Reading | Unchanged, documents: Mapping[Digest, Json], seen: Digest | None
+    ) -> tuple[Json, diff.Baseline | None]:
+        """Return what was applied and the baseline, as far as the verdict can depend on their contents."""
+        state = item.state
+        if state is None or state.applied is None:
+            return ABSENT, None
+        # One and the same object where nothing was edited, which the comparison sees at a glance.
+        same = state.applied == item.desired_digest
+        if not isinstance(reading, Found):
+            return item.desired, None
+        applied = item.desired if same else _kept(documents, state.applied, item)
+        if state.baseline is None:
+            return applied, None
+        if seen is not None and _is_baseline(item, seen):  # the very document that was just read
+            return applied, diff.Baseline(applied, reading.document)
+        return applied, diff.Baseline(applied, _kept(documents, state.baseline, item))
 
     def _unchanged(self, item: Prepared, reading: Unchanged, state: ResourceState, now: float) -> Checked:
         verdict = Verdict(Status.IN_SYNC, "nothing moved since the last check")
@@ -446,6 +472,15 @@ class Checker:
         return ident
 
 
+def _kept(documents: Mapping[Digest, Json], digest: Digest, item: Prepared) -> Json:
+    """Return a remembered document; one that is lost must stop the check, for the world is no substitute for it."""
+    try:
+        return documents[digest]
+    except KeyError:
+        message = f"the store has lost document {digest} of {item.declaration.address}; restore it from a backup"
+        raise StoreError(message) from None
+
+
 def _unreadable(reading: Reading) -> Unreadable:
     return reading if isinstance(reading, Unreadable) else Unreadable(Trouble.OTHER, "the list could not be read")
 
@@ -464,7 +499,7 @@ def _is_fixed(finding: Finding, tree: RuleTree) -> bool:
     return finding.desired is not ABSENT and known_differences.node_at(tree, finding.path).create_only
 
 
-def _observed_digest(item: Prepared, reading: Reading) -> Digest | None:
+def _observed_digest(item: Prepared, reading: Reading | Unchanged) -> Digest | None:
     """Return the digest of what was found; the last one holds if not even the raw bytes moved."""
     if not isinstance(reading, Found):
         return None
@@ -473,6 +508,12 @@ def _observed_digest(item: Prepared, reading: Reading) -> Digest | None:
         return digest_of(reading.document)
     same = reading.raw_digest == state.raw_digest and state.observed is not None
     return state.observed if same else digest_of(reading.document)
+
+
+def _is_baseline(item: Prepared, seen: Digest) -> bool:
+    """Tell whether neither side moved: the declaration is the applied one and what was read is the baseline."""
+    state = item.state
+    return state is not None and not item.secrets and state.applied == item.desired_digest and state.baseline == seen
 
 
 def _is_in_list(finding: Finding, desired: Json) -> bool:

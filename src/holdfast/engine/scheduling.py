@@ -59,8 +59,7 @@ class Watcher:
             closer = await self._swept(addresses)
             if closer:
                 self.report(await self.applier.apply(closer))
-                self._settled.difference_update(closer)
-            self._settled.update(a for a in addresses)
+            self._settled.update(addresses)
         return bool(addresses)
 
     async def _swept(self, addresses: list[Address]) -> list[Address]:

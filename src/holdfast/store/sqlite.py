@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import AsyncIterator, Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from os import PathLike
 from pathlib import Path
@@ -70,11 +70,11 @@ class SqliteStore:
         """
         worker = ThreadPoolExecutor(1, thread_name_prefix="holdfast-store")
         chosen = migrations.released() if steps is None else steps
+        opening = worker.submit(Database, Path(path), durable=durable, steps=chosen)
         try:
-            database = await asyncio.get_running_loop().run_in_executor(
-                worker, lambda: Database(Path(path), durable=durable, steps=chosen)
-            )
+            database = await asyncio.wrap_future(opening)
         except BaseException:
+            worker.submit(_abandon, opening)
             worker.shutdown(wait=False)
             raise
         return cls(database, worker)
@@ -83,8 +83,10 @@ class SqliteStore:
         """Finish what is under way and let go of the file; closing twice is harmless."""
         if not self._is_closed:
             self._is_closed = True
-            await asyncio.get_running_loop().run_in_executor(self._worker, self._database.close)
-            self._worker.shutdown(wait=True)
+            try:
+                await asyncio.get_running_loop().run_in_executor(self._worker, self._database.close)
+            finally:
+                self._worker.shutdown(wait=True)
 
     async def _run(self, work: Callable[[], Result]) -> Result:
         """Do something in the store's own thread."""
@@ -325,3 +327,9 @@ class SqliteStore:
             for row in page:
                 yield rows.link_of(row)
             after = page[-1][0] if page else after
+
+
+def _abandon(opening: Future[Database]) -> None:
+    """Close what was opened for somebody who no longer waits for it."""
+    if not opening.cancelled() and opening.exception() is None:
+        opening.result().close()

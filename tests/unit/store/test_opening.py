@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import sqlite3
 import stat
 import threading
@@ -100,6 +101,24 @@ def test_a_closed_store_says_so_and_may_be_closed_again(tmp_path):
             await store.state(A)
 
     asyncio.run(whole())
+
+
+@pytest.mark.parametrize("steps", range(4))
+def test_giving_up_while_a_store_is_being_opened_leaves_nothing_open(tmp_path, steps):
+    async def whole() -> None:
+        opening = asyncio.ensure_future(SqliteStore.open(tmp_path / "s.db"))
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        opening.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await (await opening).close()
+
+    asyncio.run(whole())
+    for thread in threading.enumerate():
+        if thread.name.startswith("holdfast-store"):
+            thread.join()
+    assert {file.name for file in tmp_path.iterdir()} <= {"s.db"}
+    use(tmp_path / "s.db", work=lambda store: store.commit(Transaction(states=[full_state()])))
 
 
 def test_a_newer_schema_is_refused_with_advice_and_nothing_is_touched(tmp_path):

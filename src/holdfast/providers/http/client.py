@@ -53,10 +53,6 @@ class Client:
         self._origin = _origin(api.base_url)
         self._limit = api.max_body_bytes
 
-    async def get(self, path: str, label: str, headers: Mapping[str, str] | None = None) -> Answer | Lost:
-        """Read; redirects are followed within the host."""
-        return await self.send("GET", self._base + path, label, headers)
-
     def url(self, path: str) -> str:
         """Return the address of a path of the API."""
         return self._base + path
@@ -64,18 +60,43 @@ class Client:
     async def send(
         self, method: str, url: str, label: str, headers: Mapping[str, str] | None = None, body: bytes | None = None
     ) -> Answer | Lost:
-        """Send a request; `label` is how it is called in messages, as a URL may hold what must not be shown."""
-        for _ in range(_MAX_HOPS):
-            answer = await self._once(method, url, label, headers, body)
-            if isinstance(answer, Lost) or answer.status not in _REDIRECTS or "Location" not in answer.headers:
-                return answer
-            if method != "GET" and answer.status not in _KEEPING:
-                return answer
-            following = self.within(url, answer.headers["Location"])
-            if following is None:
-                return Lost(Trouble.OTHER, f"{label} was redirected to another host, which is not followed")
-            url = following
+        """Send a request; `label` is how it is called in messages, as a URL may hold what must not be shown.
+
+        All of it in one coroutine: this is run for every check, and each further one is seen in the benchmark.
+        """
+        try:
+            for _ in range(_MAX_HOPS):
+                async with self._session.request(
+                    method, url, headers=headers, data=body, allow_redirects=False
+                ) as response:
+                    length = response.content_length
+                    if length is None or length > self._limit or "Content-Encoding" in response.headers:
+                        data = await self._limited(response)
+                    else:
+                        data = await response.read()
+                    answer = Answer(response.status, response.headers, data, url)
+                if answer.status not in _REDIRECTS:
+                    return answer
+                following = self._redirected(method, answer)
+                if following is None:
+                    return answer
+                if not following:
+                    return Lost(Trouble.OTHER, f"{label} was redirected to another host, which is not followed")
+                url = following
+        except TimeoutError:
+            return Lost(Trouble.TIMEOUT, f"{label} was not answered in time")
+        except _TooLargeError:
+            return Lost(Trouble.OTHER, f"{label} was answered with more than {self._limit:,} bytes")
+        except (aiohttp.ClientError, OSError, ValueError) as error:
+            return _lost(label, error)
         return Lost(Trouble.OTHER, f"{label} was redirected more than {_MAX_HOPS} times")
+
+    def _redirected(self, method: str, answer: Answer) -> str | None:
+        """Return where to ask again; None if the answer is to be taken as it is, empty if it leads elsewhere."""
+        location = answer.headers.get("Location")
+        if location is None or (method != "GET" and answer.status not in _KEEPING):
+            return None
+        return self.within(answer.url, location) or ""
 
     def within(self, url: str, link: str) -> str | None:
         """Return where a link in an answer leads, or None if that is not the host that our credentials are for."""
@@ -85,28 +106,11 @@ class Client:
         except ValueError:
             return None
 
-    async def _once(
-        self, method: str, url: str, label: str, headers: Mapping[str, str] | None, body: bytes | None
-    ) -> Answer | Lost:
-        try:
-            async with self._session.request(
-                method, url, headers=headers, data=body, allow_redirects=False
-            ) as response:
-                return Answer(response.status, response.headers, await self._body(response), url)
-        except TimeoutError:
-            return Lost(Trouble.TIMEOUT, f"{label} was not answered in time")
-        except _TooLargeError:
-            return Lost(Trouble.OTHER, f"{label} was answered with more than {self._limit:,} bytes")
-        except (aiohttp.ClientError, OSError, ValueError) as error:
-            return _lost(label, error)
-
-    async def _body(self, response: aiohttp.ClientResponse) -> bytes:
+    async def _limited(self, response: aiohttp.ClientResponse) -> bytes:
         """Read a body up to the limit; a compressed one says nothing true about its length beforehand."""
         length = response.content_length
         if length is not None and length > self._limit:
             raise _TooLargeError
-        if length is not None and "Content-Encoding" not in response.headers:
-            return await response.read()
         chunks: list[bytes] = []
         total = 0
         async for chunk in response.content.iter_chunked(_CHUNK_BYTES):

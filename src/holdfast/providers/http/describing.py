@@ -81,13 +81,16 @@ def _catch_misspelt(connection: Connection, top: Section) -> None:
 
 def _base_url(top: Section) -> str:
     text = top.text("base_url")
-    parts = urlsplit(text)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
+    if set(text) & set("@?#"):  # an @ anywhere: a password with a slash in it looks like a path
+        message = "an address without credentials, query and fragment is needed; credentials go under `auth`"
+        top.fail(message, "base_url")
+    try:
+        parts = urlsplit(text)
+        is_address = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        is_address = False
+    if not is_address:
         top.fail("an address such as https://api.example.com/v1 is needed here", "base_url")
-    if "@" in parts.netloc or parts.query or parts.fragment:
-        top.fail(
-            "an address without credentials, query and fragment is needed; credentials go under `auth`", "base_url"
-        )
     return text.rstrip("/")
 
 
@@ -190,7 +193,7 @@ def _call(section: Section, method: str) -> Call:
     if given not in _METHODS:
         section.fail(f"a method is one of {', '.join(_METHODS)}", "method")
     try:
-        return Call(given, templates.parse(section.text("path")))
+        return Call.of(given, templates.parse(section.text("path")))
     except InputError as error:
         if error.location.field:
             raise

@@ -35,11 +35,12 @@ class Call:
 
     method: str
     path: Template
+    label: str  # how messages name it
 
-    @property
-    def label(self) -> str:
-        """How messages name it."""
-        return f"{self.method} {self.path.text.partition('?')[0]}"
+    @staticmethod
+    def of(method: str, path: Template) -> Call:
+        """Return a call with its label, which is without values and without the query."""
+        return Call(method, path, f"{method} {path.text.partition('?')[0]}")
 
 
 class IdFrom(StrEnum):

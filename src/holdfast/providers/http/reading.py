@@ -172,7 +172,8 @@ def judged(kind: Described, raw: bytes, label: str) -> Reading:
 def _document(raw: bytes, label: str) -> dict[str, Json]:
     problem = "is not one JSON object"
     try:
-        raw.decode()  # strictly: the reader of JSON would put a replacement for a broken character, and call it drift
+        if not raw.isascii():
+            raw.decode()  # strictly: the reader of JSON would put a replacement for a broken character: drift
         document = jsontext.loads(raw, "int64")
     except UnicodeDecodeError:
         problem = "is not UTF-8"

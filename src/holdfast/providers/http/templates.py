@@ -12,6 +12,7 @@ from holdfast.model.absent import ABSENT
 from holdfast.model.path import Path
 from holdfast.providers.base import Target
 
+_PLAIN = re.compile(r"[A-Za-z0-9_~-][A-Za-z0-9._~-]*")  # needs no encoding; most ids are
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 
 
@@ -54,6 +55,8 @@ class Template:
 def _encoded(name: str, value: str | None) -> str:
     if value is None:
         raise UnfilledError(name, f"the URL needs {{{name}}}, and there is none")
+    if _PLAIN.fullmatch(value):
+        return value
     if value in ("", ".", ".."):
         raise UnfilledError(f"{name} as text", f"{{{name}}} is {value!r}, which cannot stand in a URL")
     return quote(value, safe="")

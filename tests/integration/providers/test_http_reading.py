@@ -1,0 +1,416 @@
+"""Each way an answer can go wrong is the one reading it means; only an answer that says so is gone."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from holdfast.compare import jsontext
+from holdfast.model.reading import Found, Gone, Trouble, Unreadable
+from holdfast.providers.base import Connection, Hint, ReadFailed, Target, Unchanged
+from holdfast.testing.restserver import Fault, Shape, Wrong
+from tests.integration.providers.rest import connection, widget, with_server
+from tests.unit.providers.running import told, with_provider
+
+
+def read(*faults: Fault, kind=None, shape=None, target=None, document=None, hint=None, **settings):
+    """Read a widget that is there, through the faults."""
+
+    async def story(server, reader, _):
+        server.collections["widgets"].put("w", document or {"name": "w", "size": 1})
+        server.faults.extend(faults)
+        return await reader.read(target or widget(), hint)
+
+    return with_server(story, kind=kind, shape=shape, **settings)
+
+
+def test_what_is_there_is_found_with_its_etag_and_digest():
+    seen = read()
+    assert isinstance(seen, Found)
+    assert seen.document == {"name": "w", "size": 1}
+    assert seen.id == "w"
+    assert seen.etag is not None
+    assert seen.raw_digest is not None
+
+
+STATUSES = {
+    400: (Trouble.OTHER, None),
+    401: (Trouble.UNAUTHORISED, None),
+    403: (Trouble.UNAUTHORISED, None),
+    407: (Trouble.UNAUTHORISED, None),
+    408: (Trouble.TIMEOUT, None),
+    409: (Trouble.OTHER, None),
+    418: (Trouble.OTHER, None),
+    429: (Trouble.THROTTLED, 7.0),
+    500: (Trouble.SERVER_ERROR, None),
+    502: (Trouble.SERVER_ERROR, None),
+    503: (Trouble.SERVER_ERROR, 7.0),
+    599: (Trouble.SERVER_ERROR, None),
+}
+
+
+@pytest.mark.parametrize("status", STATUSES)
+@pytest.mark.parametrize("wrong", [Wrong.STATUS, Wrong.HTML, Wrong.EMPTY])
+def test_a_status_that_is_no_success_is_unreadable(status, wrong):
+    trouble, wait = STATUSES[status]
+    seen = read(Fault(wrong, status=status, headers={"Retry-After": "7"} if wait else {}))
+    assert isinstance(seen, Unreadable)
+    assert (seen.trouble, seen.retry_after_seconds) == (trouble, wait)
+    assert f"GET /widgets/{{id}} was answered {status}" in seen.detail
+
+
+GONE = {
+    "404 with json": (Fault(status=404), {}, Gone()),
+    "410 with json": (Fault(status=410), {}, Gone()),
+    "404 without a body": (Fault(Wrong.EMPTY, status=404), {}, Gone()),
+    "404 with a web page": (Fault(Wrong.HTML, status=404), {}, Trouble.UNCONFIRMED),
+    "410 with a web page": (Fault(Wrong.HTML, status=410), {}, Trouble.UNCONFIRMED),
+    "404 with a web page, which is this api's way": (
+        Fault(Wrong.HTML, status=404),
+        {"status": {"html_404_is_gone": True}},
+        Gone(),
+    ),
+    "404 where it does not mean gone": (Fault(status=404), {"status": {"gone": [410]}}, Trouble.OTHER),
+    "403 where it means gone": (Fault(status=403), {"status": {"gone": [403, 404]}}, Gone()),
+}
+
+
+@pytest.mark.parametrize("fault, kind, expected", GONE.values(), ids=list(GONE))
+def test_gone_is_said_by_a_status_and_not_by_a_proxy(fault, kind, expected):
+    seen = read(fault, kind=kind)
+    if expected == Gone():
+        assert seen == Gone()
+    else:
+        assert isinstance(seen, Unreadable)
+        assert seen.trouble is expected
+
+
+BROKEN = {
+    "a web page on 200": (Fault(Wrong.HTML, status=200), {}, Trouble.MALFORMED, "is a web page"),
+    "an empty body on 200": (Fault(Wrong.EMPTY, status=200), {}, Trouble.MALFORMED, "is empty"),
+    "no content": (Fault(Wrong.EMPTY, status=204), {}, Trouble.MALFORMED, "is empty"),
+    "not json on 200": (Fault(Wrong.GARBAGE, status=200), {}, Trouble.MALFORMED, "is not JSON"),
+    "cut off": (Fault(Wrong.TRUNCATED), {}, Trouble.MALFORMED, "broke off"),
+    "reset": (Fault(Wrong.RESET, times=None), {}, Trouble.UNREACHABLE, "connection was lost"),
+    "a redirect to another host": (
+        Fault(Wrong.REDIRECT, status=302, headers={"Location": "http://elsewhere.invalid/login"}),
+        {},
+        Trouble.OTHER,
+        "another host",
+    ),
+    "a redirect to another port": (
+        Fault(Wrong.REDIRECT, status=302, headers={"Location": "http://127.0.0.1:1/"}),
+        {},
+        Trouble.OTHER,
+        "another host",
+    ),
+    "a redirect in circles": (
+        Fault(Wrong.REDIRECT, status=307, headers={"Location": "/widgets/w"}, times=None),
+        {},
+        Trouble.OTHER,
+        "redirected more than",
+    ),
+    "a redirect to nowhere": (Fault(Wrong.REDIRECT, status=302), {}, Trouble.OTHER, "answered 302"),
+    "not modified, and nobody asked": (Fault(Wrong.EMPTY, status=304), {}, Trouble.OTHER, "answered 304"),
+    "nothing at the pointer": (
+        Fault(times=0),
+        {"read": {"path": "/widgets/w", "item": "/data"}},
+        Trouble.MALFORMED,
+        "/data",
+    ),
+    "a scalar at the pointer": (
+        Fault(times=0),
+        {"read": {"path": "/widgets/w", "item": "/size"}},
+        Trouble.MALFORMED,
+        "not one JSON object",
+    ),
+}
+
+
+@pytest.mark.parametrize("fault, kind, trouble, detail", BROKEN.values(), ids=list(BROKEN))
+def test_an_answer_that_says_nothing_is_unreadable(fault, kind, trouble, detail):
+    seen = read(fault, kind=kind)
+    assert isinstance(seen, Unreadable)
+    assert (seen.trouble, detail in seen.detail) == (trouble, True), seen.detail
+
+
+def test_a_redirect_within_the_host_is_followed():
+    seen = read(
+        Fault(Wrong.REDIRECT, path="/widgets/other", status=301, headers={"Location": "/widgets/w"}),
+        target=widget("other"),
+    )
+    assert isinstance(seen, Found)
+
+
+def test_an_answer_that_does_not_come_in_time_is_a_timeout():
+    seen = read(Fault(Wrong.HANG, times=None), timeout_seconds=0.05)
+    assert isinstance(seen, Unreadable)
+    assert seen.trouble is Trouble.TIMEOUT
+
+
+def test_a_port_where_nobody_listens_is_unreachable():
+    settings = {"base_url": "http://127.0.0.1:1", "kinds": {"Widget": {"read": "/widgets/{id}"}}}
+    seen = with_provider(Connection("api", "http", settings), lambda reader, _: reader.read(widget()))
+    assert isinstance(seen, Unreadable)
+    assert (seen.trouble, "Connection refused" in seen.detail) == (Trouble.UNREACHABLE, True)
+
+
+def test_a_host_that_speaks_no_http_is_malformed():
+    async def story():
+        async def babble(reader, writer):
+            await reader.readline()
+            writer.write(b"220 mail.example ESMTP\r\n")
+            await writer.drain()
+            writer.close()
+            await writer.wait_closed()
+
+        server = await asyncio.start_server(babble, "127.0.0.1", 0)
+        port = server.sockets[0].getsockname()[1]
+        settings = {"base_url": f"http://127.0.0.1:{port}", "kinds": {"Widget": {"read": "/widgets/{id}"}}}
+        async with server:
+            return await told(Connection("api", "http", settings), lambda reader, _: reader.read(widget()))
+
+    seen = asyncio.run(story())
+    assert isinstance(seen, Unreadable)
+    assert seen.trouble is Trouble.MALFORMED
+
+
+@pytest.mark.parametrize("compressed", [False, True])
+def test_an_answer_beyond_the_limit_is_not_taken_in(compressed):
+    async def story():
+        from aiohttp import web
+
+        async def large(_):
+            response = web.json_response({"name": "w" * 100_000})
+            if compressed:
+                response.enable_compression()
+            return response
+
+        app = web.Application()
+        app.router.add_get("/widgets/w", large)
+        runner = web.AppRunner(app)
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        settings = {
+            "base_url": f"http://127.0.0.1:{runner.addresses[0][1]}",
+            "max_body_bytes": 10_000,
+            "kinds": {"Widget": {"read": "/widgets/{id}"}},
+        }
+        try:
+            return await told(Connection("api", "http", settings), lambda reader, _: reader.read(widget()))
+        finally:
+            await runner.cleanup()
+
+    seen = asyncio.run(story())
+    assert isinstance(seen, Unreadable)
+    assert "more than 10,000 bytes" in seen.detail
+
+
+def test_a_character_that_is_not_utf_8_is_malformed_and_no_drift(monkeypatch):
+    seen = read(document={"name": "w", "note": "\udcff".encode("utf-8", "surrogateescape").decode("latin-1")})
+    assert isinstance(seen, Found), "what is UTF-8 is read"
+    from holdfast.providers.http import reading
+
+    with pytest.raises(ReadFailed) as failed:
+        reading._document(b'{"note": "\xff"}', "GET /x")
+    assert failed.value.reading == Unreadable(Trouble.MALFORMED, "the answer to GET /x is not UTF-8")
+
+
+def test_large_integers_stay_exact():
+    seen = read(document={"name": "w", "id": 2**63 - 1})
+    assert isinstance(seen, Found)
+    assert seen.document["id"] == 2**63 - 1
+
+
+STATES = {
+    "creating": Trouble.UNSETTLED,
+    "ready": None,
+    "deleted": Gone(),
+}
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_a_state_in_the_document_may_say_that_it_is_not_settled_or_not_there(state):
+    rules = {
+        "unsettled": {"pointer": "/meta/state", "values": ["creating", "updating"]},
+        "deleted": {"pointer": "/meta/state", "values": ["deleted"]},
+    }
+    seen = read(kind={"status": rules}, document={"name": "w", "meta": {"state": state}})
+    if isinstance(STATES[state], Trouble):
+        assert isinstance(seen, Unreadable)
+        assert seen.trouble is STATES[state]
+    else:
+        assert isinstance(seen, Found if STATES[state] is None else Gone)
+
+
+def test_a_resource_inside_an_envelope_is_cut_out():
+    seen = read(kind={"envelope": "/data"}, shape=Shape(envelope="data"))
+    assert isinstance(seen, Found)
+    assert seen.document == {"name": "w", "size": 1}
+
+
+# --- unchanged --------------------------------------------------------------------------------------------------------
+
+
+def count_parsing(monkeypatch) -> list[bytes]:
+    parsed: list[bytes] = []
+    loads = jsontext.loads
+
+    def counted(text, numbers="float64"):
+        parsed.append(text)
+        return loads(text, numbers)
+
+    monkeypatch.setattr(jsontext, "loads", counted)
+    return parsed
+
+
+@pytest.mark.parametrize("conditional", [False, True])
+def test_an_unchanged_answer_is_not_parsed_and_with_etags_not_even_sent(monkeypatch, conditional):
+    parsed = count_parsing(monkeypatch)
+
+    async def story(server, reader, _):
+        widgets = server.collections["widgets"]
+        widgets.put("w", {"name": "w", "size": 1})
+        first = await reader.read(widget())
+        hint = Hint(first.etag, first.raw_digest)
+        again = await reader.read(widget(), hint)
+        assert again == Unchanged(first.etag, first.raw_digest)
+        assert len(parsed) == 1
+        assert server.journal[-1].status == (304 if conditional else 200)
+        widgets.edit("w", lambda document: document.update(size=2))
+        moved = await reader.read(widget(), hint)
+        assert moved.document["size"] == 2
+        assert len(parsed) == 2
+
+    with_server(story, kind={"conditional": conditional})
+
+
+def test_what_changes_in_the_envelope_only_is_no_change(monkeypatch):
+    """A request id or a time beside the resource must not make every read look like a change."""
+    parsed = count_parsing(monkeypatch)
+
+    async def story():
+        from aiohttp import web
+
+        numbers = iter(range(100))
+
+        async def answer(_):
+            return web.json_response({"requestId": next(numbers), "data": {"name": "w"}})
+
+        app = web.Application()
+        app.router.add_get("/widgets/w", answer)
+        runner = web.AppRunner(app)
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        kinds = {"Widget": {"read": {"path": "/widgets/{id}", "item": "/data"}}}
+        settings = {"base_url": f"http://127.0.0.1:{runner.addresses[0][1]}", "kinds": kinds}
+
+        async def twice(reader, _):
+            first = await reader.read(widget())
+            return await reader.read(widget(), Hint(None, first.raw_digest))
+
+        try:
+            return await told(Connection("api", "http", settings), twice)
+        finally:
+            await runner.cleanup()
+
+    assert isinstance(asyncio.run(story()), Unchanged)
+    assert len(parsed) == 1
+
+
+def test_an_etag_may_stand_in_the_document():
+    seen = read(kind={"etag": {"pointer": "/meta/version"}}, document={"name": "w", "meta": {"version": 7}})
+    assert isinstance(seen, Found)
+    assert seen.etag == "7"
+
+
+# --- things without a known id ----------------------------------------------------------------------------------------
+
+BY_NAME = {"create": {"path": "/widgets"}, "list": {"path": "/widgets", "items": "/items"}, "find": {"by": ["/name"]}}
+
+
+def test_a_thing_without_a_known_id_is_found_by_its_fields():
+    async def story(server, reader, _):
+        widgets = server.collections["widgets"]
+        for ident, name in (("1", "a"), ("2", "b"), ("3", "b")):
+            widgets.put(ident, {"id": ident, "name": name})
+        return [await reader.read(widget(name)) for name in "abc"]
+
+    one, several, none = with_server(story, kind=BY_NAME)
+    assert isinstance(one, Found)
+    assert one.id == "1"
+    assert isinstance(several, Unreadable)
+    assert (several.trouble, "2 things" in several.detail) == (Trouble.UNCONFIRMED, True)
+    assert none == Gone()
+
+
+def test_a_thing_is_not_gone_when_the_list_to_find_it_in_fails():
+    seen = read(Fault(Wrong.STATUS, path="/widgets", status=503), kind=BY_NAME)
+    assert isinstance(seen, Unreadable)
+    assert seen.trouble is Trouble.SERVER_ERROR
+
+
+def test_the_list_is_asked_for_what_is_looked_for_where_it_can_be():
+    async def story(server, reader, _):
+        server.collections["widgets"].put("1", {"id": "1", "name": "a b"})
+        seen = await reader.read(widget("a b"))
+        return seen, server.journal[0].path
+
+    kind = {**BY_NAME, "find": {"by": ["/name"], "query": {"name": "/name"}}}
+    seen, path = with_server(story, kind=kind)
+    assert isinstance(seen, Found)
+    assert path == "/widgets"
+
+
+def test_a_thing_whose_id_only_the_api_knows_and_nobody_made_is_gone():
+    async def story(server, reader, _):
+        seen = await reader.read(widget())
+        return seen, server.journal
+
+    assert with_server(story, kind={"create": {"path": "/widgets"}}) == (Gone(), [])
+
+
+def test_a_declaration_that_lacks_what_the_url_needs_says_so():
+    seen = read(kind={"read": "/{namespace}/{id}"})
+    assert isinstance(seen, Unreadable)
+    assert "{namespace}" in seen.detail
+    seen = read(kind={**BY_NAME, "find": {"by": ["/serial"]}})
+    assert isinstance(seen, Unreadable)
+    assert "/serial" in seen.detail
+
+
+def test_a_kind_that_is_not_described_is_unreadable():
+    seen = read(target=Target("Gadget", "g", None, {}))
+    assert isinstance(seen, Unreadable)
+    assert "'Gadget'" in seen.detail
+
+
+def test_the_credentials_are_sent():
+    auth = {"auth": {"type": "bearer"}, "authorization": "Bearer t0ken"}
+    assert isinstance(read(**auth, secrets={"token": "t0ken"}), Found)
+    wrong = read(**auth, secrets={"token": "wrong"})
+    assert isinstance(wrong, Unreadable)
+    assert wrong.trouble is Trouble.UNAUTHORISED
+
+
+def test_the_reader_has_no_way_to_the_writer():
+    async def story(_, reader, writer):
+        public = {name for name in dir(reader) if not name.startswith("_")}
+        assert public == {"kinds", "read", "list", "parse", "find"}
+        assert not isinstance(writer, type(reader))
+
+    with_server(story)
+
+
+def test_a_description_is_checked_when_the_connection_is_opened():
+    from holdfast.errors import InputError
+
+    async def story():
+        from holdfast.testing.restserver import RestServer
+
+        async with RestServer({}) as server:
+            with pytest.raises(InputError):
+                await told(connection(server, {"etag": {"pointer": "x"}}), lambda reader, _: reader.read(widget()))
+
+    asyncio.run(story())

@@ -1,0 +1,280 @@
+"""What every store does, continued: claims, findings, history and the audit trail."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from holdfast.errors import StoreError, UnhashableError
+from holdfast.model.absent import ABSENT
+from holdfast.model.finding import Op
+from holdfast.model.path import Selector
+from holdfast.store.base import (
+    ClaimLost,
+    Digest,
+    Event,
+    Step,
+    Store,
+    Transaction,
+)
+from tests.unit.store.examples import (
+    A,
+    B,
+    C,
+    D,
+    decision,
+    digest,
+    event,
+    finding,
+    full_state,
+    kept,
+    listed,
+    on_every_store,
+    operation,
+    revision,
+)
+
+# --- claims -----------------------------------------------------------------------------------------------------------
+
+
+@on_every_store
+async def test_one_claim_at_a_time_even_for_the_same_owner(store: Store):
+    first = await store.claim(A, "me", 1.0, 10.0)
+    assert first is not None
+    assert first.fence == 1
+    assert await store.claim(A, "you", 9.9, 20.0) is None
+    assert await store.claim(A, "me", 9.9, 20.0) is None
+    taken = await store.claim(A, "you", 10.0, 20.0)
+    assert taken is not None
+    assert (taken.owner, taken.fence, taken.until) == ("you", 2, 20.0)
+
+
+@on_every_store
+async def test_a_claim_can_be_prolonged_only_while_it_is_ours(store: Store):
+    first = await store.claim(A, "me", 1.0, 10.0)
+    assert first is not None
+    longer = await store.renew(first, 30.0)
+    assert longer == replace(first, until=30.0)
+    assert await store.claim(A, "you", 29.0, 40.0) is None
+    await store.claim(A, "you", 30.0, 40.0)
+    assert await store.renew(first, 50.0) is None
+    await store.release(first)  # lost, so nothing happens
+    assert await store.claim(A, "she", 39.0, 50.0) is None
+
+
+@on_every_store
+async def test_a_released_claim_is_free_at_once_and_its_fence_is_not_used_again(store: Store):
+    first = await store.claim(A, "me", 1.0, 10.0)
+    assert first is not None
+    await store.release(first)
+    assert await store.renew(first, 20.0) is None
+    second = await store.claim(A, "me", 1.0, 10.0)
+    assert second is not None
+    assert second.fence == 2
+
+
+@on_every_store
+async def test_fences_go_on_growing_after_a_resource_was_forgotten(store: Store):
+    first = await store.claim(A, "me", 1.0, 2.0)
+    assert first is not None
+    await store.commit(Transaction(states=[full_state()], fences={A: first.fence}))
+    await store.commit(Transaction(forgotten=[A], fences={A: first.fence}))
+    second = await store.claim(A, "me", 3.0, 4.0)
+    assert second is not None
+    assert second.fence == 2
+
+
+@on_every_store
+async def test_a_transaction_with_a_lost_fence_keeps_nothing(store: Store):
+    claims = {address: await store.claim(address, "me", 1.0, 2.0) for address in (A, B)}
+    await store.claim(B, "you", 2.0, 3.0)
+    name, data = kept({"x": 1})
+    lost = Transaction(
+        documents={name: data},
+        states=[full_state(A), full_state(B)],
+        findings={A: (finding("x"),)},
+        revisions=[revision(1)],
+        decisions=[decision("d")],
+        operations=[operation()],
+        events=[event()],
+        fences={address: claim.fence for address, claim in claims.items() if claim is not None},
+    )
+    with pytest.raises(ClaimLost):
+        await store.commit(lost)
+    assert await store.documents([name]) == {}
+    assert await store.states([A, B]) == {}
+    assert await store.findings() == {}
+    assert await store.revisions(A) == []
+    assert await store.decision("d") is None
+    assert await store.operations() == []
+    assert await store.verify_chain() == 0
+    await store.commit(replace(lost, fences={A: 1, B: 2}))
+    assert len(await store.states([A, B])) == 2
+
+
+# --- findings ---------------------------------------------------------------------------------------------------------
+
+
+@on_every_store
+async def test_a_finding_keeps_its_first_time_while_it_persists(store: Store):
+    one, later = finding("size", observed=2), finding("size", observed=3)
+    other = finding("tags", Selector((("name", "x"),)), op=Op.ELEMENT_ADDED)
+    await store.commit(Transaction(findings={A: (one,), B: (one,)}, findings_at=1.0))
+    await store.commit(Transaction(findings={A: (other, later)}, findings_at=2.0))
+    found = (await store.findings(A))[A]
+    assert [(record.finding, record.first_seen, record.last_seen) for record in found] == [
+        (other, 2.0, 2.0),
+        (later, 1.0, 2.0),
+    ]
+    assert [record.last_seen for record in (await store.findings(B))[B]] == [1.0]
+
+
+@on_every_store
+async def test_a_finding_that_went_away_and_came_back_is_new(store: Store):
+    for at, findings in enumerate([(finding("size"),), (), (finding("size"),)]):
+        await store.commit(Transaction(findings={A: findings}, findings_at=float(at)))
+    assert (await store.findings(A))[A][0].first_seen == 2.0
+
+
+@on_every_store
+async def test_the_same_path_with_another_operation_is_another_finding(store: Store):
+    for at, op in enumerate([Op.CHANGED, Op.MISSING]):
+        await store.commit(Transaction(findings={A: (finding("size", op=op),)}, findings_at=float(at)))
+    assert (await store.findings(A))[A][0].first_seen == 1.0
+
+
+@on_every_store
+async def test_findings_of_all_come_by_address_and_only_where_there_are_any(store: Store):
+    await store.commit(Transaction(findings={D: (finding("x"),), B: (), A: (finding("y"), finding("z"))}))
+    assert list(await store.findings()) == [A, D]
+    assert await store.findings(B) == {}
+    assert (await store.findings(D))[D][0].finding.desired is ABSENT
+
+
+# --- history ----------------------------------------------------------------------------------------------------------
+
+
+@on_every_store
+async def test_revisions_come_newest_first_and_the_same_one_twice_is_one(store: Store):
+    await store.commit(Transaction(revisions=[revision(1), revision(2, content="y"), revision(1, B)]))
+    await store.commit(Transaction(revisions=[revision(2, content="y", at=9.0)]))
+    assert await store.revisions(A) == [revision(2, content="y"), revision(1)]
+    assert await store.revisions(C) == []
+
+
+@on_every_store
+async def test_a_revision_is_never_changed(store: Store):
+    await store.commit(Transaction(revisions=[revision(1)]))
+    for wrong in (revision(1, content="y"), replace(revision(1), stamp="another")):
+        with pytest.raises(StoreError, match="revision 1 of prod/Network/a"):
+            await store.commit(Transaction(states=[full_state()], revisions=[wrong]))
+    assert await store.revisions(A) == [revision(1)]
+    assert await store.state(A) is None
+
+
+@on_every_store
+async def test_decisions_come_newest_first_of_one_or_of_all(store: Store):
+    await store.commit(Transaction(decisions=[decision("d1"), decision("d2", B)]))
+    await store.commit(Transaction(decisions=[decision("d3"), decision("d1")]))
+    assert [one.id for one in await store.decisions(None, 9)] == ["d3", "d2", "d1"]
+    assert [one.id for one in await store.decisions(A, 9)] == ["d3", "d1"]
+    assert [one.id for one in await store.decisions(None, 1)] == ["d3"]
+    assert await store.decisions(C, 9) == []
+    assert await store.decision("d2") == decision("d2", B)
+    assert await store.decision("d9") is None
+
+
+@on_every_store
+async def test_a_decision_is_never_changed(store: Store):
+    await store.commit(Transaction(decisions=[decision("d")]))
+    with pytest.raises(StoreError, match="decision d"):
+        await store.commit(Transaction(decisions=[decision("d", action="delete")]))
+    with pytest.raises(StoreError, match="decision e"):
+        await store.commit(Transaction(decisions=[decision("e"), decision("e", B)]))
+    assert await store.decisions(None, 9) == [decision("d")]
+
+
+@on_every_store
+async def test_operations_are_kept_replaced_and_removed(store: Store):
+    first, second, third = operation("1"), operation("2", B, started_at=3.0), operation("3", started_at=4.0)
+    await store.commit(Transaction(operations=[first, second, third]))
+    assert await store.operations() == [second, first, third]
+    assert await store.operations(B) == [second]
+    assert await store.operations(C) == []
+    moved = replace(first, step=Step.SETTLING, attempts=9, poll_at=None, drift=(), token={})
+    await store.commit(Transaction(operations=[moved], finished=["2", "never heard of"]))
+    assert await store.operations() == [moved, third]
+    await store.commit(Transaction(operations=[moved], finished=["1", "3"]))
+    assert await store.operations() == []
+
+
+# --- audit trail ------------------------------------------------------------------------------------------------------
+
+
+@on_every_store
+async def test_events_are_chained_in_the_order_they_were_given(store: Store):
+    given = [event(A, 1.0, n=n) for n in range(5)] + [event("", 0.5, "engine.started")]
+    await store.commit(Transaction(events=given[:2]))
+    await store.commit(Transaction(events=given[2:]))
+    trail = await listed(store.events())
+    assert [entry.event for entry in trail] == given
+    assert [entry.sequence for entry in trail] == [1, 2, 3, 4, 5, 6]
+    assert [entry.previous for entry in trail[1:]] == [entry.hash for entry in trail[:-1]]
+    assert trail[0].previous == "sha256:" + "0" * 64
+    assert await store.verify_chain() == 6
+
+
+@on_every_store
+async def test_events_can_be_narrowed_by_subject_type_and_time(store: Store):
+    given = [
+        event(A, 1.0, "check.started"),
+        event(B, 2.0, "check.finished"),
+        event(A, 3.0, "act.started"),
+        event("", 4.0, "check"),
+        event("not an address", 5.0, "check.x"),
+    ]
+    await store.commit(Transaction(events=given))
+
+    async def sequences(**filters):
+        return [entry.sequence async for entry in store.events(**filters)]
+
+    assert await sequences(subject=str(A)) == [1, 3]
+    assert await sequences(subject="") == [4]
+    assert await sequences(subject="not an address") == [5]
+    assert await sequences(subject="unheard/of/x") == []
+    assert await sequences(type_prefix="check") == [1, 2, 4, 5]
+    assert await sequences(type_prefix="check.") == [1, 2, 5]
+    assert await sequences(since=3.0) == [3, 4, 5]
+    assert await sequences(subject=str(A), type_prefix="act", since=3.0) == [3]
+    whole = await listed(store.events())
+    assert [entry async for entry in store.events(subject=str(B))] == [whole[1]]
+
+
+@on_every_store
+async def test_a_long_trail_is_read_page_by_page(store: Store):
+    await store.commit(Transaction(events=[event(n=n) for n in range(1203)]))
+    assert [entry.sequence async for entry in store.events()] == list(range(1, 1204))
+    assert [entry.sequence async for entry in store.events(subject=str(A))] == list(range(1, 1204))
+    assert await store.verify_chain() == 1203
+
+
+@on_every_store
+async def test_an_event_that_has_no_canonical_form_fails_the_whole_transaction(store: Store):
+    with pytest.raises(UnhashableError):
+        await store.commit(Transaction(states=[full_state()], events=[Event(1.0, "x", "", {"bad": {1, 2}})]))
+    assert await store.state(A) is None
+    assert await store.verify_chain() == 0
+
+
+@on_every_store
+async def test_an_empty_transaction_is_fine(store: Store):
+    await store.commit(Transaction())
+    assert await store.verify_chain() == 0
+
+
+@on_every_store
+async def test_digests_of_any_spelling_come_back(store: Store):
+    odd = full_state(desired=Digest("md5:1"), raw_digest="A" * 64, state_hash=digest("x")[7:], etag="")
+    await store.commit(Transaction(states=[odd]))
+    assert await store.state(A) == odd
