@@ -20,14 +20,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import aiohttp
-import harness
-import inputs
 import msgspec
 import orjson
+
+# Run as a script, Python would look for siblings in this folder only.
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from holdfast.model.reading import Found
 from holdfast.providers import registry
 from holdfast.providers.base import Connection, Hint, Reader, Target, Unchanged
+from tests.benchmarks import harness, inputs
 
 COUNT, TASKS = 500, 32
 PLAIN, FULL = "plain aiohttp + orjson + sha256", "read, parsed"

@@ -340,7 +340,7 @@ class Actor:
             failures=0,
         )
         settled = verdicts.conclude(still)
-        told = conditions_after_check(after, settled, decide(settled, Situation(applied=True)), now)
+        told = conditions_after_check(after.generation, settled, decide(settled, Situation(applied=True)), now)
         after = replace(after, conditions=tuple(merge({c.type: c for c in after.conditions}, told).values()))
         transaction.states.append(after)
         transaction.findings[after.address] = still

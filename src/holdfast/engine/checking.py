@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -32,6 +32,7 @@ from holdfast.providers.base import Hint, Listed, ReadFailed, Unchanged
 from holdfast.store.base import DecisionRecord, Digest, Event, ResourceState, Store, Touch, Transaction
 
 BATCH = 500
+WORKERS = 64  # reading at once, over all connections; each connection's gate lets fewer through
 LIST_FROM = 4  # resources of one kind from which one list call is worth more than single reads
 
 
@@ -57,6 +58,19 @@ class Checked:
     def is_fast(self) -> bool:
         """Tell whether nothing had to be parsed."""
         return isinstance(self.reading, Unchanged)
+
+
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """What was concluded from a reading, before it is remembered."""
+
+    prepared: Prepared
+    at: float
+    reading: Reading
+    verdict: Verdict
+    decision: Decision
+    observed_digest: Digest | None
+    baseline_digest: Digest | None
 
 
 Progress = Callable[[Checked], None]
@@ -113,12 +127,7 @@ class Checker:
         self, batch: Sequence[Prepared], listed: _Lists, progress: Progress | None, *, fresh: bool
     ) -> list[Checked]:
 
-        async def read(item: Prepared) -> Reading | Unchanged:
-            return await self._reading(item, listed, None if fresh else self._hint(item))
-
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(read(item), name=str(item.declaration.address)) for item in batch]
-        readings = [task.result() for task in tasks]
+        readings = await self._read_all(batch, listed, fresh=fresh)
         seen = [_observed_digest(item, reading) for item, reading in zip(batch, readings, strict=True)]
         documents = await self._prefetch(
             item
@@ -131,6 +140,20 @@ class Checker:
             if progress is not None:
                 progress(checked)
             out.append(checked)
+        return out
+
+    async def _read_all(self, batch: Sequence[Prepared], listed: _Lists, *, fresh: bool) -> list[Reading | Unchanged]:
+        """Read a batch with a few workers that take turns: cheaper than a task for each that waits for its slot."""
+        out: list[Reading | Unchanged] = [Unreadable(Trouble.OTHER, "not read")] * len(batch)
+        queue = iter(enumerate(batch))
+
+        async def work() -> None:
+            for place, item in queue:
+                out[place] = await self._reading(item, listed, None if fresh else self._hint(item))
+
+        async with asyncio.TaskGroup() as group:
+            for number in range(min(WORKERS, len(batch))):
+                group.create_task(work(), name=f"read {number}")
         return out
 
     async def _prefetch(self, batch: Iterable[Prepared]) -> dict[Digest, Json]:
@@ -262,7 +285,9 @@ class Checker:
                 baseline, baseline_digest = settled, digest_of(settled.observed) if settled else None
         situation = self._situation(item, state, verdict, tree, documents)
         decision = decide(verdict, situation)
-        checked = Checked(
+        judged = _Judged(item, now, reading, verdict, decision, seen, baseline_digest)
+        remembered = self._remembered(judged, state)
+        return Checked(
             item,
             now,
             reading,
@@ -271,13 +296,12 @@ class Checker:
             verdict,
             decision,
             situation,
-            state,
+            remembered,
             baseline,
             secret_rules,
             seen,
             baseline_digest,
         )
-        return replace(checked, state=self._remembered(checked))
 
     def _remembered_documents(
         self, item: Prepared, reading: Reading | Unchanged, documents: Mapping[Digest, Json], seen: Digest | None
@@ -355,30 +379,16 @@ class Checker:
         )
         return due.next_due(now, period, jitter, self._random01(), shape) if period > 0 else None
 
-    def _remembered(self, checked: Checked) -> ResourceState:
+    def _remembered(self, judged: _Judged, state: ResourceState) -> ResourceState:
         """Return the state after a check; a failed read changes only what is known about failing."""
-        item, now, state = checked.prepared, checked.at, checked.state
+        item, now = judged.prepared, judged.at
         edited = state.desired != item.desired_digest
-        due_at = self._next_due(item, now)
-        if isinstance(checked.reading, Unreadable):
-            failures = state.failures + 1
-            retry = now + self._patience.delay(min(failures, 20), checked.reading.retry_after_seconds, self._random01)
-            seen: dict[str, Any] = {"failures": failures, "due_at": None if due_at is None else min(due_at, retry)}
-        else:
-            found = checked.reading if isinstance(checked.reading, Found) else None
-            seen = {
-                "failures": 0,
-                "due_at": due_at,
-                "good_at": now,
-                "etag": found.etag if found else None,
-                "raw_digest": found.raw_digest if found else None,
-                "observed": checked.observed_digest,
-                "baseline": checked.baseline_digest or state.baseline,
-            }
-        common = replace(
+        generation = state.generation + 1 if edited and state.desired is not None else state.generation
+        told = conditions_after_check(generation, judged.verdict, judged.decision, now)
+        return replace(
             state,
             provider=item.declaration.provider,
-            generation=state.generation + 1 if edited and state.desired is not None else state.generation,
+            generation=generation,
             desired=item.desired_digest,
             labels=item.declaration.labels,
             options=item.options,
@@ -386,14 +396,32 @@ class Checker:
             depends_on=item.depends_on,
             source=str(item.declaration.location) or None,
             checked_at=now,
-            status=checked.verdict.status,
-            reason=checked.verdict.reason,
-            terminal=_terminal(checked),
+            status=judged.verdict.status,
+            reason=judged.verdict.reason,
+            terminal=_terminal(judged, state),
             handled=state.requested,
-            **seen,
+            conditions=tuple(merge({c.type: c for c in state.conditions}, told).values()),
+            **self._seen(judged, state),
         )
-        conditions = conditions_after_check(common, checked.verdict, checked.decision, now)
-        return replace(common, conditions=tuple(merge({c.type: c for c in state.conditions}, conditions).values()))
+
+    def _seen(self, judged: _Judged, state: ResourceState) -> dict[str, Any]:
+        """Return what a reading changes: times and tags if it succeeded, the count of failures if not."""
+        item, now, reading = judged.prepared, judged.at, judged.reading
+        due_at = self._next_due(item, now)
+        if isinstance(reading, Unreadable):
+            failures = state.failures + 1
+            retry = now + self._patience.delay(min(failures, 20), reading.retry_after_seconds, self._random01)
+            return {"failures": failures, "due_at": None if due_at is None else min(due_at, retry)}
+        found = reading if isinstance(reading, Found) else None
+        return {
+            "failures": 0,
+            "due_at": due_at,
+            "good_at": now,
+            "etag": found.etag if found else None,
+            "raw_digest": found.raw_digest if found else None,
+            "observed": judged.observed_digest,
+            "baseline": judged.baseline_digest or state.baseline,
+        }
 
     # -- recording
 
@@ -522,24 +550,11 @@ def _is_in_list(finding: Finding, desired: Json) -> bool:
     return place is not None and isinstance(paths.resolve(desired, finding.path[:place]), list)
 
 
-def _terminal(checked: Checked) -> str | None:
+def _terminal(judged: _Judged, state: ResourceState) -> str | None:
     """Say why nothing more is to be tried: a block holds until the user edits, an unknown verdict changes nothing."""
-    if checked.verdict.status is Status.UNKNOWN:
-        return checked.state.terminal
-    if checked.decision.action is Action.BLOCK:
-        if checked.decision.reasons[0].code == "terminal":
-            return checked.state.terminal
-        return checked.decision.reasons[0].message
-    return None
-
-
-async def batches(states: AsyncIterator[ResourceState], size: int = BATCH) -> AsyncIterator[list[ResourceState]]:
-    """Group a stream of states."""
-    batch: list[ResourceState] = []
-    async for state in states:
-        batch.append(state)
-        if len(batch) >= size:
-            yield batch
-            batch = []
-    if batch:
-        yield batch
+    if judged.verdict.status is Status.UNKNOWN:
+        return state.terminal
+    reason = judged.decision.reasons[0]
+    if judged.decision.action is not Action.BLOCK:
+        return None
+    return state.terminal if reason.code == "terminal" else reason.message

@@ -5,15 +5,14 @@ from __future__ import annotations
 from holdfast.model.condition import Condition, ConditionType, Truth
 from holdfast.model.decision import Action, Decision
 from holdfast.model.verdict import Status, Verdict
-from holdfast.store.base import ResourceState
 
 
-def conditions_after_check(state: ResourceState, verdict: Verdict, decision: Decision, now: float) -> list[Condition]:
+def conditions_after_check(generation: int, verdict: Verdict, decision: Decision, now: float) -> list[Condition]:
     """Return the four conditions as they stand after a check."""
     reason = decision.reasons[0]
 
     def condition(kind: ConditionType, status: Truth, code: str, message: str) -> Condition:
-        return Condition(kind, status, code, message, state.generation, now)
+        return Condition(kind, status, code, message, generation, now)
 
     unknown = verdict.status is Status.UNKNOWN
     return [

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.compare import jsontext
 from holdfast.model.reading import Gone, Trouble, Unreadable
 from holdfast.providers.base import ReadFailed
+from holdfast.providers.http import reading
 from holdfast.testing.restserver import Fault, Shape, Wrong
 from tests.integration.providers.rest import widget, with_server
 
@@ -71,7 +71,7 @@ def test_listed_items_have_the_digest_and_document_of_a_single_read():
 
 
 def test_a_list_is_not_parsed(monkeypatch):
-    monkeypatch.setattr(jsontext, "loads", lambda *_: pytest.fail("parsed"))
+    monkeypatch.setattr(reading, "_parsed", lambda *_: pytest.fail("parsed"))
     assert len(listed(WAYS["a cursor"], 200, shape=Shape(page_size=100))[0]) == 200
 
 

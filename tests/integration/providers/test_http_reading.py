@@ -6,9 +6,9 @@ import asyncio
 
 import pytest
 
-from holdfast.compare import jsontext
 from holdfast.model.reading import Found, Gone, Trouble, Unreadable
-from holdfast.providers.base import Connection, Hint, ReadFailed, Target, Unchanged
+from holdfast.providers.base import Connection, Hint, Target, Unchanged
+from holdfast.providers.http import reading
 from holdfast.testing.restserver import Fault, Shape, Wrong
 from tests.integration.providers.rest import connection, widget, with_server
 from tests.unit.providers.running import told, with_provider
@@ -207,14 +207,24 @@ def test_an_answer_beyond_the_limit_is_not_taken_in(compressed):
     assert "more than 10,000 bytes" in seen.detail
 
 
-def test_a_character_that_is_not_utf_8_is_malformed_and_no_drift(monkeypatch):
-    seen = read(document={"name": "w", "note": "\udcff".encode("utf-8", "surrogateescape").decode("latin-1")})
-    assert isinstance(seen, Found), "what is UTF-8 is read"
-    from holdfast.providers.http import reading
+TEXTS = {
+    "not utf-8": (b'{"note": "\xff"}', "is not UTF-8"),
+    "half a character": (b'{"note": "\xc3"}', "is not UTF-8"),
+    "a lone surrogate": (b'{"note": "\\ud800"}', {"note": "\ufffd"}),
+    "deeper than orjson goes": (b'{"a": ' * 2000 + b"1" + b"}" * 2000, None),
+    "a bare word": (b"null", "is not one JSON object"),
+    "a list": (b"[]", "is not one JSON object"),
+}
 
-    with pytest.raises(ReadFailed) as failed:
-        reading._document(b'{"note": "\xff"}', "GET /x")
-    assert failed.value.reading == Unreadable(Trouble.MALFORMED, "the answer to GET /x is not UTF-8")
+
+@pytest.mark.parametrize("raw, expected", TEXTS.values(), ids=list(TEXTS))
+def test_a_broken_character_is_malformed_and_no_drift_and_what_is_json_is_read(raw, expected):
+    found = reading._parsed(raw, "GET /x")
+    if isinstance(expected, str):
+        assert found == Unreadable(Trouble.MALFORMED, f"the answer to GET /x {expected}")
+    else:
+        assert isinstance(found, dict)
+        assert expected is None or found == expected
 
 
 def test_large_integers_stay_exact():
@@ -255,13 +265,13 @@ def test_a_resource_inside_an_envelope_is_cut_out():
 
 def count_parsing(monkeypatch) -> list[bytes]:
     parsed: list[bytes] = []
-    loads = jsontext.loads
+    parse = reading._parsed
 
-    def counted(text, numbers="float64"):
-        parsed.append(text)
-        return loads(text, numbers)
+    def counted(raw, label):
+        parsed.append(raw)
+        return parse(raw, label)
 
-    monkeypatch.setattr(jsontext, "loads", counted)
+    monkeypatch.setattr(reading, "_parsed", counted)
     return parsed
 
 

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 from urllib.parse import urljoin, urlsplit
 
 import aiohttp
+from aiohttp import hdrs
 
 from holdfast.errors import InputError, Location
 from holdfast.model.reading import Trouble
@@ -49,13 +50,9 @@ class Client:
 
     def __init__(self, session: aiohttp.ClientSession, api: Api) -> None:
         self._session = session
-        self._base = api.base_url
+        self.base = api.base_url
         self._origin = _origin(api.base_url)
         self._limit = api.max_body_bytes
-
-    def url(self, path: str) -> str:
-        """Return the address of a path of the API."""
-        return self._base + path
 
     async def send(
         self, method: str, url: str, label: str, headers: Mapping[str, str] | None = None, body: bytes | None = None
@@ -66,15 +63,17 @@ class Client:
         """
         try:
             for _ in range(_MAX_HOPS):
-                async with self._session.request(
-                    method, url, headers=headers, data=body, allow_redirects=False
-                ) as response:
-                    length = response.content_length
-                    if length is None or length > self._limit or "Content-Encoding" in response.headers:
+                response = await self._session.request(method, url, headers=headers, data=body, allow_redirects=False)
+                try:
+                    given = response.headers
+                    length = given.get(hdrs.CONTENT_LENGTH)
+                    if length is None or int(length) > self._limit or hdrs.CONTENT_ENCODING in given:
                         data = await self._limited(response)
                     else:
                         data = await response.read()
-                    answer = Answer(response.status, response.headers, data, url)
+                finally:
+                    response.release()
+                answer = Answer(response.status, given, data, url)
                 if answer.status not in _REDIRECTS:
                     return answer
                 following = self._redirected(method, answer)

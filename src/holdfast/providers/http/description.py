@@ -150,6 +150,11 @@ class StatusRules:
     deleted: Match | None = None
     html_404_is_gone: bool = False
 
+    @property
+    def has_states(self) -> bool:
+        """Tell whether a document may say of itself that it does not count."""
+        return self.unsettled is not None or self.deleted is not None
+
 
 @dataclass(frozen=True, slots=True)
 class Operation:

@@ -26,7 +26,7 @@ Page = Sequence[msgspec.Raw]
 async def pages(client: Client, listing: Listing, path: str, query: dict[str, str]) -> AsyncIterator[Page]:
     """Yield the pages of a list; raise ReadFailed at the first that cannot be had whole."""
     walk = _Walk(client, listing)
-    url: str | None = walk.first(client.url(path), query)
+    url: str | None = walk.first(client.base + path, query)
     while url is not None:
         answer = await client.send(listing.call.method, url, listing.call.label)
         if isinstance(answer, Lost) or not outcomes.is_success(answer.status):

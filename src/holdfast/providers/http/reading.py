@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Final
 
 import msgspec
+import orjson
 
 from holdfast.compare import jsontext, paths
 from holdfast.compare.comparators import typed_equal
@@ -17,7 +18,7 @@ from holdfast.model.path import Path
 from holdfast.model.reading import Found, Gone, Reading, Trouble, Unreadable
 from holdfast.providers.base import Hint, Kind, Listed, ReadFailed, Target, Unchanged
 from holdfast.providers.http import outcomes, paging, slicing
-from holdfast.providers.http.client import Answer, Client, Lost
+from holdfast.providers.http.client import Answer, Client
 from holdfast.providers.http.description import Api, Described, Etag, Listing
 from holdfast.providers.http.templates import UnfilledError
 
@@ -45,17 +46,19 @@ class HttpReader:
                 return Unreadable(Trouble.OTHER, str(error))
             return await self._read_unknown(kind, target)
         headers = {"If-None-Match": hint.etag} if kind.is_conditional and hint is not None and hint.etag else None
-        label = kind.read.label
-        answer = await self._client.send(kind.read.method, self._client.url(path), label, headers)
-        if not isinstance(answer, Lost):
+        call = kind.read
+        answer = await self._client.send(call.method, self._client.base + path, call.label, headers)
+        if type(answer) is Answer:
+            if answer.status == 200:
+                return found(kind, answer, hint, ident)
             if answer.status == 304 and headers is not None and hint is not None:
                 return Unchanged(hint.etag, hint.raw_digest)
             if outcomes.is_success(answer.status):
                 return found(kind, answer, hint, ident)
-            absence = outcomes.absence(answer, kind.status, label)
+            absence = outcomes.absence(answer, kind.status, call.label)
             if absence is not None:
                 return absence
-        return outcomes.unreadable(answer, label)
+        return outcomes.unreadable(answer, call.label)
 
     async def _read_unknown(self, kind: Described, target: Target) -> Reading | Unchanged:
         """Read a thing without a known id: find it by its fields; where none are named, nothing is bound to it yet."""
@@ -76,11 +79,9 @@ class HttpReader:
             return Gone()
         return await self.read(Target(target.kind, target.name, matches[0], target.desired, target.namespace))
 
-    async def list(self, kind: str) -> AsyncIterator[Listed]:
+    def list(self, kind: str) -> AsyncIterator[Listed]:
         """Read all things of a kind; each is cut out of its page unparsed."""
-        _, listing = self._listing(kind)
-        async for item in self._listed(listing, Target(kind, "", None, {}), {}):
-            yield item
+        return self._listed(Target(kind, "", None, {}), {})
 
     def _listing(self, kind: str) -> tuple[Described, Listing]:
         described = self._described.get(kind)
@@ -88,7 +89,8 @@ class HttpReader:
             raise ReadFailed(Unreadable(Trouble.OTHER, f"the connection describes no list of {kind!r}"))
         return described, described.list
 
-    async def _listed(self, listing: Listing, target: Target, query: dict[str, str]) -> AsyncIterator[Listed]:
+    async def _listed(self, target: Target, query: dict[str, str]) -> AsyncIterator[Listed]:
+        _, listing = self._listing(target.kind)
         try:
             path = listing.call.path.fill(target, None)
         except UnfilledError as error:
@@ -109,11 +111,12 @@ class HttpReader:
 
     def parse(self, kind: str, raw: bytes) -> Json:
         """Turn a listed item into its document; raise ReadFailed if it is broken, or in a state that says nothing."""
-        described = self._described[kind]
-        reading = judged(described, raw, described.list.call.label if described.list else kind)
-        if isinstance(reading, Found):
-            return reading.document
-        raise ReadFailed(reading)
+        described, listing = self._listing(kind)
+        document = _parsed(raw, listing.call.label)
+        trouble = document if isinstance(document, Unreadable) else _state(described, document, listing.call.label)
+        if trouble is not None:
+            raise ReadFailed(trouble)
+        return document
 
     async def find(self, kind: str, criteria: Mapping[str, Json]) -> Sequence[str]:
         """Return the ids of the items whose fields have exactly these values; keys are names, or pointers."""
@@ -127,11 +130,14 @@ class HttpReader:
             fields = described.find.query.items()
             query = {param: paths.scalar_text(wanted[field]) for param, field in fields if field in wanted}
         label = listing.call.label
-        listed = self._listed(listing, target, query)
-        return [item.id async for item in listed if _has(_document(item.raw, label), wanted)]
+        listed = self._listed(target, query)
+        return [item.id async for item in listed if _has(item.raw, wanted, label)]
 
 
-def _has(document: Json, wanted: Mapping[Path, Json]) -> bool:
+def _has(raw: bytes, wanted: Mapping[Path, Json], label: str) -> bool:
+    document = _parsed(raw, label)
+    if isinstance(document, Unreadable):
+        raise ReadFailed(document)
     return all(typed_equal(paths.resolve(document, pointer), value) for pointer, value in wanted.items())
 
 
@@ -139,54 +145,58 @@ def found(kind: Described, answer: Answer, hint: Hint | None, ident: str | None)
     """Judge a successful answer about one thing."""
     label = kind.read.label
     try:
-        raw = slicing.items(kind.item)(answer.body)
+        raw = slicing.items(kind.item)(answer.body) if kind.item else answer.body.strip()
     except (msgspec.MsgspecError, UnicodeDecodeError):
         return _malformed(answer, label, f"has nothing at {paths.format_path(kind.item)}, or is not JSON")
     digest = slicing.digest(raw)
     etag = answer.headers.get(kind.etag.header) if kind.etag.header else None
     if hint is not None and hint.raw_digest == digest:
         return Unchanged(etag or hint.etag, digest)
-    if not raw:
-        return _malformed(answer, label, "is empty")
-    reading = judged(kind, raw, label)
-    if not isinstance(reading, Found):
-        if isinstance(reading, Unreadable) and outcomes.is_html(answer):
-            return _malformed(answer, label, "is a web page")
-        return reading
-    return Found(reading.document, etag or _etag_inside(kind.etag, reading.document), digest, ident)
+    document = _parsed(raw, label)
+    if isinstance(document, Unreadable):
+        return document if answer.body and not outcomes.is_html(answer) else _malformed(answer, label, "")
+    state = _state(kind, document, label) if kind.status.has_states else None
+    return state or Found(document, etag or _etag_inside(kind.etag, document), digest, ident)
 
 
-def judged(kind: Described, raw: bytes, label: str) -> Reading:
-    """Judge the bytes of one thing: parsed, whole, an object, and in a state that says something."""
-    try:
-        document = _document(raw, label)
-    except ReadFailed as error:
-        return error.reading
-    if kind.status.unsettled is not None and kind.status.unsettled.holds(document):
+def _state(kind: Described, document: Json, label: str) -> Gone | Unreadable | None:
+    """Tell what a document says about itself: that it is not settled, or not there; None if it counts."""
+    rules = kind.status
+    if rules.unsettled is not None and rules.unsettled.holds(document):
         return Unreadable(Trouble.UNSETTLED, f"{label}: it is still being changed")
-    if kind.status.deleted is not None and kind.status.deleted.holds(document):
+    if rules.deleted is not None and rules.deleted.holds(document):
         return Gone()
-    return Found(document)
+    return None
 
 
-def _document(raw: bytes, label: str) -> dict[str, Json]:
-    problem = "is not one JSON object"
+def _parsed(raw: bytes, label: str) -> dict[str, Json] | Unreadable:
+    """Parse the bytes of one thing: JSON, whole, and an object."""
     try:
-        if not raw.isascii():
-            raw.decode()  # strictly: the reader of JSON would put a replacement for a broken character: drift
-        document = jsontext.loads(raw, "int64")
+        document = orjson.loads(raw)
+    except orjson.JSONDecodeError:
+        document = _parsed_slowly(raw, label)
+    if isinstance(document, dict | Unreadable):
+        return document
+    return Unreadable(Trouble.MALFORMED, f"the answer to {label} is not one JSON object")
+
+
+def _parsed_slowly(raw: bytes, label: str) -> Json:
+    """Parse what orjson will not, deep nesting and lone surrogates among it, or say where it is wrong."""
+    try:
+        raw.decode()  # first: the reader of JSON would put something in place of a broken character, and that is drift
+        return jsontext.loads(raw, "int64")
     except UnicodeDecodeError:
         problem = "is not UTF-8"
     except DocumentError as error:
         problem = f"is not JSON: {error}"
-    else:
-        if isinstance(document, dict):
-            return document
-    raise ReadFailed(Unreadable(Trouble.MALFORMED, f"the answer to {label} {problem}")) from None
+    return Unreadable(Trouble.MALFORMED, f"the answer to {label} {problem}")
 
 
 def _malformed(answer: Answer, label: str, how: str) -> Unreadable:
-    how = "is a web page" if outcomes.is_html(answer) else how if answer.body else "is empty"
+    if outcomes.is_html(answer):
+        how = "is a web page"
+    elif not answer.body:
+        how = "is empty"
     return Unreadable(Trouble.MALFORMED, f"the answer to {label} {how}")
 
 

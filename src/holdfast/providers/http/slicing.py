@@ -7,6 +7,7 @@ bytes are cut out of the answer, and their digest is compared.
 from __future__ import annotations
 
 import hashlib
+import operator
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
@@ -30,10 +31,10 @@ def items(pointer: Path) -> Callable[[bytes], bytes]:
     """Return what cuts the thing itself out of an answer about it; msgspec.MsgspecError if it is not there."""
     if not pointer:
         return bytes.strip
-    take = _taker({"item": (_keys(pointer), msgspec.Raw)})
+    decode, get = _one(_keys(pointer), msgspec.Raw)
 
     def cut(body: bytes) -> bytes:
-        return bytes(take(body)["item"])
+        return bytes(get(decode(body)))
 
     return cut
 
@@ -63,12 +64,18 @@ def pages(listing: Listing) -> Callable[[bytes], tuple[Sequence[msgspec.Raw], An
 @cache
 def idents(pointer: Path) -> Callable[[bytes], str]:
     """Return what finds the id of an item."""
-    take = _taker({"id": (_keys(pointer), str | int)})
+    decode, get = _one(_keys(pointer), str | int)
 
     def cut(raw: bytes) -> str:
-        return str(take(raw)["id"])
+        return str(get(decode(raw)))
 
     return cut
+
+
+def _one(keys: tuple[str, ...], kind: _Type) -> tuple[Callable[[bytes], Any], Callable[[Any], Any]]:
+    """Return what decodes a text for one value, and what takes it out."""
+    decoder = msgspec.json.Decoder(_struct([(keys, kind, False)]))
+    return decoder.decode, operator.attrgetter(".".join(map(_field, keys)))
 
 
 def _keys(pointer: Path) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from holdfast.model.path import Path
 from holdfast.providers.base import Target
 
 _PLAIN = re.compile(r"[A-Za-z0-9_~-][A-Za-z0-9._~-]*")  # needs no encoding; most ids are
+_ONLY_ID = ("id",)
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 
 
@@ -35,6 +36,8 @@ class Template:
 
     def fill(self, target: Target, ident: str | None) -> str:
         """Return the path, and query if any, for a target."""
+        if self.names == _ONLY_ID:  # by far the most common, and on the path of every check
+            return self.literals[0] + _encoded("id", ident) + self.literals[1]
         out = self.literals[0]
         for name, pointer, literal in zip(self.names, self.pointers, self.literals[1:], strict=True):
             out += _encoded(name, self._value(name, pointer, target, ident)) + literal

@@ -128,7 +128,7 @@ class HttpWriter:
         except UnfilledError as error:
             return Refused(Refusal.TERMINAL, str(error))
         data = None if body is ABSENT else bodies.encoded(body)
-        answer = await self._client.send(call.method, self._client.url(path), call.label, headers, data)
+        answer = await self._client.send(call.method, self._client.base + path, call.label, headers, data)
         if isinstance(answer, Answer):
             if outcomes.is_success(answer.status):
                 return answer
