@@ -210,7 +210,7 @@ def _between_maps(before: dict[str, Json], after: dict[str, Json], pointer: Poin
     for key, value in after.items():
         if key not in before:
             yield Edit(Act.ADD, (*pointer, key), value)
-        elif before[key] is not value:
+        elif not typed_equal(before[key], value):
             yield from between(before[key], value, (*pointer, key))
 
 

@@ -267,6 +267,24 @@ def test_a_fingerprint_in_what_was_observed_is_never_sent_back(method, body):
     assert late.refusal is Refusal.MOVED
 
 
+def nested(depth: int) -> Json:
+    value: Json = 1
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize("body", BODIES)
+def test_a_document_too_deep_to_be_sent_is_terminal_or_not_needed(body):
+    target = widget(size=3, deep=nested(3000))
+    wrote, sent = updated(body, target, Change(target.desired, {"name": "w", "deep": nested(3000)}, ("/size",)))
+    if body in ("whole", "desired"):
+        assert isinstance(wrote, Refused)
+        assert (wrote.refusal, sent) == (Refusal.TERMINAL, [])
+    else:
+        assert isinstance(wrote, Done | Refused)
+
+
 def test_a_conditional_update_is_refused_if_it_moved():
     async def story(server, reader, writer):
         put_there(server, size=1)

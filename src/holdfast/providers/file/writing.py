@@ -118,6 +118,8 @@ def _answered(call: Callable[[], Writing]) -> Writing:
         return Refused(Refusal.MOVED, "somebody changed the file while the change was being made")
     except (BadDeclarationError, DocumentError) as error:
         return Refused(Refusal.TERMINAL, str(error))
+    except RecursionError:
+        return Refused(Refusal.TERMINAL, "the document is nested too deep to be edited; edit it by hand")
     except OutsideError as error:
         hopeless = error.trouble is not Trouble.UNREACHABLE
         return Refused(Refusal.TERMINAL if hopeless else Refusal.RETRYABLE, str(error))

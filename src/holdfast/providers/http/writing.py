@@ -42,7 +42,10 @@ class HttpWriter:
         headers = _headers(kind, key, "application/json")
         if kind.is_conditional and kind.create.call.method == "PUT":
             headers["If-None-Match"] = "*"
-        body = bodies.for_create(kind, dict(target.desired))
+        try:
+            body = bodies.for_create(kind, dict(target.desired))
+        except RecursionError:
+            return _too_deep(kind.create.call)
         answer = await self._send(kind.create.call, target, kind, headers, body)
         if isinstance(answer, Refused):
             return answer
@@ -65,7 +68,10 @@ class HttpWriter:
         clear = await self._clear(target, kind, change)
         if isinstance(clear, Refused):
             return clear
-        body = bodies.for_update(kind, kind.update.body, clear)
+        try:
+            body = bodies.for_update(kind, kind.update.body, clear)
+        except RecursionError:
+            return _too_deep(kind.update.call)
         if body is ABSENT:
             return Done(ident, None, change.etag)
         headers = _headers(kind, key, kind.update.content_type)
@@ -127,7 +133,10 @@ class HttpWriter:
             path = call.path.fill(target, kind.ident(target.id, target.name))
         except UnfilledError as error:
             return Refused(Refusal.TERMINAL, str(error))
-        data = None if body is ABSENT else bodies.encoded(body)
+        try:
+            data = None if body is ABSENT else bodies.encoded(body)
+        except RecursionError:
+            return _too_deep(call)
         answer = await self._client.send(call.method, self._client.base + path, call.label, headers, data)
         if isinstance(answer, Answer):
             if outcomes.is_success(answer.status):
@@ -193,6 +202,10 @@ class HttpWriter:
 
 def _undescribed(verb: str, target: Target) -> Refused:
     return Refused(Refusal.TERMINAL, f"the connection does not describe how to {verb} a {target.kind}")
+
+
+def _too_deep(call: Call) -> Refused:
+    return Refused(Refusal.TERMINAL, f"{call.label}: the document is nested too deep to be sent")
 
 
 def _headers(kind: Described, key: str, content_type: str | None) -> dict[str, str]:

@@ -305,6 +305,15 @@ def test_a_file_that_cannot_be_read_is_not_written(tmp_path):
     assert (wrote.refusal, path.read_text()) == (Refusal.TERMINAL, "a: [1")
 
 
+def test_a_document_too_deep_to_be_edited_is_left_alone(tmp_path):
+    path = tmp_path / "it.json"
+    text = '{"a": 1, "deep": ' + "[" * 3000 + "]" * 3000 + "}"
+    path.write_text(text)
+    wrote = update(tmp_path, document("it.json", content={"a": 2}), "/content/a")
+    assert isinstance(wrote, Refused)
+    assert (wrote.refusal, path.read_text()) == (Refusal.TERMINAL, text)
+
+
 def test_two_writers_at_once_lose_nothing_silently(tmp_path):
     """One of them is told that the file moved; what it wrote is not there, what the other wrote is."""
     path = tmp_path / "it.json"
