@@ -25,7 +25,8 @@ class Wrong(StrEnum):
     RESET = "reset"  # the connection is dropped before an answer
     RESET_AFTER = "reset_after"  # what was asked is done, and then the connection is dropped
     HANG = "hang"  # no answer until the server stops
-    REDIRECT = "redirect"  # to `location`
+    REDIRECT = "redirect"  # to the Location in `headers`
+    LATE = "late"  # the right answer, after `delay_seconds`
 
 
 @dataclass(slots=True)
@@ -56,23 +57,23 @@ class Fault:
                 return web.json_response(body, status=self.status, headers=self.headers)
             case Wrong.HTML:
                 return web.Response(text=PAGE, content_type="text/html", status=self.status, headers=self.headers)
-            case Wrong.EMPTY:
+            case Wrong.EMPTY | Wrong.REDIRECT:
                 return web.Response(status=self.status, headers=self.headers)
             case Wrong.GARBAGE:
                 return web.Response(body=b'{"name": tru', content_type="application/json", status=self.status)
             case Wrong.EMPTY_LIST:
                 return web.json_response({"items": [], "next": None, "nextCursor": None})
-            case Wrong.REDIRECT:
-                return web.Response(status=self.status, headers=self.headers)
             case Wrong.TRUNCATED:
                 return await _truncated(request, proper)
+            case Wrong.LATE:
+                return proper if proper is not None else web.Response()
             case Wrong.RESET | Wrong.RESET_AFTER | Wrong.HANG:
                 return _dropped(request)
 
     @property
     def comes_after(self) -> bool:
-        """Tell whether what was asked is done before it goes wrong."""
-        return self.wrong in (Wrong.TRUNCATED, Wrong.RESET_AFTER)
+        """Tell whether what was asked is done all the same."""
+        return self.wrong in (Wrong.TRUNCATED, Wrong.RESET_AFTER, Wrong.LATE)
 
 
 def _dropped(request: web.Request) -> web.StreamResponse:

@@ -19,6 +19,7 @@ import asyncio
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from types import TracebackType
 from typing import Self
 
@@ -123,8 +124,6 @@ class RestServer:
             return await self._proper(request)
         if fault.delay_seconds:
             await asyncio.sleep(fault.delay_seconds)
-            if fault.wrong is Wrong.STATUS and fault.status == 200:
-                return await self._proper(request)
         if fault.wrong is Wrong.HANG:
             await self._stopping.wait()
         return await fault.answer(request, await self._proper(request) if fault.comes_after else None)
@@ -322,10 +321,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--collections", default='{"widgets": {}}', help="JSON: the shape of each collection")
     parser.add_argument("--things", default="{}", help="JSON: the things in each collection by id, or @file")
     options = parser.parse_args(arguments)
-    things = options.things
-    if things.startswith("@"):
-        with open(things[1:], "rb") as file:  # noqa: PTH123 - @- is not a path
-            things = file.read()
+    things = Path(options.things[1:]).read_bytes() if options.things.startswith("@") else options.things
     shapes = {name: Shape(**shape) for name, shape in orjson.loads(options.collections).items()}
     try:
         asyncio.run(serve(options.port, shapes, orjson.loads(things)))

@@ -233,6 +233,20 @@ def test_a_whole_document_has_the_declared_secrets_and_nothing_that_is_the_servi
     }
 
 
+def test_masks_in_a_list_are_filled_in_by_the_key_of_the_element():
+    users = [{"name": "b", "password": "p-b"}, {"name": "a", "password": "p-a"}]
+    target = widget(size=3, users=users)
+    seen = [{"name": "a", "password": "****"}, {"name": "x", "role": "own"}, {"name": "b", "password": "****"}]
+    what = Change(target.desired, {"name": "w", "size": 2, "users": seen}, ("/size",))
+    wrote, sent = updated("whole", target, what)
+    assert isinstance(wrote, Done)
+    assert sent[0][2] == {
+        "name": "w",
+        "size": 3,
+        "users": [{"name": "a", "password": "p-a"}, {"name": "x", "role": "own"}, {"name": "b", "password": "p-b"}],
+    }
+
+
 @pytest.mark.parametrize("body, expected", [("merge", {"password": "n3w"}), ("changed", {"password": "n3w"})])
 @pytest.mark.parametrize("shown", ["********", None])
 def test_a_secret_that_is_to_change_is_sent_though_nobody_can_see_the_difference(body, expected, shown):

@@ -11,7 +11,7 @@ from typing import Final
 
 import orjson
 
-from holdfast.compare import comparators, patching, paths
+from holdfast.compare import comparators, contents, patching, paths
 from holdfast.compare.comparators import typed_equal
 from holdfast.compare.rules import HIDDEN_UNLESS_DECLARED, FieldClass
 from holdfast.compare.ruletree import Node
@@ -87,13 +87,24 @@ def _with_secrets(observed: Json, desired: Json, node: Node) -> Json:
         pairs = ((k, _with_secrets(observed.get(k, ABSENT), wanted.get(k, ABSENT), node.child(k))) for k in keys)
         return {key: value for key, value in pairs if value is not ABSENT}
     if isinstance(observed, list):
-        same = isinstance(desired, list) and len(desired) == len(observed)
-        items = (
-            _with_secrets(item, desired[index] if same else ABSENT, node.element(item, index))
-            for index, item in enumerate(observed)
-        )
-        return [item for item in items if item is not ABSENT]
+        partners = _partners(observed, desired if isinstance(desired, list) else [], node)
+        elements = enumerate(zip(observed, partners, strict=True))
+        return [_with_secrets(item, partner, node.element(item, index)) for index, (item, partner) in elements]
     return observed
+
+
+def _partners(observed: list[Json], desired: list[Json], node: Node) -> list[Json]:
+    """Return, for each observed element, the declared one it is: by its key, else by its place in a list as long."""
+    rule = node.list_rule
+    key = rule.key if rule is not None and rule.key else contents.natural_key([observed, desired])
+    if key and desired:
+        declared = {_key_of(element, key): element for element in desired if isinstance(element, dict)}
+        return [declared.get(_key_of(item, key), ABSENT) if isinstance(item, dict) else ABSENT for item in observed]
+    return list(desired) if len(desired) == len(observed) else [ABSENT] * len(observed)
+
+
+def _key_of(element: dict[str, Json], key: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(paths.scalar_text(element.get(name)).casefold() for name in key)
 
 
 def _made_to_differ(known: Json, after: Json, changed: tuple[str, ...]) -> Json:

@@ -41,7 +41,7 @@ from holdfast.providers.http.description import (
 from holdfast.providers.http.sections import Section
 
 _TOP: Final = ("base_url", "kinds", "auth", "headers", "timeout_seconds", "max_body_bytes", "max_connections", "tls")
-_METHODS: Final = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD")
+_METHODS: Final = ("GET", "POST", "PUT", "PATCH", "DELETE")
 _CONTENT_TYPES: Final = {Body.MERGE: "application/merge-patch+json", Body.JSON_PATCH: "application/json-patch+json"}
 
 

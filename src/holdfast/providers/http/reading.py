@@ -128,10 +128,16 @@ class HttpReader:
         query: dict[str, str] = {}
         if described.find is not None:
             fields = described.find.query.items()
-            query = {param: paths.scalar_text(wanted[field]) for param, field in fields if field in wanted}
+            query = {
+                param: paths.scalar_text(wanted[field]) for param, field in fields if _is_scalar(wanted.get(field))
+            }
         label = listing.call.label
         listed = self._listed(target, query)
         return [item.id async for item in listed if _has(item.raw, wanted, label)]
+
+
+def _is_scalar(value: Json) -> bool:
+    return isinstance(value, str | int | float)
 
 
 def _has(raw: bytes, wanted: Mapping[Path, Json], label: str) -> bool:
