@@ -169,6 +169,7 @@ def test_two_processes_applying_the_same_folder_both_end_clean(folder):
         out, err = process.communicate(timeout=120)
         assert "Traceback" not in err, err
         assert json.loads(out)["summary"]["total"] == 30
+        assert process.returncode == 0, out
     done = holdfast(folder, "apply", "-f", "infra", "-o", "json")
     assert done.returncode == 0
     assert json.loads(done.stdout)["acted"] == []

@@ -12,7 +12,7 @@ import click
 
 from holdfast.cli import exits, output, planfiles, reports
 from holdfast.cli.session import Options, Session, common, opened, options_of, run
-from holdfast.engine.acting import Acted, Result
+from holdfast.engine.acting import LEFT_TO_OTHERS, Acted, Result
 from holdfast.engine.applying import Report, look
 from holdfast.engine.checking import Checked
 from holdfast.engine.fleet import Waiting
@@ -187,7 +187,8 @@ async def _apply(
 
 
 def _apply_code(report: Report) -> int:
-    bad = any(one.result is not Result.DONE for one in report.acted) or report.waiting or report.not_reached
+    fine = {Result.DONE, *LEFT_TO_OTHERS}
+    bad = any(one.result not in fine for one in report.acted) or report.waiting or report.not_reached
     unknown = any(one.verdict.status == "unknown" for one in report.checked)
     blocked = any(one.decision.action is Action.BLOCK for one in report.checked)
     return 1 if bad or unknown or blocked else 0

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from holdfast.cli import findings, output
-from holdfast.engine.acting import Acted, Result
+from holdfast.engine.acting import LEFT_TO_OTHERS, Acted, Result
 from holdfast.engine.applying import Report
 from holdfast.engine.checking import Checked
 from holdfast.engine.fleet import Waiting
@@ -121,7 +121,7 @@ def _show_coverage(report: Report) -> None:
 def show_acted(acted: Acted) -> None:
     """Print one action as it ends."""
     action = acted.checked.decision.action
-    good = acted.result is Result.DONE
+    good = acted.result is Result.DONE or acted.result in LEFT_TO_OTHERS
     mark = output.styled("✓" if good else "✗", fg="green" if good else "red", bold=True)
     address = acted.checked.prepared.declaration.address
     output.line(f"  {mark} {action.value} {address}: {acted.message}")
@@ -130,7 +130,8 @@ def show_acted(acted: Acted) -> None:
 def apply_line(report: Report) -> str:
     """Return the closing line of an apply."""
     done = Counter(one.checked.decision.action for one in report.acted if one.result is Result.DONE)
-    failed = sum(one.result is not Result.DONE for one in report.acted)
+    others = sum(one.result in LEFT_TO_OTHERS for one in report.acted)
+    failed = sum(one.result is not Result.DONE for one in report.acted) - others
     made = done[Action.CREATE] + done[Action.RECREATE]
     parts = [
         f"{made} added",
@@ -140,6 +141,8 @@ def apply_line(report: Report) -> str:
     ]
     if done[Action.ADOPT]:
         parts.append(f"{done[Action.ADOPT]} adopted")
+    if others:
+        parts.append(f"{others} left to another worker")
     if failed:
         parts.append(f"{failed} not done")
     if report.not_reached:

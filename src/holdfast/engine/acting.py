@@ -45,10 +45,14 @@ class Result(StrEnum):
 
     DONE = "done"
     BUSY = "busy"  # another worker has the resource
+    OVERTAKEN = "overtaken"  # another worker has written it since we looked
     MOVED = "moved"  # the world changed since the plan; nothing was written
     FAILED = "failed"  # tried, not done; will be tried again
     TERMINAL = "terminal"  # refused for good; waits for an edit
     UNSETTLED = "unsettled"  # written, but the settled state could not be read yet
+
+
+LEFT_TO_OTHERS = frozenset({Result.BUSY, Result.OVERTAKEN})  # no failures: somebody is or was at it
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +96,8 @@ class Actor:
         if claim is None:
             return Acted(checked, Result.BUSY, "another worker is at it")
         try:
+            if await self._is_overtaken(checked):
+                return Acted(checked, Result.OVERTAKEN, "another worker has just written it")
             if checked.decision.action is Action.ADOPT:
                 return await self._adopt(checked, claim)
             return await self._guarded(checked, claim)
@@ -99,6 +105,12 @@ class Actor:
             return Acted(checked, Result.BUSY, "the claim ran out; another worker took over")
         finally:
             await self._store.release(claim)
+
+    async def _is_overtaken(self, checked: Checked) -> bool:
+        """Tell whether somebody wrote the resource between our look and our claim; then the look is worth nothing."""
+        before, now = checked.prepared.state, await self._store.state(checked.prepared.declaration.address)
+        looked_at = before.applied_revision if before is not None else 0
+        return (now.applied_revision if now is not None else 0) != looked_at
 
     async def _adopt(self, checked: Checked, claim: Claim) -> Acted:
         """Take over what exists as declared: remember it, write nothing."""
@@ -397,6 +409,10 @@ class Actor:
         if claim is None:
             return Acted(checked, Result.BUSY, "another worker is at it")
         try:
+            # It may have been finished, or carried on, between our finding it and our claim.
+            found = [each for each in await self._store.operations(operation.address) if each.id == operation.id]
+            if found != [operation]:
+                return Acted(checked, Result.OVERTAKEN, "another worker has carried it on")
             checked = await self._as_begun(operation, checked)
             match operation.step:
                 case Step.INTENDED:

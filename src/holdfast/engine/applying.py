@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from holdfast.engine.acting import Acted, Actor, Result
+from holdfast.engine.acting import LEFT_TO_OTHERS, Acted, Actor, Result
 from holdfast.engine.checking import Checked, Checker
 from holdfast.engine.fleet import Preparer, Waiting
 from holdfast.engine.prepared import Prepared
@@ -87,7 +87,8 @@ class Applier:
         todo = [one for one in checked if _is_work(one) and self.only(one)]
         acted = await self._act(todo, report)
         report.acted += acted
-        bad = {one.checked.prepared.declaration.address for one in acted if one.result is not Result.DONE}
+        fine = {Result.DONE, *LEFT_TO_OTHERS}
+        bad = {one.checked.prepared.declaration.address for one in acted if one.result not in fine}
         return bad | {one.declaration.address for one in waiting}
 
     def _reconsidered(self, checked: Checked) -> Checked:
