@@ -25,7 +25,6 @@ from holdfast.engine.retrying import Patience
 from holdfast.model.absent import ABSENT
 from holdfast.model.condition import merge
 from holdfast.model.decision import Action
-from holdfast.model.finding import Finding
 from holdfast.model.json import Json
 from holdfast.model.reading import Found, Gone, Reading, Trouble, Unreadable
 from holdfast.model.resource import Origin
@@ -331,7 +330,7 @@ class Actor:
             generation=checked.state.generation,
             baseline=recording.keep(transaction, capture.baseline.observed),
             observed=recording.keep(transaction, observed),
-            known=recording.keep(transaction, known_document(capture.known, stuck)),
+            known=recording.keep(transaction, recording.known_document(capture.known, stuck)),
             rules=recording.keep(transaction, item.rules_document),
             origin=origin or (state.origin if state.applied is not None else Origin.CREATED),
             status=Status.DRIFTED if still else Status.IN_SYNC,
@@ -489,32 +488,3 @@ def _written_paths(checked: Checked) -> tuple[str, ...]:
 def _key(operation: Operation) -> str:
     """Return the idempotency key of the write at hand; the two writes of a replacement have one each."""
     return f"{operation.id}-{operation.phase}"
-
-
-def known_document(known: tuple[known_differences.KnownDifference, ...], unresolved: tuple[str, ...]) -> Json:
-    """Return the known differences for people and for `explain`."""
-    return {
-        "unresolved": list(unresolved),
-        "known": [
-            {
-                "path": paths.format_path(entry.path),
-                "op": entry.op.value,
-                "kind": entry.kind.value,
-                "confidence": entry.confidence.value,
-                **_value("desired", entry.desired),
-                **_value("observed", entry.observed),
-            }
-            for entry in known
-        ],
-    }
-
-
-def _value(name: str, value: Json) -> dict[str, Json]:
-    if value is ABSENT:
-        return {}
-    return {name: {"digest": value.text} if hasattr(value, "text") else value}
-
-
-def findings_of(acted: Acted) -> tuple[Finding, ...]:
-    """Return what an action was about."""
-    return acted.checked.verdict.findings

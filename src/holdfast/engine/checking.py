@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,28 +11,26 @@ from holdfast.compare.ruletree import RuleTree
 from holdfast.engine import recording
 from holdfast.engine.clock import Clock
 from holdfast.engine.conditions import conditions_after_check
-from holdfast.engine.gates import Budget
+from holdfast.engine.looking import Lists, Looker
 from holdfast.engine.opening import World
 from holdfast.engine.prepared import Prepared, digest_of, document_bytes
 from holdfast.engine.redaction import Fingerprint, redact
-from holdfast.engine.retrying import RETRIED, Patience
+from holdfast.engine.retrying import Patience
 from holdfast.errors import StoreError
 from holdfast.model.absent import ABSENT
 from holdfast.model.condition import merge
 from holdfast.model.decision import Action, Decision
 from holdfast.model.finding import Finding
 from holdfast.model.json import Json
-from holdfast.model.reading import Found, Gone, Reading, Trouble, Unreadable
+from holdfast.model.reading import Found, Gone, Reading, Unreadable
 from holdfast.model.resource import ManagementPolicy
 from holdfast.model.verdict import Status, Verdict
 from holdfast.plan import due
 from holdfast.plan.decide import Situation, decide
-from holdfast.providers.base import Hint, Listed, ReadFailed, Unchanged
+from holdfast.providers.base import Hint, Unchanged
 from holdfast.store.base import DecisionRecord, Digest, Event, ResourceState, Store, Touch, Transaction
 
 BATCH = 500
-WORKERS = 64  # reading at once, over all connections; each connection's gate lets fewer through
-LIST_FROM = 4  # resources of one kind from which one list call is worth more than single reads
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +71,6 @@ class _Judged:
 
 
 Progress = Callable[[Checked], None]
-_Listing = dict[str, "Listed | Unchanged"]
-_Lists = Mapping[tuple[str, str], "_Listing | Unreadable"]
 
 
 class Checker:
@@ -91,7 +86,7 @@ class Checker:
         patience: Patience | None = None,
     ) -> None:
         self._store = store
-        self._world = world
+        self._looker = Looker(world, clock, random01, patience or Patience())
         self._clock = clock
         self._random01 = random01
         self._fingerprint = fingerprint
@@ -100,6 +95,10 @@ class Checker:
     def now(self) -> float:
         """Return the present, as the clock of this checker has it."""
         return self._clock.now()
+
+    async def read(self, item: Prepared, hint: Hint | None) -> Reading | Unchanged:
+        """Read one thing, with patience for passing troubles."""
+        return await self._looker.read(item, hint)
 
     async def check_all(
         self,
@@ -114,7 +113,7 @@ class Checker:
         With `fresh` everything is read and compared, even what has not moved.
         """
         out: list[Checked] = []
-        listed = await self._lists(prepared, fresh=fresh)
+        listed = await self._looker.lists(prepared, fresh=fresh)
         for start in range(0, len(prepared), BATCH):
             batch = prepared[start : start + BATCH]
             done = await self._check_batch(batch, listed, progress, fresh=fresh)
@@ -124,10 +123,10 @@ class Checker:
         return out
 
     async def _check_batch(
-        self, batch: Sequence[Prepared], listed: _Lists, progress: Progress | None, *, fresh: bool
+        self, batch: Sequence[Prepared], listed: Lists, progress: Progress | None, *, fresh: bool
     ) -> list[Checked]:
 
-        readings = await self._read_all(batch, listed, fresh=fresh)
+        readings = await self._looker.read_all(batch, listed, fresh=fresh)
         seen = [_observed_digest(item, reading) for item, reading in zip(batch, readings, strict=True)]
         documents = await self._prefetch(
             item
@@ -142,20 +141,6 @@ class Checker:
             out.append(checked)
         return out
 
-    async def _read_all(self, batch: Sequence[Prepared], listed: _Lists, *, fresh: bool) -> list[Reading | Unchanged]:
-        """Read a batch with a few workers that take turns: cheaper than a task for each that waits for its slot."""
-        out: list[Reading | Unchanged] = [Unreadable(Trouble.OTHER, "not read")] * len(batch)
-        queue = iter(enumerate(batch))
-
-        async def work() -> None:
-            for place, item in queue:
-                out[place] = await self._reading(item, listed, None if fresh else self._hint(item))
-
-        async with asyncio.TaskGroup() as group:
-            for number in range(min(WORKERS, len(batch))):
-                group.create_task(work(), name=f"read {number}")
-        return out
-
     async def _prefetch(self, batch: Iterable[Prepared]) -> dict[Digest, Json]:
         wanted = {
             digest
@@ -165,94 +150,6 @@ class Checker:
             if digest is not None
         }
         return await self._store.documents(sorted(wanted))
-
-    # -- reading
-
-    async def _lists(self, prepared: Sequence[Prepared], *, fresh: bool) -> _Lists:
-        """Read whole kinds with one call where many of them are asked for and the provider can."""
-        groups: dict[tuple[str, str], dict[str, str | None]] = {}
-        for item in prepared:
-            if item.kind.lists and item.state is not None and item.state.provider_id is not None:
-                key = (item.declaration.address.connection, item.declaration.address.kind)
-                hint = None if fresh else self._hint(item)
-                groups.setdefault(key, {})[item.state.provider_id] = hint.raw_digest if hint is not None else None
-        return {key: await self._list(*key, expected) for key, expected in groups.items() if len(expected) >= LIST_FROM}
-
-    async def _list(self, connection: str, kind: str, expected: Mapping[str, str | None]) -> _Listing | Unreadable:
-        """Read a kind; of items that have not moved only that is kept, so a sweep of many needs little memory."""
-        reader = await self._world.reader(connection)
-        gate = self._world.gate(connection)
-        failure: Unreadable | None = None
-        for attempt in range(1, self._patience.attempts + 1):
-            found: _Listing = {}
-            try:
-                async with gate.turn(Budget.READ):
-                    async for item in reader.list(kind):
-                        if item.id in expected:
-                            same = expected[item.id] == item.raw_digest
-                            found[item.id] = Unchanged(None, item.raw_digest) if same else item
-                return found
-            except ReadFailed as error:
-                failure = _unreadable(error.reading)
-            if not await self._may_retry(connection, failure, attempt):
-                break
-        return failure or Unreadable(Trouble.OTHER, "the list could not be read")
-
-    async def _reading(self, item: Prepared, listed: _Lists, hint: Hint | None) -> Reading | Unchanged:
-        address = item.declaration.address
-        found = listed.get((address.connection, address.kind))
-        state = item.state
-        if found is None or state is None or state.provider_id is None:
-            return await self.read(item, hint)
-        if isinstance(found, Unreadable):
-            return found
-        entry = found.get(state.provider_id)
-        if entry is None:
-            # Not in the list: gone, or the list was wrong. Only an answer about the thing itself may say so.
-            return await self.read(item, None)
-        if isinstance(entry, Unchanged):
-            return entry
-        reader = await self._world.reader(address.connection)
-        try:
-            document = reader.parse(address.kind, entry.raw)
-        except ReadFailed as error:
-            return error.reading
-        return Found(document, None, entry.raw_digest, entry.id)
-
-    def _hint(self, item: Prepared) -> Hint | None:
-        """Offer the last etag and digest only if an unchanged answer means an unchanged verdict."""
-        state = item.state
-        if state is None or state.status is not Status.IN_SYNC or state.baseline is None:
-            return None
-        if state.requested != state.handled:  # somebody asked for a look, not for a glance
-            return None
-        if state.desired != item.desired_digest or state.rules != item.rules_digest or state.terminal is not None:
-            return None
-        return Hint(state.etag, state.raw_digest)
-
-    async def read(self, item: Prepared, hint: Hint | None) -> Reading | Unchanged:
-        """Read one thing through its connection's gate, with patience for passing troubles."""
-        connection = item.declaration.address.connection
-        reader = await self._world.reader(connection)
-        gate = self._world.gate(connection)
-        target = item.target()
-        attempt = 0
-        while True:
-            attempt += 1
-            async with gate.turn(Budget.READ):
-                reading = await reader.read(target, hint)
-            if not isinstance(reading, Unreadable) or not await self._may_retry(connection, reading, attempt):
-                return reading
-
-    async def _may_retry(self, connection: str, reading: Unreadable, attempt: int) -> bool:
-        """Wait if another attempt makes sense; a throttled connection is slowed for everybody."""
-        if reading.trouble is Trouble.THROTTLED:
-            self._world.gate(connection).throttled(reading.retry_after_seconds)
-        if reading.trouble not in RETRIED or attempt >= self._patience.attempts:
-            return False
-        if reading.trouble is not Trouble.THROTTLED:
-            await self._clock.sleep(self._patience.delay(attempt, reading.retry_after_seconds, self._random01))
-        return True
 
     # -- concluding
 
@@ -507,10 +404,6 @@ def _kept(documents: Mapping[Digest, Json], digest: Digest, item: Prepared) -> J
     except KeyError:
         message = f"the store has lost document {digest} of {item.declaration.address}; restore it from a backup"
         raise StoreError(message) from None
-
-
-def _unreadable(reading: Reading) -> Unreadable:
-    return reading if isinstance(reading, Unreadable) else Unreadable(Trouble.OTHER, "the list could not be read")
 
 
 def _presence_only(reading: Reading) -> Verdict:

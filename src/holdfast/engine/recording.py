@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from holdfast.compare import canonical, diff, profiles, verdicts
+from holdfast.compare import canonical, diff, paths, profiles, verdicts
+from holdfast.compare.known_differences import KnownDifference
 from holdfast.engine.prepared import document_bytes
 from holdfast.errors import StoreError
 from holdfast.model.absent import ABSENT
@@ -141,6 +142,28 @@ def _reading_from_json(body: Mapping[str, Any], documents: Mapping[Digest, Json]
 
 def finding_paths(findings: tuple[Finding, ...]) -> list[str]:
     """Name the paths of findings, for events."""
-    from holdfast.compare.paths import format_path  # noqa: PLC0415
+    return [paths.format_path(finding.path) for finding in findings]
 
-    return [format_path(finding.path) for finding in findings]
+
+def known_document(known: tuple[KnownDifference, ...], unresolved: tuple[str, ...]) -> Json:
+    """Return the known differences for people and for `explain`."""
+    return {
+        "unresolved": list(unresolved),
+        "known": [
+            {
+                "path": paths.format_path(entry.path),
+                "op": entry.op.value,
+                "kind": entry.kind.value,
+                "confidence": entry.confidence.value,
+                **_value("desired", entry.desired),
+                **_value("observed", entry.observed),
+            }
+            for entry in known
+        ],
+    }
+
+
+def _value(name: str, value: Json) -> dict[str, Json]:
+    if value is ABSENT:
+        return {}
+    return {name: {"digest": value.text} if hasattr(value, "text") else value}

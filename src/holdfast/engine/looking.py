@@ -1,0 +1,136 @@
+"""Looking: reading the world through its gates, by single things or whole kinds, patient with passing troubles."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from holdfast.engine.clock import Clock
+from holdfast.engine.gates import Budget
+from holdfast.engine.opening import World
+from holdfast.engine.prepared import Prepared
+from holdfast.engine.retrying import RETRIED, Patience
+from holdfast.model.reading import Found, Reading, Trouble, Unreadable
+from holdfast.model.verdict import Status
+from holdfast.providers.base import Hint, Listed, ReadFailed, Unchanged
+
+WORKERS = 64  # reading at once, over all connections; each connection's gate lets fewer through
+LIST_FROM = 4  # resources of one kind from which one list call is worth more than single reads
+
+Listing = dict[str, Listed | Unchanged]
+Lists = Mapping[tuple[str, str], Listing | Unreadable]
+
+
+@dataclass(slots=True)
+class Looker:
+    """Reads prepared resources."""
+
+    world: World
+    clock: Clock
+    random01: Callable[[], float]
+    patience: Patience
+
+    async def read_all(self, batch: Sequence[Prepared], listed: Lists, *, fresh: bool) -> list[Reading | Unchanged]:
+        """Read a batch with a few workers that take turns: cheaper than a task for each that waits for its slot."""
+        out: list[Reading | Unchanged] = [Unreadable(Trouble.OTHER, "not read")] * len(batch)
+        queue = iter(enumerate(batch))
+
+        async def work() -> None:
+            for place, item in queue:
+                out[place] = await self._reading(item, listed, None if fresh else self._hint(item))
+
+        async with asyncio.TaskGroup() as group:
+            for number in range(min(WORKERS, len(batch))):
+                group.create_task(work(), name=f"read {number}")
+        return out
+
+    async def lists(self, prepared: Sequence[Prepared], *, fresh: bool) -> Lists:
+        """Read whole kinds with one call where many of them are asked for and the provider can."""
+        groups: dict[tuple[str, str], dict[str, str | None]] = {}
+        for item in prepared:
+            if item.kind.lists and item.state is not None and item.state.provider_id is not None:
+                key = (item.declaration.address.connection, item.declaration.address.kind)
+                hint = None if fresh else self._hint(item)
+                groups.setdefault(key, {})[item.state.provider_id] = hint.raw_digest if hint is not None else None
+        return {key: await self._list(*key, expected) for key, expected in groups.items() if len(expected) >= LIST_FROM}
+
+    async def _list(self, connection: str, kind: str, expected: Mapping[str, str | None]) -> Listing | Unreadable:
+        """Read a kind; of items that have not moved only that is kept, so a sweep of many needs little memory."""
+        reader = await self.world.reader(connection)
+        gate = self.world.gate(connection)
+        failure: Unreadable | None = None
+        for attempt in range(1, self.patience.attempts + 1):
+            found: Listing = {}
+            try:
+                async with gate.turn(Budget.READ):
+                    async for item in reader.list(kind):
+                        if item.id in expected:
+                            same = expected[item.id] == item.raw_digest
+                            found[item.id] = Unchanged(None, item.raw_digest) if same else item
+                return found
+            except ReadFailed as error:
+                failure = _unreadable(error.reading)
+            if not await self._may_retry(connection, failure, attempt):
+                break
+        return failure or Unreadable(Trouble.OTHER, "the list could not be read")
+
+    async def _reading(self, item: Prepared, listed: Lists, hint: Hint | None) -> Reading | Unchanged:
+        address = item.declaration.address
+        found = listed.get((address.connection, address.kind))
+        state = item.state
+        if found is None or state is None or state.provider_id is None:
+            return await self.read(item, hint)
+        if isinstance(found, Unreadable):
+            return found
+        entry = found.get(state.provider_id)
+        if entry is None:
+            # Not in the list: gone, or the list was wrong. Only an answer about the thing itself may say so.
+            return await self.read(item, None)
+        if isinstance(entry, Unchanged):
+            return entry
+        reader = await self.world.reader(address.connection)
+        try:
+            document = reader.parse(address.kind, entry.raw)
+        except ReadFailed as error:
+            return error.reading
+        return Found(document, None, entry.raw_digest, entry.id)
+
+    def _hint(self, item: Prepared) -> Hint | None:
+        """Offer the last etag and digest only if an unchanged answer means an unchanged verdict."""
+        state = item.state
+        if state is None or state.status is not Status.IN_SYNC or state.baseline is None:
+            return None
+        if state.requested != state.handled:  # somebody asked for a look, not for a glance
+            return None
+        if state.desired != item.desired_digest or state.rules != item.rules_digest or state.terminal is not None:
+            return None
+        return Hint(state.etag, state.raw_digest)
+
+    async def read(self, item: Prepared, hint: Hint | None) -> Reading | Unchanged:
+        """Read one thing through its connection's gate, with patience for passing troubles."""
+        connection = item.declaration.address.connection
+        reader = await self.world.reader(connection)
+        gate = self.world.gate(connection)
+        target = item.target()
+        attempt = 0
+        while True:
+            attempt += 1
+            async with gate.turn(Budget.READ):
+                reading = await reader.read(target, hint)
+            if not isinstance(reading, Unreadable) or not await self._may_retry(connection, reading, attempt):
+                return reading
+
+    async def _may_retry(self, connection: str, reading: Unreadable, attempt: int) -> bool:
+        """Wait if another attempt makes sense; a throttled connection is slowed for everybody."""
+        if reading.trouble is Trouble.THROTTLED:
+            self.world.gate(connection).throttled(reading.retry_after_seconds)
+        if reading.trouble not in RETRIED or attempt >= self.patience.attempts:
+            return False
+        if reading.trouble is not Trouble.THROTTLED:
+            await self.clock.sleep(self.patience.delay(attempt, reading.retry_after_seconds, self.random01))
+        return True
+
+
+def _unreadable(reading: Reading) -> Unreadable:
+    return reading if isinstance(reading, Unreadable) else Unreadable(Trouble.OTHER, "the list could not be read")
