@@ -173,7 +173,7 @@ class Checker:
         observed = reading.document if isinstance(reading, Found) else ABSENT
         if item.declaration.policy is ManagementPolicy.UNMANAGED:
             verdict = _presence_only(reading)
-        elif seen is not None and seen == baseline_digest and applied is item.desired:
+        elif seen is not None and _is_baseline(item, seen):
             verdict = verdicts.conclude(())  # neither side moved, so there is nothing to compare
         else:
             verdict = verdicts.judge(reading, item.desired, tree, applied=applied, baseline=baseline)
@@ -432,9 +432,11 @@ def _observed_digest(item: Prepared, reading: Reading | Unchanged) -> Digest | N
 
 
 def _is_baseline(item: Prepared, seen: Digest) -> bool:
-    """Tell whether neither side moved: the declaration is the applied one and what was read is the baseline."""
+    """Tell by hashes alone that neither side moved; `stateHash: false` has everything compared instead."""
     state = item.state
-    return state is not None and not item.secrets and state.applied == item.desired_digest and state.baseline == seen
+    if state is None or item.secrets or not item.settings.state_hash:
+        return False
+    return state.applied == item.desired_digest and state.baseline == seen
 
 
 def _is_in_list(finding: Finding, desired: Json) -> bool:

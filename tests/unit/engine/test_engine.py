@@ -49,6 +49,17 @@ def test_an_unchanged_resource_is_not_even_parsed():
     assert run(bench.check(fleet)).checked[0].is_fast
 
 
+@pytest.mark.parametrize("state_hash", [True, False])
+def test_with_or_without_the_state_hash_the_verdict_is_the_same(state_hash):
+    bench = Bench(lists=False)
+    fleet = [declare("a", {"color": "red"}, stateHash=state_hash)]
+    run(bench.apply(fleet))
+    (first,) = run(bench.check(fleet)).checked
+    bench.live_thing("a")["color"] = "black"
+    (second,) = run(bench.check(fleet)).checked
+    assert (first.verdict.status, second.verdict.status) == (Status.IN_SYNC, Status.DRIFTED)
+
+
 def test_a_list_call_serves_many_resources():
     bench = Bench()
     fleet = [declare(f"n{i}", {"i": i}) for i in range(20)]
