@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from holdfast.compare import alignment, comparators, jsontext, normal
+from holdfast.compare import alignment, comparators, normal
 from holdfast.compare.comparators import typed_equal
+from holdfast.compare.comparators.structured import decode_json
 from holdfast.compare.movement import is_same, moved_elements, moved_keys
 from holdfast.compare.presence import is_void
 from holdfast.compare.rules import ListKind, MapRule
 from holdfast.compare.ruletree import Node
-from holdfast.errors import DocumentError
 from holdfast.model.absent import ABSENT
 from holdfast.model.finding import Finding, FindingClass, Op, Side
 from holdfast.model.json import Json
@@ -329,7 +329,7 @@ class Walk:
             return False
         for comparator in node.adopt:
             if comparator.name == "json_str":
-                if not self._differs_inside(node, _decoded(desired), _decoded(observed)):
+                if not self._differs_inside(node, decode_json(desired), decode_json(observed)):
                     return True
             elif comparator.equal(desired, observed):
                 return True
@@ -353,7 +353,7 @@ class Walk:
             one, other = (node.default if one_void else one), (node.default if other_void else other)
         if node.comparator is not None:
             if node.comparator.name == "json_str":
-                return not self._differs_inside(node, _decoded(one), _decoded(other))
+                return not self._differs_inside(node, decode_json(one), decode_json(other))
             return node.comparator.equal(one, other)
         if isinstance(one, dict | list) and type(one) is type(other):
             return not self._differs_inside(node, one, other)
@@ -441,16 +441,6 @@ def _rows_by_key(rule: MapRule, four: Four) -> tuple[dict[Json, list[Json]], dic
 
 def _as_list(value: Json) -> Json:
     return value if value is ABSENT or isinstance(value, list) else [value]
-
-
-def _decoded(value: Json) -> Json:
-    """Read JSON inside a string; anything else stays itself."""
-    if not isinstance(value, str):
-        return value
-    try:
-        return jsontext.loads(value)
-    except DocumentError:
-        return value
 
 
 def _op(before: Json, observed: Json, *, element: bool) -> Op:

@@ -5,8 +5,10 @@ The type is the permission. Checking is written against World, which has no writ
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
 
@@ -15,23 +17,18 @@ from holdfast.engine.gates import Gate, Limits
 from holdfast.providers.base import Connection, Provider, Reader, Writer
 
 
+@dataclass(slots=True)
 class World:
     """Readers by connection, opened when first asked for and closed together."""
 
-    def __init__(
-        self,
-        connections: Mapping[str, Connection],
-        providers: Mapping[str, Provider],
-        limits: Mapping[str, Limits],
-        clock: Clock,
-    ) -> None:
-        self._connections = connections
-        self._providers = providers
-        self._limits = limits
-        self._clock = clock
-        self._stack = AsyncExitStack()
-        self._readers: dict[str, Reader] = {}
-        self._gates: dict[str, Gate] = {}
+    connections: Mapping[str, Connection]
+    providers: Mapping[str, Provider]
+    limits: Mapping[str, Limits]
+    clock: Clock
+    _stack: AsyncExitStack = field(default_factory=AsyncExitStack)
+    _opening: asyncio.Lock = field(default_factory=asyncio.Lock)  # two that ask at once must not open two sessions
+    _readers: dict[str, Reader] = field(default_factory=dict)
+    _gates: dict[str, Gate] = field(default_factory=dict)
 
     async def __aenter__(self) -> Self:
         return self
@@ -43,41 +40,36 @@ class World:
 
     def provider(self, connection: str) -> Provider:
         """Return the provider behind a connection."""
-        return self._providers[self._connections[connection].provider]
+        return self.providers[self.connections[connection].provider]
 
     def gate(self, connection: str) -> Gate:
         """Return the one gate of a connection."""
         gate = self._gates.get(connection)
         if gate is None:
-            gate = self._gates[connection] = Gate(self._limits.get(connection, Limits()), self._clock)
+            gate = self._gates[connection] = Gate(self.limits.get(connection, Limits()), self.clock)
         return gate
 
     async def reader(self, connection: str) -> Reader:
-        """Return the open reader of a connection."""
-        found = self._readers.get(connection)
-        if found is None:
-            opened = self.provider(connection).reader(self._connections[connection])
-            found = self._readers[connection] = await self._stack.enter_async_context(opened)
-        return found
+        """Return the one open reader of a connection."""
+        if connection not in self._readers:
+            async with self._opening:
+                if connection not in self._readers:
+                    opened = self.provider(connection).reader(self.connections[connection])
+                    self._readers[connection] = await self._stack.enter_async_context(opened)
+        return self._readers[connection]
 
 
+@dataclass(slots=True)
 class WritableWorld(World):
     """A World that may be changed."""
 
-    def __init__(
-        self,
-        connections: Mapping[str, Connection],
-        providers: Mapping[str, Provider],
-        limits: Mapping[str, Limits],
-        clock: Clock,
-    ) -> None:
-        super().__init__(connections, providers, limits, clock)
-        self._writers: dict[str, Writer] = {}
+    _writers: dict[str, Writer] = field(default_factory=dict)
 
     async def writer(self, connection: str) -> Writer:
-        """Return the open writer of a connection."""
-        found = self._writers.get(connection)
-        if found is None:
-            opened = self.provider(connection).writer(self._connections[connection])
-            found = self._writers[connection] = await self._stack.enter_async_context(opened)
-        return found
+        """Return the one open writer of a connection."""
+        if connection not in self._writers:
+            async with self._opening:
+                if connection not in self._writers:
+                    opened = self.provider(connection).writer(self.connections[connection])
+                    self._writers[connection] = await self._stack.enter_async_context(opened)
+        return self._writers[connection]

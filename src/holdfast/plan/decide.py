@@ -13,7 +13,7 @@ from enum import StrEnum
 from holdfast.compare import paths
 from holdfast.model.absent import ABSENT
 from holdfast.model.decision import Action, Decision, Reason
-from holdfast.model.finding import Finding, FindingClass, Op, Side
+from holdfast.model.finding import Finding, FindingClass, Op
 from holdfast.model.resource import ManagementPolicy, OnDelete, OnDrift, Origin
 from holdfast.model.verdict import Status, Verdict
 
@@ -169,15 +169,3 @@ def decide_removal(policy: ManagementPolicy, origin: Origin, on_delete: OnDelete
     if origin is Origin.IMPORTED and not exists:
         return _decision(Action.NONE, "gone", "already gone")
     return _decision(Action.DELETE, "removed", "no longer declared")
-
-
-def is_drift_write(decision: Decision) -> bool:
-    """Tell whether a write corrects the world rather than following the declaration; limits apply to these."""
-    return decision.action.is_write and any(
-        reason.code in ("drift", "recreate", "conflict") for reason in decision.reasons
-    )
-
-
-def sides(findings: Sequence[Finding]) -> frozenset[Side]:
-    """Return who moved among some findings."""
-    return frozenset(finding.side for finding in findings)

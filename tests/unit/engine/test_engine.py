@@ -16,7 +16,7 @@ from holdfast.model.reading import Trouble, Unreadable
 from holdfast.model.resource import Import, ManagementPolicy, Origin
 from holdfast.model.verdict import Status
 from holdfast.model.writing import Refusal, Refused
-from holdfast.testing.memory import UNREACHABLE, once
+from holdfast.testing.memory import UNREACHABLE, MemoryProvider, once
 from tests.unit.engine.fixtures import Bench, declare
 
 A = Address("mem", "Thing", "a")
@@ -161,6 +161,25 @@ def test_a_passing_trouble_is_retried_within_the_run():
     report = run(bench.apply([declare("a", {"color": "red"})]))
     assert report.acted[0].result is Result.DONE
     assert bench.clock.slept > 0
+
+
+def test_however_many_ask_at_once_a_connection_is_opened_once():
+    bench = Bench()
+    opened = []
+
+    class Counting(MemoryProvider):
+        def writer(self, connection):
+            opened.append(connection.name)
+            return super().writer(connection)
+
+    async def ask():
+        world = bench.world()
+        world.providers = {"memory": Counting(bench.live)}
+        async with world:
+            await asyncio.gather(*(world.writer("mem") for _ in range(10)))
+
+    run(ask())
+    assert opened == ["mem"]
 
 
 def test_throttling_slows_the_whole_connection():

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import io
 import json
 from pathlib import Path
 
@@ -52,8 +54,15 @@ def test_a_secret_is_written_to_the_provider_and_nowhere_else(tmp_path_factory, 
         ident = bench.id_of("a")
         bench.live.things["Thing", ident] = {"name": "a", "password": "leaked " + bench.environ["PLANTED"]}
         out.append(await bench.apply(fleet))
+        page = io.StringIO()
+        with contextlib.redirect_stdout(page):
+            for report in out:
+                reports.show_plan(report, everything=True)
+                reports.show_check(report, everything=True)
+                for acted in report.acted:
+                    reports.show_acted(acted)
         events = [event async for event in store.events()]
-        shown = [json.dumps(reports.as_json(report)) for report in out] + [repr(out), repr(events)]
+        shown = [json.dumps(reports.as_json(report)) for report in out] + [repr(out), repr(events), page.getvalue()]
         shown += [repr(await store.findings()), repr([s async for s in store.all_states()])]
         for record in await store.decisions(None, 100):
             shown.append(
