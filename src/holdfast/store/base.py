@@ -12,7 +12,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, NamedTuple, NewType, Protocol
 
+from holdfast.model.absent import ABSENT
 from holdfast.model.address import Address
+from holdfast.model.charge import Charge
 from holdfast.model.condition import Condition
 from holdfast.model.finding import Finding
 from holdfast.model.json import Json
@@ -57,15 +59,21 @@ class ResourceState:
     handled: str | None = None  # token of the last re-check done
     depends_on: tuple[str, ...] = ()  # addresses this one refers to
     source: str | None = None  # file:line of the declaration
+    aside: tuple[tuple[str, str, str], ...] = ()  # what does not count though it is there: because, path, note
 
 
 @dataclass(frozen=True, slots=True)
 class FindingRecord:
-    """A finding with its age; values are as shown, secrets as fingerprints."""
+    """A finding with its age; values are as shown, secrets as fingerprints.
+
+    The onset lies between `clean_at`, the last successful check that did not have it, and `first_seen`.
+    """
 
     finding: Finding
     first_seen: float
     last_seen: float
+    clean_at: float | None = None  # None: it was there at the first look
+    times: int = 1  # consecutive checks that saw it
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +128,97 @@ class Operation:
     phase: str = ""  # for actions of two writes: which one
 
 
+class Outcome(StrEnum):
+    """How a correction ended."""
+
+    BEGUN = "begun"  # charged, perhaps sent
+    DONE = "done"  # written, and verified by a settled read
+    INEFFECTIVE = "ineffective"  # written, and some of it did not take
+    FAILED = "failed"  # refused, or given up
+    UNDONE = "undone"  # taken back later, by a correction that names it
+
+
+@dataclass(frozen=True, slots=True)
+class CorrectedPath:
+    """What a correction meant to change at one path; values are as shown, secrets as fingerprints."""
+
+    path: str
+    before: Json = ABSENT
+    after: Json = ABSENT
+    took: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Correction:
+    """One write of ours, with what it takes to judge it later and to take it back."""
+
+    id: str  # the id of its operation
+    address: Address
+    at: float
+    action: str
+    reason: str  # the code of the decision's first reason: drift, intent, missing, conflict, ...
+    outcome: Outcome = Outcome.BEGUN
+    paths: tuple[CorrectedPath, ...] = ()
+    pre_image: Digest | None = None  # what was there before; None: nothing was
+    post_image: Digest | None = None  # what was there after it settled
+    undoes: str | None = None  # the correction that this one takes back
+    who: str = ""  # the worker, or the person who asked
+
+
+class BudgetSpent(Exception):  # noqa: N818 - an outcome, not a mistake
+    """A purse that a transaction charges is empty; nothing of the transaction was kept."""
+
+    def __init__(self, purse: str) -> None:
+        self.purse = purse
+        super().__init__(purse)
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """Somebody said stop, for a scope: "" for all, a connection, connection/Kind, or an address."""
+
+    scope: str
+    who: str
+    why: str
+    at: float
+    until: float | None = None  # None: until resumed
+
+
+@dataclass(frozen=True, slots=True)
+class Approval:
+    """A person's yes to exactly one plan, named by its digest; it is used once."""
+
+    plan: str
+    address: Address
+    who: str
+    why: str
+    at: float
+    used_at: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Demotion:
+    """A path that is only reported until a person decides: we fought over it, or a write to it was undone."""
+
+    address: Address
+    path: str
+    cause: str  # fight | undone
+    since: float
+    data: Mapping[str, Json] = field(default_factory=dict)  # period, values, rival, correction
+
+
+@dataclass(frozen=True, slots=True)
+class Acceptance:
+    """A live value that a person took as the new baseline without changing the source; it stays watched."""
+
+    address: Address
+    path: str
+    value: Json  # as shown
+    who: str
+    why: str
+    at: float
+
+
 @dataclass(frozen=True, slots=True)
 class Event:
     """One line of the audit trail, before it is chained."""
@@ -151,13 +250,10 @@ class Touch:
     raw_digest: str | None = None
 
 
-class Mark(NamedTuple):
-    """What a sweep of list reads needs to know of a resource, and no more."""
+class Settled(NamedTuple):
+    """A resource at rest that a list read shows unmoved."""
 
     address: Address
-    provider_id: str | None
-    raw_digest: str | None
-    status: str | None
     resync_seconds: float
 
 
@@ -178,6 +274,15 @@ class Transaction:
     operations: list[Operation] = field(default_factory=list)  # inserted or replaced
     finished: list[str] = field(default_factory=list)  # ids of operations to remove
     events: list[Event] = field(default_factory=list)
+    corrections: list[Correction] = field(default_factory=list)  # inserted or replaced, by id
+    charges: dict[str, list[Charge]] = field(default_factory=dict)  # correction id -> purses to charge, once each
+    pauses: list[Pause] = field(default_factory=list)  # inserted or replaced, by scope
+    resumed: list[str] = field(default_factory=list)  # scopes
+    approvals: list[Approval] = field(default_factory=list)  # inserted or replaced, by plan
+    demotions: list[Demotion] = field(default_factory=list)  # inserted or replaced, by address and path
+    promoted: list[tuple[Address, str]] = field(default_factory=list)  # demotions that a person ended
+    acceptances: list[Acceptance] = field(default_factory=list)  # inserted or replaced, by address and path
+    unaccepted: list[tuple[Address, str]] = field(default_factory=list)
     fences: dict[Address, int] = field(default_factory=dict)  # the claims this transaction relies on
 
 
@@ -211,7 +316,11 @@ class Store(Protocol):
     """One memory. All methods are safe to call from several tasks; several processes may share one store."""
 
     async def commit(self, transaction: Transaction) -> None:
-        """Make a batch of facts true; raise ClaimLost, keeping nothing, if a fence it relies on has moved."""
+        """Make a batch of facts true, all or nothing.
+
+        Raise ClaimLost if a fence it relies on has moved, BudgetSpent if a purse it charges holds no more. A correction
+        is charged to a purse once, however often that is asked, at the time of the correction.
+        """
 
     async def document(self, digest: Digest) -> Json:
         """Return a kept document; raise KeyError if there is none."""
@@ -228,8 +337,15 @@ class Store(Protocol):
     def all_states(self, *, connection: str | None = None, kind: str | None = None) -> AsyncIterator[ResourceState]:
         """Go through every resource in address order, in batches, without holding them all."""
 
-    def marks(self, connection: str, kind: str) -> AsyncIterator[Mark]:
-        """Go through the resources of a kind, lightly, for a sweep."""
+    async def settled(self, connection: str, kind: str, listed: Sequence[tuple[str, str]]) -> list[Settled]:
+        """Return which of the listed things (provider id, raw digest) are at rest and unmoved.
+
+        At rest: in sync, on the schedule, what is desired is what was applied, and no look was asked for that was not
+        done. Unmoved: the raw digest is the one kept.
+        """
+
+    def unlooked(self, connection: str, kind: str, since: float) -> AsyncIterator[Address]:
+        """Go through the scheduled resources of a kind that were not checked since a time."""
 
     async def due(self, now: float, limit: int) -> list[ResourceState]:
         """Return unclaimed resources whose due time has come, the longest overdue first."""
@@ -248,6 +364,32 @@ class Store(Protocol):
 
     async def findings(self, address: Address | None = None) -> dict[Address, list[FindingRecord]]:
         """Return open findings, of one resource or of all that have any."""
+
+    async def findings_of(self, addresses: Sequence[Address]) -> dict[Address, list[FindingRecord]]:
+        """Return the open findings of many resources, in as few queries as possible."""
+
+    async def corrections(
+        self, addresses: Sequence[Address] | None = None, *, since: float | None = None, limit: int | None = None
+    ) -> list[Correction]:
+        """Return corrections, newest first, of some resources or of all."""
+
+    async def correction(self, correction_id: str) -> Correction | None:
+        """Return one correction."""
+
+    async def spent(self, purses: Sequence[tuple[str, float]]) -> list[int]:
+        """Return how often each purse was charged since a time, in the order asked."""
+
+    async def pauses(self) -> list[Pause]:
+        """Return the pauses there are, in order of their scopes, run out or not."""
+
+    async def approvals(self, addresses: Sequence[Address] | None = None) -> list[Approval]:
+        """Return the approvals that were not used yet."""
+
+    async def demotions(self, addresses: Sequence[Address] | None = None) -> list[Demotion]:
+        """Return the demotions in force, in order of address and path."""
+
+    async def acceptances(self, addresses: Sequence[Address] | None = None) -> list[Acceptance]:
+        """Return the acceptances in force, in order of address and path."""
 
     async def revisions(self, address: Address) -> list[Revision]:
         """Return the revisions of a resource, newest first."""
@@ -271,6 +413,12 @@ class Store(Protocol):
 
     async def tally(self, now: float) -> Tally:
         """Count resources by status without reading them."""
+
+    async def sizes(self) -> dict[tuple[str, str], int]:
+        """Count resources by connection and kind."""
+
+    async def with_status(self, status: Status) -> list[Address]:
+        """Return the resources whose last verdict was this, in address order."""
 
     async def close(self) -> None:
         """Finish what is under way and let go of everything."""

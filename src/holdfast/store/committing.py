@@ -7,18 +7,37 @@ lock is taken, so that other processes wait for the disk only.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
-from typing import Any
+from typing import Any, Final, NamedTuple
 
 from holdfast.compare.paths import format_path
 from holdfast.errors import StoreError
 from holdfast.model.address import Address
-from holdfast.store import chain, documents, rows
-from holdfast.store.base import ClaimLost, Digest, Event, ResourceState, Transaction
+from holdfast.model.charge import Charge
+from holdfast.store import chain, documents, governance, rows
+from holdfast.store.base import BudgetSpent, ClaimLost, Digest, Event, ResourceState, Transaction
 from holdfast.store.names import Names, text_of
 from holdfast.store.statements import SQL, in_lists
+
+_FORGET: Final = (
+    "forget_detail",
+    "forget_resource",
+    "forget_revisions",
+    "remove_findings",
+    "forget_demotions",
+    "forget_acceptances",
+    "forget_approvals",
+)
+
+
+class _Age(NamedTuple):
+    """How long a finding has been known."""
+
+    first_seen: float
+    clean_at: float | None
+    times: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +79,7 @@ class Committer:
         self._stated = [text_of(state.address) for state in prepared.facts.states]
         self._numbers: dict[str, int] = {}
         self._overtaken: set[int] = set()
+        self._good_at: dict[int, float | None] = {}  # before this transaction
 
     def write(self) -> None:
         """Write everything; what is forgotten goes first, so a resource can be forgotten and begun anew at once."""
@@ -67,19 +87,24 @@ class Committer:
         self._numbers = self._names.add_all(self._mentioned())
         self._many("add_document", self._documents)
         self._forget()
+        self._good_at = self._good_times()
         self._put_states()
         self._touch()
         self._put_findings()
         self._add_revisions()
         self._add_decisions()
         self._put_operations()
+        self._put_corrections()
+        self._charge()
+        self._govern()
         self._append()
 
     def _mentioned(self) -> dict[str, None]:
         """Return every name once, in the order given, so that what is declared together lies together."""
         facts = self._facts
         mentioned = dict.fromkeys(self._stated)
-        records = (facts.revisions, facts.decisions, facts.operations)
+        history = (facts.revisions, facts.decisions, facts.operations, facts.corrections)
+        records = (*history, facts.approvals, facts.demotions, facts.acceptances)
         mentioned.update(dict.fromkeys([text_of(record.address) for group in records for record in group]))
         mentioned.update(dict.fromkeys(map(text_of, facts.findings)))
         mentioned.update(dict.fromkeys([event.subject for event in facts.events]))
@@ -101,7 +126,7 @@ class Committer:
 
     def _forget(self) -> None:
         numbers = [(number,) for number in self._names.find_all(map(text_of, self._facts.forgotten)).values()]
-        for statement in ("forget_detail", "forget_resource", "forget_revisions", "remove_findings"):
+        for statement in _FORGET:
             self._many(statement, numbers)
 
     def _put_states(self) -> None:
@@ -138,26 +163,35 @@ class Committer:
         self._many("touch", [rows.touch_row(number, touch) for number, touch in found])
         self._many("retag", [rows.tags(number, touch) for number, touch in found if rows.has_tags(touch)])
 
+    def _good_times(self) -> dict[int, float | None]:
+        """Return when the resources with findings, which are few, were last checked well."""
+        numbers = [self._number(address) for address, findings in self._facts.findings.items() if findings]
+        return dict(row for chunk in in_lists(numbers) for row in self._connection.execute(SQL["good_times"], chunk))
+
     def _put_findings(self) -> None:
-        at = self._facts.findings_at
-        numbered = [(self._number(address), findings) for address, findings in self._facts.findings.items()]
-        numbered = [(number, findings) for number, findings in numbered if number not in self._overtaken]
-        since = self._first_seen([number for number, _ in numbered])
-        self._many("remove_findings", [(number,) for number in since])
+        at, looked_at = self._facts.findings_at, self._facts.looked_at
+        numbers = {address: self._number(address) for address in self._facts.findings}
+        current = {address: number for address, number in numbers.items() if number not in self._overtaken}
+        kept = self._ages(list(current.values()))
+        self._many("remove_findings", [(number,) for number in kept])
         new: list[rows.Row] = []
-        for number, findings in numbered:
-            ages = since.get(number, {})
-            for ordinal, finding in enumerate(findings):
+        for address, number in current.items():
+            ages, onset = kept.get(number, {}), _Age(at, self._good_at.get(number), 1)
+            more = 1 if address in looked_at else 0
+            for ordinal, finding in enumerate(self._facts.findings[address]):
                 path, op = format_path(finding.path), finding.op.value
-                new.append((number, ordinal, path, op, ages.get((path, op), at), at, rows.finding_body(finding)))
+                age = ages.get((path, op))
+                first_seen, clean_at, times = onset if age is None else age._replace(times=age.times + more)
+                body = rows.finding_body(finding)
+                new.append((number, ordinal, path, op, first_seen, at, clean_at, times, body))
         self._many("add_finding", new)
 
-    def _first_seen(self, numbers: list[int]) -> dict[int, dict[tuple[str, str], float]]:
+    def _ages(self, numbers: list[int]) -> dict[int, dict[tuple[str, str], _Age]]:
         """Return how old the findings of resources are; most resources have none and are not in the answer."""
-        out: dict[int, dict[tuple[str, str], float]] = {}
+        out: dict[int, dict[tuple[str, str], _Age]] = {}
         for chunk in in_lists(numbers):
-            for number, path, op, first in self._connection.execute(SQL["first_seen"], chunk):
-                out.setdefault(number, {})[path, op] = first
+            for number, path, op, *age in self._connection.execute(SQL["ages"], chunk):
+                out.setdefault(number, {})[path, op] = _Age(*age)
         return out
 
     def _add_revisions(self) -> None:
@@ -184,6 +218,43 @@ class Committer:
         operations = self._facts.operations
         self._many("put_operation", [rows.operation_row(self._number(one.address), one) for one in operations])
         self._many("remove_operation", [(identity,) for identity in self._facts.finished])
+
+    def _put_corrections(self) -> None:
+        corrections = self._facts.corrections
+        self._many("put_correction", [governance.correction_row(self._number(one.address), one) for one in corrections])
+
+    def _charge(self) -> None:
+        """Take from the purses; the write lock is held, so nobody takes from them between counting and taking."""
+        for identity, charges in self._facts.charges.items():
+            correction = self._connection.execute(SQL["chargeable"], (identity,)).fetchone()
+            if correction is None:
+                raise ValueError(f"correction {identity} cannot be charged: it is not kept, nor in the transaction")
+            for charge in charges:
+                self._take(charge, *correction)
+
+    def _take(self, charge: Charge, correction: int, at: float) -> None:
+        if self._connection.execute(SQL["is_charged"], (correction, charge.purse)).fetchone():
+            return
+        (count,) = self._connection.execute(SQL["spent"], (charge.purse, charge.since)).fetchone()
+        if count >= charge.limit:
+            raise BudgetSpent(charge.purse)
+        self._connection.execute(SQL["add_charge"], (correction, charge.purse, at))
+
+    def _govern(self) -> None:
+        """Write what people decided; what ends goes first, so it can begin anew at once."""
+        facts, number = self._facts, self._number
+        self._many("remove_pause", [(scope,) for scope in facts.resumed])
+        self._many("remove_demotion", self._found(facts.promoted))
+        self._many("remove_acceptance", self._found(facts.unaccepted))
+        self._many("put_pause", [governance.pause_row(one) for one in facts.pauses])
+        self._many("put_approval", [governance.approval_row(number(one.address), one) for one in facts.approvals])
+        self._many("put_demotion", [governance.demotion_row(number(one.address), one) for one in facts.demotions])
+        self._many("put_acceptance", [governance.acceptance_row(number(one.address), one) for one in facts.acceptances])
+
+    def _found(self, paths: Sequence[tuple[Address, str]]) -> list[rows.Row]:
+        texts = [(text_of(address), path) for address, path in paths]
+        numbers = self._names.find_all([text for text, _ in texts])
+        return [(numbers[text], path) for text, path in texts if text in numbers]
 
     def _append(self) -> None:
         if not self._events:

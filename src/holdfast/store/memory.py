@@ -10,29 +10,39 @@ import heapq
 from collections import Counter
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 from holdfast.compare.paths import format_path
 from holdfast.errors import StoreError
 from holdfast.model.address import Address
 from holdfast.model.finding import Finding
 from holdfast.model.json import Json
+from holdfast.model.verdict import Status
 from holdfast.store import chain, documents
 from holdfast.store.base import (
     UNCHECKED,
+    Acceptance,
+    Approval,
+    BudgetSpent,
     ChainedEvent,
     Claim,
     ClaimLost,
+    Correction,
     DecisionRecord,
+    Demotion,
     Digest,
     FindingRecord,
-    Mark,
     Operation,
+    Pause,
     ResourceState,
     Revision,
+    Settled,
     Tally,
     Touch,
     Transaction,
 )
+
+Record = TypeVar("Record", Correction, Approval, Demotion, Acceptance)
 
 
 class MemoryStore:
@@ -47,6 +57,12 @@ class MemoryStore:
         self._revisions: dict[Address, dict[int, Revision]] = {}
         self._decisions: dict[str, DecisionRecord] = {}
         self._operations: dict[str, Operation] = {}
+        self._corrections: dict[str, Correction] = {}
+        self._charges: dict[str, dict[str, float]] = {}  # purse -> correction -> time
+        self._pauses: dict[str, Pause] = {}
+        self._approvals: dict[str, Approval] = {}
+        self._demotions: dict[tuple[Address, str], Demotion] = {}
+        self._acceptances: dict[tuple[Address, str], Acceptance] = {}
         self._links: list[chain.Link] = []
         self._head = chain.START
 
@@ -64,21 +80,29 @@ class MemoryStore:
         decisions = self._new_decisions(transaction.decisions)
         events = [(event, chain.data_bytes(event)) for event in transaction.events]
         links, head = chain.extend(self._head, events)
+        charges = self._new_charges(transaction)
 
         self._documents |= transaction.documents
         self._forget(transaction.forgotten)
+        good_at = {
+            address: self._states[address].good_at for address in transaction.findings if address in self._states
+        }
         states = {state.address: _own(state) for state in transaction.states}
         overtaken = {address for address in transaction.looked_at if self._is_overtaken(states.get(address))}
         self._states |= {address: state for address, state in states.items() if address not in overtaken}
         for touch in transaction.touched:
             self._touch(touch)
-        for address, findings in transaction.findings.items():
+        for address in transaction.findings:
             if address not in overtaken:
-                self._put_findings(address, findings, transaction.findings_at)
+                self._put_findings(transaction, address, good_at.get(address))
         for revision in revisions:
             self._revisions.setdefault(revision.address, {})[revision.number] = revision
         self._decisions |= decisions
         self._put_operations(transaction)
+        self._corrections |= {correction.id: copy.deepcopy(correction) for correction in transaction.corrections}
+        for purse, taken in charges.items():
+            self._charges.setdefault(purse, {}).update(taken)
+        self._govern(transaction)
         self._links += links
         self._head = head
 
@@ -114,6 +138,11 @@ class MemoryStore:
         for address in addresses:
             for kept in (self._states, self._findings, self._revisions):
                 kept.pop(address, None)
+            self._demotions = {key: one for key, one in self._demotions.items() if one.address != address}
+            self._acceptances = {key: one for key, one in self._acceptances.items() if one.address != address}
+            self._approvals = {
+                plan: one for plan, one in self._approvals.items() if one.address != address or one.used_at is not None
+            }
 
     def _touch(self, touch: Touch) -> None:
         state = self._states.get(touch.address)
@@ -128,17 +157,50 @@ class MemoryStore:
                 raw_digest=state.raw_digest if touch.raw_digest is None else touch.raw_digest,
             )
 
-    def _put_findings(self, address: Address, findings: tuple[Finding, ...], at: float) -> None:
-        since = {_identity(record.finding): record.first_seen for record in self._findings.pop(address, [])}
-        if findings:
-            self._findings[address] = [
-                FindingRecord(finding, since.get(_identity(finding), at), at) for finding in copy.deepcopy(findings)
-            ]
+    def _put_findings(self, facts: Transaction, address: Address, clean_at: float | None) -> None:
+        kept = {_identity(record.finding): record for record in self._findings.pop(address, [])}
+        at, more = facts.findings_at, 1 if address in facts.looked_at else 0
+        for finding in copy.deepcopy(facts.findings[address]):
+            known = kept.get(_identity(finding))
+            if known is None:
+                record = FindingRecord(finding, at, at, clean_at)
+            else:
+                record = replace(known, finding=finding, last_seen=at, times=known.times + more)
+            self._findings.setdefault(address, []).append(record)
 
     def _put_operations(self, facts: Transaction) -> None:
         self._operations |= {operation.id: copy.deepcopy(operation) for operation in facts.operations}
         for identity in facts.finished:
             self._operations.pop(identity, None)
+
+    def _new_charges(self, facts: Transaction) -> dict[str, dict[str, float]]:
+        """Return what is to be taken from which purse for which correction; raise if a purse holds no more."""
+        at = {correction.id: correction.at for correction in facts.corrections}
+        new: dict[str, dict[str, float]] = {}
+        for identity, charges in facts.charges.items():
+            if identity not in at and identity not in self._corrections:
+                raise ValueError(f"correction {identity} cannot be charged: it is not kept, nor in the transaction")
+            for charge in charges:
+                taken = self._charges.get(charge.purse, {}) | new.get(charge.purse, {})
+                if identity not in taken:
+                    if sum(one >= charge.since for one in taken.values()) >= charge.limit:
+                        raise BudgetSpent(charge.purse)
+                    time = at[identity] if identity in at else self._corrections[identity].at
+                    new.setdefault(charge.purse, {})[identity] = time
+        return new
+
+    def _govern(self, facts: Transaction) -> None:
+        """Keep what people decided; what ends goes first, so it can begin anew at once."""
+        for scope in facts.resumed:
+            self._pauses.pop(scope, None)
+        for key in facts.promoted:
+            self._demotions.pop(key, None)
+        for key in facts.unaccepted:
+            self._acceptances.pop(key, None)
+        self._pauses |= {pause.scope: pause for pause in facts.pauses}
+        self._approvals |= {approval.plan: approval for approval in facts.approvals}
+        self._demotions |= {(one.address, one.path): copy.deepcopy(one) for one in facts.demotions}
+        self._acceptances |= {(one.address, one.path): copy.deepcopy(one) for one in facts.acceptances}
 
     async def claim(self, address: Address, owner: str, now: float, until: float) -> Claim | None:
         """Take the right to write a resource, if nobody holds it any more."""
@@ -194,10 +256,20 @@ class MemoryStore:
             if connection in (None, address.connection) and kind in (None, address.kind) and address in self._states:
                 yield _own(self._states[address])
 
-    async def marks(self, connection: str, kind: str) -> AsyncIterator[Mark]:
-        """Go through the resources of a kind by namespace and name."""
+    async def settled(self, connection: str, kind: str, listed: Sequence[tuple[str, str]]) -> list[Settled]:
+        """Return what is at rest and unmoved; of a thing listed twice the later digest counts."""
+        digests = dict(listed)
+        return [
+            Settled(state.address, state.resync_seconds)
+            async for state in self.all_states(connection=connection, kind=kind)
+            if state.provider_id in digests and digests[state.provider_id] == state.raw_digest and _is_at_rest(state)
+        ]
+
+    async def unlooked(self, connection: str, kind: str, since: float) -> AsyncIterator[Address]:
+        """Go through what was not checked since a time by namespace and name."""
         async for state in self.all_states(connection=connection, kind=kind):
-            yield Mark(state.address, state.provider_id, state.raw_digest, state.status, state.resync_seconds)
+            if state.due_at is not None and (state.checked_at is None or state.checked_at < since):
+                yield state.address
 
     async def due(self, now: float, limit: int) -> list[ResourceState]:
         """Return what is due and unclaimed, the longest overdue first."""
@@ -212,6 +284,14 @@ class MemoryStore:
         """Return the earliest due time, claimed or not."""
         return min((state.due_at for state in self._states.values() if state.due_at is not None), default=None)
 
+    async def sizes(self) -> dict[tuple[str, str], int]:
+        """Count resources by connection and kind."""
+        return dict(Counter((address.connection, address.kind) for address in self._states))
+
+    async def with_status(self, status: Status) -> list[Address]:
+        """Return the resources whose last verdict was this."""
+        return sorted((a for a, state in self._states.items() if state.status is status), key=_order)
+
     async def tally(self, now: float) -> Tally:
         """Count."""
         states = self._states.values()
@@ -223,8 +303,11 @@ class MemoryStore:
 
     async def findings(self, address: Address | None = None) -> dict[Address, list[FindingRecord]]:
         """Return open findings by resource; a resource without any is not in the answer."""
-        chosen = sorted(self._findings, key=_order) if address is None else [address]
-        return {one: copy.deepcopy(self._findings[one]) for one in chosen if one in self._findings}
+        return await self.findings_of(sorted(self._findings, key=_order) if address is None else [address])
+
+    async def findings_of(self, addresses: Sequence[Address]) -> dict[Address, list[FindingRecord]]:
+        """Return the open findings of many resources; one without any is not in the answer."""
+        return {one: copy.deepcopy(self._findings[one]) for one in addresses if one in self._findings}
 
     async def revisions(self, address: Address) -> list[Revision]:
         """Return revisions, newest first."""
@@ -244,6 +327,42 @@ class MemoryStore:
         """Return writes in flight, oldest first."""
         chosen = [one for one in self._operations.values() if address in (None, one.address)]
         return copy.deepcopy(sorted(chosen, key=lambda operation: operation.started_at))
+
+    # --- corrections and what holds them back -------------------------------------------------------------------------
+
+    async def corrections(
+        self, addresses: Sequence[Address] | None = None, *, since: float | None = None, limit: int | None = None
+    ) -> list[Correction]:
+        """Return corrections, newest first; of those of one time, the last recorded first."""
+        recorded = reversed([one for one in self._corrections.values() if since is None or one.at >= since])
+        return copy.deepcopy(sorted(_of(addresses, recorded), key=lambda one: one.at, reverse=True)[:limit])
+
+    async def correction(self, correction_id: str) -> Correction | None:
+        """Return one correction."""
+        return copy.deepcopy(self._corrections.get(correction_id))
+
+    async def spent(self, purses: Sequence[tuple[str, float]]) -> list[int]:
+        """Count charges."""
+        return [sum(at >= since for at in self._charges.get(purse, {}).values()) for purse, since in purses]
+
+    async def pauses(self) -> list[Pause]:
+        """Return all pauses, in order of their scopes."""
+        return [self._pauses[scope] for scope in sorted(self._pauses)]
+
+    async def approvals(self, addresses: Sequence[Address] | None = None) -> list[Approval]:
+        """Return unused approvals, in order of address and plan."""
+        unused = [one for one in self._approvals.values() if one.used_at is None]
+        return sorted(_of(addresses, unused), key=lambda one: (_order(one.address), one.plan))
+
+    async def demotions(self, addresses: Sequence[Address] | None = None) -> list[Demotion]:
+        """Return demotions, in order of address and path."""
+        chosen = _of(addresses, self._demotions.values())
+        return copy.deepcopy(sorted(chosen, key=lambda one: (_order(one.address), one.path)))
+
+    async def acceptances(self, addresses: Sequence[Address] | None = None) -> list[Acceptance]:
+        """Return acceptances, in order of address and path."""
+        chosen = _of(addresses, self._acceptances.values())
+        return copy.deepcopy(sorted(chosen, key=lambda one: (_order(one.address), one.path)))
 
     # --- audit trail --------------------------------------------------------------------------------------------------
 
@@ -267,9 +386,21 @@ class MemoryStore:
         return verification.finish(self._head, len(self._links))
 
 
+def _of(addresses: Sequence[Address] | None, records: Iterable[Record]) -> list[Record]:
+    """Return those records that are about some resources, or all of them."""
+    chosen = None if addresses is None else set(addresses)
+    return [one for one in records if chosen is None or one.address in chosen]
+
+
 def _own(state: ResourceState) -> ResourceState:
     """Return a state that shares nothing changeable with the one given."""
     return replace(state, labels=dict(state.labels), options=copy.deepcopy(dict(state.options)))
+
+
+def _is_at_rest(state: ResourceState) -> bool:
+    is_waited_for = state.requested != state.handled or state.terminal is not None
+    is_applied = state.due_at is not None and state.applied == state.desired
+    return state.status is Status.IN_SYNC and is_applied and not is_waited_for
 
 
 def _identity(finding: Finding) -> tuple[str, str]:

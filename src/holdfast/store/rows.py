@@ -6,6 +6,7 @@ The numbers that stand for enum members are part of the file format: never reuse
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 from typing import Any, Final
 
 import orjson
@@ -21,7 +22,6 @@ from holdfast.store.base import (
     DecisionRecord,
     Digest,
     FindingRecord,
-    Mark,
     Operation,
     ResourceState,
     Revision,
@@ -47,6 +47,7 @@ CONDITION_NUMBERS: Final = {
     ConditionType.AVAILABLE: 2,
     ConditionType.DRIFTED: 3,
     ConditionType.FRESH: 4,
+    ConditionType.CONFLICT: 5,
 }
 TRUTH_NUMBERS: Final = {Truth.FALSE: 0, Truth.TRUE: 1, Truth.UNKNOWN: 2}
 
@@ -76,7 +77,7 @@ def mark_of_detail(state: ResourceState) -> int | None:
         state.provider_id, state.raw_digest, state.resync_seconds, state.etag, state.state_hash, state.generation,
         state.applied_revision, state.origin, state.settle_until, state.desired, state.applied, state.baseline,
         state.known, state.observed, state.rules, state.provider, state.source, state.reason, state.terminal,
-        state.requested, state.handled, conditions, state.labels, state.options, state.depends_on,
+        state.requested, state.handled, conditions, state.labels, state.options, state.depends_on, state.aside,
     )  # fmt: skip
     try:
         return int.from_bytes(hashlib.sha256(orjson.dumps(detail)).digest()[:8], signed=True)
@@ -90,20 +91,20 @@ def detail_row(number: int, state: ResourceState) -> Row:
     return (
         number,
         state.provider_id,
-        _packed(state.raw_digest),
+        packed(state.raw_digest),
         state.resync_seconds,
         state.etag,
-        _packed(state.state_hash),
+        packed(state.state_hash),
         state.generation,
         state.applied_revision,
         ORIGIN_NUMBERS[state.origin],
         state.settle_until,
-        _packed(desired),
-        _SAME if desired is not None and state.applied == desired else _packed(state.applied),
-        _packed(baseline),
-        _packed(state.known),
-        _SAME if baseline is not None and state.observed == baseline else _packed(state.observed),
-        _packed(state.rules),
+        packed(desired),
+        _SAME if desired is not None and state.applied == desired else packed(state.applied),
+        packed(baseline),
+        packed(state.known),
+        _SAME if baseline is not None and state.observed == baseline else packed(state.observed),
+        packed(state.rules),
         state.provider,
         state.source,
         state.reason,
@@ -126,7 +127,7 @@ def has_tags(touch: Touch) -> bool:
 
 def tags(number: int, touch: Touch) -> dict[str, Any]:
     """Return what the last answer was tagged with."""
-    return {"id": number, "etag": touch.etag, "raw_digest": _packed(touch.raw_digest)}
+    return {"id": number, "etag": touch.etag, "raw_digest": packed(touch.raw_digest)}
 
 
 def _conditions(state: ResourceState) -> list[Row]:
@@ -144,7 +145,9 @@ def _conditions(state: ResourceState) -> list[Row]:
 
 
 def _rest(state: ResourceState) -> bytes:
-    rest = (_conditions(state), state.labels, state.options, state.depends_on)
+    rest: tuple[Json, ...] = (_conditions(state), state.labels, state.options, state.depends_on)
+    if state.aside:
+        rest = (*rest, state.aside)
     return documents.pack(encoding.dumps(rest), _PACK_REST_AT)
 
 
@@ -156,19 +159,19 @@ def state_of(row: Row) -> ResourceState:
         desired, applied, baseline, known, observed, rules, provider, source, reason, terminal, requested, handled,
         rest,
     ) = row  # fmt: skip
-    conditions, labels, options, depends_on = encoding.loads(documents.unpack(rest))
-    wanted, settled = _digest(desired), _digest(baseline)
+    conditions, labels, options, depends_on, *more = encoding.loads(documents.unpack(rest))
+    wanted, settled = unpacked(desired), unpacked(baseline)
     return ResourceState(
         names.address_of(connection, kind, local),
         provider,
         generation,
         wanted,
-        wanted if applied == _SAME else _digest(applied),
+        wanted if applied == _SAME else unpacked(applied),
         applied_revision,
         settled,
-        _digest(known),
-        settled if observed == _SAME else _digest(observed),
-        _digest(rules),
+        unpacked(known),
+        settled if observed == _SAME else unpacked(observed),
+        unpacked(rules),
         provider_id,
         _ORIGINS[origin],
         None if status is None else STATUSES[status],
@@ -190,18 +193,7 @@ def state_of(row: Row) -> ResourceState:
         handled,
         tuple(depends_on),
         source,
-    )
-
-
-def mark_of(connection: str, kind: str, row: Row) -> Mark:
-    """Return what a sweep needs of a resource."""
-    local, provider_id, raw_digest, status, resync_seconds = row
-    return Mark(
-        names.address_of(connection, kind, local),
-        provider_id,
-        None if raw_digest is None else unpack_digest(raw_digest),
-        None if status is None else STATUSES[status],
-        resync_seconds,
+        tuple((because, path, note) for because, path, note in more[0]) if more else (),
     )
 
 
@@ -215,10 +207,14 @@ def finding_body(finding: Finding) -> bytes:
     return documents.pack(encoding.dumps(encoding.encode_finding(finding)))
 
 
-def finding_of(first_seen: float, last_seen: float, body: bytes) -> FindingRecord:
-    """Return a finding with its age."""
-    finding = encoding.decode_finding(encoding.loads(documents.unpack(body)))
-    return FindingRecord(finding, first_seen, last_seen)
+def findings_by_address(found: Iterable[Row]) -> dict[Address, list[FindingRecord]]:
+    """Return findings with their ages by resource, in the order of the rows."""
+    out: dict[Address, list[FindingRecord]] = {}
+    for connection, kind, local, first_seen, last_seen, clean_at, times, body in found:
+        finding = encoding.decode_finding(encoding.loads(documents.unpack(body)))
+        record = FindingRecord(finding, first_seen, last_seen, clean_at, times)
+        out.setdefault(names.address_of(connection, kind, local), []).append(record)
+    return out
 
 
 def revision_row(number: int, revision: Revision) -> Row:
@@ -266,8 +262,8 @@ def operation_row(number: int, operation: Operation) -> Row:
         operation.started_at,
         operation.poll_at,
         operation.attempts,
-        _packed(operation.desired),
-        _packed(operation.pre_image),
+        packed(operation.desired),
+        packed(operation.pre_image),
         operation.decision,
         documents.pack(encoding.dumps(drift)),
         documents.pack(encoding.dumps(operation.token)),
@@ -284,8 +280,8 @@ def operation_of(row: Row) -> Operation:
         action=action,
         step=Step(step),
         started_at=started_at,
-        desired=_digest(desired),
-        pre_image=_digest(pre_image),
+        desired=unpacked(desired),
+        pre_image=unpacked(pre_image),
         drift=tuple(encoding.decode_finding(one) for one in encoding.loads(documents.unpack(drift))),
         token=encoding.loads(documents.unpack(token)),
         poll_at=poll_at,
@@ -302,9 +298,11 @@ def link_of(row: Row) -> Link:
     return Link(sequence, at, kind_of_event, subject, data, digest)
 
 
-def _packed(digest: str | None) -> bytes | str | None:
+def packed(digest: str | None) -> bytes | str | None:
+    """Return a digest as it is kept, if there is one."""
     return None if digest is None else pack_digest(digest)
 
 
-def _digest(packed: bytes | str | None) -> Digest | None:
-    return None if packed is None else Digest(unpack_digest(packed))
+def unpacked(kept: bytes | str | None) -> Digest | None:
+    """Return the digest that is kept, if there is one."""
+    return None if kept is None else Digest(unpack_digest(kept))

@@ -11,6 +11,7 @@ import math
 from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
+from operator import itemgetter
 from os import PathLike
 from pathlib import Path
 from typing import Final, Self, TypeVar
@@ -18,18 +19,24 @@ from typing import Final, Self, TypeVar
 from holdfast.errors import StoreError
 from holdfast.model.address import Address
 from holdfast.model.json import Json
-from holdfast.store import chain, committing, documents, migrations, rows
+from holdfast.model.verdict import Status
+from holdfast.store import chain, committing, documents, governance, migrations, rows
 from holdfast.store.base import (
     UNCHECKED,
+    Acceptance,
+    Approval,
     ChainedEvent,
     Claim,
+    Correction,
     DecisionRecord,
+    Demotion,
     Digest,
     FindingRecord,
-    Mark,
     Operation,
+    Pause,
     ResourceState,
     Revision,
+    Settled,
     Tally,
     Transaction,
 )
@@ -42,6 +49,7 @@ Result = TypeVar("Result")
 PAGE: Final = 500  # rows read at a time by what goes through everything
 _FIRST: Final = -(2**63)
 _LAST: Final = 2**63 - 1
+_KEY: Final = itemgetter(0, 1, 2, 3)  # connection, kind, name, and path or plan
 _FULL: Final[list[rows.Row]] = [()] * PAGE  # stands for the page before the first
 
 
@@ -190,18 +198,33 @@ class SqliteStore:
                     for row in page:
                         yield rows.state_of(row)
 
-    async def marks(self, connection: str, kind: str) -> AsyncIterator[Mark]:
-        """Go through the resources of a kind by namespace and name, a page at a time."""
-        for (family,) in await self._run(lambda: self._select("find_family", connection, kind)):
-            async for page in self._pages("marks_page", family, of_local=0):
-                for row in page:
-                    yield rows.mark_of(connection, kind, row)
+    async def settled(self, connection: str, kind: str, listed: Sequence[tuple[str, str]]) -> list[Settled]:
+        """Return what is at rest and unmoved; of a thing listed twice the later digest counts."""
+        digests = {provider_id: documents.pack_digest(digest) for provider_id, digest in listed}
 
-    async def _pages(self, statement: str, family: int, *, of_local: int) -> AsyncIterator[list[rows.Row]]:
+        def read() -> list[Settled]:
+            return [
+                Settled(address_of(connection, kind, local), resync_seconds)
+                for (family,) in self._select("find_family", connection, kind)
+                for chunk in in_lists(list(digests))
+                for local, provider_id, digest, resync_seconds in self._select("at_rest", family, *chunk)
+                if digest == digests[provider_id]
+            ]
+
+        return await self._run(read)
+
+    async def unlooked(self, connection: str, kind: str, since: float) -> AsyncIterator[Address]:
+        """Go through what was not checked since a time by namespace and name, a page at a time."""
+        for (family,) in await self._run(lambda: self._select("find_family", connection, kind)):
+            async for page in self._pages("unlooked_page", family, since, of_local=0):
+                for (local,) in page:
+                    yield address_of(connection, kind, local)
+
+    async def _pages(self, statement: str, family: int, *values: float, of_local: int) -> AsyncIterator[list[rows.Row]]:
         """Read a family in order of its names, each page beginning after the last name of the one before."""
         page, after = _FULL, ""
         while len(page) == PAGE:
-            page = await self._run(partial(self._select, statement, family, after, PAGE))
+            page = await self._run(partial(self._select, statement, family, after, *values, PAGE))
             if page:
                 yield page
                 after = page[-1][of_local]
@@ -220,6 +243,23 @@ class SqliteStore:
         found: list[tuple[float | None]] = await self._run(lambda: self._select("next_due"))
         return found[0][0]
 
+    async def sizes(self) -> dict[tuple[str, str], int]:
+        """Count resources by connection and kind."""
+
+        def count() -> dict[tuple[str, str], int]:
+            return {(connection, kind): found for connection, kind, found in self._connection.execute(SQL["sizes"])}
+
+        return await self._run(count)
+
+    async def with_status(self, status: Status) -> list[Address]:
+        """Return the resources whose last verdict was this."""
+
+        def find() -> list[Address]:
+            found = self._connection.execute(SQL["with_status"], (rows.STATUS_NUMBERS[status],))
+            return [address_of(*row) for row in found]
+
+        return await self._run(find)
+
     async def tally(self, now: float) -> Tally:
         """Count in the database."""
         counts = await self._run(lambda: self._select("tally", now))
@@ -231,11 +271,11 @@ class SqliteStore:
 
     async def findings(self, address: Address | None = None) -> dict[Address, list[FindingRecord]]:
         """Return open findings by resource; a resource without any is not in the answer."""
-        out: dict[Address, list[FindingRecord]] = {}
-        for connection, kind, local, first_seen, last_seen, body in await self._of("findings", address):
-            record = rows.finding_of(first_seen, last_seen, body)
-            out.setdefault(address_of(connection, kind, local), []).append(record)
-        return out
+        return rows.findings_by_address(await self._of_many("findings", None if address is None else [address]))
+
+    async def findings_of(self, addresses: Sequence[Address]) -> dict[Address, list[FindingRecord]]:
+        """Return the open findings of many resources; one without any is not in the answer."""
+        return rows.findings_by_address(await self._of_many("findings", addresses))
 
     async def revisions(self, address: Address) -> list[Revision]:
         """Return revisions, newest first."""
@@ -270,8 +310,56 @@ class SqliteStore:
 
         return await self._run(read)
 
+    async def _of_many(self, statement: str, addresses: Sequence[Address] | None, *values: float) -> list[rows.Row]:
+        """Run a statement for everything, or its variant for some resources, list by list."""
+
+        def read() -> list[rows.Row]:
+            if addresses is None:
+                return self._select(statement, *values)
+            numbers = list(self._names.find_all(map(text_of, addresses)).values())
+            return [row for chunk in in_lists(numbers) for row in self._select(f"{statement}_of", *chunk, *values)]
+
+        return await self._run(read)
+
     def _select(self, statement: str, *values: object) -> list[rows.Row]:
         return self._connection.execute(SQL[statement], values).fetchall()
+
+    # --- corrections and what holds them back -------------------------------------------------------------------------
+
+    async def corrections(
+        self, addresses: Sequence[Address] | None = None, *, since: float | None = None, limit: int | None = None
+    ) -> list[Correction]:
+        """Return corrections, newest first; of those of one time, the last recorded first."""
+        values = (-math.inf if since is None else since, -1 if limit is None else limit)
+        found = await self._of_many("corrections", addresses, *values)
+        found.sort(key=itemgetter(1, 0), reverse=True)  # each list is in order, but there may be several
+        return [governance.correction_of(row) for row in found[:limit]]
+
+    async def correction(self, correction_id: str) -> Correction | None:
+        """Return one correction."""
+        found = await self._run(lambda: self._select("correction", correction_id))
+        return governance.correction_of(found[0]) if found else None
+
+    async def spent(self, purses: Sequence[tuple[str, float]]) -> list[int]:
+        """Count charges in the database."""
+        return await self._run(lambda: [self._select("spent", *purse)[0][0] for purse in purses])
+
+    async def pauses(self) -> list[Pause]:
+        """Return all pauses, in order of their scopes."""
+        return [governance.pause_of(row) for row in await self._run(lambda: self._select("pauses"))]
+
+    async def approvals(self, addresses: Sequence[Address] | None = None) -> list[Approval]:
+        """Return unused approvals, in order of address and plan."""
+        return [governance.approval_of(row) for row in sorted(await self._of_many("approvals", addresses), key=_KEY)]
+
+    async def demotions(self, addresses: Sequence[Address] | None = None) -> list[Demotion]:
+        """Return demotions, in order of address and path."""
+        return [governance.demotion_of(row) for row in sorted(await self._of_many("demotions", addresses), key=_KEY)]
+
+    async def acceptances(self, addresses: Sequence[Address] | None = None) -> list[Acceptance]:
+        """Return acceptances, in order of address and path."""
+        found = await self._of_many("acceptances", addresses)
+        return [governance.acceptance_of(row) for row in sorted(found, key=_KEY)]
 
     # --- audit trail --------------------------------------------------------------------------------------------------
 

@@ -21,7 +21,23 @@ from holdfast.model.path import Step as PathStep
 from holdfast.model.resource import Origin
 from holdfast.model.verdict import Status
 from holdfast.store import documents
-from holdfast.store.base import DecisionRecord, Digest, Event, Operation, ResourceState, Revision, Step, Store
+from holdfast.store.base import (
+    Acceptance,
+    Approval,
+    CorrectedPath,
+    Correction,
+    DecisionRecord,
+    Demotion,
+    Digest,
+    Event,
+    Operation,
+    Outcome,
+    Pause,
+    ResourceState,
+    Revision,
+    Step,
+    Store,
+)
 from holdfast.store.memory import MemoryStore
 from holdfast.store.sqlite import SqliteStore
 from tests import strategies
@@ -108,6 +124,7 @@ def full_state(address: Address = A, **changes: Any) -> ResourceState:
         "handled": "token-0",
         "depends_on": ("prod/Subnet/a",),
         "source": "infra/a.yaml:3",
+        "aside": (("waived", "size", "until the move"), ("ignored", "tags", "")),
     }
     return ResourceState(address, **(fields | changes))
 
@@ -144,6 +161,41 @@ def decision(name: str, address: Address = A, **changes: Any) -> DecisionRecord:
 
 def event(subject: Address | str = A, at: float = 1.0, kind: str = "check.finished", **data: Any) -> Event:
     return Event(at, kind, str(subject), data)
+
+
+def correction(name: str, address: Address = A, **changes: Any) -> Correction:
+    fields: dict[str, Any] = {
+        "at": 4.0,
+        "action": "update",
+        "reason": "drift",
+        "outcome": Outcome.DONE,
+        "paths": (CorrectedPath("size", 2, 1), CorrectedPath("tags[name=x]", {"name": "x"}, took=False)),
+        "pre_image": digest("before"),
+        "post_image": digest("after"),
+        "undoes": "c0",
+        "who": "worker-1",
+    }
+    return Correction(name, address, **(fields | changes))
+
+
+def pause(scope: str, **changes: Any) -> Pause:
+    fields: dict[str, Any] = {"who": "me", "why": "an incident", "at": 1.0, "until": 2.5}
+    return Pause(scope, **(fields | changes))
+
+
+def approval(plan: str, address: Address = A, **changes: Any) -> Approval:
+    fields: dict[str, Any] = {"who": "me", "why": "looks fine", "at": 1.0}
+    return Approval(plan, address, **(fields | changes))
+
+
+def demotion(path: str, address: Address = A, **changes: Any) -> Demotion:
+    fields: dict[str, Any] = {"cause": "fight", "since": 1.0, "data": {"period": 60.0, "values": [1, 2]}}
+    return Demotion(address, path, **(fields | changes))
+
+
+def acceptance(path: str, address: Address = A, **changes: Any) -> Acceptance:
+    fields: dict[str, Any] = {"value": {"a": [1]}, "who": "me", "why": "it is better so", "at": 1.0}
+    return Acceptance(address, path, **(fields | changes))
 
 
 # --- strategies -------------------------------------------------------------------------------------------------------
@@ -214,4 +266,5 @@ def states(addresses: st.SearchStrategy[Address] = st.just(A)) -> st.SearchStrat
         handled=some_text,
         depends_on=st.lists(texts, max_size=2).map(tuple),
         source=some_text,
+        aside=st.lists(st.tuples(texts, texts, texts), max_size=2).map(tuple),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -11,8 +12,8 @@ from holdfast.model.address import Address
 from holdfast.model.verdict import Status
 from holdfast.store.base import (
     UNCHECKED,
-    Mark,
     ResourceState,
+    Settled,
     Store,
     Touch,
     Transaction,
@@ -156,17 +157,112 @@ async def test_all_states_pages_through_more_than_a_page(store: Store):
     many = [Address("prod", "Network", f"n{n:04}") for n in range(1100)]
     await store.commit(Transaction(states=[full_state(address) for address in many]))
     assert [state.address async for state in store.all_states()] == many
-    assert [mark.address async for mark in store.marks("prod", "Network")] == many
+    assert await listed(store.unlooked("prod", "Network", 11.0)) == many
+
+
+def at_rest(address: Address, **changes: Any) -> ResourceState:
+    """Return a state that a sweep may pass over."""
+    peaceful = {"status": Status.IN_SYNC, "applied": digest("desired"), "handled": "token-1", "terminal": None}
+    return full_state(address, **({"provider_id": address.name, "raw_digest": "raw"} | peaceful | changes))
 
 
 @on_every_store
-async def test_marks_say_what_a_sweep_needs(store: Store):
-    await store.commit(Transaction(states=[full_state(A), ResourceState(B, "file"), full_state(C)]))
-    assert await listed(store.marks("prod", "Network")) == [
-        Mark(A, "0f1c", str(digest("raw")), Status.CONFLICTED, 3600.0),
-        Mark(B, None, None, None, 0.0),
-    ]
-    assert await listed(store.marks("prod", "Nothing")) == []
+async def test_settled_are_those_at_rest_that_are_listed_with_the_digest_they_had(store: Store):
+    moved, gone = (Address("prod", "Network", name) for name in ("moved", "gone"))
+    states = [at_rest(A, raw_digest=str(digest("raw"))), at_rest(B), at_rest(moved), at_rest(gone)]
+    await store.commit(Transaction(states=[*states, at_rest(C), at_rest(D)]))
+    seen = [("a", str(digest("raw"))), ("b", "raw"), ("moved", "new"), ("unheard of", "raw")]
+    assert set(await store.settled("prod", "Network", seen)) == {Settled(A, 3600.0), Settled(B, 3600.0)}
+    assert await store.settled("prod", "Nothing", seen) == []
+    assert await store.settled("prod", "Network", []) == []
+
+
+@pytest.mark.parametrize(
+    "unrest",
+    [
+        {"status": None},
+        *[{"status": status} for status in Status if status is not Status.IN_SYNC],
+        {"due_at": None},
+        {"applied": None},
+        {"applied": digest("applied")},
+        {"desired": None},
+        {"requested": "token-2"},
+        {"requested": None},
+        {"handled": None},
+        {"terminal": "quota"},
+        {"raw_digest": None},
+        {"raw_digest": "other"},
+        {"provider_id": None},
+        {"provider_id": "other"},
+    ],
+    ids=str,
+)
+def test_whoever_waits_for_a_look_is_not_settled(unrest, tmp_path):
+    @on_every_store
+    async def check(store: Store):
+        await store.commit(Transaction(states=[at_rest(A), at_rest(B, **unrest)]))
+        assert await store.settled("prod", "Network", [("a", "raw"), ("b", "raw")]) == [Settled(A, 3600.0)]
+
+    for kind in ("memory", "sqlite"):
+        check(kind, tmp_path)
+
+
+@on_every_store
+async def test_a_resource_that_was_never_declared_nor_asked_for_can_be_settled(store: Store):
+    await store.commit(Transaction(states=[at_rest(A, desired=None, applied=None, requested=None, handled=None)]))
+    assert await store.settled("prod", "Network", [("a", "raw")]) == [Settled(A, 3600.0)]
+
+
+@on_every_store
+async def test_of_a_thing_that_is_listed_twice_the_later_digest_counts(store: Store):
+    await store.commit(Transaction(states=[at_rest(A), at_rest(B)]))
+    seen = [("a", "raw"), ("b", "old"), ("a", "new"), ("b", "raw")]
+    assert await store.settled("prod", "Network", seen) == [Settled(B, 3600.0)]
+
+
+@on_every_store
+async def test_two_declarations_of_one_thing_are_both_settled(store: Store):
+    await store.commit(Transaction(states=[at_rest(A, provider_id="same"), at_rest(B, provider_id="same")]))
+    assert {one.address for one in await store.settled("prod", "Network", [("same", "raw")])} == {A, B}
+
+
+@on_every_store
+async def test_many_are_settled_at_once(store: Store):
+    many = [Address("prod", "Network", f"n{n:04}") for n in range(1100)]
+    await store.commit(Transaction(states=[at_rest(address) for address in many]))
+    found = await store.settled("prod", "Network", [(address.name, "raw") for address in many])
+    assert sorted(one.address.name for one in found) == [address.name for address in many]
+
+
+@on_every_store
+async def test_a_touch_with_a_new_digest_settles_what_had_moved(store: Store):
+    await store.commit(Transaction(states=[at_rest(A)]))
+    assert await store.settled("prod", "Network", [("a", "new")]) == []
+    await store.commit(Transaction(touched=[Touch(A, 50.0, 60.0, raw_digest="new")]))
+    assert await store.settled("prod", "Network", [("a", "new")]) == [Settled(A, 3600.0)]
+
+
+@on_every_store
+async def test_unlooked_are_the_scheduled_ones_whose_last_check_is_older(store: Store):
+    times = {"a": 9.0, "b": 10.0, "c": None, "d": 9.5}
+    states = [full_state(Address("prod", "Network", name), checked_at=at) for name, at in times.items()]
+    unscheduled = full_state(Address("prod", "Network", "e"), checked_at=1.0, due_at=None)
+    await store.commit(Transaction(states=[*reversed(states), unscheduled, full_state(C), full_state(D)]))
+    assert [address.name async for address in store.unlooked("prod", "Network", 10.0)] == ["a", "c", "d"]
+    assert [address.name async for address in store.unlooked("prod", "Network", 0.0)] == ["c"]
+    assert await listed(store.unlooked("prod", "Nothing", 10.0)) == []
+
+
+@on_every_store
+async def test_what_is_looked_at_while_going_through_the_unlooked_is_not_met_twice(store: Store):
+    many = [Address("prod", "Network", f"n{n:04}") for n in range(1100)]
+    await store.commit(Transaction(states=[full_state(address, checked_at=1.0) for address in many]))
+    met = []
+    async for address in store.unlooked("prod", "Network", 10.0):
+        met.append(address)
+        await store.commit(Transaction(touched=[Touch(address, 10.0, 20.0)]))
+    assert met == many
+    assert await listed(store.unlooked("prod", "Network", 10.0)) == []
 
 
 @on_every_store
@@ -283,10 +379,27 @@ async def test_the_tally_counts_by_status_and_what_is_overdue(store: Store):
 
 
 @on_every_store
+async def test_sizes_count_by_connection_and_kind(store: Store):
+    await store.commit(Transaction(states=[full_state(address) for address in (A, B, C, D)], events=[event("x/Y/z")]))
+    await store.commit(Transaction(forgotten=[D]))
+    assert await store.sizes() == {("prod", "Network"): 2, ("prod", "Subnet"): 1}
+
+
+@on_every_store
+async def test_resources_of_a_status_come_in_address_order(store: Store):
+    later = Address("prod-2", "Network", "a")
+    await store.commit(Transaction(states=[full_state(one, status=Status.MISSING) for one in (later, D, C, A)]))
+    await store.commit(Transaction(states=[full_state(B, status=Status.IN_SYNC), full_state(D, status=None)]))
+    assert await store.with_status(Status.MISSING) == [A, C, later]
+    assert await store.with_status(Status.DRIFTED) == []
+
+
+@on_every_store
 async def test_an_empty_store_has_nothing_of_anything(store: Store):
     tally = await store.tally(1.0)
     assert (tally.by_status, tally.total, tally.overdue) == ({}, 0, 0)
     assert await store.next_due() is None
+    assert await store.sizes() == {}
     assert await listed(store.all_states()) == []
     assert await listed(store.events()) == []
     assert await store.operations() == []

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from holdfast.errors import StoreError, UnhashableError
 from holdfast.model.absent import ABSENT
+from holdfast.model.address import Address
 from holdfast.model.finding import Op
 from holdfast.model.path import Selector
 from holdfast.store.base import (
@@ -16,6 +18,7 @@ from holdfast.store.base import (
     Event,
     Step,
     Store,
+    Touch,
     Transaction,
 )
 from tests.unit.store.examples import (
@@ -150,6 +153,101 @@ async def test_findings_of_all_come_by_address_and_only_where_there_are_any(stor
     assert list(await store.findings()) == [A, D]
     assert await store.findings(B) == {}
     assert (await store.findings(D))[D][0].finding.desired is ABSENT
+
+
+# --- the age of findings ----------------------------------------------------------------------------------------------
+
+
+async def look(store: Store, at: float, *paths: str, **changes: Any) -> None:
+    """Record a good check of A that found something."""
+    state = full_state(A, checked_at=at, good_at=at, **changes)
+    findings = {A: tuple(finding(path, observed=at) for path in paths)}
+    await store.commit(Transaction(states=[state], findings=findings, findings_at=at, looked_at={A}))
+
+
+async def ages(store: Store) -> dict[str, tuple[float | None, float, float, int]]:
+    """Return the onset, the last sight and the number of sights of each finding of A."""
+    records = (await store.findings(A)).get(A, [])
+    return {str(one.finding.path[0]): (one.clean_at, one.first_seen, one.last_seen, one.times) for one in records}
+
+
+@on_every_store
+async def test_a_finding_of_the_first_look_has_no_time_without_it(store: Store):
+    await look(store, 1.0, "size")
+    assert await ages(store) == {"size": (None, 1.0, 1.0, 1)}
+
+
+@on_every_store
+async def test_the_onset_of_a_finding_lies_after_the_last_good_check_without_it(store: Store):
+    await look(store, 1.0)
+    await look(store, 2.0, "size")
+    await look(store, 3.0, "name", "size")
+    assert await ages(store) == {"size": (1.0, 2.0, 3.0, 2), "name": (2.0, 3.0, 3.0, 1)}
+
+
+@on_every_store
+async def test_a_check_that_failed_is_no_time_without_a_finding(store: Store):
+    await look(store, 1.0)
+    await store.commit(Transaction(states=[full_state(A, checked_at=2.0, good_at=1.0)]))
+    await look(store, 3.0, "size")
+    assert await ages(store) == {"size": (1.0, 3.0, 3.0, 1)}
+
+
+@on_every_store
+async def test_a_touch_is_a_good_check_but_not_one_of_the_same_transaction(store: Store):
+    await look(store, 1.0)
+    await store.commit(Transaction(touched=[Touch(A, 2.0, 9.0)]))
+    await store.commit(
+        Transaction(touched=[Touch(A, 3.0, 9.0)], findings={A: (finding("size"),)}, findings_at=3.0, looked_at={A})
+    )
+    assert await ages(store) == {"size": (2.0, 3.0, 3.0, 1)}
+
+
+@on_every_store
+async def test_the_times_of_a_finding_grow_with_looks_only(store: Store):
+    await look(store, 1.0, "size")
+    await store.commit(Transaction(findings={A: (finding("size"), finding("name"))}, findings_at=2.0, looked_at={B}))
+    assert await ages(store) == {"size": (None, 1.0, 2.0, 1), "name": (1.0, 2.0, 2.0, 1)}
+    await look(store, 3.0, "size", "name")
+    assert await ages(store) == {"size": (None, 1.0, 3.0, 2), "name": (1.0, 2.0, 3.0, 2)}
+
+
+@on_every_store
+async def test_a_finding_that_came_back_or_changed_its_operation_is_counted_anew(store: Store):
+    for at, paths in enumerate([["size"], ["size"], [], ["size"]]):
+        await look(store, float(at), *paths)
+    assert await ages(store) == {"size": (2.0, 3.0, 3.0, 1)}
+    other = finding("size", op=Op.MISSING)
+    await store.commit(Transaction(findings={A: (other,)}, findings_at=4.0, looked_at={A}))
+    assert await ages(store) == {"size": (3.0, 4.0, 4.0, 1)}
+
+
+@on_every_store
+async def test_a_look_that_was_overtaken_ages_nothing(store: Store):
+    await look(store, 1.0, "size", applied_revision=2)
+    await look(store, 2.0, "size", applied_revision=1)
+    assert await ages(store) == {"size": (None, 1.0, 1.0, 1)}
+
+
+@on_every_store
+async def test_a_resource_begun_anew_knows_nothing_of_its_former_checks(store: Store):
+    await look(store, 1.0, "size")
+    await store.commit(
+        Transaction(forgotten=[A], states=[full_state(A)], findings={A: (finding("size"),)}, findings_at=2.0)
+    )
+    assert await ages(store) == {"size": (None, 2.0, 2.0, 1)}
+
+
+@on_every_store
+async def test_findings_of_many_resources_come_at_once(store: Store):
+    many = [Address("prod", "Network", f"n{n}") for n in range(450)]
+    found = {address: (finding("x", observed=n), finding("y")) for n, address in enumerate(many)}
+    await store.commit(Transaction(findings=found | {B: ()}, findings_at=1.0))
+    answer = await store.findings_of([*reversed(many[1:]), A, B, Address("new", "Thing", "x"), many[1]])
+    assert {address: tuple(one.finding for one in records) for address, records in answer.items()} == {
+        address: found[address] for address in many[1:]
+    }
+    assert await store.findings_of([]) == {}
 
 
 # --- history ----------------------------------------------------------------------------------------------------------

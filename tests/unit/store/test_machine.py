@@ -12,7 +12,17 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, multiple, rule
 
 from holdfast.errors import StoreError
-from holdfast.store.base import Claim, ClaimLost, Touch, Transaction
+from holdfast.model.charge import Charge
+from holdfast.model.verdict import Status
+from holdfast.store.base import (
+    BudgetSpent,
+    Claim,
+    ClaimLost,
+    CorrectedPath,
+    Outcome,
+    Touch,
+    Transaction,
+)
 from holdfast.store.memory import MemoryStore
 from holdfast.store.sqlite import SqliteStore
 from tests.unit.store import examples
@@ -40,6 +50,39 @@ touches = st.builds(Touch, addresses, small_times, st.none() | small_times, exam
 events = st.builds(
     examples.event, addresses | st.sampled_from(["", "engine"]), small_times, st.sampled_from(["a", "a.b", "c"])
 )
+names = st.sampled_from(["c1", "c2", "c3"])
+some_paths = st.sampled_from(["", "a", "a.b"])
+paths = st.builds(CorrectedPath, some_paths, examples.odd_values, examples.odd_values, st.booleans())
+corrections = st.builds(
+    lambda name, address, at, outcome, paths: examples.correction(name, address, at=at, outcome=outcome, paths=paths),
+    names,
+    addresses,
+    small_times,
+    st.sampled_from(Outcome),
+    st.lists(paths, max_size=2).map(tuple),
+)
+charges = st.builds(Charge, st.sampled_from(["p", "q"]), st.integers(0, 3), small_times)
+scopes = st.sampled_from(["", "prod", "prod/Network"])
+pauses = st.builds(lambda scope, until: examples.pause(scope, until=until), scopes, st.none() | small_times)
+approvals = st.builds(
+    lambda plan, address, used_at: examples.approval(plan, address, used_at=used_at),
+    st.sampled_from(["x", "y"]),
+    addresses,
+    st.none() | small_times,
+)
+demotions = st.builds(
+    lambda path, address, value: examples.demotion(path, address, data={"value": value}),
+    some_paths,
+    addresses,
+    examples.odd_values,
+)
+acceptances = st.builds(
+    lambda path, address, value: examples.acceptance(path, address, value=value),
+    some_paths,
+    addresses,
+    examples.odd_values,
+)
+ended = st.lists(st.tuples(addresses, some_paths), max_size=1)
 transactions = st.builds(
     Transaction,
     documents=st.lists(documents.map(examples.kept), max_size=2).map(dict),
@@ -54,6 +97,15 @@ transactions = st.builds(
     operations=st.lists(operations, max_size=2),
     finished=st.lists(st.sampled_from(["o1", "o2"]), max_size=1),
     events=st.lists(events, max_size=3),
+    corrections=st.lists(corrections, max_size=2),
+    charges=st.dictionaries(names, st.lists(charges, max_size=2), max_size=1),
+    pauses=st.lists(pauses, max_size=1),
+    resumed=st.lists(scopes, max_size=1),
+    approvals=st.lists(approvals, max_size=1),
+    demotions=st.lists(demotions, max_size=2),
+    promoted=ended,
+    acceptances=st.lists(acceptances, max_size=2),
+    unaccepted=ended,
     fences=st.dictionaries(addresses, st.integers(0, 2), max_size=1),
 )
 
@@ -79,7 +131,7 @@ class Stores(RuleBasedStateMachine):
         for store in (self.memory, self.disk):
             try:
                 answers.append(self.runner.run(getattr(store, method)(*values)))
-            except (StoreError, ClaimLost) as error:
+            except (StoreError, ClaimLost, BudgetSpent, ValueError) as error:
                 answers.append(type(error))
         assert answers[0] == answers[1]
         return answers[0]
@@ -125,6 +177,8 @@ class Stores(RuleBasedStateMachine):
         for method, values in {
             "tally": [now],
             "next_due": [],
+            "sizes": [],
+            "with_status": [Status.MISSING],
             "findings": [],
             "operations": [],
             "decision": ["d1"],
@@ -136,8 +190,31 @@ class Stores(RuleBasedStateMachine):
             self.both(method, address)
         self.both("decisions", address, 9)
         self.same(lambda store: store.events(subject=str(address), type_prefix=prefix, since=now))
-        self.same(lambda store: store.marks(address.connection, address.kind))
+        self.same(lambda store: store.unlooked(address.connection, address.kind, now))
         self.same(lambda store: store.all_states(kind=address.kind))
+
+    @rule(now=small_times, some=st.none() | st.lists(addresses, max_size=3), limit=st.none() | st.integers(0, 2))
+    def ask_what_was_done_and_what_holds_it_back(self, now, some, limit):
+        for method in ("corrections", "approvals", "demotions", "acceptances"):
+            self.both(method, some)
+        self.same_answer(lambda store: store.corrections(some, since=now, limit=limit))
+        self.both("findings_of", some or [])
+        self.both("correction", "c1")
+        self.both("pauses")
+        self.both("spent", [("p", now), ("q", 0.0)])
+
+    @rule(address=addresses, listed=st.lists(st.tuples(examples.texts, examples.tags.filter(bool)), max_size=2))
+    def ask_what_is_settled(self, address, listed):
+        states = self.runner.run(self.memory.states(ADDRESSES)).values()
+        known = [(state.provider_id, state.raw_digest) for state in states if state.provider_id and state.raw_digest]
+        self.same_answer(lambda store: self.settled(store, address, [*known, *listed]))
+
+    async def settled(self, store, address, listed):
+        return set(await store.settled(address.connection, address.kind, listed))
+
+    def same_answer(self, question) -> None:
+        memory, disk = (self.runner.run(question(store)) for store in (self.memory, self.disk))
+        assert memory == disk
 
     def same(self, stream) -> None:
         memory, disk = (self.runner.run(listed(stream(store))) for store in (self.memory, self.disk))

@@ -5,21 +5,23 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from holdfast.errors import StoreError
 from holdfast.model.address import Address
+from holdfast.model.charge import Charge
 from holdfast.model.condition import Condition, ConditionType, Truth
 from holdfast.model.finding import Finding, FindingClass, Op, Side
 from holdfast.model.resource import Origin
 from holdfast.model.verdict import Status
 from holdfast.store import migrations
-from holdfast.store.base import Digest, Operation, ResourceState, Step, Transaction
+from holdfast.store.base import Digest, Operation, ResourceState, Settled, Step, Transaction
 from holdfast.store.migrations import Migration
 from holdfast.store.sqlite import SqliteStore
-from tests.unit.store.examples import A, event, full_state
+from tests.unit.store.examples import A, correction, event, finding, full_state
 
 V1 = Path(__file__).with_name("v1.sql")
 FIRST = Migration(1, "0001_first.sql", "CREATE TABLE one (x);\nINSERT INTO one VALUES ('a;b');\n")
@@ -58,6 +60,7 @@ def test_a_store_of_the_oldest_schema_opens_with_everything_in_it(tmp_path):
             found = (await store.findings(x))[x][0]
             assert found.finding == Finding(("size",), Op.CHANGED, FindingClass.SPECIFIED, Side.WORLD, 1, 1, 2)
             assert (found.first_seen, found.last_seen) == (5.0, 6.0)
+            assert (found.clean_at, found.times) == (None, 1)
             assert [one.number for one in await store.revisions(x)] == [2]
             assert [one.id for one in await store.decisions(x, 9)] == ["d-1"]
             in_flight = Operation("op-1", x, "update", Step.SENT, 4.0, digest, None, (), {"n": 1}, None, 1, "d-1", "")
@@ -71,6 +74,48 @@ def test_a_store_of_the_oldest_schema_opens_with_everything_in_it(tmp_path):
             await store.close()
 
     asyncio.run(whole())
+
+
+def test_a_store_of_the_oldest_schema_goes_on_like_a_new_one(tmp_path):
+    path = tmp_path / "old.db"
+    with opened(path) as connection:
+        connection.executescript(V1.read_text(encoding="utf-8"))
+    x = Address("prod", "Network", "x", "team")
+    raw = "sha256:" + "ab" * 32
+
+    async def whole() -> None:
+        store = await SqliteStore.open(path)
+        try:
+            state = await store.state(x)
+            assert state is not None
+            seen = (await store.findings(x))[x][0].finding
+            await store.commit(
+                Transaction(states=[state], findings={x: (seen, finding("new"))}, findings_at=11.0, looked_at={x})
+            )
+            ages = [(one.first_seen, one.clean_at, one.times) for one in (await store.findings(x))[x]]
+            assert ages == [(5.0, None, 2), (11.0, 9.0, 1)]
+            assert await store.settled("prod", "Network", [("id-1", raw)]) == []
+            await store.commit(Transaction(states=[replace(state, status=Status.IN_SYNC)]))
+            assert await store.settled("prod", "Network", [("id-1", raw)]) == [Settled(x, 60.0)]
+            assert [one async for one in store.unlooked("prod", "Network", 10.5)] == [x]
+            charges = {"c": [Charge("p", 1, 0.0)]}
+            await store.commit(Transaction(corrections=[correction("c", x)], charges=charges))
+            assert await store.corrections([x]) == [correction("c", x)]
+        finally:
+            await store.close()
+
+    asyncio.run(whole())
+
+
+def test_an_old_store_has_the_tables_and_indices_of_a_new_one_after_opening(tmp_path):
+    shapes = []
+    for name, script in {"old.db": V1.read_text(encoding="utf-8"), "new.db": ""}.items():
+        with opened(tmp_path / name) as connection:
+            connection.executescript(script)
+            migrations.apply(connection, migrations.released(), tmp_path / name)
+            made = connection.execute("SELECT type, name FROM sqlite_master ORDER BY type, name").fetchall()
+            shapes.append({one: connection.execute(f"PRAGMA table_xinfo({one[1]})").fetchall() for one in made})
+    assert shapes[0] == shapes[1]
 
 
 def test_the_released_migrations_are_numbered_without_gaps_and_start_at_one():

@@ -42,7 +42,7 @@ def test_two_details_have_the_same_mark_only_if_they_are_the_same(one, other):
             {"in_sync": 1, "pending": 2, "drifted": 3, "conflicted": 4, "missing": 5, "unknown": 6},
         ),
         (rows.ORIGIN_NUMBERS, {"created": 0, "imported": 1}),
-        (rows.CONDITION_NUMBERS, {"Progressing": 1, "Available": 2, "Drifted": 3, "Fresh": 4}),
+        (rows.CONDITION_NUMBERS, {"Progressing": 1, "Available": 2, "Drifted": 3, "Fresh": 4, "Conflict": 5}),
         (rows.TRUTH_NUMBERS, {"False": 0, "True": 1, "Unknown": 2}),
     ],
 )

@@ -15,7 +15,19 @@ from holdfast.store import migrations, statements
 
 FOLDER = Path(statements.__file__).parent
 TEXT = (resources.files("holdfast.store") / "sql/queries.sql").read_text(encoding="utf-8")
-WHOLE = {"families", "tally", "findings", "operations", "decisions", "head", "next_due", "set_head"}
+WHOLE = {
+    "families",
+    "tally",
+    "sizes",
+    "with_status",
+    "findings",
+    "operations",
+    "decisions",
+    "head",
+    "next_due",
+    "set_head",
+}
+WHOLE |= {"pauses", "approvals", "demotions", "acceptances"}  # a person made each of them, so there are few
 
 
 @pytest.fixture
@@ -38,13 +50,22 @@ def test_every_statement_fits_the_schema_and_searches_by_a_key(schema, name):
     assert not scans or name in WHOLE, steps
 
 
-@pytest.mark.parametrize("name", ["due", "states_page", "marks_page", "events_page", "events_page_of", "decisions_of"])
+@pytest.mark.parametrize(
+    "name",
+    ["due", "states_page", "unlooked_page", "events_page", "events_page_of", "decisions_of", "corrections", "pauses"],
+)
 def test_no_page_is_made_by_sorting_everything(schema, name):
     assert not [step for step in plan(schema, statements.SQL[name]) if "TEMP B-TREE" in step]
 
 
 def test_due_walks_along_the_due_index(schema):
     assert plan(schema, statements.SQL["due"])[0] == "SEARCH resource USING INDEX resource_due (due_at<?)"
+
+
+def test_a_sweep_finds_things_by_the_ids_of_their_provider(schema):
+    steps = plan(schema, statements.SQL["at_rest"])
+    assert steps[0] == "SEARCH detail USING INDEX detail_provider_id (provider_id=?)"
+    assert len(steps) == 3
 
 
 def test_every_statement_says_what_it_is_for():

@@ -71,11 +71,19 @@ SELECT * FROM state WHERE id IN (?*)
 -- The next resources of a family, in order.
 SELECT * FROM state WHERE family = ? AND local > ? ORDER BY local LIMIT ?
 
--- name: marks_page
--- The next resources of a family, in order, with what a sweep needs to know.
-SELECT local, provider_id, raw_digest, status, resync_seconds
-FROM name JOIN resource ON resource.id = name.id JOIN detail ON detail.id = name.id
-WHERE family = ? AND local > ? ORDER BY local LIMIT ?
+-- name: at_rest
+-- Which of the things of a family with these ids are in sync (1), scheduled, as applied, and not waited for by anybody.
+SELECT local, provider_id, raw_digest, resync_seconds
+FROM detail CROSS JOIN name ON name.id = detail.id CROSS JOIN resource ON resource.id = detail.id
+WHERE family = ? AND provider_id IN (?*)
+  AND status = 1 AND due_at IS NOT NULL AND (applied = x'' OR applied IS desired)
+  AND requested IS handled AND terminal IS NULL
+
+-- name: unlooked_page
+-- The next scheduled resources of a family, in order, that were not checked since a time.
+SELECT local FROM name CROSS JOIN resource ON resource.id = name.id
+WHERE family = ? AND local > ? AND due_at IS NOT NULL AND (checked_at IS NULL OR checked_at < ?)
+ORDER BY local LIMIT ?
 
 -- name: due
 -- What should be looked at now and nobody is writing to, the longest overdue first.
@@ -91,6 +99,16 @@ SELECT min(due_at) FROM resource WHERE due_at IS NOT NULL
 -- name: tally
 -- How many resources have which status, and how many of them are overdue.
 SELECT status, count(*), count(CASE WHEN due_at <= ? THEN 1 END) FROM resource GROUP BY status
+
+-- name: sizes
+-- How many resources there are of each connection and kind.
+SELECT connection, kind, count(*) FROM resource JOIN name ON name.id = resource.id JOIN family ON family.id = name.family
+GROUP BY family.id
+
+-- name: with_status
+-- The resources whose last verdict was this.
+SELECT connection, kind, local FROM resource JOIN name ON name.id = resource.id JOIN family ON family.id = name.family
+WHERE status = ? ORDER BY connection, kind, local
 
 -- name: claim_of
 -- Who holds or last held a resource.
@@ -121,9 +139,13 @@ INSERT OR IGNORE INTO document (digest, body) VALUES (?, ?)
 -- Many documents by digest.
 SELECT digest, body FROM document WHERE digest IN (?*)
 
--- name: first_seen
+-- name: good_times
+-- When these resources were last checked well.
+SELECT id, good_at FROM resource WHERE id IN (?*)
+
+-- name: ages
 -- How long the open findings of these resources have been known.
-SELECT resource, path, op, first_seen FROM finding WHERE resource IN (?*)
+SELECT resource, path, op, first_seen, clean_at, times FROM finding WHERE resource IN (?*)
 
 -- name: remove_findings
 -- All findings of a resource.
@@ -131,19 +153,20 @@ DELETE FROM finding WHERE resource = ?
 
 -- name: add_finding
 -- One finding of a resource.
-INSERT INTO finding (resource, ordinal, path, op, first_seen, last_seen, body) VALUES (?, ?, ?, ?, ?, ?, ?)
+INSERT INTO finding (resource, ordinal, path, op, first_seen, last_seen, clean_at, times, body)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
 
 -- name: findings
 -- The open findings of everything, in address order.
-SELECT connection, kind, local, first_seen, last_seen, body
+SELECT connection, kind, local, first_seen, last_seen, clean_at, times, body
 FROM finding JOIN name ON name.id = resource JOIN family ON family.id = name.family
 ORDER BY connection, kind, local, ordinal
 
 -- name: findings_of
--- The open findings of one resource.
-SELECT connection, kind, local, first_seen, last_seen, body
+-- The open findings of these resources.
+SELECT connection, kind, local, first_seen, last_seen, clean_at, times, body
 FROM finding JOIN name ON name.id = resource JOIN family ON family.id = name.family
-WHERE resource = ? ORDER BY ordinal
+WHERE resource IN (?*) ORDER BY resource, ordinal
 
 -- name: revision
 -- One revision, to be compared with one that claims its number.
@@ -204,6 +227,127 @@ SELECT operation.id, connection, kind, local, action, step, phase, started_at, p
   decision, drift, token
 FROM operation JOIN name ON name.id = resource JOIN family ON family.id = name.family
 WHERE resource = ? ORDER BY started_at, number
+
+-- name: put_correction
+-- A write of ours, as far as it is known how it ended.
+INSERT INTO correction (
+  id, resource, at, action, reason, outcome, paths, pre_image, post_image, undoes, who
+) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (id) DO UPDATE SET
+  resource = excluded.resource, at = excluded.at, action = excluded.action, reason = excluded.reason,
+  outcome = excluded.outcome, paths = excluded.paths, pre_image = excluded.pre_image,
+  post_image = excluded.post_image, undoes = excluded.undoes, who = excluded.who
+
+-- name: correction
+-- One correction.
+SELECT number, at, connection, kind, local, correction.id, action, reason, outcome, paths, pre_image, post_image,
+  undoes, who
+FROM correction JOIN name ON name.id = resource JOIN family ON family.id = name.family WHERE correction.id = ?
+
+-- name: corrections
+-- The corrections of everything since a time, newest first.
+SELECT number, at, connection, kind, local, correction.id, action, reason, outcome, paths, pre_image, post_image,
+  undoes, who
+FROM correction JOIN name ON name.id = resource JOIN family ON family.id = name.family
+WHERE at >= ? ORDER BY at DESC, number DESC LIMIT ?
+
+-- name: corrections_of
+-- The corrections of these resources since a time, newest first.
+SELECT number, at, connection, kind, local, correction.id, action, reason, outcome, paths, pre_image, post_image,
+  undoes, who
+FROM correction JOIN name ON name.id = resource JOIN family ON family.id = name.family
+WHERE resource IN (?*) AND at >= ? ORDER BY at DESC, number DESC LIMIT ?
+
+-- name: chargeable
+-- What a charge needs of its correction.
+SELECT number, at FROM correction WHERE id = ?
+
+-- name: is_charged
+-- Whether a correction was charged to a purse already.
+SELECT 1 FROM charge WHERE correction = ? AND purse = ?
+
+-- name: spent
+-- How often a purse was charged since a time.
+SELECT count(*) FROM charge WHERE purse = ? AND at >= ?
+
+-- name: add_charge
+-- Take from a purse.
+INSERT INTO charge (correction, purse, at) VALUES (?, ?, ?)
+
+-- name: put_pause
+-- Stop a scope, or say anew why and until when.
+INSERT OR REPLACE INTO pause (scope, who, why, at, until) VALUES (?, ?, ?, ?, ?)
+
+-- name: remove_pause
+-- Let a scope go on.
+DELETE FROM pause WHERE scope = ?
+
+-- name: pauses
+-- All pauses, in order.
+SELECT scope, who, why, at, until FROM pause ORDER BY scope
+
+-- name: put_approval
+-- A yes to a plan, or that it was used.
+INSERT OR REPLACE INTO approval (plan, resource, who, why, at, used_at) VALUES (?, ?, ?, ?, ?, ?)
+
+-- name: forget_approvals
+-- The approvals of a resource that were not used; used ones are history.
+DELETE FROM approval WHERE resource = ? AND used_at IS NULL
+
+-- name: approvals
+-- The unused approvals of everything.
+SELECT connection, kind, local, plan, who, why, at, used_at
+FROM approval JOIN name ON name.id = resource JOIN family ON family.id = name.family WHERE used_at IS NULL
+
+-- name: approvals_of
+-- The unused approvals of these resources.
+SELECT connection, kind, local, plan, who, why, at, used_at
+FROM approval JOIN name ON name.id = resource JOIN family ON family.id = name.family
+WHERE resource IN (?*) AND used_at IS NULL
+
+-- name: put_demotion
+-- A path that is only reported from now on.
+INSERT OR REPLACE INTO demotion (resource, path, cause, since, data) VALUES (?, ?, ?, ?, ?)
+
+-- name: remove_demotion
+-- A path that is corrected again.
+DELETE FROM demotion WHERE resource = ? AND path = ?
+
+-- name: forget_demotions
+-- All demotions of a resource.
+DELETE FROM demotion WHERE resource = ?
+
+-- name: demotions
+-- The demotions of everything.
+SELECT connection, kind, local, path, cause, since, data
+FROM demotion JOIN name ON name.id = resource JOIN family ON family.id = name.family
+
+-- name: demotions_of
+-- The demotions of these resources.
+SELECT connection, kind, local, path, cause, since, data
+FROM demotion JOIN name ON name.id = resource JOIN family ON family.id = name.family WHERE resource IN (?*)
+
+-- name: put_acceptance
+-- A live value that stands for the baseline from now on.
+INSERT OR REPLACE INTO acceptance (resource, path, value, who, why, at) VALUES (?, ?, ?, ?, ?, ?)
+
+-- name: remove_acceptance
+-- A path at which nothing is accepted any more.
+DELETE FROM acceptance WHERE resource = ? AND path = ?
+
+-- name: forget_acceptances
+-- All acceptances of a resource.
+DELETE FROM acceptance WHERE resource = ?
+
+-- name: acceptances
+-- The acceptances of everything.
+SELECT connection, kind, local, path, value, who, why, at
+FROM acceptance JOIN name ON name.id = resource JOIN family ON family.id = name.family
+
+-- name: acceptances_of
+-- The acceptances of these resources.
+SELECT connection, kind, local, path, value, who, why, at
+FROM acceptance JOIN name ON name.id = resource JOIN family ON family.id = name.family WHERE resource IN (?*)
 
 -- name: head
 -- Where the audit trail ends by its own account, and where it does.
