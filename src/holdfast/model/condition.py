@@ -14,6 +14,7 @@ class ConditionType(StrEnum):
     AVAILABLE = "Available"
     DRIFTED = "Drifted"
     FRESH = "Fresh"  # the last successful check is recent enough to be believed
+    CONFLICT = "Conflict"  # two controllers pull at one field
 
 
 class Truth(StrEnum):

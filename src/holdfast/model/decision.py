@@ -61,6 +61,7 @@ class Decision:
 
     action: Action
     reasons: tuple[Reason, ...]
+    held: Action | None = None  # for a hold: what would be done, were it let go
 
     def __post_init__(self) -> None:
         if not self.reasons:

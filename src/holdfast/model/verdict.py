@@ -19,11 +19,30 @@ class Status(StrEnum):
     UNKNOWN = "unknown"
 
 
+class SetAside(StrEnum):
+    """Why a difference does not count, though it is there."""
+
+    WAIVED = "waived"  # somebody answers for it until a date
+    BASELINED = "baselined"  # a person took the live value as the new normal
+    IGNORED = "ignored"  # policy says that this path is not ours to compare
+
+
+@dataclass(frozen=True, slots=True)
+class Aside:
+    """A difference that is seen, counted and shown, but does not decide the status."""
+
+    because: SetAside
+    path: str
+    note: str  # who, why, until when
+    finding: Finding | None = None  # None: the path is not compared at all
+
+
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A status, the sentence that justifies it, and the findings behind it."""
+    """A status, the sentence that justifies it, the findings behind it, and what was set aside."""
 
     status: Status
     reason: str
     findings: tuple[Finding, ...] = ()
     stale: bool = False
+    aside: tuple[Aside, ...] = ()

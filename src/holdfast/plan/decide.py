@@ -1,19 +1,20 @@
 """What to do about a verdict: one pure function, and the plan a person sees is its output.
 
-It knows nothing of budgets, windows or approvals, which hold back what is decided here, and nothing of how a decision
-is carried out.
+Policy is asked path by path: some findings of a resource may be corrected while others are only reported or wait for
+somebody. Limits of the whole fleet (budgets, storms) hold back afterwards what is decided here; see `plan.holding`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from holdfast.compare import paths
 from holdfast.model.absent import ABSENT
 from holdfast.model.decision import Action, Decision, Reason
-from holdfast.model.finding import Finding, FindingClass, Op
+from holdfast.model.finding import Finding, FindingClass, Op, Side
+from holdfast.model.path import Path
 from holdfast.model.resource import ManagementPolicy, OnDelete, OnDrift, Origin
 from holdfast.model.verdict import Status, Verdict
 
@@ -33,6 +34,34 @@ class OnImmutable(StrEnum):
     REPLACE = "replace"
 
 
+class Restraint(StrEnum):
+    """Why a path that drifted is not simply put back."""
+
+    REPORT = "report_only"  # policy
+    FIGHT = "fight"  # somebody keeps putting it back
+    UNDONE = "undone"  # a person took our correction back
+    APPROVAL = "approval"  # a person must say yes first
+    DEBOUNCE = "debounce"  # not seen often or long enough yet
+    BACKOFF = "backoff"  # corrected a moment ago; each time we wait longer
+    UNRESOLVED = "unresolved"  # our last write did not take
+
+    @property
+    def waits(self) -> bool:
+        """Whether it will be corrected once somebody agrees or time has passed."""
+        return self in (Restraint.APPROVAL, Restraint.DEBOUNCE, Restraint.BACKOFF)
+
+
+@dataclass(frozen=True, slots=True)
+class Restrained:
+    """One path that is not put back, and the sentence that says why."""
+
+    restraint: Restraint
+    message: str = ""
+
+
+WHOLE = ""  # the path of a restraint on the whole resource: on making it again
+
+
 @dataclass(frozen=True, slots=True)
 class Situation:
     """Everything a decision depends on besides the verdict."""
@@ -49,6 +78,11 @@ class Situation:
     immutable: frozenset[str] = frozenset()  # paths among the findings that are fixed at birth
     declared_lists: frozenset[str] = frozenset()  # paths among the findings inside lists that are declared
     unresolved: frozenset[str] = frozenset()  # paths that our last write failed to revert
+    restrained: Mapping[str, Restrained] = field(default_factory=dict)  # by path; the others are as on_drift says
+    free: frozenset[str] = frozenset()  # paths that policy corrects whatever on_drift says
+    approved: bool = False  # a person said yes to exactly this plan
+    paused: str | None = None  # who stopped all writes, and why
+    frozen: str | None = None  # which window holds back corrections, and until when
     terminal: str | None = None  # why we stopped, if the declaration has not changed since
 
 
@@ -58,7 +92,20 @@ def decide(verdict: Verdict, situation: Situation) -> Decision:
         return _decision(Action.NONE, "unmanaged", "unmanaged: read so that others can refer to it")
     if situation.terminal is not None:
         return _decision(Action.BLOCK, "terminal", f"stopped until the declaration changes: {situation.terminal}")
-    return _BY_STATUS[verdict.status](verdict, situation)
+    decision = _BY_STATUS[verdict.status](verdict, situation)
+    if decision.action.is_write and situation.paused is not None:
+        return hold(decision, Reason("paused", situation.paused))
+    if decision.action.is_write and situation.frozen is not None and verdict.status in CORRECTED:
+        return hold(decision, Reason("frozen", situation.frozen))
+    return decision
+
+
+CORRECTED = frozenset({Status.DRIFTED, Status.CONFLICTED, Status.MISSING})  # acting on these is correcting the world
+
+
+def hold(decision: Decision, reason: Reason) -> Decision:
+    """Hold a write back; what it would have been is kept beside the reason."""
+    return Decision(Action.HOLD, (reason, *decision.reasons), decision.held or decision.action)
 
 
 def _unknown(verdict: Verdict, _: Situation) -> Decision:
@@ -88,30 +135,95 @@ def _missing(_: Verdict, situation: Situation) -> Decision:
         return _decision(Action.BLOCK, "imported_deleted", "gone, and it was imported: it is not ours to recreate")
     if situation.recreate is Recreate.NEVER:
         return _decision(Action.REPORT, "missing", "gone; recreation is switched off")
-    if situation.recreate is Recreate.ALWAYS or situation.resyncs:
-        return _decision(Action.RECREATE, "recreate", "gone; made by us, so it is made again")
-    message = "gone; it is recreated only where periodic checks are on: set resyncPeriod, or apply with --recreate"
-    return _decision(Action.BLOCK, "deleted", message)
+    if situation.recreate is not Recreate.ALWAYS and not situation.resyncs:
+        message = "gone; it is recreated only where periodic checks are on: set resyncPeriod, or apply with --recreate"
+        return _decision(Action.BLOCK, "deleted", message)
+    recreated = _decision(Action.RECREATE, "recreate", "gone; made by us, so it is made again")
+    restrained = _restraint(WHOLE, situation)
+    if restrained is None:
+        return recreated
+    reason = Reason(restrained.restraint.value, f"gone; {restrained.message}")
+    return hold(recreated, reason) if restrained.restraint.waits else Decision(Action.REPORT, (reason,))
 
 
 def _drifted(verdict: Verdict, situation: Situation) -> Decision:
-    if situation.on_drift is OnDrift.REPORT:
-        return _report(verdict.findings, "report_only", "the world moved; policy is to report")
-    if situation.on_drift is OnDrift.APPROVE:
-        return _paths(Action.HOLD, "approval", "the world moved; correcting it needs approval", verdict.findings)
-    correctable = [finding for finding in verdict.findings if _is_correctable(finding, situation)]
-    if not correctable:
-        stuck = [f for f in verdict.findings if paths.format_path(f.path) in situation.unresolved]
-        if stuck:
-            return _report(verdict.findings, "unresolved", "our last write did not take; it is not repeated in vain")
-        return _report(verdict.findings, "nothing_declared", "nothing declared could put it back")
-    return _write(correctable, situation, "drift", "the world moved")
+    return _by_path(verdict, situation, "drift", "the world moved")
 
 
 def _conflicted(verdict: Verdict, situation: Situation) -> Decision:
-    if situation.on_drift is not OnDrift.CORRECT:
-        return _paths(Action.HOLD, "conflict", "both moved; a person must decide", verdict.findings)
-    return _write(verdict.findings, situation, "conflict", "both the declaration and the world moved")
+    return _by_path(verdict, situation, "conflict", "both the declaration and the world moved")
+
+
+def _by_path(verdict: Verdict, situation: Situation, code: str, message: str) -> Decision:
+    """Ask policy about each finding; write what may be written, and name the rest with what holds it back."""
+    if situation.policy is ManagementPolicy.OBSERVED:
+        return _report(verdict.findings, "observed", f"{message}; observed resources are not written")
+    to_write: list[Finding] = []
+    restrained: dict[Restrained, list[Finding]] = {}
+    hopeless: list[Finding] = []
+    for finding in verdict.findings:
+        why = None if finding.side is Side.INTENT else _restraint(paths.format_path(finding.path), situation)
+        if why is not None:
+            restrained.setdefault(_BOTH if finding.side is Side.BOTH and why is _REPORTED else why, []).append(finding)
+        elif _is_correctable(finding, situation):
+            to_write.append(finding)
+        else:
+            hopeless.append(finding)
+    lists = {whole for found in restrained.values() for f in found if (whole := list_of(f.path)) is not None}
+    tangled = [finding for finding in to_write if _is_entangled(finding, lists)]
+    if tangled:  # the elements of such a list cannot be told apart, so it can only be written as a whole
+        to_write = [finding for finding in to_write if finding not in tangled]
+        restrained.setdefault(_TANGLED, []).extend(tangled)
+    others = [_reason(why.restraint.value, f"{message}; {why.message}", found) for why, found in restrained.items()]
+    if hopeless and not to_write:
+        others.append(_reason("nothing_declared", "nothing declared could put it back", hopeless))
+    if not to_write:
+        return _restrained(restrained, others)
+    decision = _write(to_write, situation, code, message)
+    if decision.action is Action.REPLACE and restrained:
+        reason = others[0]
+        together = Reason(reason.code, "replacing it would also put back what is not to be", reason.paths)
+        return hold(decision, together)
+    return Decision(decision.action, (*decision.reasons, *others), decision.held)
+
+
+def list_of(path: Path) -> Path | None:
+    """Return the list that a path leads into, if it does."""
+    place = next((place for place, step in enumerate(path) if not isinstance(step, str)), None)
+    return None if place is None else path[:place]
+
+
+def _is_entangled(finding: Finding, lists: Collection[Path]) -> bool:
+    """Tell whether putting a finding back would also write an element that is to be left alone."""
+    whole = list_of(finding.path)
+    return whole is not None and whole in lists and any(isinstance(step, int) for step in finding.path)
+
+
+def _restrained(restrained: Mapping[Restrained, list[Finding]], others: Sequence[Reason]) -> Decision:
+    """Nothing can be written now: hold if something will be, else report."""
+    if any(why.restraint.waits for why in restrained):
+        first = sorted(others, key=lambda reason: not _WAITS.get(reason.code, False))
+        return Decision(Action.HOLD, tuple(first), Action.UPDATE)
+    return Decision(Action.REPORT, tuple(others))
+
+
+_WAITS = {restraint.value: restraint.waits for restraint in Restraint}
+_ASKED = Restrained(Restraint.APPROVAL, "correcting it needs approval")
+_TANGLED = Restrained(Restraint.REPORT, "it stands in a list with something that is not to be put back")
+_BOTH = Restrained(Restraint.APPROVAL, "a person must decide")
+_REPORTED = Restrained(Restraint.REPORT, "policy is to report")
+
+
+def _restraint(path: str, situation: Situation) -> Restrained | None:
+    """Return what keeps a path from being put back; a person's yes lifts everything that only waits for one."""
+    if path in situation.unresolved:
+        return Restrained(Restraint.UNRESOLVED, "our last write did not take; it is not repeated in vain")
+    found = situation.restrained.get(path)
+    if found is None and path not in situation.free:
+        found = {OnDrift.REPORT: _REPORTED, OnDrift.APPROVE: _ASKED}.get(situation.on_drift)
+    if found is not None and found.restraint is Restraint.APPROVAL and situation.approved:
+        return None
+    return found
 
 
 _BY_STATUS: dict[Status, Callable[[Verdict, Situation], Decision]] = {
@@ -126,8 +238,6 @@ _BY_STATUS: dict[Status, Callable[[Verdict, Situation], Decision]] = {
 
 def _is_correctable(finding: Finding, situation: Situation) -> bool:
     """Tell whether a write of the declaration may put this back."""
-    if paths.format_path(finding.path) in situation.unresolved:
-        return False
     if finding.desired is not ABSENT or finding.cls is FindingClass.REMOVED:
         return True
     if paths.format_path(finding.path) in situation.declared_lists:
@@ -152,8 +262,11 @@ def _report(findings: Sequence[Finding], code: str, message: str) -> Decision:
 
 
 def _paths(action: Action, code: str, message: str, findings: Sequence[Finding]) -> Decision:
-    named = tuple(paths.format_path(finding.path) for finding in findings)
-    return Decision(action, (Reason(code, message, named),))
+    return Decision(action, (_reason(code, message, findings),))
+
+
+def _reason(code: str, message: str, findings: Sequence[Finding]) -> Reason:
+    return Reason(code, message, tuple(paths.format_path(finding.path) for finding in findings))
 
 
 def _decision(action: Action, code: str, message: str) -> Decision:

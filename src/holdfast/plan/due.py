@@ -5,6 +5,8 @@ Chance is an argument, a number from 0 up to but not including 1, so that the sa
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from holdfast.plan.settings import JitterShape
 
 
@@ -22,9 +24,9 @@ def next_due(
     return now + period * (1 + jitter * offset)
 
 
-def spread(overdue: int, now: float, window: float, random01: float) -> list[float]:
+def spread(overdue: int, now: float, window: float, random01: float) -> Iterator[float]:
     """Return due times for a backlog, evenly over the window, in order; chance only shifts them all together.
 
     After an outage everything is overdue at once; without this the whole fleet would be read in the first second.
     """
-    return [now + window * (place + random01) / overdue for place in range(overdue)]
+    return (now + window * (place + random01) / overdue for place in range(overdue))

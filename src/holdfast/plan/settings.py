@@ -14,6 +14,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final
 
+import orjson
+
+from holdfast.compare import jsontext, paths
 from holdfast.errors import InputError, Location
 from holdfast.model.json import Json
 from holdfast.model.resource import Declaration, OnDelete, OnDrift
@@ -28,6 +31,22 @@ class JitterShape(StrEnum):
     POSITIVE = "positive"  # never before the period is over
 
 
+class PathPolicy(StrEnum):
+    """What to do about drift at a path; all but the last also decide what `onDrift` may say."""
+
+    CORRECT = "correct"
+    REPORT = "report"
+    APPROVE = "approve"
+    IGNORE = "ignore"  # neither compared nor written
+
+
+class OnFailedVerify(StrEnum):
+    """What to do when a correction did not take everywhere."""
+
+    REPORT = "report"
+    UNDO = "undo"  # put back what was there before
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """Effective values, typed; `provenance` says for each, by name, which level gave it and where that is written."""
@@ -36,12 +55,21 @@ class Settings:
     resync_jitter: float = 0.1
     resync_jitter_shape: JitterShape = JitterShape.SYMMETRIC
     on_drift: OnDrift = OnDrift.CORRECT
+    on_drift_paths: Mapping[str, PathPolicy] = field(default_factory=dict)  # by pattern, the nearest level's first
+    debounce_checks: int = 1  # consecutive checks that must see a drift before it is corrected
+    debounce_time: float = 0.0  # seconds that a drift must last before it is corrected
+    on_failed_verify: OnFailedVerify = OnFailedVerify.REPORT
     on_delete: OnDelete = OnDelete.DELETE
     on_immutable: OnImmutable = OnImmutable.BLOCK
     recreate: Recreate = Recreate.WHEN_RESYNC
     settle_window: float = 300.0  # seconds
     state_hash: bool = True
     provenance: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def ignored_paths(self) -> tuple[str, ...]:
+        """The patterns of paths that are neither compared nor written."""
+        return tuple(path for path, policy in self.on_drift_paths.items() if policy is PathPolicy.IGNORE)
 
 
 class Level(StrEnum):
@@ -84,6 +112,7 @@ class Setting:
     show: Callable[[Any], str] = str
     env: str = ""
     flag: str = ""
+    joins: bool = False  # every level adds to it, instead of the nearest hiding the others
 
     @property
     def variable(self) -> str:
@@ -139,6 +168,41 @@ def _show_truth(value: bool) -> str:  # noqa: FBT001 - it is a value here, not a
     return "true" if value else "false"
 
 
+def _path_policies(value: Json) -> dict[str, PathPolicy]:
+    if not isinstance(value, dict):
+        raise InputError("paths with what to do about drift there are needed here, such as {/size: report}")
+    parse = _choice(PathPolicy)
+    out = {}
+    for pattern, policy in value.items():
+        try:
+            paths.parse_pattern(pattern)
+            out[pattern] = PathPolicy(parse(policy))
+        except InputError as error:
+            raise InputError(f"{pattern}: {error.message}") from None
+    return out
+
+
+def _json_in(text: str) -> Json:
+    try:
+        return jsontext.loads(text.encode())
+    except InputError:
+        return text
+
+
+def _show_policies(value: Mapping[str, PathPolicy]) -> str:
+    return orjson.dumps({pattern: policy.value for pattern, policy in value.items()}).decode()
+
+
+def _count(value: Json) -> int:
+    if type(value) is not int or value < 1:
+        raise InputError("a whole number from 1 is needed here")
+    return value
+
+
+def _count_in(text: str) -> Json:
+    return int(text) if text.isdigit() else text
+
+
 _DEFAULT: Final = Settings()
 
 REGISTRY: Final[tuple[Setting, ...]] = (
@@ -173,6 +237,39 @@ REGISTRY: Final[tuple[Setting, ...]] = (
         "What to do when the world moved: correct it, only report it, or wait for approval.",
         _choice(OnDrift),
         _DEFAULT.on_drift,
+    ),
+    Setting(
+        "on_drift_paths",
+        "onDriftPaths",
+        "What to do about drift at single paths: correct, report, approve or ignore; levels are joined.",
+        _path_policies,
+        _DEFAULT.on_drift_paths,
+        _json_in,
+        _show_policies,
+        joins=True,
+    ),
+    Setting(
+        "debounce_checks",
+        "debounceChecks",
+        "How many checks in a row must see a drift before it is corrected.",
+        _count,
+        _DEFAULT.debounce_checks,
+        _count_in,
+    ),
+    Setting(
+        "debounce_time",
+        "debounceTime",
+        "How long a drift must last before it is corrected.",
+        durations.parse,
+        _DEFAULT.debounce_time,
+        show=durations.format_seconds,
+    ),
+    Setting(
+        "on_failed_verify",
+        "onFailedVerify",
+        "What to do when a correction did not take everywhere: report it, or undo it.",
+        _choice(OnFailedVerify),
+        _DEFAULT.on_failed_verify,
     ),
     Setting(
         "on_delete",
@@ -278,7 +375,18 @@ def resolve(layers: Iterable[Layer]) -> Settings:
     for name in BY_NAME:
         given = next(each[name] for each in chain if name in each)
         values[name], provenance[name] = given.value, str(given)
+        if BY_NAME[name].joins:
+            values[name] = _joined([each[name].value for each in chain if name in each])
     return Settings(**values, provenance=provenance)
+
+
+def _joined(values: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Join what the levels say, the nearest first: of two that speak about the same, the nearest is heard."""
+    out: dict[str, Any] = {}
+    for value in values:
+        for key, each in value.items():
+            out.setdefault(key, each)
+    return out
 
 
 def candidates(name: str, layers: Sequence[Layer]) -> list[Given]:

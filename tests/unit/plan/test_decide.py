@@ -13,12 +13,25 @@ from holdfast.model.decision import Action
 from holdfast.model.finding import Finding, FindingClass, Op, Side
 from holdfast.model.resource import ManagementPolicy, OnDelete, OnDrift, Origin
 from holdfast.model.verdict import Status, Verdict
-from holdfast.plan.decide import OnImmutable, Recreate, Situation, decide, decide_removal
+from holdfast.plan.decide import (
+    CORRECTED,
+    OnImmutable,
+    Recreate,
+    Restrained,
+    Restraint,
+    Situation,
+    decide,
+    decide_removal,
+)
 
 DECLARED = Finding(("a",), Op.CHANGED, FindingClass.SPECIFIED, Side.WORLD, 1, 1, 2)
 DEFAULTED = Finding(("b",), Op.CHANGED, FindingClass.DEFAULTED, Side.WORLD, ABSENT, 1, 2)
 VANISHED = Finding(("c",), Op.MISSING, FindingClass.UNDECLARED, Side.WORLD, ABSENT, 1, ABSENT)
 EDITED = Finding(("a",), Op.CHANGED, FindingClass.SPECIFIED, Side.INTENT, 3, 1, 1)
+
+
+FOUGHT_OVER = Finding(("a",), Op.CHANGED, FindingClass.SPECIFIED, Side.BOTH, 3, 1, 2)
+A_FIGHT = {"/a": Restrained(Restraint.FIGHT, "somebody keeps putting it back")}
 
 
 def verdict(status: Status, *findings: Finding) -> Verdict:
@@ -39,6 +52,13 @@ situations = st.builds(
     immutable=st.sampled_from([frozenset(), frozenset({"/a"})]),
     unresolved=st.sampled_from([frozenset(), frozenset({"/a"})]),
     terminal=st.sampled_from([None, "refused"]),
+    restrained=st.dictionaries(
+        st.sampled_from(["/a", "/b", "/c", ""]), st.builds(Restrained, st.sampled_from(Restraint), st.just("held"))
+    ),
+    free=st.frozensets(st.sampled_from(["/a", "/b"])),
+    approved=st.booleans(),
+    paused=st.sampled_from([None, "paused by ada"]),
+    frozen=st.sampled_from([None, "weekend"]),
 )
 verdicts = st.one_of(
     st.builds(verdict, st.sampled_from([Status.IN_SYNC, Status.MISSING, Status.UNKNOWN, Status.PENDING])),
@@ -101,7 +121,20 @@ TABLE = [
     (verdict(Status.DRIFTED, DEFAULTED), Situation(whole_writes=False), Action.REPORT),
     (verdict(Status.DRIFTED, VANISHED), Situation(whole_writes=True), Action.REPORT),
     (verdict(Status.CONFLICTED, EDITED, DEFAULTED), Situation(), Action.UPDATE),
-    (verdict(Status.CONFLICTED, EDITED, DEFAULTED), Situation(on_drift=OnDrift.REPORT), Action.HOLD),
+    (verdict(Status.CONFLICTED, EDITED, DEFAULTED), Situation(on_drift=OnDrift.REPORT), Action.UPDATE),  # only /a
+    (verdict(Status.CONFLICTED, FOUGHT_OVER), Situation(on_drift=OnDrift.REPORT), Action.HOLD),
+    (verdict(Status.MISSING), Situation(resyncs=True), Action.RECREATE),
+    (verdict(Status.MISSING), Situation(resyncs=True, on_drift=OnDrift.REPORT), Action.REPORT),
+    (verdict(Status.MISSING), Situation(resyncs=True, on_drift=OnDrift.APPROVE), Action.HOLD),
+    (verdict(Status.MISSING), Situation(resyncs=True, on_drift=OnDrift.APPROVE, approved=True), Action.RECREATE),
+    (verdict(Status.DRIFTED, DECLARED), Situation(on_drift=OnDrift.APPROVE, approved=True), Action.UPDATE),
+    (verdict(Status.DRIFTED, DECLARED), Situation(on_drift=OnDrift.REPORT, free=frozenset({"/a"})), Action.UPDATE),
+    (verdict(Status.DRIFTED, DECLARED), Situation(restrained=A_FIGHT), Action.REPORT),
+    (verdict(Status.DRIFTED, DECLARED), Situation(restrained=A_FIGHT, approved=True), Action.REPORT),
+    (verdict(Status.DRIFTED, DECLARED), Situation(paused="by ada"), Action.HOLD),
+    (verdict(Status.DRIFTED, DECLARED), Situation(frozen="weekend"), Action.HOLD),
+    (verdict(Status.PENDING, EDITED), Situation(frozen="weekend"), Action.UPDATE),  # windows hold corrections only
+    (verdict(Status.PENDING, EDITED), Situation(paused="by ada"), Action.HOLD),
 ]
 
 
@@ -130,3 +163,34 @@ def test_only_what_we_manage_and_do_not_detach_is_deleted(policy, origin, on_del
     action = decide_removal(policy, origin, on_delete, exists=exists).action
     if policy is not ManagementPolicy.MANAGED or on_delete is OnDelete.DETACH:
         assert action is Action.NONE
+
+
+def test_policy_is_asked_path_by_path_and_only_what_may_be_written_causes_the_write():
+    situation = Situation(on_drift=OnDrift.REPORT, free=frozenset({"/a"}))
+    decision = decide(verdict(Status.DRIFTED, DECLARED, DEFAULTED), situation)
+    assert (decision.action, decision.reasons[0].paths) == (Action.UPDATE, ("/a",))
+    assert [(reason.code, reason.paths) for reason in decision.reasons[1:]] == [("report_only", ("/b",))]
+
+
+@given(verdicts, situations)
+def test_a_restrained_path_never_causes_a_write(said, situation):
+    decision = decide(said, situation)
+    if decision.action is Action.UPDATE:
+        moved = {f"/{finding.path[0]}" for finding in said.findings if finding.side is not Side.INTENT}
+        stopped = {path for path, why in situation.restrained.items() if why.restraint is not Restraint.APPROVAL}
+        assert not moved & stopped & set(decision.reasons[0].paths)
+
+
+@given(verdicts, situations)
+def test_a_pause_stops_every_write_and_a_window_every_correction(said, situation):
+    decision = decide(said, situation)
+    if situation.paused is not None:
+        assert not decision.action.is_write
+    if situation.frozen is not None and said.status in CORRECTED:
+        assert not decision.action.is_write
+
+
+@given(verdicts, situations)
+def test_a_hold_says_what_it_holds_back(said, situation):
+    decision = decide(said, situation)
+    assert (decision.action is Action.HOLD) == (decision.held is not None)

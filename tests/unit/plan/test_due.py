@@ -41,7 +41,7 @@ def test_a_resource_without_periodic_checks_has_no_due_time():
 
 @given(st.integers(0, 500), st.floats(1, 3600), chance)
 def test_a_backlog_fills_the_window_evenly_and_in_order(overdue, window, random01):
-    times = due.spread(overdue, 100.0, window, random01)
+    times = list(due.spread(overdue, 100.0, window, random01))
     assert len(times) == overdue
     assert times == sorted(times)
     for third in range(3):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from holdfast.model.address import Address
 from holdfast.model.resource import Declaration, OnDelete, OnDrift
 from holdfast.plan import settings, strategies
 from holdfast.plan.decide import OnImmutable, Recreate
-from holdfast.plan.settings import BY_NAME, REGISTRY, Given, JitterShape, Level, Settings
+from holdfast.plan.settings import BY_NAME, REGISTRY, Given, JitterShape, Level, OnFailedVerify, PathPolicy, Settings
 
 SPELLINGS = {setting.name: setting.spelling for setting in REGISTRY}
 # For each setting two values in YAML that differ from one another, with what they become.
@@ -23,6 +24,13 @@ VALUES: dict[str, list[tuple[Any, Any]]] = {
     "resync_jitter": [(0.2, 0.2), ("50%", 0.5)],
     "resync_jitter_shape": [("positive", JitterShape.POSITIVE), ("symmetric", JitterShape.SYMMETRIC)],
     "on_drift": [("report", OnDrift.REPORT), ("approve", OnDrift.APPROVE)],
+    "on_drift_paths": [
+        ({"/size": "report"}, {"/size": PathPolicy.REPORT}),
+        ({"/tags/**": "ignore"}, {"/tags/**": PathPolicy.IGNORE}),
+    ],
+    "debounce_checks": [(2, 2), (3, 3)],
+    "debounce_time": [("30s", 30.0), ("2m", 120.0)],
+    "on_failed_verify": [("undo", OnFailedVerify.UNDO), ("report", OnFailedVerify.REPORT)],
     "on_delete": [("detach", OnDelete.DETACH), ("delete", OnDelete.DELETE)],
     "on_immutable": [("replace", OnImmutable.REPLACE), ("block", OnImmutable.BLOCK)],
     "recreate": [("always", Recreate.ALWAYS), ("never", Recreate.NEVER)],
@@ -65,7 +73,7 @@ def test_the_built_in_values_are_those_of_the_seed():
 def test_a_setting_is_read_the_same_from_yaml_flag_and_environment(name):
     setting = BY_NAME[name]
     for written, value in VALUES[name]:
-        text = str(written).lower() if isinstance(written, bool) else str(written)
+        text = json.dumps(written) if isinstance(written, bool | dict) else str(written)
         layers = [
             settings.layer({setting.spelling: written}, Level.RESOURCE, lambda _: "a.yaml:1"),
             settings.of_flags({name: text}),
@@ -113,6 +121,14 @@ def test_explicit_off_hides_what_is_on_further_out():
     found = strategies.settings_for(resource, [], [settings.of_flags({"resync_period": "10h"})])
     assert found.resync_period == 0
     assert found.provenance["resync_period"] == "resource (net.yaml:3)"
+
+
+def test_policies_of_single_paths_are_joined_and_the_nearest_is_heard():
+    strategy = settings.layer({"onDriftPaths": {"/a": "ignore", "/b": "report"}}, Level.STRATEGY, lambda _: "s.yaml:1")
+    resource = settings.layer({"onDriftPaths": {"/b": "correct"}}, Level.RESOURCE, lambda _: "r.yaml:1")
+    found = settings.resolve([resource, strategy])
+    assert found.on_drift_paths == {"/b": PathPolicy.CORRECT, "/a": PathPolicy.IGNORE}
+    assert found.ignored_paths == ("/a",)
 
 
 def test_null_means_not_given():
@@ -164,5 +180,6 @@ def test_whatever_is_given_where_the_nearest_level_wins_and_is_named(given_where
         else:
             value = VALUES[name][given_where[level][name]][1]
             said = f"resource (net.yaml:{line})" if level is Level.RESOURCE else f"{level} ({level}:{name})"
-        assert getattr(found, name) == value
+        shown = getattr(found, name)
+        assert value.items() <= shown.items() if BY_NAME[name].joins else shown == value
         assert found.provenance[name] == said

@@ -1,0 +1,24 @@
+"""Who may have moved a thing, how sure that is, and why it is thought: a candidate, never a verdict."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Confidence(StrEnum):
+    """How much speaks for it."""
+
+    LOW = "low"  # it is as likely somebody else
+    MEDIUM = "medium"
+    HIGH = "high"  # the provider itself says so
+
+
+@dataclass(frozen=True, slots=True)
+class Suspect:
+    """One candidate, as the provider names it."""
+
+    who: str
+    confidence: Confidence
+    why: str  # one clause: "owner of the file"
+    at: float | None = None  # when they did it, in seconds since the epoch, where that is known
