@@ -107,6 +107,7 @@ def test_deletion_asks_first_and_then_deletes_dependents_first(folder):
     holdfast(folder, "apply", "-f", "infra")
     assert holdfast(folder, "delete", "-f", "infra").returncode == 1
     assert (folder / "infra/etc/motd").exists()
+
     assert holdfast(folder, "delete", "-f", "infra", "--yes").returncode == 0
     assert not (folder / "infra/etc/motd").exists()
     assert not (folder / "infra/etc/app.yaml").exists()
@@ -192,3 +193,30 @@ def test_watch_corrects_what_is_due_and_stops_when_told(folder):
     assert process.returncode == 130
     assert "Traceback" not in err
     assert (folder / "infra/etc/motd").exists()
+
+
+def test_watch_follows_edits_and_survives_broken_ones(folder):
+    """An edit is applied without a restart; a broken one is named, and watching goes on with what there was."""
+    command = [sys.executable, "-u", "-m", "holdfast", "watch", "-f", "infra"]
+    process = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    assert process.stdout is not None
+    manifest = next((folder / "infra").glob("*.yaml"))
+    good = manifest.read_text()
+    try:
+        wait_for(process.stdout, "Checked 2")
+        manifest.write_text(good + "\nkind: [")
+        assert manifest.name in wait_for(process.stdout, "Warning")
+        manifest.write_text(good.replace("workers: 4", "workers: 5"))
+        wait_for(process.stdout, "the manifests were edited")
+        wait_for(process.stdout, "update local/")
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)
+    assert "workers: 5" in (folder / "infra/etc/app.yaml").read_text()
+
+
+def wait_for(lines, text):
+    for line in lines:
+        if text in line:
+            return line
+    raise AssertionError(f"the output ended without {text!r}")

@@ -60,10 +60,15 @@ def as_json(finding: Finding) -> dict[str, Json]:
         "rule": finding.rule,
     }
     for name in ("desired", "baseline", "observed"):
-        value = getattr(finding, name)
-        if value is not ABSENT:
-            out[name] = {"digest": value.text} if isinstance(value, Digest) else value
+        out |= value_entry(name, getattr(finding, name))
     return out
+
+
+def value_entry(name: str, value: Json) -> dict[str, Json]:
+    """Return a value under its name, or nothing where it is absent."""
+    if value is ABSENT:
+        return {}
+    return {name: {"digest": value.text} if isinstance(value, Digest) else value}
 
 
 def verdict_as_json(verdict: Verdict) -> dict[str, Json]:
@@ -73,6 +78,7 @@ def verdict_as_json(verdict: Verdict) -> dict[str, Json]:
         "reason": verdict.reason,
         "stale": verdict.stale,
         "findings": [as_json(finding) for finding in verdict.findings],
+        "aside": [{"because": a.because.value, "path": a.path, "note": a.note} for a in verdict.aside],
     }
 
 

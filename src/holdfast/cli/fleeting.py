@@ -1,4 +1,4 @@
-"""The commands about a fleet: plan, apply, check, watch, delete."""
+"""The commands about a fleet: plan, apply, check, delete."""
 
 from __future__ import annotations
 
@@ -10,14 +10,13 @@ from typing import Any
 
 import click
 
-from holdfast.cli import exits, output, planfiles, reports
+from holdfast.cli import emitting, exits, output, planfiles, reports, telling
 from holdfast.cli.session import Options, Session, common, opened, options_of, run
-from holdfast.engine.acting import LEFT_TO_OTHERS, Acted, Result
+from holdfast.engine import resolving
 from holdfast.engine.applying import Report, look
 from holdfast.engine.checking import Checked
 from holdfast.engine.fleet import Waiting
-from holdfast.engine.scheduling import Watcher
-from holdfast.engine.sweeping import Sweeper
+from holdfast.engine.outcomes import LEFT_TO_OTHERS, Acted, Result
 from holdfast.model.decision import Action
 
 _FORMATS = ("table", "json", "yaml")
@@ -51,7 +50,8 @@ class Meter:
             click.echo("\r" + " " * 60 + "\r", nl=False, err=True)
 
 
-async def _look(session: Session, *, record: bool) -> Report:
+async def look_at(session: Session, *, record: bool = False) -> Report:
+    """Look at what was chosen, showing how far it has come."""
     meter = Meter(len(session.chosen), "checking")
     async with session.world() as world:
         report = await look(session.preparer(world), session.checker(world), session.chosen, meter, record=record)
@@ -64,8 +64,16 @@ async def _look(session: Session, *, record: bool) -> Report:
 @click.option("--out", metavar="FILE", help="Save the plan; `apply FILE` then does exactly this, or refuses.")
 @click.option("--all", "everything", is_flag=True, help="Show what is in sync too.")
 @click.option("--detailed-exitcode", is_flag=True, help="2 pending, 4 drifted, 6 both, 8 incomplete, 16 blocked.")
-@output.option(*_FORMATS)
-def plan_command(out: str | None, everything: bool, detailed_exitcode: bool, output_: str, **rest: Any) -> int:
+@output.option(*_FORMATS, *emitting.NAMES)
+@emitting.option
+def plan_command(
+    out: str | None,
+    everything: bool,
+    detailed_exitcode: bool,
+    output_: str,
+    output_files: emitting.Files,
+    **rest: Any,
+) -> int:
     """Show what differs and what would be done, both directions; touches nothing in the world.
 
     \b
@@ -77,13 +85,15 @@ def plan_command(out: str | None, everything: bool, detailed_exitcode: bool, out
 
     async def main(_stop: asyncio.Event) -> int:
         async with opened(options) as session:
-            report = await _look(session, record=True)
+            report = await look_at(session, record=True)
             if out is not None:
                 planfiles.save(Path(out), report, options)
-        if not output.structured(output_, reports.as_json(report)):
+            around = emitting.around("plan", session.clock.now())
+        if not emitting.shown(output_, report, around):
             reports.show_plan(report, everything=everything)
             if out is not None:
                 output.line(f"Saved to {out}; apply it with: holdfast apply {out}")
+        emitting.write(output_files, report, around)
         blocked = any(one.decision.action in (Action.BLOCK, Action.HOLD) for one in report.checked)
         return exits.exit_code(reports.statuses(report), detailed=detailed_exitcode, blocked=blocked)
 
@@ -95,14 +105,23 @@ def plan_command(out: str | None, everything: bool, detailed_exitcode: bool, out
 @click.option("--all", "everything", is_flag=True, help="Show what is in sync too.")
 @click.option("--now", "fresh", is_flag=True, help="Ask a running watch to check the same, too.")
 @click.option("--detailed-exitcode", is_flag=True, help="2 pending, 4 drifted, 6 both, 8 incomplete, 16 blocked.")
-@output.option(*_FORMATS)
-def check_command(everything: bool, fresh: bool, detailed_exitcode: bool, output_: str, **rest: Any) -> int:
+@output.option(*_FORMATS, *emitting.NAMES)
+@emitting.option
+def check_command(
+    everything: bool,
+    fresh: bool,
+    detailed_exitcode: bool,
+    output_: str,
+    output_files: emitting.Files,
+    **rest: Any,
+) -> int:
     """Say what is true; read-only by construction: the writing half of a provider cannot be reached from here.
 
     \b
     Examples:
       holdfast check -f infra/
       holdfast check -f infra/ --detailed-exitcode -o json     for CI
+      holdfast check -f infra/ --output-file sarif=drift.sarif --output-file junit=drift.xml
     """
     options = options_of(rest)
 
@@ -113,9 +132,12 @@ def check_command(everything: bool, fresh: bool, detailed_exitcode: bool, output
 
                 token = f"cli-{int(session.clock.now() * 1000)}"
                 await scheduling.request(session.store, session.chosen, token, session.clock.now())
-            report = await _look(session, record=True)
-        if not output.structured(output_, reports.as_json(report)):
+            report = await look_at(session, record=True)
+            around = emitting.around("check", session.clock.now())
+            await telling.tell(report, telling.office(session, options))
+        if not emitting.shown(output_, report, around):
             reports.show_check(report, everything=everything)
+        emitting.write(output_files, report, around)
         blocked = any(one.decision.action in (Action.BLOCK, Action.HOLD) for one in report.checked)
         return exits.exit_code(reports.statuses(report), detailed=detailed_exitcode, blocked=blocked)
 
@@ -146,14 +168,15 @@ def apply_command(plan_file: str | None, yes: bool, recreate: bool, output_: str
     async def main(stop: asyncio.Event) -> int:
         async with opened(options) as session:
             if saved is not None:
-                seen = await _look(session, record=False)
+                seen = await look_at(session, record=False)
                 planfiles.insist(saved, seen)
             elif not yes and sys.stdin.isatty() and sys.stdout.isatty() and output_ == "table":
-                seen = await _look(session, record=False)
+                seen = await look_at(session, record=False)
                 reports.show_plan(seen)
                 if not click.confirm("Apply this?", default=False):
                     return 1
             report = await _apply(session, stop, saved, recreate=recreate, quiet=output_ != "table")
+            await telling.tell(report, telling.office(session, options))
         if not output.structured(output_, reports.as_json(report)):
             for one in report.checked:
                 if one.decision.action in (Action.BLOCK, Action.HOLD, Action.REPORT) or one.verdict.status == "unknown":
@@ -178,12 +201,19 @@ async def _apply(
             reports.show_acted(what)
 
     async with session.writable_world() as world:
-        arguments: dict[str, Any] = {"stop": stop, "progress": progress, "recreate": recreate}
+        arguments: dict[str, Any] = {"stop": stop, "progress": progress}
+        if recreate:
+            arguments["reconsider"] = _made_again
         if saved is not None:
             arguments["only"] = saved.allows
         report = await session.applier(world, **arguments).apply(session.chosen)
     meter.close()
     return report
+
+
+def _made_again(checked: Checked) -> Checked:
+    """With --recreate a person says that what is gone shall come back."""
+    return resolving.recreated(checked) if checked.decision.action is Action.BLOCK else checked
 
 
 def _apply_code(report: Report) -> int:
@@ -192,41 +222,6 @@ def _apply_code(report: Report) -> int:
     unknown = any(one.verdict.status == "unknown" for one in report.checked)
     blocked = any(one.decision.action is Action.BLOCK for one in report.checked)
     return 1 if bad or unknown or blocked else 0
-
-
-@click.command("watch")
-@common
-@click.option("--rounds", type=int, help="Stop after this many rounds.")
-def watch_command(rounds: int | None, **rest: Any) -> int:
-    """Run the resync loop in the foreground: check what is due, correct what drifted.
-
-    \b
-    Examples:
-      holdfast watch -f infra/ --default-resync-period 10m
-    """
-    options = options_of(rest)
-
-    async def main(stop: asyncio.Event) -> int:
-        async with opened(options) as session, session.writable_world() as world:
-            applier = session.applier(world, stop=stop)
-            first = await applier.apply(session.chosen)
-            _tell(first)
-            sweeper = Sweeper(session.store, world, session.clock, session.random01)
-            watcher = Watcher(session.store, applier, session.clock, session.random01, sweeper, _tell, stop)
-            await watcher.run(rounds=rounds)
-        return 0
-
-    return run(main)
-
-
-def _tell(report: Report) -> None:
-    stamp = time.strftime("%H:%M:%S")
-    for one in report.checked:
-        if reports.is_news(one):
-            reports.show_checked(one)
-    for acted in report.acted:
-        reports.show_acted(acted)
-    output.line(f"{stamp}  {reports.check_line(report)}", fg="bright_black")
 
 
 @click.command("delete")

@@ -42,6 +42,11 @@ def line(text: str = "", **style: Style) -> None:
     click.echo(click.style(text, **style) if coloured and style else text, color=coloured)
 
 
+def warn(text: str) -> None:
+    """Print a warning where it does not disturb what programs read."""
+    click.echo(click.style("Warning: ", fg="yellow", bold=True) + text, err=True)
+
+
 def styled(text: str, **style: Style) -> str:
     """Style a part of a line, if colours are in use."""
     return click.style(text, **style) if use_colour() else text

@@ -1,34 +1,34 @@
-"""The commands about what is remembered: status, history, explain, audit, replay, doctor."""
+"""The commands about what is remembered: status, history, audit, replay, doctor, import."""
 
 from __future__ import annotations
 
 import asyncio
 import sys
+from collections import Counter
 from collections.abc import Callable, Coroutine
-from datetime import UTC, datetime
 from typing import Any
 
 import click
 
 import holdfast
 from holdfast.cli import findings, output
-from holdfast.cli.session import Session, addresses_of, common, opened, options_of, run
-from holdfast.compare import canonical, paths
-from holdfast.compare.paths import parse_pattern
+from holdfast.cli.moments import ago, when
+from holdfast.cli.session import Session, addresses_of, common, known_documents, opened, options_of, run
+from holdfast.compare import canonical
 from holdfast.engine import recording
 from holdfast.errors import ChainBroken, HoldfastError, InputError
-from holdfast.model.address import Address
 from holdfast.model.json import Json
-from holdfast.plan import durations, strategies
+from holdfast.plan import strategies, waivers
 from holdfast.providers import registry
-from holdfast.store.base import FindingRecord, ResourceState
+from holdfast.store.base import ResourceState
 
 _FORMATS = ("table", "json", "yaml")
 
 
-def _session(
+def in_session(
     rest: dict[str, Any], body: Callable[[Session], Coroutine[Any, Any, int]], *, needs_files: bool = False
 ) -> int:
+    """Run a command's body in a session of its own."""
     options = options_of(rest)
 
     async def main(_stop: asyncio.Event) -> int:
@@ -36,20 +36,6 @@ def _session(
             return await body(session)
 
     return run(main)
-
-
-def when(seconds: float | None) -> str:
-    """Write a time in UTC."""
-    return "never" if seconds is None else datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%SZ")
-
-
-def ago(seconds: float | None, now: float) -> str:
-    """Write how long ago, or in how long."""
-    if seconds is None:
-        return "never"
-    distance = abs(now - seconds)
-    text = durations.format_seconds(float(int(distance))) if distance >= 1 else "now"
-    return text if text == "now" else f"{text} ago" if now >= seconds else f"in {text}"
 
 
 @click.command("status")
@@ -87,7 +73,7 @@ def status_command(addresses: tuple[str, ...], output_: str, **rest: Any) -> int
                 "tally": dict(tally.by_status),
                 "total": tally.total,
                 "overdue": tally.overdue,
-                "resources": [_state_as_json(state) for state in states],
+                "resources": [state_as_json(state) for state in states],
             },
         ):
             return 0
@@ -99,9 +85,24 @@ def status_command(addresses: tuple[str, ...], output_: str, **rest: Any) -> int
             output.line()
         said = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in sorted(tally.by_status.items()))
         output.line(f"{tally.total} resources: {said or 'none'}; {tally.overdue} overdue for a check.", bold=True)
+        await _show_standing(session, states)
         return 0
 
-    return _session(rest, body)
+    return in_session(rest, body)
+
+
+async def _show_standing(session: Session, states: list[ResourceState]) -> None:
+    """Say what people decided and is still in force: none of it may be forgotten."""
+    aside = Counter(because for state in states for because, _, _ in state.aside)
+    if aside:
+        output.line(f"Set aside: {', '.join(f'{n} {name}' for name, n in sorted(aside.items()))}.", fg="cyan")
+    for pause in await session.store.pauses():
+        if pause.until is None or session.clock.now() < pause.until:
+            end = f" until {when(pause.until)}" if pause.until else ""
+            output.line(f"Paused{end}: {pause.scope or 'everything'}, by {pause.who}: {pause.why}", fg="yellow")
+    demotions = await session.store.demotions()
+    if demotions:
+        output.line(f"{len(demotions)} fields wait for a person's decision: holdfast fights", fg="magenta")
 
 
 def _state_row(state: ResourceState, now: float) -> tuple[str, ...]:
@@ -116,7 +117,8 @@ def _state_row(state: ResourceState, now: float) -> tuple[str, ...]:
     )
 
 
-def _state_as_json(state: ResourceState) -> dict[str, Json]:
+def state_as_json(state: ResourceState) -> dict[str, Json]:
+    """Return what is remembered of a resource for programs."""
     return {
         "address": str(state.address),
         "status": state.status.value if state.status else None,
@@ -133,6 +135,7 @@ def _state_as_json(state: ResourceState) -> dict[str, Json]:
         "requested": state.requested,
         "handled": state.handled,
         "source": state.source,
+        "aside": [{"because": because, "path": path, "note": note} for because, path, note in state.aside],
         "conditions": [
             {
                 "type": c.type.value,
@@ -179,109 +182,11 @@ def history_command(address: str | None, limit: int, output_: str, **rest: Any) 
             output.line(f"{when(row['at'])}  {output.styled(row['what'], bold=True)}  {row['address']}  {detail}")
         return 0
 
-    return _session(rest, body)
+    return in_session(rest, body)
 
 
 def _short(value: Json) -> str:
     return findings.value_text(value, 60)
-
-
-@click.command("explain")
-@click.argument("address")
-@click.argument("path", required=False)
-@common
-@click.option(
-    "--settings", "only_settings", is_flag=True, help="Show only the settings in force and where each comes from."
-)
-@output.option(*_FORMATS)
-def explain_command(address: str, path: str | None, only_settings: bool, output_: str, **rest: Any) -> int:
-    """Say why a resource is judged as it is: values, rules, since when, known differences, settings.
-
-    \b
-    Examples:
-      holdfast explain api/Widget/blue
-      holdfast explain api/Widget/blue /size
-      holdfast explain --settings api/Widget/blue -f infra/
-    """
-
-    async def body(session: Session) -> int:
-        wanted = addresses_of([address])[0]
-        state = await session.store.state(wanted)
-        if state is None and wanted not in session.fleet.declarations:
-            message = f"nothing is known of {address}; `holdfast status` lists what is"
-            raise InputError(message)
-        story = await _story(session, wanted, state, path)
-        if output.structured(output_, story["settings"] if only_settings else story):
-            return 0
-        if not only_settings and state is not None:
-            _show_story(story, session.clock.now())
-        output.line("Settings", bold=True)
-        for name, given in story["settings"].items():
-            output.line(f"  {name} = {given['value']}  " + output.styled(given["from"], fg="bright_black"))
-        return 0
-
-    return _session(rest, body)
-
-
-async def _story(session: Session, address: Address, state: ResourceState | None, path: str | None) -> dict[str, Json]:
-    declaration = session.fleet.declarations.get(address)
-    if declaration is not None:
-        resolved = strategies.settings_for(declaration, session.fleet.strategies, session.fleet.outer)
-        settings: Json = recording.settings_as_json(resolved)
-    else:
-        settings = dict(state.options) if state is not None else {}
-    if state is None:
-        return {"address": str(address), "settings": settings}
-    pattern = parse_pattern(path) if path else None
-    records = (await session.store.findings(address)).get(address, [])
-    chosen = [r for r in records if pattern is None or pattern.matches(r.finding.path, below=True)]
-    known = (await session.store.document(state.known)) if state.known else {"known": [], "unresolved": []}
-    entries = [e for e in known["known"] if pattern is None or pattern.matches(paths.parse_path(e["path"]), below=True)]
-    decisions = await session.store.decisions(address, 1)
-    return {
-        **_state_as_json(state),
-        "findings": [_record_as_json(record) for record in chosen],
-        "known": entries,
-        "unresolved": known["unresolved"],
-        "lastDecision": {"id": decisions[0].id, "at": decisions[0].at, "summary": decisions[0].summary}
-        if decisions
-        else None,
-        "settings": settings,
-    }
-
-
-def _record_as_json(record: FindingRecord) -> dict[str, Json]:
-    return {**findings.as_json(record.finding), "firstSeen": record.first_seen, "lastSeen": record.last_seen}
-
-
-def _show_story(story: dict[str, Json], now: float) -> None:
-    output.line(f"{story['address']}  {story['status']}: {story['reason']}", bold=True)
-    output.line(
-        f"  revision {story['revision']}, generation {story['generation']}, id {story['id']}, {story['origin']}"
-    )
-    if story["source"]:
-        output.line(f"  declared in {story['source']}")
-    following = ago(story["dueAt"], now) if story["dueAt"] else "not scheduled"
-    output.line(f"  last good check {ago(story['goodAt'], now)}; next {following}")
-    if story["terminal"]:
-        output.line(f"  stopped: {story['terminal']}", fg="red")
-    for condition in story["conditions"]:
-        output.line(f"  {condition['type']}={condition['status']} ({condition['reason']}) {condition['message']}")
-    for finding in story["findings"]:
-        output.line(f"  ~ {finding['path']}  {finding['op']}, {finding['class']}, {finding['side']} moved", fg="yellow")
-        for name in ("desired", "baseline", "observed"):
-            if name in finding:
-                output.line(f"      {name:9} {_short(finding[name])}")
-        output.line(f"      rule      {finding['rule']}")
-        output.line(f"      seen      first {ago(finding['firstSeen'], now)}, last {ago(finding['lastSeen'], now)}")
-        output.line(
-            f"      to silence it: a profile rule {{path: {finding['path']}, class: ignore}}", fg="bright_black"
-        )
-    for entry in story["known"]:
-        shown = _short(entry["observed"]) if "observed" in entry else "(absent)"
-        output.line(f"  = {entry['path']}  {entry['kind']}: {shown}", fg="bright_black")
-    if story["lastDecision"]:
-        output.line(f"  decision {story['lastDecision']['id']}: {story['lastDecision']['summary']}")
 
 
 @click.group("audit")
@@ -303,7 +208,7 @@ def verify_command(**rest: Any) -> int:
         output.line(f"verified: {length} events, unbroken", fg="green", bold=True)
         return 0
 
-    return _session(rest, body)
+    return in_session(rest, body)
 
 
 @click.command("replay")
@@ -336,7 +241,7 @@ def replay_command(decision: str, output_: str, **rest: Any) -> int:
             output.line(verdict, fg="green" if agrees else "red", bold=True)
         return 0 if agrees else 1
 
-    return _session(rest, body)
+    return in_session(rest, body)
 
 
 @click.command("doctor")
@@ -365,6 +270,10 @@ def doctor_command(**rest: Any) -> int:
                 say(f"{len(session.fleet.declarations)} declarations, {len(session.fleet.strategies)} strategies")
                 for strategy in strategies.unused(session.fleet.strategies, list(session.fleet.declarations.values())):
                     say(f"strategy {strategy.name}", "selects nothing; is a label mistyped?")
+                for mistake in waivers.mistakes(
+                    session.rules.waivers, await known_documents(session), session.clock.now()
+                ):
+                    say("waiver", str(mistake))
                 await _doctor_store(session, say)
                 await _doctor_connections(session, say)
         except HoldfastError as error:
@@ -439,4 +348,4 @@ def import_command(address: str, provider_id: str, **rest: Any) -> int:
         output.line(f"imported {address} as {provider_id}; nothing was written", fg="green")
         return 0
 
-    return _session(rest, body, needs_files=True)
+    return in_session(rest, body, needs_files=True)

@@ -6,14 +6,16 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from holdfast.cli import findings, output
-from holdfast.engine.acting import LEFT_TO_OTHERS, Acted, Result
 from holdfast.engine.applying import Report
 from holdfast.engine.checking import Checked
 from holdfast.engine.fleet import Waiting
+from holdfast.engine.outcomes import LEFT_TO_OTHERS, Acted, Result
 from holdfast.model.decision import Action
 from holdfast.model.json import Json
-from holdfast.model.verdict import Status
+from holdfast.model.verdict import SetAside, Status
 
+ASKING = frozenset({"approval", "storm"})  # what a yes answers; budgets, windows and pauses are not asked away
+_CAUSES = frozenset({"drift", "conflict", "intent", "recreate", "immutable", "create"})
 _COLOUR = {
     Action.CREATE: "green",
     Action.UPDATE: "yellow",
@@ -55,6 +57,33 @@ def show_checked(checked: Checked) -> None:
     if status is Status.UNKNOWN:
         output.line(f"        {checked.verdict.reason}", fg="bright_black")
     findings.show(checked.verdict.findings, indent="      ")
+    _show_aside(checked, indent="      ")
+    for reason in checked.decision.reasons[1:]:
+        if reason.code in _CAUSES:  # of what is held back: the findings say as much
+            continue
+        output.line(f"        also: {reason.message} [{', '.join(reason.paths[:3])}]", fg="bright_black")
+    if asks(checked):
+        held = checked.decision.held
+        what = f"to {held.value} it" if held is not None else "to go on"
+        output.line(f"        {what}: holdfast approve {checked.plan}", fg="cyan")
+
+
+def asks(checked: Checked) -> bool:
+    """Tell whether a person's yes would let a held decision go."""
+    held = checked.decision.action is Action.HOLD
+    return held and not ASKING.isdisjoint(reason.code for reason in checked.decision.reasons)
+
+
+def _show_aside(checked: Checked, indent: str) -> None:
+    for aside in checked.verdict.aside:
+        output.line(f"{indent}○ {aside.path}  {aside.because.value}: {aside.note}", fg="cyan")
+
+
+def aside_line(report: Report) -> str | None:
+    """Say how much does not count though it is there; it must never look as if it were not."""
+    count = Counter(aside.because for one in report.checked for aside in one.verdict.aside)
+    said = [f"{count[because]} {because.value}" for because in SetAside if count[because]]
+    return f"Set aside: {', '.join(said)}." if said else None
 
 
 def _show_waiting(waiting: Iterable[Waiting]) -> None:
@@ -95,6 +124,10 @@ def show_check(report: Report, *, everything: bool = False) -> None:
             label = output.styled(f"{status.value.replace('_', ' '):>10}", fg=findings.STATUS_COLOUR[status], bold=True)
             output.line(f"{label}  {checked.prepared.declaration.address}  {checked.verdict.reason}")
             findings.show(checked.verdict.findings, indent="            ")
+        if everything or any(each.because is not SetAside.IGNORED for each in checked.verdict.aside):
+            if checked.verdict.status is Status.IN_SYNC and not everything:
+                output.line(f"{'in sync':>10}  {checked.address}  apart from what is set aside", fg="green")
+            _show_aside(checked, indent="            ")
     _show_waiting(report.waiting)
     output.line(check_line(report), bold=True)
     _show_coverage(report)
@@ -102,12 +135,19 @@ def show_check(report: Report, *, everything: bool = False) -> None:
 
 def check_line(report: Report) -> str:
     """Return the closing line of a check."""
-    count = Counter(one.verdict.status for one in report.checked)
+    return counted_line(Counter(one.verdict.status for one in report.checked))
+
+
+def counted_line(count: Counter[Status]) -> str:
+    """Return how many were checked, and with what result."""
     said = [f"{count[status]} {status.value.replace('_', ' ')}" for status in Status if count[status]]
-    return f"Checked {len(report.checked)}: {', '.join(said) or 'nothing declared'}."
+    return f"Checked {count.total()}: {', '.join(said) or 'nothing declared'}."
 
 
 def _show_coverage(report: Report) -> None:
+    aside = aside_line(report)
+    if aside is not None:
+        output.line(aside, fg="cyan")
     unread = sum(one.verdict.status is Status.UNKNOWN for one in report.checked)
     total = len(report.checked) + len(report.waiting) + len(report.not_reached)
     missed = unread + sum(one.is_error for one in report.waiting) + len(report.not_reached)
@@ -145,6 +185,9 @@ def apply_line(report: Report) -> str:
         parts.append(f"{others} left to another worker")
     if failed:
         parts.append(f"{failed} not done")
+    held = sum(one.decision.action is Action.HOLD for one in report.checked)
+    if held:
+        parts.append(f"{held} held back")
     if report.not_reached:
         parts.append(f"{len(report.not_reached)} not reached")
     return f"Apply: {', '.join(parts)}."
@@ -162,6 +205,7 @@ def as_json(report: Report) -> Json:
                 "result": one.result.value,
                 "message": one.message,
                 "unresolved": list(one.unresolved),
+                "correction": one.correction,
             }
             for one in report.acted
         ],
@@ -176,6 +220,8 @@ def checked_as_json(checked: Checked) -> dict[str, Json]:
         "address": str(checked.prepared.declaration.address),
         **findings.verdict_as_json(checked.verdict),
         "action": checked.decision.action.value,
+        "held": checked.decision.held.value if checked.decision.held else None,
+        "plan": checked.plan or None,
         "reasons": [
             {"code": reason.code, "message": reason.message, "paths": list(reason.paths)}
             for reason in checked.decision.reasons
@@ -188,7 +234,13 @@ def summary(report: Report) -> dict[str, Json]:
     count = Counter(one.verdict.status.value for one in report.checked)
     judged = len(report.checked) - count[Status.UNKNOWN.value]
     total = len(report.checked) + len(report.waiting) + len(report.not_reached)
-    return {"total": total, "judged": judged, "byStatus": dict(sorted(count.items()))}
+    aside = Counter(each.because.value for one in report.checked for each in one.verdict.aside)
+    return {
+        "total": total,
+        "judged": judged,
+        "byStatus": dict(sorted(count.items())),
+        "setAside": dict(sorted(aside.items())),
+    }
 
 
 def statuses(report: Report) -> list[Status]:

@@ -11,7 +11,7 @@ import secrets
 import signal
 import socket
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -26,10 +26,14 @@ from holdfast.engine.checking import Checker
 from holdfast.engine.clock import Clock, SystemClock
 from holdfast.engine.fleet import Fleet, Preparer
 from holdfast.engine.gates import Limits
+from holdfast.engine.governing import Rules
 from holdfast.engine.opening import World, WritableWorld
+from holdfast.engine.retrying import Patience
+from holdfast.engine.sending import Sender
+from holdfast.engine.undoing import Undoer
 from holdfast.errors import InputError, StoreError
 from holdfast.manifests import project as projects
-from holdfast.manifests import reading
+from holdfast.manifests import reading, sources, waivers
 from holdfast.manifests.secrets import Resolver
 from holdfast.model.address import Address
 from holdfast.model.json import Json
@@ -118,6 +122,8 @@ class Session:
     key: bytes
     resolver: Resolver
     owner: str
+    rules: Rules = field(default_factory=Rules)
+    used: frozenset[str] = frozenset()  # connections to open; none: those of what is declared
 
     def fingerprint(self, value: Json) -> str:
         """Return the keyed fingerprint of a secret."""
@@ -130,7 +136,8 @@ class Session:
         return self.resolver.within(folder, spec.name, spec.secrets)
 
     def _connections(self) -> dict[str, Connection]:
-        used = {address.connection for address in self.fleet.declarations} or set(self.project.connections)
+        declared = {address.connection for address in self.fleet.declarations}
+        used = self.used or declared or set(self.project.connections)
         out = {}
         for name in used:
             spec = self.project.connections[name]
@@ -164,13 +171,20 @@ class Session:
 
     def checker(self, world: World) -> Checker:
         """Return what looks and concludes."""
-        return Checker(self.store, world, self.clock, self.random01, self.fingerprint)
+        return Checker(self.store, world, self.clock, self.random01, self.fingerprint, rules=self.rules)
 
     def applier(self, world: WritableWorld, **arguments: Any) -> Applier:
         """Return what brings the fleet to what is declared."""
         checker = self.checker(world)
         actor = Actor(self.store, world, checker, self.clock, self.random01, self.fingerprint, self.owner)
-        return Applier(self.store, self.preparer(world), checker, actor, **arguments)
+        return Applier(
+            self.store, self.preparer(world), checker, actor, undoer=self.undoer(world, checker), **arguments
+        )
+
+    def undoer(self, world: WritableWorld, checker: Checker) -> Undoer:
+        """Return what takes corrections back."""
+        sender = Sender(world, self.clock, self.random01, Patience())
+        return Undoer(self.store, world, checker, self.clock, self.random01, self.owner, sender)
 
 
 def _providers(connections: Mapping[str, Connection]) -> dict[str, Any]:
@@ -178,38 +192,57 @@ def _providers(connections: Mapping[str, Connection]) -> dict[str, Any]:
 
 
 @asynccontextmanager
-async def opened(options: Options, *, needs_files: bool = True) -> AsyncIterator[Session]:
-    """Open a session; what is wrong with the manifests is said before anything is touched."""
+async def opened(options: Options, *, needs_files: bool = True, beside: Sequence[str] = ()) -> AsyncIterator[Session]:
+    """Open a session; what is wrong with the manifests is said before anything is touched.
+
+    `beside` names manifests that are not read now, but where the connection `local` begins.
+    """
     project = projects.load(Path(options.project) if options.project else None, Path.cwd(), registry.names())
-    files = options.files or ((str(project.folder),) if needs_files and project.file is not None else ())
-    if needs_files and not files:
-        message = "nothing to look at: give manifests with -f, or put a holdfast.yaml beside them"
-        raise InputError(message)
+    files = named_files(options, project) if needs_files else options.files
+    if beside:
+        project = project.with_local(sources.common_folder(beside))
     manifests = reading.read(files, project) if files else reading.Manifests(project)
     path = Path(options.store) if options.store else project.store
+    clock = SystemClock()
     store = await SqliteStore.open(path)
     try:
         known = [state.address async for state in store.all_states()] if files else []
-        fleet = Fleet(
-            {each.address: each for each in manifests.declarations},
-            reading.graph(manifests, known),
-            manifests.strategies,
-            [settings.of_flags(options.flags), settings.of_environment(os.environ), project.defaults],
-            _own_profiles(project),
-        )
+        fleet = fleet_of(manifests, known, options)
         yield Session(
             manifests.project,
             store,
             fleet,
-            _chosen(fleet, options),
-            SystemClock(),
+            chosen(fleet, options),
+            clock,
             random.random,
             _key(path.parent),
             Resolver(os.environ),
             f"{socket.gethostname()}:{os.getpid()}",
+            Rules(project.corrections, waivers.load(project.waivers, clock.now())),
         )
     finally:
         await store.close()
+
+
+def named_files(options: Options, project: projects.Project) -> tuple[str, ...]:
+    """Return what to read manifests from: what the user named, else the folder of the project file."""
+    files = options.files or ((str(project.folder),) if project.file is not None else ())
+    if not files:
+        message = "nothing to look at: give manifests with -f, or put a holdfast.yaml beside them"
+        raise InputError(message)
+    return files
+
+
+def fleet_of(manifests: reading.Manifests, known: Iterable[Address], options: Options) -> Fleet:
+    """Return what the manifests declare, with everything that governs it."""
+    project = manifests.project
+    return Fleet(
+        {each.address: each for each in manifests.declarations},
+        reading.graph(manifests, known),
+        manifests.strategies,
+        [settings.of_flags(options.flags), settings.of_environment(os.environ), project.defaults],
+        _own_profiles(project),
+    )
 
 
 def _own_profiles(project: projects.Project) -> list[profiles.Profile]:
@@ -225,13 +258,16 @@ def _own_profiles(project: projects.Project) -> list[profiles.Profile]:
     return found
 
 
-def _chosen(fleet: Fleet, options: Options) -> list[Address]:
-    """Return the addresses that --target and --selector leave, with everything they need."""
+def chosen(fleet: Fleet, options: Options, *, strict: bool = True) -> list[Address]:
+    """Return the addresses that --target and --selector leave, with everything they need.
+
+    A target that matches nothing is a mistake, unless the fleet is only part of what was declared.
+    """
     if not options.targets and not options.selector:
         return list(fleet.graph.addresses)
     targets = selection.parse_targets(options.targets)
     mistaken = selection.unmatched(targets, fleet.graph.addresses)
-    if mistaken:
+    if mistaken and strict:
         raise mistaken[0]
     labels = selection.parse_labels(options.selector or "")
     wanted = [a for a in fleet.graph.addresses if targets.matches(a) and labels.matches(fleet.declarations[a].labels)]
@@ -306,3 +342,14 @@ def addresses_of(texts: Sequence[str]) -> list[Address]:
         return [Address.parse(text) for text in texts]
     except ValueError as error:
         raise InputError(str(error)) from None
+
+
+async def known_documents(session: Session) -> dict[Address, list[Json]]:
+    """Return what is known of every resource: what is declared, and what was last seen."""
+    out: dict[Address, list[Json]] = {a: [dict(d.desired)] for a, d in session.fleet.declarations.items()}
+    states = {state.address: state.observed async for state in session.store.all_states() if state.observed}
+    documents = await session.store.documents(sorted(set(states.values())))
+    for address, digest in states.items():
+        if digest in documents:
+            out.setdefault(address, []).append(documents[digest])
+    return out

@@ -4,103 +4,31 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
+import sys
 import tempfile
-from collections.abc import Iterable
 from pathlib import Path
 
 import click
 
-from holdfast.cli import output, reports
+from holdfast.cli import output, reports, showcase
 from holdfast.cli.session import Options, Session, opened, run
 from holdfast.engine.applying import Report, look
 from holdfast.model.decision import Action
 from holdfast.model.json import Json
 from holdfast.model.verdict import Status
-from holdfast.testing.restdata import Shape
+from holdfast.testing.restdata import Collection
 from holdfast.testing.restfaults import Fault, Wrong
 from holdfast.testing.restserver import RestServer
 
-_PROJECT = """\
-connections:
-  shop:
-    provider: http
-    base_url: {url}
-    timeout_seconds: 0.5
-    kinds:
-      Widget:
-        read: {{path: "/widgets/{{id}}"}}
-        create: {{method: POST, path: /widgets, id: /id}}
-        update: {{method: PATCH, path: "/widgets/{{id}}", body: merge}}
-        delete: {{path: "/widgets/{{id}}"}}
-        list: {{path: /widgets, items: /items, id: /id, next: {{cursor: {{pointer: /next, param: cursor}}}}}}
-        etag: header
-        conditional: true
-        profile:
-          rules:
-            - {{path: /id, class: identity}}
-            - {{path: /revision, class: runtime}}
-            - {{path: /createdAt, class: runtime}}
-            - {{path: /state, class: runtime}}
-            - {{path: /tags, list: set}}
-            - {{path: /region, compare: region}}
-  files: {{provider: file, root: live}}
-"""
-_STRATEGY = """\
-apiVersion: holdfast.dev/v1
-kind: Strategy
-metadata: {name: demo}
-spec:
-  defaults: {resyncPeriod: 1h}
-"""
-_COLOURS = ("red", "orange", "yellow", "green", "blue", "indigo", "violet", "black", "white", "grey", "pink", "brown")
-SHAPES = {
-    "widgets": Shape(
-        defaults={"size": "medium", "replicas": 1},
-        stamps=("id", "createdAt", "revision", "state"),
-        sorted_lists=("tags",),
-        lowered=("region",),
-    )
-}
-
-
-def write_infra(folder: Path, url: str) -> None:
-    """Write the project and about twenty declarations over both providers."""
-    (folder / "infra").mkdir(parents=True)
-    (folder / "live").mkdir()
-    (folder / "holdfast.yaml").write_text(_PROJECT.format(url=url))
-    (folder / "infra" / "strategy.yaml").write_text(_STRATEGY)
-    (folder / "infra" / "widgets.yaml").write_text("---\n".join(_widget(colour) for colour in _COLOURS))
-    (folder / "infra" / "files.yaml").write_text("---\n".join(_files()))
-
-
-def _widget(colour: str) -> str:
-    return (
-        "apiVersion: http.holdfast.dev/v1\nkind: Widget\n"
-        f'metadata: {{name: {colour}, labels: {{tier: "1"}}}}\n'
-        "spec:\n  connection: shop\n  resource:\n"
-        f"    name: {colour}\n    color: {colour}\n    region: West-EU\n    tags: [{colour}, demo, shop]\n"
-    )
-
-
-def _files() -> Iterable[str]:
-    for name in ("web", "worker", "mailer", "cron", "cache", "search", "audit"):
-        yield (
-            "apiVersion: file.holdfast.dev/v1\nkind: Document\n"
-            f"metadata: {{name: {name}}}\nspec:\n  connection: files\n  resource:\n"
-            f"    path: {name}.yaml\n    content:\n      name: {name}\n      port: 80{len(name)}0\n"
-            "      log: {level: info}\n"
-        )
-    yield (
-        "apiVersion: file.holdfast.dev/v1\nkind: Text\nmetadata: {name: motd}\nspec:\n"
-        "  connection: files\n  resource:\n    path: motd\n    content: |\n"
-        "      The blue widget is ${shop/Widget/blue.color} and has id ${shop/Widget/blue.id}.\n"
-    )
+RIVAL = "autoscaler-bot"
+_SHOWN = 8  # lines of a kind before the rest is counted
 
 
 @click.command("demo")
 @click.option("--keep", metavar="FOLDER", help="Work in this folder and leave it there, to look around afterwards.")
 def demo_command(keep: str | None) -> int:
-    """Take a self-contained tour: declare, apply, vandalise, detect, explain, correct.
+    """Take a self-contained tour: declare, apply, vandalise, detect, explain, correct, and stay within limits.
 
     Starts a small API of its own on this machine, and leaves nothing running.
     """
@@ -108,8 +36,8 @@ def demo_command(keep: str | None) -> int:
     async def main(_stop: asyncio.Event) -> int:
         with tempfile.TemporaryDirectory(prefix="holdfast-demo-") as scratch:
             folder = Path(keep or scratch)
-            async with RestServer(SHAPES) as server:
-                write_infra(folder, server.url)
+            async with RestServer(showcase.SHAPES) as server:
+                showcase.write(folder, server.url)
                 with contextlib.chdir(folder):
                     return await Tour(server).run()
 
@@ -122,77 +50,79 @@ class Tour:
     def __init__(self, server: RestServer) -> None:
         self._server = server
         self._found: dict[str, str] = {}
+        self._missed: list[str] = []  # what did not go as the demo says
 
     async def run(self) -> int:
         """Play all acts; return 0 if everything ended as the summary says."""
-        await self._apply("Twenty resources are declared: twelve widgets behind an API, eight files.", "apply")
-        await self._check(
-            "Nobody touched anything. The service filled in sizes and reordered tags; that is known:", "check"
-        )
-        self._vandalise()
-        await self._check("A vandal went through. Everything it did is found, and told apart:", "check")
-        await self._apply(
-            "Put back, with the smallest write that does it. What nobody declared is only reported:", "apply"
-        )
-        self._declare_size()
-        await self._apply("So you declare the size of the green widget yourself:", "apply")
+        await self._detecting()
+        await self._fight()
+        await self._freeze()
+        await self._storm()
         self._break()
         await self._check(
             "Now the API throttles, hangs and answers with an error page. What cannot be read is unknown,\n"
-            "never missing and never drifted, and the run says that its coverage is incomplete:",
-            "check",
+            "never missing and never drifted, and the run says that its coverage is incomplete:"
         )
         self._server.faults.clear()
-        last = await self._check("The API is back. The closing check:", "check")
+        last = await self._check("The API is back. The closing check:")
         return self._summary(last)
 
-    async def _session_report(self, *, write: bool) -> Report:
-        async with opened(Options(files=("infra",))) as session:
-            if not write:
-                return await self._looked(session)
-            async with session.writable_world() as world:
-                return await session.applier(world).apply(session.chosen)
+    # -- the acts
 
-    async def _looked(self, session: Session) -> Report:
-        async with session.world() as world:
-            return await look(session.preparer(world), session.checker(world), session.chosen)
+    async def _detecting(self) -> None:
+        await self._apply("Twenty resources are declared: twelve widgets behind an API, eight files.")
+        await self._check("Nobody touched anything. The service filled in sizes and reordered tags; that is known:")
+        self._vandalise()
+        await self._check("A vandal went through. Everything it did is found, and told apart:")
+        await self._apply("Put back, with the smallest write that does it. What nobody declared is only reported:")
+        green = "color: green # as in the brand book\n"
+        _rewrite("infra/widgets.yaml", green, f"{green}    size: medium\n")
+        await self._apply("So you declare the size of the green widget yourself:")
 
-    async def _apply(self, title: str, command: str) -> Report:
-        _say(title, f"holdfast {command} -f infra/")
-        report = await self._session_report(write=True)
-        for acted in sorted(report.acted, key=lambda one: str(one.checked.prepared.declaration.address))[:8]:
-            reports.show_acted(acted)
-        if len(report.acted) > 8:
-            output.line(f"    … and {len(report.acted) - 8} more", fg="bright_black")
-        for one in report.checked:
-            if one.decision.action is Action.REPORT:
-                reports.show_checked(one)
-        output.line(reports.apply_line(report), bold=True)
-        return report
+    async def _fight(self) -> None:
+        """Let a rival put a field back after each correction; the third time it is a fight, and a person decides."""
+        report = Report()
+        for number in ("first", "second", "third"):
+            _edit(self._widgets, "black", RIVAL, color="jet")
+            report = await self._apply(f"Another controller paints the black widget, for the {number} time:")
+        codes = {reason.code for one in report.checked for reason in one.decision.reasons}
+        self._expect("fight" in codes, "the fight was not seen in the third round")
+        told = await self._command("It is named, and the field is left alone until somebody decides:", "fights")
+        self._expect(RIVAL in told, "the rival was not named")
+        title = "You decide that the rival is right. The live value goes into the manifest, comments and all:"
+        await self._command(title, "accept", "shop/Widget/black", "/color", "-f", "infra")
+        planned = await self._command("So there is nothing left to do:", "plan", "-f", "infra")
+        self._expect("0 to change" in planned, "the plan after accept is not empty")
 
-    async def _check(self, title: str, command: str) -> Report:
-        _say(title, f"holdfast {command} -f infra/")
-        report = await self._session_report(write=False)
-        reports.show_check(report)
-        for one in report.checked:
-            if one.verdict.status is not Status.IN_SYNC:
-                self._found[str(one.prepared.declaration.address)] = one.verdict.status.value
-        return report
+    async def _freeze(self) -> None:
+        """Hold corrections back until a freeze is over; looking goes on."""
+        _rewrite("holdfast.yaml", "corrections:\n", f"corrections:\n{showcase.FREEZE}")
+        _edit(self._widgets, "pink", "somebody", color="magenta")
+        report = await self._apply("A freeze is on. The drift of the pink widget is seen, its correction waits:")
+        held = [one for one in report.checked if one.decision.action is Action.HOLD]
+        self._expect(len(held) == 1 and not report.acted, "the freeze did not hold the correction")
+        _rewrite("holdfast.yaml", showcase.FREEZE, "")
+        await self._apply("The freeze is over:")
+
+    async def _storm(self) -> None:
+        """Move so much at once that correcting it might make it worse: halt, and ask."""
+        for name in ("red", "orange", "yellow", "indigo", "white", "brown"):
+            _edit(self._widgets, name, "a-migration", region="north-eu", tags=["moved"])
+        report = await self._apply("Six of twenty move at once. That is more likely one cause than six edits:")
+        self._expect(not report.acted, "the storm was not halted")
+        title = "You looked, and say yes to exactly these plans:"
+        await self._command(title, "approve", "--all", "--yes", "-f", "infra")
+        report = await self._apply("So they are put back:")
+        self._expect(len(report.acted) == 6, "not all six were put back")
 
     def _vandalise(self) -> None:
-        widgets = self._server.collections["widgets"]
-        _edit(widgets, "red", color="crimson")
-        _edit(widgets, "green", size="enormous")
-        _edit(widgets, "blue", tags=["blue", "demo", "shop", "stolen"])
-        widgets.drop("violet")
+        _edit(self._widgets, "red", "a-vandal", color="crimson", tags=["red", "demo", "shop", "stolen"])
+        _edit(self._widgets, "green", "a-vandal", size="enormous")
+        self._widgets.drop("violet")
         live = Path("live")
         web = live / "web.yaml"
         web.write_text(web.read_text().replace("level: info", "level: debug  # just for a moment"))
         (live / "cron.yaml").unlink()
-
-    def _declare_size(self) -> None:
-        manifest = Path("infra/widgets.yaml")
-        manifest.write_text(manifest.read_text().replace("color: green\n", "color: green\n    size: medium\n"))
 
     def _break(self) -> None:
         self._server.faults += [
@@ -201,15 +131,68 @@ class Tour:
             Fault(Wrong.HTML, "GET", "/widgets*", status=502, times=None),
         ]
 
+    # -- how they are played
+
+    @property
+    def _widgets(self) -> Collection:
+        return self._server.collections["widgets"]
+
+    async def _apply(self, title: str) -> Report:
+        _say(title, "holdfast apply -f infra/")
+        async with opened(Options(files=("infra",))) as session, session.writable_world() as world:
+            report = await session.applier(world).apply(session.chosen)
+        for acted in sorted(report.acted, key=lambda one: str(one.checked.address))[:_SHOWN]:
+            reports.show_acted(acted)
+        if len(report.acted) > _SHOWN:
+            output.line(f"    … and {len(report.acted) - _SHOWN} more", fg="bright_black")
+        waiting = [one for one in report.checked if one.decision.action in (Action.REPORT, Action.HOLD)]
+        for one in sorted(waiting, key=lambda each: str(each.address))[:2]:
+            reports.show_checked(one)
+        if len(waiting) > 2:
+            output.line(f"    … and {len(waiting) - 2} more like these", fg="bright_black")
+        output.line(reports.apply_line(report), bold=True)
+        return report
+
+    async def _check(self, title: str) -> Report:
+        _say(title, "holdfast check -f infra/")
+        async with opened(Options(files=("infra",))) as session:
+            report = await _looked(session)
+        reports.show_check(report)
+        for one in report.checked:
+            if one.verdict.status is not Status.IN_SYNC:
+                self._found[str(one.address)] = one.verdict.status.value
+        return report
+
+    async def _command(self, title: str, *arguments: str) -> str:
+        """Run a command as a user would, and show what it says."""
+        _say(title, f"holdfast {' '.join(arguments)}")
+        environment = {**os.environ, **({"FORCE_COLOR": "1"} if output.use_colour() else {"NO_COLOR": "1"})}
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "holdfast", *arguments,
+            stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT, env=environment,
+        )  # fmt: skip
+        said, _ = await process.communicate()
+        text = said.decode().rstrip()
+        output.line(text)
+        self._expect(process.returncode == 0, f"holdfast {arguments[0]} failed")
+        return text
+
+    def _expect(self, is_so: bool, otherwise: str) -> None:
+        if not is_so:
+            self._missed.append(otherwise)
+
     def _summary(self, last: Report) -> int:
         writes = self._server.writes()
-        clean = all(one.verdict.status is Status.IN_SYNC for one in last.checked)
+        clean = all(one.verdict.status is Status.IN_SYNC for one in last.checked) and not self._missed
         _say("In short", None)
         output.line(f"  {len(last.checked)} resources, {len(self._found)} of them in trouble at some time, all found.")
         made = sum(entry.method == "POST" for entry in writes)
         again = f"{made} to create (one of them again), {len(writes) - made} to put back"
         output.line(f"  {len(writes)} writes to the API: {again}.")
+        output.line("  A fight was named and settled, a freeze was kept, a storm was halted until you said yes.")
         output.line("  Every decision is kept with its inputs: holdfast history, explain, replay, audit verify.")
+        for each in self._missed:
+            output.line(f"  NOT as it should be: {each}", fg="red", bold=True)
         output.line(
             f"  In the end: {'everything in sync.' if clean else 'NOT everything in sync.'}",
             bold=True,
@@ -218,11 +201,19 @@ class Tour:
         return 0 if clean else 1
 
 
-def _edit(collection: object, ident: str, **fields: Json) -> None:
-    def change(document: dict[str, Json]) -> None:
-        document.update(fields)
+async def _looked(session: Session) -> Report:
+    async with session.world() as world:
+        return await look(session.preparer(world), session.checker(world), session.chosen)
 
-    collection.edit(ident, change)  # type: ignore[attr-defined]
+
+def _rewrite(file: str, before: str, after: str) -> None:
+    """Edit a file as a person would."""
+    path = Path(file)
+    path.write_text(path.read_text().replace(before, after))
+
+
+def _edit(collection: Collection, ident: str, actor: str, **fields: Json) -> None:
+    collection.edit(ident, lambda document: document.update(fields), actor)
 
 
 def _say(title: str, command: str | None) -> None:

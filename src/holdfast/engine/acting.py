@@ -6,62 +6,43 @@ another. Nothing that is not idempotent is repeated without looking first.
 
 from __future__ import annotations
 
-import itertools
 import uuid
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
-from enum import StrEnum
+from collections.abc import Callable, Collection
+from dataclasses import replace
 
-from holdfast.compare import diff, known_differences, paths, schemes, verdicts
+from holdfast.compare import diff, paths
 from holdfast.engine import recording
 from holdfast.engine.checking import Checked, Checker
 from holdfast.engine.clock import Clock
-from holdfast.engine.conditions import conditions_after_check
 from holdfast.engine.gates import Budget
 from holdfast.engine.opening import WritableWorld
+from holdfast.engine.outcomes import Acted, Result
 from holdfast.engine.prepared import Prepared, digest_of
 from holdfast.engine.redaction import Fingerprint, redact
 from holdfast.engine.retrying import Patience
+from holdfast.engine.sending import Sender
+from holdfast.engine.settling import Settler
 from holdfast.model.absent import ABSENT
-from holdfast.model.condition import merge
 from holdfast.model.decision import Action
 from holdfast.model.json import Json
-from holdfast.model.reading import Found, Gone, Reading, Trouble, Unreadable
+from holdfast.model.reading import Found, Gone, Reading, Unreadable
 from holdfast.model.resource import Origin
-from holdfast.model.verdict import Status
 from holdfast.model.writing import Done, Refusal, Refused, UnderWay, Writing
-from holdfast.plan.decide import Situation, decide
+from holdfast.plan import decide, motives
 from holdfast.providers.base import Change, Target, Unchanged, Writer
-from holdfast.store.base import Claim, ClaimLost, Event, Operation, ResourceState, Revision, Step, Store, Transaction
+from holdfast.store.base import (
+    BudgetSpent,
+    Claim,
+    ClaimLost,
+    CorrectedPath,
+    Correction,
+    Operation,
+    Step,
+    Store,
+    Transaction,
+)
 
 CLAIM_SECONDS = 300.0
-SETTLE_READS = 60
-LAGGING_READS = 12
-
-
-class Result(StrEnum):
-    """How carrying out a decision ended."""
-
-    DONE = "done"
-    BUSY = "busy"  # another worker has the resource
-    OVERTAKEN = "overtaken"  # another worker has written it since we looked
-    MOVED = "moved"  # the world changed since the plan; nothing was written
-    FAILED = "failed"  # tried, not done; will be tried again
-    TERMINAL = "terminal"  # refused for good; waits for an edit
-    UNSETTLED = "unsettled"  # written, but the settled state could not be read yet
-
-
-LEFT_TO_OTHERS = frozenset({Result.BUSY, Result.OVERTAKEN})  # no failures: somebody is or was at it
-
-
-@dataclass(frozen=True, slots=True)
-class Acted:
-    """What came of an action."""
-
-    checked: Checked
-    result: Result
-    message: str
-    unresolved: tuple[str, ...] = ()
 
 
 class Actor:
@@ -86,6 +67,8 @@ class Actor:
         self._fingerprint = fingerprint
         self._owner = owner
         self._patience = patience or Patience()
+        self._sender = Sender(world, clock, random01, self._patience)
+        self._settler = Settler(store, checker, clock, random01, fingerprint, owner, self._patience)
 
     async def carry_out(self, checked: Checked) -> Acted:
         """Do what was decided, or say why not."""
@@ -115,38 +98,46 @@ class Actor:
         """Take over what exists as declared: remember it, write nothing."""
         origin = Origin.IMPORTED if checked.prepared.declaration.import_from is not None else Origin.CREATED
         operation = self._operation(checked, Step.SETTLING)
-        return await self._captured(checked, operation, claim, checked.reading, origin=origin)
+        return await self._settler.captured(checked, operation, claim, checked.reading, origin=origin)
 
     async def _guarded(self, checked: Checked, claim: Claim) -> Acted:
         """Look again just before writing; if the world moved since the decision, write nothing."""
-        again = await self._checker.read(checked.prepared, None)
-        moved = self._moved_since(checked, again)
+        again = self._redacted(checked, await self._look_again(checked))
+        moved = _moved_since(checked, again)
         if moved is not None:
-            transaction = Transaction(fences={claim.address: claim.fence})
-            transaction.events.append(self._event("write.aborted", checked.prepared, {"reason": moved}))
-            await self._store.commit(transaction)
-            return Acted(checked, Result.MOVED, moved)
+            return await self._aborted(checked, claim, moved, again)
         etag = again.etag if isinstance(again, Found) else None
+        if isinstance(again, Found):  # what is written goes on from here: fields that are not compared may have moved
+            checked = replace(checked, reading=again)
         operation = self._operation(checked, Step.INTENDED)
-        await self._advance(operation, checked.prepared, claim, "write.intended")
+        try:
+            await self._intend(checked, operation, claim)
+        except BudgetSpent as error:
+            return Acted(checked, Result.HELD, f"the budget was spent meanwhile: {error.purse}")
         return await self._send(checked, operation, claim, etag)
 
-    def _moved_since(self, checked: Checked, again: Reading | Unchanged) -> str | None:
-        match again:
-            case Unreadable(trouble=trouble):
-                return f"could not be read again before the write ({trouble.value})"
-            case Gone():
-                return None if checked.observed is ABSENT else "it disappeared since the plan"
-            case Found(document=document):
-                if checked.observed is ABSENT:
-                    return "it appeared since the plan"
-                assert checked.tree is not None
-                seen = redact(document, checked.tree, self._fingerprint, checked.prepared.secret_values())
-                if seen == checked.observed or not diff.differences(checked.observed, seen, checked.tree):
-                    return None
-                return "it changed since the plan"
-            case Unchanged():
-                return None
+    async def _look_again(self, checked: Checked) -> Reading | Unchanged:
+        """Read what is to be written; what is to be made again also by its name, which somebody may have taken."""
+        again = await self._checker.read(checked.prepared, None)
+        if isinstance(again, Gone) and checked.decision.action is Action.RECREATE:
+            again = await self._checker.read(checked.prepared.without_id(), None)
+        return again
+
+    def _redacted(self, checked: Checked, reading: Reading | Unchanged) -> Reading | Unchanged:
+        if not isinstance(reading, Found) or checked.tree is None:
+            return reading
+        secrets = checked.prepared.secret_values()
+        return replace(reading, document=redact(reading.document, checked.tree, self._fingerprint, secrets))
+
+    async def _aborted(self, checked: Checked, claim: Claim, moved: str, again: Reading | Unchanged) -> Acted:
+        """Note that nothing was written; if another bears the name of what is gone by now, that is looked at next."""
+        transaction = Transaction(fences={claim.address: claim.fence})
+        transaction.events.append(self._settler.event("write.aborted", checked.prepared, {"reason": moved}))
+        state = await self._store.state(claim.address)
+        if checked.decision.action is Action.RECREATE and state is not None and isinstance(again, Found) and again.id:
+            transaction.states.append(replace(state, provider_id=again.id))
+        await self._store.commit(transaction)
+        return Acted(checked, Result.MOVED, moved)
 
     def _operation(self, checked: Checked, step: Step) -> Operation:
         action = checked.decision.action
@@ -162,16 +153,49 @@ class Actor:
             phase="delete" if action is Action.REPLACE else "write",
         )
 
+    async def _intend(self, checked: Checked, operation: Operation, claim: Claim) -> None:
+        """Record that a write begins, what it will change, and what it takes from the budgets; all or nothing."""
+        transaction = self._step(operation, checked.prepared, claim, "write.intended")
+        transaction.corrections.append(self._correction(checked, operation))
+        transaction.charges[operation.id] = list(checked.charges)
+        if checked.observed is not ABSENT:
+            recording.keep(transaction, checked.observed)
+        if checked.situation is not None and checked.situation.approved and checked.plan:
+            used = await self._store.approvals([checked.address])
+            transaction.approvals += [
+                replace(each, used_at=operation.started_at) for each in used if each.plan == checked.plan
+            ]
+        await self._store.commit(transaction)
+
+    def _correction(self, checked: Checked, operation: Operation) -> Correction:
+        caused = set(checked.decision.reasons[0].paths)
+        changed = tuple(
+            CorrectedPath(path, finding.observed, finding.desired)
+            for finding in checked.verdict.findings
+            if (path := paths.format_path(finding.path)) in caused
+        )
+        motive = motives.of_status(checked.verdict.status)
+        return Correction(
+            operation.id,
+            checked.address,
+            operation.started_at,
+            operation.action,
+            motive.value,
+            paths=changed,
+            pre_image=operation.pre_image,
+            who=self._owner,
+        )
+
     async def _advance(self, operation: Operation, prepared: Prepared, claim: Claim, event: str) -> None:
         """Record how far a write has come, before going further."""
+        await self._store.commit(self._step(operation, prepared, claim, event))
+
+    def _step(self, operation: Operation, prepared: Prepared, claim: Claim, event: str) -> Transaction:
         transaction = Transaction(operations=[operation], fences={claim.address: claim.fence})
         recording.keep(transaction, prepared.desired)
-        transaction.events.append(
-            self._event(
-                event, prepared, {"operation": operation.id, "action": operation.action, "phase": operation.phase}
-            )
-        )
-        await self._store.commit(transaction)
+        data: dict[str, Json] = {"operation": operation.id, "action": operation.action, "phase": operation.phase}
+        transaction.events.append(self._settler.event(event, prepared, data))
+        return transaction
 
     # -- sending
 
@@ -184,51 +208,43 @@ class Actor:
     async def _ended(self, checked: Checked, operation: Operation, claim: Claim, writing: Writing) -> Acted:
         """Go on from the end of a provider's operation: the second half of a replacement, or settling."""
         if isinstance(writing, Refused):
-            return await self._refused(checked, operation, claim, writing)
+            if writing.refusal is Refusal.MOVED and operation.action == Action.RECREATE.value:
+                # The name is taken: what is there is looked at next, and not the id of what is gone.
+                checked = replace(checked, state=replace(checked.state, provider_id=None))
+            return await self._settler.refused(checked, operation, claim, writing)
         assert isinstance(writing, Done)
         item = checked.prepared
         if operation.phase == "delete":
             operation = replace(operation, phase="write", step=Step.INTENDED, token={})
-            item = item.with_state(replace(item.state, provider_id=None) if item.state is not None else None)
-            await self._advance(operation, item, claim, "write.intended")
-            return await self._send(replace(checked, prepared=item), operation, claim, None)
+            # Whatever comes of it, the old id is from now on that of something gone.
+            checked = replace(checked, prepared=item.without_id(), state=replace(checked.state, provider_id=None))
+            await self._advance(operation, checked.prepared, claim, "write.intended")
+            return await self._send(checked, operation, claim, None)
         operation = replace(operation, step=Step.SETTLING, token={"id": writing.id})
         await self._advance(operation, item, claim, "write.accepted")
-        return await self._settle(checked, operation, claim)
+        return await self._settler.settle(checked, operation, claim)
 
     async def _write(self, item: Prepared, operation: Operation, checked: Checked, etag: str | None) -> Writing:
         writer = await self._world.writer(item.declaration.address.connection)
         target = item.target()
         action = Action(operation.action)
+        etag = etag if item.kind.conditional else None
         if operation.phase == "delete" or action is Action.DELETE:
-            return await self._patiently(item, Budget.DELETE, lambda: writer.delete(target, _key(operation)))
+            return await self._sender.patiently(
+                item, Budget.DELETE, lambda: writer.delete(target, _key(operation), etag)
+            )
         if action is Action.UPDATE:
-            touched = _written_paths(checked)
+            begun = await self._store.correction(operation.id)
+            touched = _written_paths(checked, {each.path for each in begun.paths} if begun is not None else set())
             observed = checked.reading.document if isinstance(checked.reading, Found) else None
-            change = Change(item.clear, observed, touched, etag if item.kind.conditional else None)
-            return await self._patiently(item, Budget.WRITE, lambda: writer.update(target, change, _key(operation)))
+            change = Change(item.clear, observed, touched, etag)
+            return await self._sender.patiently(
+                item, Budget.WRITE, lambda: writer.update(target, change, _key(operation))
+            )
         return await self._create(item, operation, writer, replace(target, id=None))
 
     async def _create(self, item: Prepared, operation: Operation, writer: Writer, target: Target) -> Writing:
-        return await self._patiently(item, Budget.WRITE, lambda: writer.create(target, _key(operation)))
-
-    async def _patiently(self, item: Prepared, budget: Budget, call: Callable[[], Awaitable[Writing]]) -> Writing:
-        """Send through the gate; retry what may pass, slow the connection when told to."""
-        connection = item.declaration.address.connection
-        gate = self._world.gate(connection)
-        attempt = 0
-        while True:
-            attempt += 1
-            async with gate.turn(budget):
-                writing = await call()
-            if not isinstance(writing, Refused) or attempt >= self._patience.attempts:
-                return writing
-            if writing.refusal is Refusal.THROTTLED:
-                gate.throttled(writing.retry_after_seconds)
-            elif writing.refusal is Refusal.RETRYABLE:
-                await self._clock.sleep(self._patience.delay(attempt, writing.retry_after_seconds, self._random01))
-            else:
-                return writing
+        return await self._sender.patiently(item, Budget.WRITE, lambda: writer.create(target, _key(operation)))
 
     async def _follow(
         self, item: Prepared, operation: Operation, claim: Claim, writing: Writing
@@ -242,162 +258,8 @@ class Actor:
             await self._advance(operation, item, claim, "write.sent")
             await self._clock.sleep(writing.poll_after_seconds)
             claim = await self._store.renew(claim, self._clock.now() + CLAIM_SECONDS) or claim
-            writer = await self._world.writer(item.declaration.address.connection)
-            token = operation.token
-            writing = await self._patiently(item, Budget.READ, lambda: writer.poll(item.target(), token))  # noqa: B023
+            writing = await self._sender.polled(item, writing)
         return writing, operation
-
-    async def _refused(self, checked: Checked, operation: Operation, claim: Claim, refused: Refused) -> Acted:
-        """Remember a no: a terminal one stops the resource, others leave it for the next round."""
-        state = checked.state
-        terminal = refused.refusal is Refusal.TERMINAL
-        after = replace(state, terminal=refused.message if terminal else None, failures=state.failures + 1)
-        transaction = Transaction(
-            states=[after],
-            finished=[operation.id],
-            findings={state.address: checked.verdict.findings},
-            findings_at=checked.at,
-            fences={claim.address: claim.fence},
-        )
-        recording.keep(transaction, checked.prepared.desired)
-        transaction.events.append(
-            self._event(
-                "write.refused",
-                checked.prepared,
-                {"operation": operation.id, "refusal": refused.refusal.value, "message": refused.message},
-            )
-        )
-        await self._store.commit(transaction)
-        if terminal:
-            return Acted(checked, Result.TERMINAL, refused.message)
-        if refused.refusal is Refusal.MOVED:
-            return Acted(checked, Result.MOVED, refused.message)
-        return Acted(checked, Result.FAILED, refused.message)
-
-    # -- settling
-
-    async def _settle(self, checked: Checked, operation: Operation, claim: Claim) -> Acted:
-        """Read until the state is settled, then learn from it."""
-        provider_id = operation.token.get("id")
-        item = checked.prepared
-        state = item.state or ResourceState(item.declaration.address, item.declaration.provider)
-        item = item.with_state(replace(state, provider_id=provider_id))
-        if operation.action == Action.DELETE.value:
-            return await self._deleted(checked, operation, claim)
-        absent = 0
-        for attempt in range(1, SETTLE_READS + 1):
-            reading = await self._checker.read(item, None)
-            absent = absent + 1 if isinstance(reading, Gone) else 0
-            if absent >= LAGGING_READS:  # longer than any read lags behind a write
-                return await self._given_up(checked, operation, claim, "it was written, and is gone again")
-            if isinstance(reading, Found):
-                return await self._captured(replace(checked, prepared=item), operation, claim, reading)
-            wait = self._patience.delay(min(attempt, 8), None, self._random01)
-            if isinstance(reading, Unreadable) and reading.trouble not in (Trouble.UNSETTLED, Trouble.UNCONFIRMED):
-                break
-            await self._clock.sleep(wait)
-        return Acted(checked, Result.UNSETTLED, "written; its settled state could not be read yet")
-
-    async def _captured(
-        self,
-        checked: Checked,
-        operation: Operation,
-        claim: Claim,
-        reading: Reading | Unchanged,
-        origin: Origin | None = None,
-    ) -> Acted:
-        """Learn the baseline from a settled read, and record the end of the write, all in one transaction."""
-        assert isinstance(reading, Found)
-        item, now = checked.prepared, self._clock.now()
-        tree, _ = item.rules_for(reading.document)
-        observed = redact(reading.document, tree, self._fingerprint, item.secret_values())
-        adopting = operation.action == Action.ADOPT.value
-        capture = known_differences.capture(
-            item.desired, observed, tree, before=checked.baseline, drift=operation.drift, adopted=adopting
-        )
-        stuck = tuple(paths.format_path(entry.path) for entry in capture.unresolved)
-        still = tuple(f for f in diff.findings(item.desired, observed, tree, capture.baseline))
-        state = item.state or checked.state
-        transaction = Transaction(findings_at=now, fences={claim.address: claim.fence})
-        written = recording.keep(transaction, item.desired)
-        after = replace(
-            state,
-            provider=item.declaration.provider,
-            provider_id=operation.token.get("id") or reading.id or state.provider_id or item.declaration.address.name,
-            desired=written,
-            applied=written,
-            applied_revision=checked.state.applied_revision + 1,
-            generation=checked.state.generation,
-            baseline=recording.keep(transaction, capture.baseline.observed),
-            observed=recording.keep(transaction, observed),
-            known=recording.keep(transaction, recording.known_document(capture.known, stuck)),
-            rules=recording.keep(transaction, item.rules_document),
-            origin=origin or (state.origin if state.applied is not None else Origin.CREATED),
-            status=Status.DRIFTED if still else Status.IN_SYNC,
-            reason="our write did not take everywhere" if still else "as declared",
-            etag=reading.etag,
-            raw_digest=reading.raw_digest,
-            checked_at=now,
-            good_at=now,
-            settle_until=now + item.settings.settle_window,
-            resync_seconds=item.settings.resync_period,
-            due_at=checked.state.due_at,
-            labels=item.declaration.labels,
-            options=item.options,
-            conditions=checked.state.conditions,
-            depends_on=item.depends_on,
-            source=str(item.declaration.location) or None,
-            terminal=None,
-            failures=0,
-        )
-        settled = verdicts.conclude(still)
-        told = conditions_after_check(after.generation, settled, decide(settled, Situation(applied=True)), now)
-        after = replace(after, conditions=tuple(merge({c.type: c for c in after.conditions}, told).values()))
-        transaction.states.append(after)
-        transaction.findings[after.address] = still
-        transaction.revisions.append(
-            Revision(after.address, after.applied_revision, written, str(schemes.ORDERED.stamp(item.desired)), now)
-        )
-        transaction.finished.append(operation.id)
-        transaction.events.append(
-            self._event(
-                "adopted" if adopting else "write.done",
-                item,
-                {
-                    "operation": operation.id,
-                    "action": operation.action,
-                    "revision": after.applied_revision,
-                    "pre_image": operation.pre_image,
-                    "id": after.provider_id,
-                    "unresolved": list(stuck),
-                    "paths": recording.finding_paths(operation.drift),
-                    "side_effects": recording.finding_paths(capture.side_effects),
-                },
-            )
-        )
-        await self._store.commit(transaction)
-        message = f"written, but {', '.join(stuck)} did not take" if stuck else "as declared"
-        return Acted(replace(checked, state=after), Result.DONE, message, stuck)
-
-    async def _deleted(self, checked: Checked, operation: Operation, claim: Claim) -> Acted:
-        address = checked.prepared.declaration.address
-        for attempt in range(1, SETTLE_READS + 1):
-            reading = await self._checker.read(checked.prepared, None)
-            if isinstance(reading, Gone):
-                break
-            await self._clock.sleep(self._patience.delay(min(attempt, 8), None, self._random01))
-        else:
-            return Acted(checked, Result.UNSETTLED, "deleted, but it is still there")
-        transaction = Transaction(forgotten=[address], finished=[operation.id], fences={claim.address: claim.fence})
-        transaction.events.append(
-            self._event(
-                "write.done",
-                checked.prepared,
-                {"operation": operation.id, "action": operation.action, "pre_image": operation.pre_image},
-            )
-        )
-        await self._store.commit(transaction)
-        return Acted(checked, Result.DONE, "deleted")
 
     # -- resuming
 
@@ -419,7 +281,7 @@ class Actor:
                 case Step.SENT:
                     return await self._resume_sent(operation, checked, claim)
                 case Step.SETTLING | Step.DONE:
-                    return await self._settle(checked, operation, claim)
+                    return await self._settler.settle(checked, operation, claim)
         except ClaimLost:
             return Acted(checked, Result.BUSY, "the claim ran out; another worker took over")
         finally:
@@ -438,6 +300,8 @@ class Actor:
 
     async def _resume_intended(self, operation: Operation, checked: Checked, claim: Claim) -> Acted:
         """Nobody knows whether the provider was asked: the world tells, or the same key makes asking again harmless."""
+        if isinstance(checked.reading, Unreadable):
+            return Acted(checked, Result.FAILED, "it could not be read; the write that was begun waits")
         creating = operation.action in (Action.CREATE.value, Action.RECREATE.value) or (
             operation.action == Action.REPLACE.value and operation.phase == "write"
         )
@@ -445,43 +309,78 @@ class Actor:
             tree, _ = checked.prepared.rules_for(checked.reading.document)
             if diff.findings(checked.prepared.desired, checked.observed, tree):
                 # Perhaps ours, perhaps made by somebody else under the same name: not to be learnt from.
-                return await self._given_up(checked, operation, claim, "what is there is not what was asked for")
-            provider_id = checked.state.provider_id
-            operation = replace(operation, step=Step.SETTLING, token={"id": provider_id} if provider_id else {})
-            return await self._settle(checked, operation, claim)
+                return await self._settler.given_up(
+                    checked, operation, claim, "what is there is not what was asked for"
+                )
+            return await self._settle_found(checked, operation, claim)
         if digest_of(checked.prepared.desired) != checked.state.desired and operation.action != Action.DELETE.value:
-            return await self._given_up(checked, operation, claim, "superseded by an edit before it was sent")
+            return await self._settler.given_up(checked, operation, claim, "superseded by an edit before it was sent")
+        if not creating and not await self._is_unmoved(operation, checked):
+            if await self._is_written(operation, checked):
+                return await self._settle_found(checked, operation, claim)
+            return await self._settler.given_up(checked, operation, claim, "it moved since the write was begun")
         etag = checked.reading.etag if isinstance(checked.reading, Found) else None
         return await self._send(checked, operation, claim, etag)
 
-    async def _given_up(self, checked: Checked, operation: Operation, claim: Claim, why: str) -> Acted:
-        """End a write that leads nowhere; what is to be done now is for the next check to say."""
-        transaction = Transaction(finished=[operation.id], fences={claim.address: claim.fence})
-        transaction.events.append(
-            self._event("write.given_up", checked.prepared, {"operation": operation.id, "why": why})
-        )
-        await self._store.commit(transaction)
-        return Acted(checked, Result.FAILED, why)
+    async def _settle_found(self, checked: Checked, operation: Operation, claim: Claim) -> Acted:
+        provider_id = checked.state.provider_id
+        operation = replace(operation, step=Step.SETTLING, token={"id": provider_id} if provider_id else {})
+        return await self._settler.settle(checked, operation, claim)
+
+    async def _is_unmoved(self, operation: Operation, checked: Checked) -> bool:
+        """Tell whether what is there is what a write was decided on; that something to be removed is gone will do."""
+        if checked.observed is ABSENT or operation.pre_image is None:
+            return operation.action != Action.UPDATE.value
+        assert checked.tree is not None
+        before = await self._store.document(operation.pre_image)
+        return not diff.differences(before, checked.observed, checked.tree)
+
+    async def _is_written(self, operation: Operation, checked: Checked) -> bool:
+        """Tell whether what an update was to put right is right: then it was sent, and only the record is missing."""
+        begun = await self._store.correction(operation.id)
+        if operation.action != Action.UPDATE.value or begun is None or not isinstance(checked.reading, Found):
+            return False
+        wrong = {paths.format_path(finding.path) for finding in checked.verdict.findings}
+        return not wrong & {each.path for each in begun.paths}
 
     async def _resume_sent(self, operation: Operation, checked: Checked, claim: Claim) -> Acted:
         item = checked.prepared
         writer = await self._world.writer(item.declaration.address.connection)
-        writing = await self._patiently(item, Budget.READ, lambda: writer.poll(item.target(), operation.token))
+        writing = await self._sender.patiently(item, Budget.READ, lambda: writer.poll(item.target(), operation.token))
         writing, operation = await self._follow(item, operation, claim, writing)
         return await self._ended(checked, operation, claim, writing)
 
-    def _event(self, kind: str, prepared: Prepared, data: dict[str, Json]) -> Event:
-        return Event(self._clock.now(), kind, str(prepared.declaration.address), {**data, "worker": self._owner})
+
+def _moved_since(checked: Checked, again: Reading | Unchanged) -> str | None:
+    """Say how the world differs from what a decision was made on; None if it does not, where that counts."""
+    match again:
+        case Unreadable(trouble=trouble):
+            return f"could not be read again before the write ({trouble.value})"
+        case Gone():
+            return None if checked.observed is ABSENT else "it disappeared since the plan"
+        case Found(document=seen):
+            if checked.observed is ABSENT:
+                return "it appeared since the plan"
+            assert checked.tree is not None
+            if seen == checked.observed or not diff.differences(checked.observed, seen, checked.tree):
+                return None
+            return "it changed since the plan"
+        case Unchanged():
+            return None
 
 
-def _written_paths(checked: Checked) -> tuple[str, ...]:
-    """Return what an update may touch: the paths that caused it, a list always as a whole."""
-    caused = {path for reason in checked.decision.reasons for path in reason.paths}
+def _written_paths(checked: Checked, caused: Collection[str]) -> tuple[str, ...]:
+    """Return what an update may touch: the paths that caused it.
+
+    A list is written as a whole, unless something in it is to be left alone; then only the elements that keys name.
+    """
+    left_alone = {decide.list_of(f.path) for f in checked.verdict.findings if paths.format_path(f.path) not in caused}
     out: dict[str, None] = {}
     for finding in checked.verdict.findings:
-        if paths.format_path(finding.path) in caused:
-            steps = list(itertools.takewhile(lambda step: isinstance(step, str), finding.path))
-            out[paths.format_path(tuple(steps))] = None
+        path = paths.format_path(finding.path)
+        if path in caused:
+            whole = decide.list_of(finding.path)
+            out[path if whole is None or whole in left_alone else paths.format_path(whole)] = None
     return tuple(out)
 
 

@@ -6,15 +6,18 @@ import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from holdfast.engine.acting import LEFT_TO_OTHERS, Acted, Actor, Result
+from holdfast.engine.acting import Actor
 from holdfast.engine.checking import Checked, Checker
 from holdfast.engine.fleet import Preparer, Waiting
+from holdfast.engine.outcomes import LEFT_TO_OTHERS, Acted, Result
 from holdfast.engine.prepared import Prepared
+from holdfast.engine.undoing import CannotUndo, Undoer
 from holdfast.model.address import Address
 from holdfast.model.decision import Action
 from holdfast.model.reading import Gone
 from holdfast.plan import ordering
-from holdfast.plan.decide import Recreate, decide, decide_removal
+from holdfast.plan.decide import decide_removal
+from holdfast.plan.settings import OnFailedVerify
 from holdfast.store.base import Event, Operation, Store, Transaction
 
 Progress = Callable[[Checked | Acted | Waiting], None]
@@ -56,15 +59,17 @@ class Applier:
     actor: Actor
     stop: asyncio.Event = field(default_factory=asyncio.Event)  # set once: finish what is in hand, begin nothing
     progress: Progress | None = None
-    recreate: bool = False
+    reconsider: Callable[[Checked], Checked] = lambda checked: checked  # a person's say over single decisions
     only: Callable[[Checked], bool] = lambda _checked: True
+    undoer: Undoer | None = None  # for corrections that did not take, where policy says to undo these
+    _failed: set[Address] = field(default_factory=set)  # of all calls: what needs these is not touched
 
     async def apply(self, addresses: Iterable[Address] | None = None) -> Report:
         """Check and act, layer by layer; a resource whose dependency failed is not touched."""
         report = Report()
         wanted = set(addresses) if addresses is not None else None
         await self._resume(report, wanted)
-        failed: set[Address] = set()
+        failed = self._failed
         graph = self.preparer.fleet.graph
         for layer in ordering.layers(graph):
             chosen = [address for address in layer if wanted is None or address in wanted]
@@ -82,7 +87,7 @@ class Applier:
         ready, waiting = await self.preparer.prepare(addresses)
         for one in waiting:
             self._wait(report, one)
-        checked = [self._reconsidered(one) for one in await self.checker.check_all(ready, self._tell)]
+        checked = [self.reconsider(one) for one in await self.checker.check_all(ready, self._tell)]
         report.checked += checked
         todo = [one for one in checked if _is_work(one) and self.only(one)]
         acted = await self._act(todo, report)
@@ -91,25 +96,34 @@ class Applier:
         bad = {one.checked.prepared.declaration.address for one in acted if one.result not in fine}
         return bad | {one.declaration.address for one in waiting}
 
-    def _reconsidered(self, checked: Checked) -> Checked:
-        """With --recreate a person says that what is gone shall come back."""
-        if not self.recreate or checked.situation is None or checked.decision.action is not Action.BLOCK:
-            return checked
-        situation = replace(checked.situation, recreate=Recreate.ALWAYS, terminal=None)
-        return replace(checked, decision=decide(checked.verdict, situation), situation=situation)
-
     async def _act(self, todo: Sequence[Checked], report: Report) -> list[Acted]:
         async def one(checked: Checked) -> Acted | None:
             if self.stop.is_set():
                 report.not_reached.append(checked.prepared.declaration.address)
                 return None
-            acted = await self.actor.carry_out(checked)
+            acted = await self._verified(await self.actor.carry_out(checked))
             self._tell(acted)
             return acted
 
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(one(item), name=f"act {item.prepared.declaration.address}") for item in todo]
         return [result for task in tasks if (result := task.result()) is not None]
+
+    async def _verified(self, acted: Acted) -> Acted:
+        """Take a correction back that did not take everywhere, where policy says so."""
+        item = acted.checked.prepared
+        if self.undoer is None or not acted.unresolved or item.settings.on_failed_verify is not OnFailedVerify.UNDO:
+            return acted
+        correction = await self.store.correction(acted.correction or "")
+        if correction is None or correction.action != Action.UPDATE.value:
+            return acted
+        item = item.with_state(acted.checked.state)
+        why = f"verification failed: {', '.join(acted.unresolved)} did not take"
+        try:
+            undone = await self.undoer.undo(correction, item, "policy onFailedVerify", why)
+        except CannotUndo as error:
+            return replace(acted, message=f"{acted.message}; could not be undone: {error.message}")
+        return replace(acted, result=Result.UNDONE, message=f"{why}; undone: {undone.message}")
 
     def _wait(self, report: Report, waiting: Waiting) -> None:
         report.waiting.append(waiting)

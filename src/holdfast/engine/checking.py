@@ -2,72 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from holdfast.compare import diff, known_differences, paths, verdicts
+from holdfast.compare import known_differences, paths
 from holdfast.compare.ruletree import RuleTree
-from holdfast.engine import recording
+from holdfast.engine import attributing, conditions, judging, recording
 from holdfast.engine.clock import Clock
-from holdfast.engine.conditions import conditions_after_check
+from holdfast.engine.governing import FIGHT, Governed, Governor, Past, Rules, Standing
+from holdfast.engine.judging import Judged
 from holdfast.engine.looking import Lists, Looker
 from holdfast.engine.opening import World
-from holdfast.engine.prepared import Prepared, digest_of, document_bytes
-from holdfast.engine.redaction import Fingerprint, redact
+from holdfast.engine.prepared import Prepared, document_bytes
+from holdfast.engine.redaction import Fingerprint
 from holdfast.engine.retrying import Patience
-from holdfast.errors import StoreError
 from holdfast.model.absent import ABSENT
-from holdfast.model.condition import merge
-from holdfast.model.decision import Action, Decision
+from holdfast.model.address import Address
+from holdfast.model.charge import Charge
+from holdfast.model.decision import Action, Decision, Reason
 from holdfast.model.finding import Finding
 from holdfast.model.json import Json
-from holdfast.model.reading import Found, Gone, Reading, Unreadable
-from holdfast.model.resource import ManagementPolicy
-from holdfast.model.verdict import Status, Verdict
+from holdfast.model.reading import Found, Reading, Unreadable
+from holdfast.model.suspect import Suspect
+from holdfast.model.verdict import SetAside, Status, Verdict
 from holdfast.plan import due
 from holdfast.plan.decide import Situation, decide
+from holdfast.plan.fights import Fight
+from holdfast.plan.holding import Allowed
 from holdfast.providers.base import Hint, Unchanged
-from holdfast.store.base import DecisionRecord, Digest, Event, ResourceState, Store, Touch, Transaction
+from holdfast.store.base import DecisionRecord, Demotion, Digest, Event, ResourceState, Store, Touch, Transaction
 
 BATCH = 500
 
 
-@dataclass(frozen=True, slots=True)
-class Checked:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checked(Judged):
     """What a check brought: the truth, what to do about it, and what to remember."""
 
-    prepared: Prepared
-    at: float
-    reading: Reading | Unchanged
-    observed: Json  # redacted; ABSENT if nothing was found
-    tree: RuleTree | None
-    verdict: Verdict
     decision: Decision
-    situation: Situation | None
+    situation: Situation | None  # None: nothing had to be decided
     state: ResourceState
-    baseline: diff.Baseline | None = None
-    secret_rules: Json = None
-    observed_digest: Digest | None = None
-    baseline_digest: Digest | None = None
+    plan: str = ""  # what an approval must name
+    charges: tuple[Charge, ...] = ()  # what carrying it out takes from the budgets
+    fights: tuple[Fight, ...] = ()  # all that are under way
+    new_fights: tuple[Fight, ...] = ()
+    suspects: tuple[Suspect, ...] = ()  # who may be at the other end of the new ones
 
     @property
-    def is_fast(self) -> bool:
-        """Tell whether nothing had to be parsed."""
-        return isinstance(self.reading, Unchanged)
-
-
-@dataclass(frozen=True, slots=True)
-class _Judged:
-    """What was concluded from a reading, before it is remembered."""
-
-    prepared: Prepared
-    at: float
-    reading: Reading
-    verdict: Verdict
-    decision: Decision
-    observed_digest: Digest | None
-    baseline_digest: Digest | None
+    def address(self) -> Address:
+        """Return whom it is about."""
+        return self.prepared.declaration.address
 
 
 Progress = Callable[[Checked], None]
@@ -76,7 +62,7 @@ Progress = Callable[[Checked], None]
 class Checker:
     """Checks prepared resources and records what it finds."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913, PLR0917 - everything it looks through
         self,
         store: Store,
         world: World,
@@ -84,8 +70,10 @@ class Checker:
         random01: Callable[[], float],
         fingerprint: Fingerprint,
         patience: Patience | None = None,
+        rules: Rules | None = None,
     ) -> None:
         self._store = store
+        self._governor = Governor(store, rules or Rules())
         self._looker = Looker(world, clock, random01, patience or Patience())
         self._clock = clock
         self._random01 = random01
@@ -114,28 +102,35 @@ class Checker:
         """
         out: list[Checked] = []
         listed = await self._looker.lists(prepared, fresh=fresh)
+        standing = await self._governor.standing()
         for start in range(0, len(prepared), BATCH):
-            batch = prepared[start : start + BATCH]
-            done = await self._check_batch(batch, listed, progress, fresh=fresh)
-            if record:
-                await self.record(done)
-            out += done
-        return out
+            judged = await self._judge_batch(prepared[start : start + BATCH], listed, fresh=fresh)
+            done = await self._decide_batch(judged, standing, progress)
+            out += await self.record(done) if record else done
+        return await self._held_back(out, record=record)
 
-    async def _check_batch(
-        self, batch: Sequence[Prepared], listed: Lists, progress: Progress | None, *, fresh: bool
-    ) -> list[Checked]:
-
+    async def _judge_batch(self, batch: Sequence[Prepared], listed: Lists, *, fresh: bool) -> list[Judged]:
         readings = await self._looker.read_all(batch, listed, fresh=fresh)
-        seen = [_observed_digest(item, reading) for item, reading in zip(batch, readings, strict=True)]
+        seen = [judging.observed_digest(item, reading) for item, reading in zip(batch, readings, strict=True)]
         documents = await self._prefetch(
             item
             for item, digest in zip(batch, seen, strict=True)
-            if digest is not None and not _is_baseline(item, digest)
+            if digest is not None and not judging.is_baseline(item, digest)
         )
+        now = self._clock.now()
+        return [
+            judging.judge(item, reading, documents, digest, self._fingerprint, now)
+            for item, reading, digest in zip(batch, readings, seen, strict=True)
+        ]
+
+    async def _decide_batch(
+        self, batch: Iterable[Judged], standing: Standing, progress: Progress | None
+    ) -> list[Checked]:
+        judged = [self._governor.set_aside(each, standing) for each in batch]
+        past = await self._governor.past(judged, self._clock.now())
         out: list[Checked] = []
-        for item, reading, digest in zip(batch, readings, seen, strict=True):
-            checked = self.conclude(item, reading, documents, digest)
+        for each in judged:
+            checked = self._decided(each, standing, past)
             if progress is not None:
                 progress(checked)
             out.append(checked)
@@ -151,104 +146,48 @@ class Checker:
         }
         return await self._store.documents(sorted(wanted))
 
-    # -- concluding
+    # -- deciding
 
-    def conclude(
-        self, item: Prepared, reading: Reading | Unchanged, documents: Mapping[Digest, Json], seen: Digest | None
-    ) -> Checked:
-        """Judge a reading and decide; nothing is written here."""
-        now = self._clock.now()
-        state = item.state or ResourceState(item.declaration.address, item.declaration.provider)
-        if isinstance(reading, Unchanged):
-            return self._unchanged(item, reading, state, now)
-        applied, baseline = self._remembered_documents(item, reading, documents, seen)
-        baseline_digest = state.baseline if state.applied is not None and isinstance(reading, Found) else None
-        raw_observed = reading.document if isinstance(reading, Found) else ABSENT
-        tree, secret_rules = item.rules_for(raw_observed)
-        if isinstance(reading, Found):
-            shown = redact(reading.document, tree, self._fingerprint, item.secret_values())
-            if shown is not reading.document:
-                reading = replace(reading, document=shown)
-                seen = digest_of(shown)
-        observed = reading.document if isinstance(reading, Found) else ABSENT
-        if item.declaration.policy is ManagementPolicy.UNMANAGED:
-            verdict = _presence_only(reading)
-        elif seen is not None and _is_baseline(item, seen):
-            verdict = verdicts.conclude(())  # neither side moved, so there is nothing to compare
-        else:
-            verdict = verdicts.judge(reading, item.desired, tree, applied=applied, baseline=baseline)
-            verdict, settled = self._absorb_late(verdict, baseline, state, now)
-            if settled is not baseline:
-                baseline, baseline_digest = settled, digest_of(settled.observed) if settled else None
-        situation = self._situation(item, state, verdict, tree, documents)
-        decision = decide(verdict, situation)
-        judged = _Judged(item, now, reading, verdict, decision, seen, baseline_digest)
-        remembered = self._remembered(judged, state)
+    def _decided(self, judged: Judged, standing: Standing, past: Past) -> Checked:
+        if judged.is_fast:
+            return self._unchanged(judged)
+        governed = self._governor.govern(judged, self._situation(judged), standing, past)
         return Checked(
-            item,
-            now,
-            reading,
-            observed,
-            tree,
-            verdict,
-            decision,
-            situation,
-            remembered,
-            baseline,
-            secret_rules,
-            seen,
-            baseline_digest,
+            **{name: getattr(judged, name) for name in Judged.__slots__},
+            decision=governed.decision,
+            situation=governed.situation,
+            state=self._remembered(judged, governed),
+            plan=governed.plan,
+            fights=governed.fights,
+            new_fights=governed.new_fights,
         )
 
-    def _remembered_documents(
-        self, item: Prepared, reading: Reading | Unchanged, documents: Mapping[Digest, Json], seen: Digest | None
-    ) -> tuple[Json, diff.Baseline | None]:
-        """Return what was applied and the baseline, as far as the verdict can depend on their contents."""
-        state = item.state
-        if state is None or state.applied is None:
-            return ABSENT, None
-        # One and the same object where nothing was edited, which the comparison sees at a glance.
-        same = state.applied == item.desired_digest
-        if not isinstance(reading, Found):
-            return item.desired, None
-        applied = item.desired if same else _kept(documents, state.applied, item)
-        if state.baseline is None:
-            return applied, None
-        if seen is not None and _is_baseline(item, seen):  # the very document that was just read
-            return applied, diff.Baseline(applied, reading.document)
-        return applied, diff.Baseline(applied, _kept(documents, state.baseline, item))
-
-    def _unchanged(self, item: Prepared, reading: Unchanged, state: ResourceState, now: float) -> Checked:
-        verdict = Verdict(Status.IN_SYNC, "nothing moved since the last check")
-        decision = decide(verdict, Situation(applied=True))
+    def _unchanged(self, judged: Judged) -> Checked:
+        item, now, reading = judged.prepared, judged.at, judged.reading
+        assert isinstance(reading, Unchanged)
         remembered = replace(
-            state,
+            judged.before,
             checked_at=now,
             good_at=now,
             etag=reading.etag,
             raw_digest=reading.raw_digest,
             due_at=self._next_due(item, now),
             failures=0,
-            handled=state.requested,
+            handled=judged.before.requested,
         )
-        return Checked(item, now, reading, ABSENT, None, verdict, decision, None, remembered)
-
-    def _absorb_late(
-        self, verdict: Verdict, baseline: diff.Baseline | None, state: ResourceState, now: float
-    ) -> tuple[Verdict, diff.Baseline | None]:
-        if baseline is None or not verdict.findings or state.settle_until is None:
-            return verdict, baseline
-        after, rest = known_differences.absorb_late(
-            baseline, verdict.findings, window_open=now < state.settle_until, touched_by_other=False
+        decision = decide(judged.verdict, Situation(applied=True))
+        return Checked(
+            **{name: getattr(judged, name) for name in Judged.__slots__},
+            decision=decision,
+            situation=None,
+            state=remembered,
         )
-        return (verdicts.conclude(rest), after) if after is not baseline else (verdict, baseline)
 
-    def _situation(
-        self, item: Prepared, state: ResourceState, verdict: Verdict, tree: RuleTree, documents: Mapping[Digest, Json]
-    ) -> Situation:
+    def _situation(self, judged: Judged) -> Situation:
+        item, verdict, tree, state = judged.prepared, judged.verdict, judged.tree, judged.before
+        assert tree is not None
         settings = item.settings
         fixed = frozenset(paths.format_path(finding.path) for finding in verdict.findings if _is_fixed(finding, tree))
-        known = documents.get(state.known) if state.known is not None else None
         edited = state.desired != item.desired_digest
         return Situation(
             policy=item.declaration.policy,
@@ -264,7 +203,7 @@ class Checker:
             declared_lists=frozenset(
                 paths.format_path(f.path) for f in verdict.findings if _is_in_list(f, item.desired)
             ),
-            unresolved=frozenset() if edited or not known else frozenset(known.get("unresolved", ())),
+            unresolved=judged.unresolved,
             terminal=None if edited else state.terminal,
         )
 
@@ -276,12 +215,12 @@ class Checker:
         )
         return due.next_due(now, period, jitter, self._random01(), shape) if period > 0 else None
 
-    def _remembered(self, judged: _Judged, state: ResourceState) -> ResourceState:
+    def _remembered(self, judged: Judged, governed: Governed) -> ResourceState:
         """Return the state after a check; a failed read changes only what is known about failing."""
-        item, now = judged.prepared, judged.at
+        item, now, state = judged.prepared, judged.at, judged.before
         edited = state.desired != item.desired_digest
         generation = state.generation + 1 if edited and state.desired is not None else state.generation
-        told = conditions_after_check(generation, judged.verdict, judged.decision, now)
+        outcome = conditions.Outcome(generation, judged.verdict, governed.decision, now, governed.situation)
         return replace(
             state,
             provider=item.declaration.provider,
@@ -295,21 +234,23 @@ class Checker:
             checked_at=now,
             status=judged.verdict.status,
             reason=judged.verdict.reason,
-            terminal=_terminal(judged, state),
+            terminal=_terminal(judged.verdict, governed.decision, state),
             handled=state.requested,
-            conditions=tuple(merge({c.type: c for c in state.conditions}, told).values()),
-            **self._seen(judged, state),
+            aside=tuple((each.because.value, each.path, each.note) for each in judged.verdict.aside),
+            conditions=conditions.after(state.conditions, outcome),
+            **self._seen(judged),
         )
 
-    def _seen(self, judged: _Judged, state: ResourceState) -> dict[str, Any]:
+    def _seen(self, judged: Judged) -> dict[str, Any]:
         """Return what a reading changes: times and tags if it succeeded, the count of failures if not."""
-        item, now, reading = judged.prepared, judged.at, judged.reading
+        item, now, reading, state = judged.prepared, judged.at, judged.reading, judged.before
         due_at = self._next_due(item, now)
         if isinstance(reading, Unreadable):
             failures = state.failures + 1
             retry = now + self._patience.delay(min(failures, 20), reading.retry_after_seconds, self._random01)
             return {"failures": failures, "due_at": None if due_at is None else min(due_at, retry)}
-        found = reading if isinstance(reading, Found) else None
+        # Without tags nothing is ever taken as unchanged: what is set aside counts again once a waiver has run out.
+        found = reading if isinstance(reading, Found) and not _is_set_aside(judged.verdict) else None
         return {
             "failures": 0,
             "due_at": due_at,
@@ -320,14 +261,50 @@ class Checker:
             "baseline": judged.baseline_digest or state.baseline,
         }
 
+    # -- holding back
+
+    async def _held_back(self, checks: list[Checked], *, record: bool) -> list[Checked]:
+        """Hold back what a storm or an empty budget stops; what is held is recorded as a decision of its own."""
+        held = await self._governor.held_back(checks, self._clock.now())
+        if not held.changed:
+            return checks
+        out = [self._with(checked, allowed) for checked, allowed in zip(checks, held.allowed, strict=True)]
+        if record:
+            transaction = Transaction(findings_at=self._clock.now())
+            for before, after in zip(checks, out, strict=True):
+                if after.decision is not before.decision:
+                    transaction.states.append(after.state)
+                    transaction.looked_at.add(after.address)
+                    self._add_decision(transaction, after, held=after.decision.reasons[0])
+            if held.storm is not None:
+                data = {"count": held.storm.count, "total": held.storm.total, "message": str(held.storm)}
+                transaction.events.append(Event(self._clock.now(), "storm.held", "", data))
+            await self._store.commit(transaction)
+        return out
+
+    def _with(self, checked: Checked, allowed: Allowed) -> Checked:
+        if allowed.decision is checked.decision:
+            return replace(checked, charges=allowed.charges) if allowed.charges else checked
+        state = checked.state
+        outcome = conditions.Outcome(state.generation, checked.verdict, allowed.decision, checked.at, checked.situation)
+        state = replace(state, conditions=conditions.after(state.conditions, outcome))
+        return replace(checked, decision=allowed.decision, state=state, charges=())
+
     # -- recording
 
-    async def record(self, checks: Sequence[Checked]) -> None:
-        """Make what was found true in the store, in one transaction."""
+    async def record(self, checks: Sequence[Checked]) -> list[Checked]:
+        """Make what was found true in the store, in one transaction; return it with the rivals of new fights named."""
+        named = await asyncio.gather(*[self._named(each) for each in checks if each.new_fights])
+        rivals = {each.address: each for each in named}
+        out = [rivals.get(each.address, each) for each in checks] if rivals else list(checks)
         transaction = Transaction(findings_at=self._clock.now())
-        for checked in checks:
+        for checked in out:
             self.add(transaction, checked)
         await self._store.commit(transaction)
+        return out
+
+    async def _named(self, checked: Checked) -> Checked:
+        return replace(checked, suspects=await attributing.rivals(self._looker.world, checked))
 
     def add(self, transaction: Transaction, checked: Checked) -> str | None:
         """Add a check to a transaction; return the id of its decision if it is one worth keeping."""
@@ -362,11 +339,27 @@ class Checker:
                     {**data, "reason": state.reason, "paths": recording.finding_paths(checked.verdict.findings)},
                 )
             )
+        self._add_fights(transaction, checked)
         if checked.decision.action is Action.NONE and before is state.status:
             return None
         return self._add_decision(transaction, checked)
 
-    def _add_decision(self, transaction: Transaction, checked: Checked) -> str:
+    def _add_fights(self, transaction: Transaction, checked: Checked) -> None:
+        """Leave what is fought over to a person, from now on."""
+        for fight in checked.new_fights:
+            data: dict[str, Json] = {
+                "times": fight.times,
+                "period": fight.period,
+                "since": fight.first,
+                "ours": _plain(fight.ours),
+                "theirs": [_plain(value) for value in fight.theirs],
+                **attributing.as_data(checked.suspects),
+            }
+            transaction.demotions.append(Demotion(checked.address, fight.path, FIGHT, checked.at, data))
+            event = {"path": fight.path, "message": str(fight), **data}
+            transaction.events.append(Event(checked.at, "fight.detected", str(checked.address), event))
+
+    def _add_decision(self, transaction: Transaction, checked: Checked, held: Reason | None = None) -> str:
         item = checked.prepared
         before = item.state
         assert checked.situation is not None
@@ -381,10 +374,13 @@ class Checker:
                 "secret_rules": checked.secret_rules,
                 "reading": recording.reading_as_json(checked.reading, checked.observed_digest),
                 "situation": recording.situation_as_json(checked.situation),
+                "aside": [[each.because.value, each.path, each.note] for each in checked.verdict.aside],
+                "lapsed": checked.lapsed,
+                "held": recording.reason_as_json(held) if held is not None else None,
             },
         )
         output = recording.keep(transaction, recording.outcome_as_json(checked.verdict, checked.decision))
-        chance = f"{int(self._random01() * 16**6):06x}"  # two processes may decide the same in the same millisecond
+        chance = f"{int(self._random01() * 16**12):012x}"  # thousands may be decided alike in the same millisecond
         ident = f"{int(checked.at * 1000):x}-{inputs[7:13]}{chance}"
         summary = (
             f"{checked.verdict.status.value}: {checked.decision.action.value}, {checked.decision.reasons[0].message}"
@@ -397,46 +393,8 @@ class Checker:
         return ident
 
 
-def _kept(documents: Mapping[Digest, Json], digest: Digest, item: Prepared) -> Json:
-    """Return a remembered document; one that is lost must stop the check, for the world is no substitute for it."""
-    try:
-        return documents[digest]
-    except KeyError:
-        message = f"the store has lost document {digest} of {item.declaration.address}; restore it from a backup"
-        raise StoreError(message) from None
-
-
-def _presence_only(reading: Reading) -> Verdict:
-    match reading:
-        case Found():
-            return Verdict(Status.IN_SYNC, "there; unmanaged resources are not compared")
-        case Gone():
-            return Verdict(Status.MISSING, "unmanaged, and not there")
-        case Unreadable(trouble=trouble, detail=detail):
-            return Verdict(Status.UNKNOWN, f"could not be read ({trouble.value}){': ' + detail if detail else ''}")
-
-
 def _is_fixed(finding: Finding, tree: RuleTree) -> bool:
     return finding.desired is not ABSENT and known_differences.node_at(tree, finding.path).create_only
-
-
-def _observed_digest(item: Prepared, reading: Reading | Unchanged) -> Digest | None:
-    """Return the digest of what was found; the last one holds if not even the raw bytes moved."""
-    if not isinstance(reading, Found):
-        return None
-    state = item.state
-    if state is None or state.rules != item.rules_digest or item.secrets or reading.raw_digest is None:
-        return digest_of(reading.document)
-    same = reading.raw_digest == state.raw_digest and state.observed is not None
-    return state.observed if same else digest_of(reading.document)
-
-
-def _is_baseline(item: Prepared, seen: Digest) -> bool:
-    """Tell by hashes alone that neither side moved; `stateHash: false` has everything compared instead."""
-    state = item.state
-    if state is None or item.secrets or not item.settings.state_hash:
-        return False
-    return state.applied == item.desired_digest and state.baseline == seen
 
 
 def _is_in_list(finding: Finding, desired: Json) -> bool:
@@ -445,11 +403,20 @@ def _is_in_list(finding: Finding, desired: Json) -> bool:
     return place is not None and isinstance(paths.resolve(desired, finding.path[:place]), list)
 
 
-def _terminal(judged: _Judged, state: ResourceState) -> str | None:
+def _plain(value: Json) -> Json:
+    """Return a value as events keep it: what is absent is null."""
+    return None if value is ABSENT else value
+
+
+def _is_set_aside(verdict: Verdict) -> bool:
+    return any(each.because is not SetAside.IGNORED for each in verdict.aside)
+
+
+def _terminal(verdict: Verdict, decision: Decision, state: ResourceState) -> str | None:
     """Say why nothing more is to be tried: a block holds until the user edits, an unknown verdict changes nothing."""
-    if judged.verdict.status is Status.UNKNOWN:
+    if verdict.status is Status.UNKNOWN:
         return state.terminal
-    reason = judged.decision.reasons[0]
-    if judged.decision.action is not Action.BLOCK:
+    reason = decision.reasons[0]
+    if decision.action is not Action.BLOCK:
         return None
     return state.terminal if reason.code == "terminal" else reason.message

@@ -1,38 +1,63 @@
-"""What a check says to programs: Progressing, Available, Drifted, Fresh."""
+"""What a check says to programs: Progressing, Available, Drifted, Fresh, Conflict."""
 
 from __future__ import annotations
 
-from holdfast.model.condition import Condition, ConditionType, Truth
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from holdfast.model.condition import Condition, ConditionType, Truth, merge
 from holdfast.model.decision import Action, Decision
 from holdfast.model.verdict import Status, Verdict
+from holdfast.plan.decide import Restraint, Situation
 
 
-def conditions_after_check(generation: int, verdict: Verdict, decision: Decision, now: float) -> list[Condition]:
-    """Return the four conditions as they stand after a check."""
-    reason = decision.reasons[0]
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a check or a write came to."""
 
-    def condition(kind: ConditionType, status: Truth, code: str, message: str) -> Condition:
-        return Condition(kind, status, code, message, generation, now)
+    generation: int
+    verdict: Verdict
+    decision: Decision
+    at: float
+    situation: Situation | None = None
 
+
+def after(before: Iterable[Condition], outcome: Outcome) -> tuple[Condition, ...]:
+    """Return the conditions as they stand now; Conflict is among them once there has been a fight."""
+    known = {condition.type: condition for condition in before}
+    fought = _conflict(outcome.situation)
+    told = _told(outcome)
+    if fought is not None or ConditionType.CONFLICT in known:
+        told[ConditionType.CONFLICT] = fought or (Truth.FALSE, "NoFight", "nobody else pulls at it")
+    new = [Condition(kind, *said, outcome.generation, outcome.at) for kind, said in told.items()]
+    return tuple(merge(known, new).values())
+
+
+def _told(outcome: Outcome) -> dict[ConditionType, tuple[Truth, str, str]]:
+    verdict, decision = outcome.verdict, outcome.decision
     unknown = verdict.status is Status.UNKNOWN
-    return [
-        condition(ConditionType.PROGRESSING, *_progressing(verdict, decision)),
-        condition(ConditionType.AVAILABLE, *_available(verdict)),
-        condition(
-            ConditionType.DRIFTED,
-            Truth.UNKNOWN
-            if unknown
-            else Truth(str(verdict.status in (Status.DRIFTED, Status.CONFLICTED, Status.MISSING))),
+    moved = Truth(str(verdict.status in (Status.DRIFTED, Status.CONFLICTED, Status.MISSING)))
+    next_step = f"checked; next: {decision.reasons[0].message}"
+    return {
+        ConditionType.PROGRESSING: _progressing(verdict, decision),
+        ConditionType.AVAILABLE: _available(verdict),
+        ConditionType.DRIFTED: (
+            Truth.UNKNOWN if unknown else moved,
             "Unknown" if unknown else _camel(verdict.status.value),
             verdict.reason,
         ),
-        condition(
-            ConditionType.FRESH,
+        ConditionType.FRESH: (
             Truth.FALSE if unknown else Truth.TRUE,
             "ReadFailed" if unknown else "Checked",
-            verdict.reason if unknown else f"checked; next: {reason.message}",
+            verdict.reason if unknown else next_step,
         ),
-    ]
+    }
+
+
+def _conflict(situation: Situation | None) -> tuple[Truth, str, str] | None:
+    restrained = situation.restrained if situation is not None else {}
+    found = [f"{path}: {why.message}" for path, why in restrained.items() if why.restraint is Restraint.FIGHT]
+    return (Truth.TRUE, "Fight", "; ".join(found)) if found else None
 
 
 def _progressing(verdict: Verdict, decision: Decision) -> tuple[Truth, str, str]:

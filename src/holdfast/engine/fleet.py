@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from holdfast.compare import paths
+from holdfast.compare import paths, profiles
 from holdfast.compare.profiles import Profile, RuleSet
 from holdfast.engine.gates import Budget
 from holdfast.engine.opening import World
@@ -55,7 +55,7 @@ class Preparer:
     fleet: Fleet
     fingerprint: Fingerprint
     secrets: Callable[[Declaration], Resolver]
-    _rules: dict[tuple[str, str], tuple[RuleSet, Json, Digest]] = field(default_factory=dict)
+    _rules: dict[tuple[str, str, tuple[str, ...]], tuple[RuleSet, Json, Digest]] = field(default_factory=dict)
 
     async def prepare(self, addresses: Iterable[Address]) -> tuple[list[Prepared], list[Waiting]]:
         """Prepare some of the fleet; what refers to something not there yet waits."""
@@ -96,9 +96,9 @@ class Preparer:
             if isinstance(found, Waiting):
                 return found
             state = found
-        rules, document, digest = self._rules_for(declaration, kind.profiles)
-        clear, redacted, where = split(desired, self.fingerprint)
         settings = strategies.settings_for(declaration, self.fleet.strategies, self.fleet.outer)
+        rules, document, digest = self._rules_for(declaration, kind.profiles, settings.ignored_paths)
+        clear, redacted, where = split(desired, self.fingerprint)
         return Prepared(
             declaration,
             settings,
@@ -121,12 +121,14 @@ class Preparer:
         except InputError as error:
             raise error.at(declaration.location) from None
 
-    def _rules_for(self, declaration: Declaration, own: Sequence[Profile]) -> tuple[RuleSet, Json, Digest]:
-        key = (declaration.address.connection, declaration.address.kind)
+    def _rules_for(
+        self, declaration: Declaration, own: Sequence[Profile], ignored: tuple[str, ...]
+    ) -> tuple[RuleSet, Json, Digest]:
+        key = (declaration.address.connection, declaration.address.kind, ignored)
         found = self._rules.get(key)
         if found is None:
             users = [p for p in self.fleet.profiles if p.applies_to(declaration.provider, declaration.address.kind)]
-            found = self._rules[key] = rules_of([*users, *own])
+            found = self._rules[key] = rules_of([*_ignoring(ignored), *users, *own])
         return found
 
     async def _import(self, declaration: Declaration, state: ResourceState | None) -> ResourceState | Waiting:
@@ -151,6 +153,14 @@ class Preparer:
         return Waiting(
             declaration, f"{len(found)} things match the import filter, one is needed: {shown}", is_error=True
         )
+
+
+def _ignoring(patterns: Sequence[str]) -> list[Profile]:
+    """Return the rules that keep paths out of comparison and write, where policy asks for that."""
+    if not patterns:
+        return []
+    rules = [{"path": pattern, "class": "ignore", "why": "onDriftPaths says ignore"} for pattern in patterns]
+    return [profiles.build({"profile": "policy/ignored", "version": 1, "rules": rules})]
 
 
 def _look_up(

@@ -49,6 +49,10 @@ class Prepared:
         provider_id = self.state.provider_id if self.state is not None else None
         return Target(address.kind, address.name, provider_id, self.clear, address.namespace)
 
+    def without_id(self) -> Prepared:
+        """Return the same for when what had the id is gone: whatever bears the name now is meant."""
+        return self.with_state(replace(self.state, provider_id=None) if self.state is not None else None)
+
     def rules_for(self, observed: Json) -> tuple[RuleTree, Json]:
         """Return the rules in force for an observation, and the part of them that the secrets brought in."""
         if not self.secrets:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from holdfast.compare import canonical, diff, paths, profiles, verdicts
@@ -10,13 +11,13 @@ from holdfast.compare.known_differences import KnownDifference
 from holdfast.engine.prepared import document_bytes
 from holdfast.errors import StoreError
 from holdfast.model.absent import ABSENT
-from holdfast.model.decision import Decision
+from holdfast.model.decision import Decision, Reason
 from holdfast.model.finding import Finding
 from holdfast.model.json import Json
 from holdfast.model.reading import Found, Gone, Reading, Trouble, Unreadable
 from holdfast.model.resource import ManagementPolicy, OnDrift, Origin
-from holdfast.model.verdict import Verdict
-from holdfast.plan.decide import OnImmutable, Recreate, Situation, decide
+from holdfast.model.verdict import Aside, SetAside, Verdict
+from holdfast.plan.decide import OnImmutable, Recreate, Restrained, Restraint, Situation, decide, hold
 from holdfast.plan.settings import REGISTRY, Settings
 from holdfast.store.base import DecisionRecord, Digest, Store, Transaction
 from holdfast.store.encoding import encode_finding
@@ -56,6 +57,11 @@ def situation_as_json(situation: Situation) -> dict[str, Json]:
         "immutable": sorted(situation.immutable),
         "declared_lists": sorted(situation.declared_lists),
         "unresolved": sorted(situation.unresolved),
+        "restrained": {path: [why.restraint.value, why.message] for path, why in sorted(situation.restrained.items())},
+        "free": sorted(situation.free),
+        "approved": situation.approved,
+        "paused": situation.paused,
+        "frozen": situation.frozen,
         "terminal": situation.terminal,
     }
 
@@ -75,6 +81,11 @@ def situation_from_json(body: Mapping[str, Any]) -> Situation:
         frozenset(body["immutable"]),
         frozenset(body["declared_lists"]),
         frozenset(body["unresolved"]),
+        {path: Restrained(Restraint(why), text) for path, (why, text) in body["restrained"].items()},
+        frozenset(body["free"]),
+        body["approved"],
+        body["paused"],
+        body["frozen"],
         body["terminal"],
     )
 
@@ -97,8 +108,15 @@ def outcome_as_json(verdict: Verdict, decision: Decision) -> dict[str, Json]:
         "reason": verdict.reason,
         "findings": [encode_finding(finding) for finding in verdict.findings],
         "action": decision.action.value,
-        "reasons": [{"code": r.code, "message": r.message, "paths": list(r.paths)} for r in decision.reasons],
+        "held": decision.held.value if decision.held else None,
+        "reasons": [reason_as_json(reason) for reason in decision.reasons],
+        "aside": [[each.because.value, each.path, each.note] for each in verdict.aside],
     }
+
+
+def reason_as_json(reason: Reason) -> dict[str, Json]:
+    """Return a reason as a document."""
+    return {"code": reason.code, "message": reason.message, "paths": list(reason.paths)}
 
 
 async def replay(store: Store, record: DecisionRecord) -> tuple[Json, Json]:
@@ -126,8 +144,23 @@ async def replay(store: Store, record: DecisionRecord) -> tuple[Json, Json]:
         baseline = diff.Baseline(applied, found[Digest(inputs["baseline"])])
     observed = reading.document if isinstance(reading, Found) else ABSENT
     verdict = verdicts.judge(reading, desired, rules.tree(desired, observed), applied=applied, baseline=baseline)
+    verdict = _without_aside(verdict, inputs)
     decision = decide(verdict, situation_from_json(inputs["situation"]))
+    if inputs["held"] is not None:
+        held = inputs["held"]
+        decision = hold(decision, Reason(held["code"], held["message"], tuple(held["paths"])))
     return await store.document(record.output), outcome_as_json(verdict, decision)
+
+
+def _without_aside(verdict: Verdict, inputs: Mapping[str, Any]) -> Verdict:
+    """Set aside again what somebody answered for at the time."""
+    aside = tuple(Aside(SetAside(because), path, note) for because, path, note in inputs["aside"])
+    waived = {each.path for each in aside if each.because is SetAside.WAIVED}
+    if waived:
+        live = [finding for finding in verdict.findings if paths.format_path(finding.path) not in waived]
+        verdict = verdicts.conclude(live)
+    reason = f"{verdict.reason}; {inputs['lapsed']}" if inputs["lapsed"] else verdict.reason
+    return replace(verdict, reason=reason, aside=aside)
 
 
 def _reading_from_json(body: Mapping[str, Any], documents: Mapping[Digest, Json]) -> Reading:

@@ -1,18 +1,20 @@
 """Watching: take what is due from the store, check it, correct it, put it back with its next due time.
 
-The schedule lives in the store, so idle resources cost no memory here and a restart forgets nothing. What became
-overdue while nobody watched is spread out instead of being read all at once.
+The schedule lives in the store, so idle resources cost no memory here and a restart forgets nothing. Declarations are
+fetched again for what must be looked at closely, and let go afterwards. What became overdue while nobody watched is
+spread out instead of being read all at once.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 
-from holdfast.engine.applying import Applier, Report
+from holdfast.engine.applying import Report
 from holdfast.engine.clock import Clock
 from holdfast.engine.sweeping import Sweeper
+from holdfast.errors import InputError
 from holdfast.model.address import Address
 from holdfast.plan import due
 from holdfast.store.base import Store, Transaction
@@ -22,6 +24,9 @@ LONGEST_WAIT_SECONDS = 60.0  # look at the store at least this often: another pr
 SPREAD_SECONDS = 60.0  # a backlog is spread over this long
 SWEEP_FROM = 20  # due resources of one kind from which a sweep is worth more than single reads
 BACKLOG = 50  # overdue resources from which a backlog is spread
+WAITING_SECONDS = 30.0  # after which something that could not be looked at is tried again
+
+Correct = Callable[[Sequence[Address]], Awaitable[Report]]  # looks at some of the fleet, and acts; see Applier.apply
 
 
 @dataclass(slots=True)
@@ -29,71 +34,95 @@ class Watcher:
     """The resync loop."""
 
     store: Store
-    applier: Applier
+    correct: Correct
     clock: Clock
     random01: Callable[[], float]
     sweeper: Sweeper
-    report: Callable[[Report], None] = lambda _report: None
+    report: Callable[[Report], Awaitable[None]] | None = None
     stop: asyncio.Event = field(default_factory=asyncio.Event)
-    _settled: set[Address] = field(default_factory=set)  # declarations known to be the ones last applied
+    complain: Callable[[InputError], None] = lambda _error: None
+    is_over: Callable[[], Awaitable[bool]] | None = None  # asked between rounds; the declarations may have changed
+    wait_at_most: float = LONGEST_WAIT_SECONDS
 
-    async def run(self, *, rounds: int | None = None) -> None:
-        """Watch until stopped, or for a number of rounds."""
+    async def run(self, *, rounds: int | None = None) -> int:
+        """Watch until stopped, until it is over, or for a number of rounds; return how many there were."""
         await self.spread_backlog()
         done = 0
         while not self.stop.is_set() and (rounds is None or done < rounds):
+            if self.is_over is not None and await self.is_over():
+                break
             worked = await self.round()
             done += 1
             if not worked and (rounds is None or done < rounds):
                 await self._wait()
+        return done
 
     async def round(self) -> bool:
         """Do what is due now; return whether there was anything."""
         states = await self.store.due(self.clock.now(), BATCH)
-        known = self.applier.preparer.fleet.declarations
-        addresses = [state.address for state in states if state.address in known]
-        strangers = [state for state in states if state.address not in known]
-        if strangers:  # declared nowhere any more: not ours to check, and not to be asked about again every round
-            await self.store.commit(Transaction(states=[replace(state, due_at=None) for state in strangers]))
-        if addresses:
-            closer = await self._swept(addresses)
-            if closer:
-                self.report(await self.applier.apply(closer))
-            self._settled.update(addresses)
-        return bool(addresses)
-
-    async def _swept(self, addresses: list[Address]) -> list[Address]:
-        """Sweep kinds of which much is due; return what has to be looked at one by one."""
-        closer: list[Address] = []
         groups: dict[tuple[str, str], list[Address]] = {}
-        for address in addresses:
-            groups.setdefault((address.connection, address.kind), []).append(address)
+        for state in states:
+            groups.setdefault((state.address.connection, state.address.kind), []).append(state.address)
+        single: list[Address] = []
         for (connection, kind), group in groups.items():
-            reader = await self.sweeper.world.reader(connection)
-            if len(group) < SWEEP_FROM or not reader.kinds[kind].lists or not self._settled:
-                closer += group
-                continue
-            swept = await self.sweeper.sweep(connection, kind, self._settled)
-            moved = set(swept.closer)
-            closer += group if swept.failure is not None else [address for address in group if address in moved]
-        return closer
+            if not await self._swept(connection, kind, group):
+                single += group
+        if single:
+            await self._closely(single)
+        return bool(states)
+
+    async def _swept(self, connection: str, kind: str, group: Collection[Address]) -> bool:
+        """Sweep a kind of which much is due; return False if it has to be looked at one by one."""
+        if len(group) < SWEEP_FROM:
+            return False
+        reader = await self.sweeper.world.reader(connection)
+        if kind not in reader.kinds or not reader.kinds[kind].lists:
+            return False
+        swept = await self.sweeper.sweep(connection, kind)
+        if swept.failure is not None:
+            return False
+        async for batch in self.sweeper.closer(connection, kind, swept):
+            await self._closely(batch)
+        return True
+
+    async def _closely(self, addresses: Sequence[Address]) -> None:
+        """Check and correct; what is declared nowhere any more is asked about no further, what waits a little later."""
+        try:
+            report = await self.correct(addresses)
+        except InputError as error:
+            self.complain(error)
+            await self._put_off(addresses, self.clock.now() + WAITING_SECONDS)
+            return
+        looked_at = {one.prepared.declaration.address for one in report.checked}
+        looked_at |= {one.checked.prepared.declaration.address for one in report.acted}
+        waiting = {one.declaration.address for one in report.waiting} - looked_at
+        await self._put_off(sorted(waiting, key=str), self.clock.now() + WAITING_SECONDS)
+        strangers = set(addresses) - looked_at - waiting - set(report.not_reached)
+        await self._put_off(sorted(strangers, key=str), None)
+        if self.report is not None:
+            await self.report(report)
+
+    async def _put_off(self, addresses: Sequence[Address], when: float | None) -> None:
+        if addresses:
+            states = await self.store.states(addresses)
+            await self.store.commit(Transaction(states=[replace(state, due_at=when) for state in states.values()]))
 
     async def spread_backlog(self) -> None:
         """After a restart, spread what is overdue over a while instead of reading it all in the first second."""
         now = self.clock.now()
-        overdue = await self.store.due(now, 100_000)
-        if len(overdue) < BACKLOG:
+        overdue = (await self.store.tally(now)).overdue
+        if overdue < BACKLOG:
             return
-        times = due.spread(len(overdue), now, SPREAD_SECONDS, self.random01())
-        for start in range(0, len(overdue), BATCH):
-            pairs = zip(overdue[start : start + BATCH], times[start : start + BATCH], strict=True)
-            await self.store.commit(Transaction(states=[replace(state, due_at=when) for state, when in pairs]))
+        times = due.spread(overdue, now + 0.001, SPREAD_SECONDS, self.random01())
+        while batch := await self.store.due(now, BATCH):
+            moved = [replace(state, due_at=next(times, now + SPREAD_SECONDS)) for state in batch]
+            await self.store.commit(Transaction(states=moved))
 
     async def _wait(self) -> None:
         """Sleep until something is due, or for a while; a stop ends the sleep."""
         upcoming = await self.store.next_due()
         now = self.clock.now()
-        wait = LONGEST_WAIT_SECONDS if upcoming is None else min(max(upcoming - now, 0.05), LONGEST_WAIT_SECONDS)
+        wait = self.wait_at_most if upcoming is None else min(max(upcoming - now, 0.05), self.wait_at_most)
         sleeping = asyncio.ensure_future(self.clock.sleep(wait))
         stopping = asyncio.ensure_future(self.stop.wait())
         _, pending = await asyncio.wait({sleeping, stopping}, return_when=asyncio.FIRST_COMPLETED)

@@ -1,35 +1,35 @@
 """Sweeping: one list call for a whole kind, and only what moved is looked at any closer.
 
-For every item whose raw bytes have the digest of the last check, and whose last verdict was in sync, nothing is parsed,
-compared or written but the time of the check. Everything else (moved, not in the list, not in sync before) is returned
-for a full check; an item that is not in the list is never called missing on the list's word alone.
+For every item whose raw bytes have the digest of the last check, and which was at rest then, nothing is parsed,
+compared or written but the time of the check. Everything else (moved, not in the list, not at rest) is left for a full
+check; an item that is not in the list is never called missing on the list's word alone. The comparing is done by the
+store, page by page, so that a sweep of a million idle things needs no more memory than a sweep of a thousand.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
 
 from holdfast.engine.clock import Clock
 from holdfast.engine.gates import Budget
 from holdfast.engine.opening import World
 from holdfast.model.address import Address
 from holdfast.model.reading import Reading
-from holdfast.model.verdict import Status
 from holdfast.plan import due
 from holdfast.providers.base import ReadFailed
-from holdfast.store.base import Mark, Store, Touch, Transaction
+from holdfast.store.base import Store, Touch, Transaction
 
 BATCH = 1000
 
 
 @dataclass(slots=True)
 class Swept:
-    """What a sweep of one kind brought."""
+    """What a sweep of one kind brought; what it did not touch is to be asked for with `Sweeper.closer`."""
 
+    began_at: float
     unchanged: int = 0
-    closer: list[Address] = field(default_factory=list)  # to be checked one by one
-    failure: Reading | None = None  # the list could not be read; nothing is concluded about anything
+    failure: Reading | None = None  # the list could not be read to its end; nothing is concluded about the rest
 
 
 @dataclass(slots=True)
@@ -42,43 +42,41 @@ class Sweeper:
     random01: Callable[[], float]
     jitter: float = 0.1
 
-    async def sweep(self, connection: str, kind: str, settled: Container[Address]) -> Swept:
-        """Sweep one kind; `settled` are the addresses whose declaration is known to be the one last applied."""
-        out = Swept()
-        marks: dict[str, Mark] = {}
-        async for mark in self.store.marks(connection, kind):
-            if mark.provider_id is None or mark.raw_digest is None or mark.status is not Status.IN_SYNC:
-                out.closer.append(mark.address)
-            elif mark.address in settled:
-                marks[mark.provider_id] = mark
-            else:
-                out.closer.append(mark.address)
+    async def sweep(self, connection: str, kind: str) -> Swept:
+        """List a kind and note what has not moved, page by page as it comes in."""
+        out = Swept(self.clock.now())
+        reader = await self.world.reader(connection)
+        page: list[tuple[str, str]] = []
         try:
-            await self._compare(connection, kind, marks, out)
+            async with self.world.gate(connection).turn(Budget.READ):
+                async for item in reader.list(kind):
+                    page.append((item.id, item.raw_digest))
+                    if len(page) >= BATCH:
+                        await self._note(connection, kind, page, out)
+                        page = []
+            await self._note(connection, kind, page, out)
         except ReadFailed as error:
             out.failure = error.reading
-            return out
-        out.closer += [mark.address for mark in marks.values()]
         return out
 
-    async def _compare(self, connection: str, kind: str, marks: dict[str, Mark], out: Swept) -> None:
-        """Take what has not moved out of `marks`, recording it batch by batch as the pages come in."""
-        reader = await self.world.reader(connection)
-        touched: list[Touch] = []
-        now = self.clock.now()
-        async with self.world.gate(connection).turn(Budget.READ):
-            async for item in reader.list(kind):
-                mark = marks.get(item.id)
-                if mark is None or mark.raw_digest != item.raw_digest:
-                    continue
-                del marks[item.id]
-                period = mark.resync_seconds
-                next_due = due.next_due(now, period, self.jitter, self.random01()) if period > 0 else None
-                touched.append(Touch(mark.address, now, next_due))
-                if len(touched) >= BATCH:
-                    await self.store.commit(Transaction(touched=touched))
-                    out.unchanged += len(touched)
-                    touched = []
+    async def closer(self, connection: str, kind: str, swept: Swept) -> AsyncIterator[list[Address]]:
+        """Go through what the sweep did not settle, batch by batch."""
+        batch: list[Address] = []
+        async for address in self.store.unlooked(connection, kind, swept.began_at):
+            batch.append(address)
+            if len(batch) >= BATCH:
+                yield batch
+                batch = []
+        if batch:
+            yield batch
+
+    async def _note(self, connection: str, kind: str, page: list[tuple[str, str]], out: Swept) -> None:
+        settled = await self.store.settled(connection, kind, page)
+        now = out.began_at
+        touched = [
+            Touch(address, now, due.next_due(now, period, self.jitter, self.random01()) if period > 0 else None)
+            for address, period in settled
+        ]
         if touched:
             await self.store.commit(Transaction(touched=touched))
-            out.unchanged += len(touched)
+        out.unchanged += len(touched)

@@ -10,6 +10,9 @@
     store: .holdfast/holdfast.db
     profiles: [profiles]
     defaults: {connection: prod-cloud, resyncPeriod: 10h}
+    corrections: {budgets: [{max: 10, per: 1h}]}    # see manifests.corrections
+    waivers: [waivers.yaml]                     # see manifests.waivers
+    notify: [{file: events.jsonl}]              # see manifests.notifications
 
 Relative paths begin at the folder of the file. Secrets are only pointed at here; they are fetched when a connection is
 opened.
@@ -17,26 +20,28 @@ opened.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
 from holdfast.compare import yamltext
 from holdfast.errors import InputError, Location
-from holdfast.manifests import options, sources
+from holdfast.manifests import corrections, notifications, options, sources
 from holdfast.manifests.secrets import IN_PROJECT, Reference, Resolver, Secret, parse_reference
 from holdfast.manifests.validation import Sheet, Written, name_trouble, raise_all, shown
 from holdfast.model.json import Json
 from holdfast.plan import suggestions
+from holdfast.plan.corrections import CorrectionRules
 from holdfast.plan.settings import Layer, Level
 
 FILE: Final = sources.PROJECT_FILE
 STORE: Final = ".holdfast/holdfast.db"
+WAIVERS: Final = "waivers.yaml"
 LOCAL: Final = "local"
 LOCAL_PROVIDER: Final = "file"
 
-_TOP = ("connections", "store", "profiles", "defaults")
+_TOP = ("connections", "store", "profiles", "defaults", corrections.SECTION, "waivers", notifications.SECTION)
 _RATES = ("reads_per_second", "writes_per_second", "deletes_per_second")
 _IN_CLEAR = frozenset(
     {"password", "token", "secret", "api_key", "apikey", "access_key", "client_secret", "private_key"}
@@ -89,6 +94,9 @@ class Project:
     defaults: Layer = field(default_factory=dict)
     default_connection: str | None = None
     warnings: tuple[InputError, ...] = ()
+    corrections: CorrectionRules = field(default_factory=CorrectionRules)
+    waivers: tuple[Path, ...] = ()  # files; the usual one need not exist
+    notify: tuple[notifications.Sink, ...] = ()
 
     def with_local(self, folder: Path) -> Project:
         """Return the project with the connection `local` to the files in a folder, unless it has one of that name."""
@@ -116,7 +124,7 @@ def load(file: Path | None, cwd: Path, providers: Collection[str] | None = None)
     """
     path = file or find(cwd)
     if path is None:
-        return Project(cwd, store=cwd / STORE)
+        return Project(cwd, store=cwd / STORE, waivers=(cwd / WAIVERS,))
     data = sources.load(sources.Source(_shown_path(path, cwd), path, was_named=True), None)
     return parse(data, path, _shown_path(path, cwd), providers)
 
@@ -132,7 +140,7 @@ def parse(data: bytes, path: Path, name: str, providers: Collection[str] | None 
         raise InputError("a project file is one document; put everything into it", Location(name, found[1].line))
     folder = path.resolve().parent
     if not found:
-        return Project(folder, path, store=folder / STORE)
+        return Project(folder, path, store=folder / STORE, waivers=(folder / WAIVERS,))
     errors: list[InputError] = []
     written = Written(found[0].value, name, found[0].line, found[0].places)
     project = _Reader(Sheet(written, errors), folder, providers).project(path)
@@ -160,10 +168,13 @@ class _Reader:
             path,
             connections,
             (self._folder / store).absolute(),
-            self._profiles(top.get("profiles")),
+            self._beside("profiles", top.get("profiles"), "folder", Path.is_dir),
             defaults,
             connection,
             tuple(self._warnings),
+            corrections=corrections.read(self._sheet, top.get(corrections.SECTION)),
+            waivers=self._beside("waivers", top.get("waivers"), "file", Path.is_file) or (self._folder / WAIVERS,),
+            notify=notifications.read(self._sheet, top.get(notifications.SECTION), self._folder),
         )
 
     def _connection(self, name: str, value: Json) -> ConnectionSpec:
@@ -221,15 +232,16 @@ class _Reader:
                 self._sheet.fail(f"{key} must be a number above 0; leave it out for no limit", (*pointer, key))
         return Limits(concurrency, **rates)
 
-    def _profiles(self, value: Json) -> tuple[Path, ...]:
+    def _beside(self, key: str, value: Json, noun: str, is_there: Callable[[Path], bool]) -> tuple[Path, ...]:
+        """Read one name or several of files or folders, which must be there."""
         names: Sequence[Json] = value if isinstance(value, list) else [] if value is None else [value]
         out = []
         for index, name in enumerate(names):
-            pointer = ("profiles", index) if isinstance(value, list) else ("profiles",)
+            pointer = (key, index) if isinstance(value, list) else (key,)
             if not isinstance(name, str) or not name:
-                self._sheet.fail("a folder of profiles is needed here", pointer)
-            elif not (self._folder / name).is_dir():
-                self._sheet.fail(f"there is no folder {shown(name)} beside the project file", pointer)
+                self._sheet.fail(f"a {noun} of {key} is needed here", pointer)
+            elif not is_there(self._folder / name):
+                self._sheet.fail(f"there is no {noun} {shown(name)} beside the project file", pointer)
             else:
                 out.append((self._folder / name).absolute())
         return tuple(out)

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from holdfast.compare.profiles import Profile
 from holdfast.model.json import Json
 from holdfast.model.reading import Reading
+from holdfast.model.suspect import Suspect
 from holdfast.model.writing import Writing
 
 
@@ -27,6 +28,8 @@ class Kind:
     conditional: bool = False  # writes honour an etag as a precondition
     profiles: tuple[Profile, ...] = ()
     schema: Mapping[str, Json] | None = None  # for validating declarations, where the provider has one
+    discovers: bool = False  # a list brings all there is, though it is no good for checks: too dear, or summaries only
+    pool: str = ""  # kinds of one pool are ways to see the same things: an id means the same in each
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +96,27 @@ class Reader(Protocol):
         """Return the ids of the live things that match exactly; raise ReadFailed if that cannot be known."""
 
 
+@runtime_checkable
+class Attributing(Protocol):
+    """What a reader may offer besides: naming who moved a thing. For explaining, never for deciding."""
+
+    async def suspects(self, target: Target) -> Sequence[Suspect]:
+        """Name who may have written the thing last, ourselves included; raise nothing: who cannot tell names nobody."""
+
+
+@runtime_checkable
+class Signed(Protocol):
+    """What an Attributing reader may offer besides: telling our own name, so that we do not accuse ourselves."""
+
+    def signature(self, kind: str, document: Json) -> str | None:
+        """Return the name a document bears; in one that was read back after our own write that is our own."""
+
+
+def attribution(reader: Reader) -> Attributing | None:
+    """Return the reader as one that can name suspects, if it can."""
+    return reader if isinstance(reader, Attributing) else None
+
+
 class Writer(Protocol):
     """The half that changes things. Every method is safe to repeat with the same `key`."""
 
@@ -102,8 +126,8 @@ class Writer(Protocol):
     async def update(self, target: Target, change: Change, key: str) -> Writing:
         """Change the thing, minimally where the kind can."""
 
-    async def delete(self, target: Target, key: str) -> Writing:
-        """Remove the thing; already gone is Done."""
+    async def delete(self, target: Target, key: str, etag: str | None = None) -> Writing:
+        """Remove the thing; already gone is Done. With an etag, where the kind is conditional, only what that is of."""
 
     async def poll(self, target: Target, token: Mapping[str, Json]) -> Writing:
         """Ask how an operation under way is doing."""

@@ -6,16 +6,14 @@ was hidden from the comparison cannot slip into a write. Every kind of patch is 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from enum import StrEnum
-
 from holdfast.compare import paths
 from holdfast.compare.comparators import typed_equal
 from holdfast.model.absent import ABSENT
 from holdfast.model.json import Json
 from holdfast.model.path import Path, Pointer, Selector, Step
 from holdfast.providers.base import Change
+from holdfast.splicing import edits
+from holdfast.splicing.edits import Act
 
 
 def wanted(desired: Json, observed: Json, changed: tuple[str, ...]) -> Json:
@@ -176,63 +174,10 @@ def _is_declared(here: Json, target: Json) -> bool:
 # --- the difference of two documents ---------------------------------------------------------------------------------
 
 
-class Act(StrEnum):
-    """The three things an edit can do, by their names in RFC 6902."""
-
-    ADD = "add"
-    REPLACE = "replace"
-    REMOVE = "remove"
-
-
-@dataclass(frozen=True, slots=True)
-class Edit:
-    """One step from one document to the other; edits hold in the order they are given."""
-
-    act: Act
-    pointer: Pointer
-    value: Json = None
-
-
-def between(before: Json, after: Json, pointer: Pointer = ()) -> Iterator[Edit]:
-    """Yield the edits that turn `before` into `after`, each as deep as it can be."""
-    if isinstance(before, dict) and isinstance(after, dict):
-        yield from _between_maps(before, after, pointer)
-    elif isinstance(before, list) and isinstance(after, list):
-        yield from _between_lists(before, after, pointer)
-    elif not typed_equal(before, after):
-        yield Edit(Act.REPLACE, pointer, after)
-
-
-def _between_maps(before: dict[str, Json], after: dict[str, Json], pointer: Pointer) -> Iterator[Edit]:
-    for key in before:
-        if key not in after:
-            yield Edit(Act.REMOVE, (*pointer, key))
-    for key, value in after.items():
-        if key not in before:
-            yield Edit(Act.ADD, (*pointer, key), value)
-        elif not typed_equal(before[key], value):
-            yield from between(before[key], value, (*pointer, key))
-
-
-def _between_lists(before: list[Json], after: list[Json], pointer: Pointer) -> Iterator[Edit]:
-    shorter = min(len(before), len(after))
-    head = tail = 0
-    while head < shorter and typed_equal(before[head], after[head]):
-        head += 1
-    while tail < shorter - head and typed_equal(before[-1 - tail], after[-1 - tail]):
-        tail += 1
-    for index in range(head, shorter - tail):
-        yield from between(before[index], after[index], (*pointer, index))
-    for index in range(len(before) - tail - 1, shorter - tail - 1, -1):
-        yield Edit(Act.REMOVE, (*pointer, index))
-    for index in range(shorter - tail, len(after) - tail):
-        yield Edit(Act.ADD, (*pointer, index), after[index])
-
-
 def json_patch(before: Json, after: Json) -> list[dict[str, Json]]:
     """Return the RFC 6902 patch."""
     out: list[dict[str, Json]] = []
-    for edit in between(before, after):
+    for edit in edits.between(before, after):
         operation: dict[str, Json] = {"op": edit.act.value, "path": rfc6901(edit.pointer)}
         out.append(operation if edit.act is Act.REMOVE else operation | {"value": edit.value})
     return out

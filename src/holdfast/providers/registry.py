@@ -24,6 +24,7 @@ DOMAIN: Final = ".holdfast.dev"
 _BUILT_IN: Final = {
     "file": "holdfast.providers.file.provider:FileProvider",
     "http": "holdfast.providers.http.provider:HttpProvider",
+    "runpod": "holdfast.providers.runpod.provider:RunPodProvider",
 }
 
 

@@ -8,12 +8,15 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from typing import Final
 
-from holdfast.compare import canonical, jsontext, patching, paths
+from holdfast.compare import canonical, jsontext
 from holdfast.compare.profiles import Profile
 from holdfast.model.json import Json
 from holdfast.model.reading import Found, Gone, Reading, Trouble, Unreadable
+from holdfast.model.suspect import Confidence, Suspect
 from holdfast.model.writing import Done, Refusal, Refused, UnderWay, Writing
+from holdfast.providers import patches
 from holdfast.providers.base import (
     Change,
     Connection,
@@ -26,6 +29,8 @@ from holdfast.providers.base import (
     Unchanged,
     Writer,
 )
+
+OURSELVES: Final = "holdfast"  # under which name what the writer does stands in `actors`
 
 
 @dataclass(slots=True)
@@ -41,6 +46,7 @@ class MemoryWorld:
     polls: int = 0  # how many polls a write takes; 0: at once
     seen_keys: dict[str, str] = field(default_factory=dict)
     ids: int = 0
+    actors: dict[tuple[str, str], str] = field(default_factory=dict)  # who wrote what last; others enter themselves
     before_write: Callable[[str], None] = lambda _verb: None
     after_write: Callable[[str], None] = lambda _verb: None
 
@@ -84,10 +90,11 @@ class MemoryProvider:
         *,
         patches: bool = False,
         lists: bool = True,
+        conditional: bool = False,
     ) -> None:
         self._world = world
         self.kinds: Mapping[str, Kind] = {
-            kind: Kind(kind, patches=patches, lists=lists, conditional=False, profiles=profiles) for kind in kinds
+            kind: Kind(kind, patches=patches, lists=lists, conditional=conditional, profiles=profiles) for kind in kinds
         }
 
     @asynccontextmanager
@@ -114,11 +121,11 @@ class _MemoryReader:
         body = self._world.things.get((target.kind, ident or ""))
         if body is None:
             return Gone()
-        raw = canonical.canonical_bytes(_shown(body), lists="ordered")
-        digest = hashlib.sha256(raw).hexdigest()
+        raw, digest = _sealed(body)
+        etag = digest if self.kinds[target.kind].conditional else None
         if hint is not None and hint.raw_digest == digest:
-            return Unchanged(None, digest)
-        return Found(jsontext.loads(raw), None, digest, ident)
+            return Unchanged(etag, digest)
+        return Found(jsontext.loads(raw), etag, digest, ident)
 
     async def list(self, kind: str) -> AsyncIterator[Listed]:
         trouble = self._world.fault(f"list {kind}")
@@ -126,8 +133,7 @@ class _MemoryReader:
             raise ReadFailed(trouble)
         for (found, ident), body in list(self._world.things.items()):
             if found == kind:
-                raw = canonical.canonical_bytes(_shown(body), lists="ordered")
-                yield Listed(ident, raw, hashlib.sha256(raw).hexdigest())
+                yield Listed(ident, *_sealed(body))
 
     def parse(self, kind: str, raw: bytes) -> Json:  # noqa: ARG002 - one shape for all
         return jsontext.loads(raw)
@@ -141,6 +147,16 @@ class _MemoryReader:
             for (found, ident), body in self._world.things.items()
             if found == kind and all(body.get(key) == value for key, value in criteria.items())
         ]
+
+    async def suspects(self, target: Target) -> Sequence[Suspect]:
+        if isinstance(self._world.fault(f"suspects {target.kind}/{target.name}"), Unreadable):
+            return ()
+        ident = target.id or self._world.find(target.kind, target.name) or ""
+        who = self._world.actors.get((target.kind, ident))
+        return () if who is None else (Suspect(who, Confidence.HIGH, "who wrote the thing last"),)
+
+    def signature(self, kind: str, document: Json) -> str | None:  # noqa: ARG002 - one name for all
+        return OURSELVES
 
 
 class _MemoryWriter:
@@ -156,11 +172,13 @@ class _MemoryWriter:
         if key in world.seen_keys:
             return self._answer(world.seen_keys[key], key)
         world.before_write("create")
+        if self._kinds[target.kind].conditional and world.find(target.kind, target.name) is not None:
+            return Refused(Refusal.MOVED, "there is one of that name already")
         world.ids += 1
         ident = f"id-{world.ids}"
         body = {**copy.deepcopy(world.defaults), **copy.deepcopy(dict(target.desired)), "name": target.name}
         world.things[target.kind, ident] = body
-        world.writes.append(("create", target.kind, ident))
+        self._signed("create", target.kind, ident)
         world.seen_keys[key] = ident
         world.after_write("create")
         return self._answer(ident, key)
@@ -175,30 +193,29 @@ class _MemoryWriter:
         if body is None or ident is None:
             return Refused(Refusal.MOVED, "there is nothing to update")
         world.before_write("update")
-        if self._kinds[target.kind].patches:
-            for text in change.paths:
-                path = paths.parse_path(text)
-                patching.put(body, path, paths.resolve(change.desired, path))
-        else:
-            kept = {name: value for name, value in body.items() if name == "name"}
-            world.things[target.kind, ident] = {
-                **copy.deepcopy(world.defaults),
-                **copy.deepcopy(dict(change.desired)),
-                **kept,
-            }
-        world.writes.append(("update", target.kind, ident))
+        if self._has_moved(target.kind, body, change.etag):
+            return Refused(Refusal.MOVED, "it is not what it was when the change was decided")
+        # Only what the change names may be written; a service that takes whole documents fills in the rest again.
+        after = patches.wanted(dict(change.desired), _shown(body), change.paths)
+        filled_in = {} if self._kinds[target.kind].patches else copy.deepcopy(world.defaults)
+        world.things[target.kind, ident] = {**filled_in, **copy.deepcopy(after), "name": body["name"]}
+        self._signed("update", target.kind, ident)
         world.after_write("update")
         return self._answer(ident, key)
 
-    async def delete(self, target: Target, key: str) -> Writing:
+    async def delete(self, target: Target, key: str, etag: str | None = None) -> Writing:
         world = self._world
         trouble = world.fault(f"delete {target.kind}/{target.name}")
         if isinstance(trouble, Refused):
             return trouble
         ident = target.id or world.find(target.kind, target.name) or ""
         world.before_write("delete")
-        if world.things.pop((target.kind, ident), None) is not None:
-            world.writes.append(("delete", target.kind, ident))
+        body = world.things.get((target.kind, ident))
+        if body is not None and self._has_moved(target.kind, body, etag):
+            return Refused(Refusal.MOVED, "it is not what it was when its deletion was decided")
+        if body is not None:
+            del world.things[target.kind, ident]
+            self._signed("delete", target.kind, ident)
         world.after_write("delete")
         return self._answer(ident, key)
 
@@ -213,6 +230,13 @@ class _MemoryWriter:
             return UnderWay(str(token["id"]), token)
         return Done(str(token["id"]))
 
+    def _has_moved(self, kind: str, body: Mapping[str, Json], etag: str | None) -> bool:
+        return self._kinds[kind].conditional and etag not in (None, _sealed(body)[1])
+
+    def _signed(self, verb: str, kind: str, ident: str) -> None:
+        self._world.writes.append((verb, kind, ident))
+        self._world.actors[kind, ident] = OURSELVES
+
     def _answer(self, ident: str, key: str) -> Writing:
         if self._world.polls:
             self._world.operations[key] = self._world.polls
@@ -223,6 +247,12 @@ class _MemoryWriter:
 def _shown(body: Mapping[str, Json]) -> dict[str, Json]:
     """Return what a reading shows: the name is identity, everything else is configuration."""
     return {key: value for key, value in body.items() if key != "name"}
+
+
+def _sealed(body: Mapping[str, Json]) -> tuple[bytes, str]:
+    """Return the bytes a reading is made of, and their digest, which is also the etag where there is one."""
+    raw = canonical.canonical_bytes(_shown(body), lists="ordered")
+    return raw, hashlib.sha256(raw).hexdigest()
 
 
 UNREACHABLE = Unreadable(Trouble.UNREACHABLE, "the world is down")

@@ -7,9 +7,11 @@ say which habit it is about.
 from __future__ import annotations
 
 import copy
+import datetime as dt
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 import orjson
 
@@ -18,6 +20,8 @@ from holdfast.model.absent import ABSENT
 from holdfast.model.json import Json
 
 MASK = "********"
+ANONYMOUS: Final = "anonymous"  # who wrote what nobody put their name to
+_START: Final = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)  # all things are made then, and each write takes a second
 
 
 @dataclass(slots=True)
@@ -25,7 +29,7 @@ class Shape:
     """The habits of one collection; fields are top-level ones."""
 
     defaults: Mapping[str, Json] = field(default_factory=dict)  # filled in where a new thing lacks them
-    stamps: tuple[str, ...] = ()  # kept by the service: id, createdAt, revision, state
+    stamps: tuple[str, ...] = ()  # kept by the service: id, createdAt, revision, state, updated_by, updated_at
     sorted_lists: tuple[str, ...] = ()  # lists that come back in another order
     lowered: tuple[str, ...] = ()  # strings that come back in lower case
     masked: tuple[str, ...] = ()  # accepted, never shown again
@@ -87,20 +91,20 @@ class Collection:
         self._counted += 1
         return f"{self.name.rpartition('/')[2]}-{self._counted}"
 
-    def write(self, ident: str, document: Mapping[str, Json]) -> None:
+    def write(self, ident: str, document: Mapping[str, Json], actor: str = ANONYMOUS) -> None:
         """Make or replace a thing as the service would."""
         before = self._things.get(ident)
         kept = {key: before.document[key] for key in self.shape.masked if before and key in before.document}
         whole = {**copy.deepcopy(dict(self.shape.defaults)), **kept, **copy.deepcopy(dict(document))}
         revision = before.revision + 1 if before is not None else 1
         self._remember(ident)
-        self._things[ident] = self._made(ident, self._normalised(whole), revision)
+        self._things[ident] = self._made(ident, self._normalised(whole), revision, actor)
 
-    def merge(self, ident: str, patch: Mapping[str, Json]) -> None:
+    def merge(self, ident: str, patch: Mapping[str, Json], actor: str = ANONYMOUS) -> None:
         """Change a thing by an RFC 7396 patch."""
-        self.write(ident, merged(self._things[ident].document, patch))
+        self.write(ident, merged(self._things[ident].document, patch), actor)
 
-    def patch(self, ident: str, operations: list[Mapping[str, Json]]) -> None:
+    def patch(self, ident: str, operations: list[Mapping[str, Json]], actor: str = ANONYMOUS) -> None:
         """Change a thing by an RFC 6902 patch."""
         document: Json = self[ident]
         for operation in operations:
@@ -112,7 +116,7 @@ class Collection:
             else:
                 value = ABSENT if operation["op"] == "remove" else operation["value"]
                 document = patching.put(document, path, value)
-        self.write(ident, document)
+        self.write(ident, document, actor)
 
     def remove(self, ident: str) -> None:
         """Remove a thing."""
@@ -137,16 +141,16 @@ class Collection:
 
     # -- what others do behind its back
 
-    def edit(self, ident: str, change: Callable[[dict[str, Json]], object]) -> None:
+    def edit(self, ident: str, change: Callable[[dict[str, Json]], object], actor: str = ANONYMOUS) -> None:
         """Change a thing out of band: no default, no rewriting, no lag."""
         thing = self._things[ident]
         document = copy.deepcopy(thing.document)
         change(document)
-        self._things[ident] = self._made(ident, document, thing.revision + 1)
+        self._things[ident] = self._made(ident, document, thing.revision + 1, actor)
 
-    def put(self, ident: str, document: Mapping[str, Json]) -> None:
+    def put(self, ident: str, document: Mapping[str, Json], actor: str = ANONYMOUS) -> None:
         """Put a thing there out of band."""
-        self._things[ident] = self._made(ident, dict(document), 1)
+        self._things[ident] = self._made(ident, dict(document), 1, actor)
 
     def drop(self, ident: str) -> None:
         """Remove a thing out of band."""
@@ -169,13 +173,24 @@ class Collection:
                 document[name] = document[name].lower()
         return document
 
-    def _made(self, ident: str, document: dict[str, Json], revision: int) -> _Thing:
-        stamps = {"id": ident, "createdAt": "2026-01-01T00:00:00Z", "revision": revision, "state": "ready"}
+    def _made(self, ident: str, document: dict[str, Json], revision: int, actor: str) -> _Thing:
+        stamps = {
+            "id": ident,
+            "createdAt": _time(0),
+            "revision": revision,
+            "state": "ready",
+            "updated_by": actor,
+            "updated_at": _time(revision),
+        }
         for name in self.shape.stamps:
             document[name] = document.get(name, stamps[name]) if name == "state" else stamps[name]
         visible = {key: MASK if key in self.shape.masked else value for key, value in document.items()}
         raw = orjson.dumps({self.shape.envelope: visible} if self.shape.envelope else visible)
         return _Thing(document, revision, raw, f'"{hashlib.sha256(raw).hexdigest()[:16]}"')
+
+
+def _time(seconds: int) -> str:
+    return (_START + dt.timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def merged(document: Json, patch: Json) -> Json:

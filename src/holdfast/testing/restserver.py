@@ -8,8 +8,8 @@
 
 Things are at /<collection>/<id>, with GET, PUT, PATCH (merge, or JSON Patch by content type) and DELETE; lists and POST
 at /<collection>. Etags, If-Match, If-None-Match, Idempotency-Key and operations under /operations/<id> work as they do
-in real services. `python -m holdfast.testing.restserver` runs it as a process of its own, which prints its port and is
-steered through /_control/.
+in real services; X-Actor says who writes, where the stamp `updated_by` is kept. `python -m holdfast.testing.restserver`
+runs it as a process of its own, which prints its port and is steered through /_control/.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ import orjson
 from aiohttp import web
 
 from holdfast.model.json import Json
-from holdfast.testing.restdata import Collection, Shape
+from holdfast.testing.restdata import ANONYMOUS, Collection, Shape
 from holdfast.testing.restfaults import Fault, Wrong
 
 __all__ = ["Collection", "Entry", "Fault", "RestServer", "Shape", "Wrong"]
@@ -74,6 +74,7 @@ class RestServer:
     faults: list[Fault] = field(default_factory=list)
     journal: list[Entry] = field(default_factory=list)
     failing_operations: bool = False
+    before_request: Callable[[str, str], None] = lambda _method, _path: None  # for who comes in between
     collections: dict[str, Collection] = field(default_factory=dict)
     _operations: dict[str, _Operation] = field(default_factory=dict)
     _answered: dict[str, web.Response] = field(default_factory=dict)
@@ -114,6 +115,7 @@ class RestServer:
     async def _handle(self, request: web.Request) -> web.StreamResponse:
         if request.path.startswith("/_control/"):
             return await self._control(request)
+        self.before_request(request.method, request.path)
         response = await self._respond(request)
         self.journal.append(Entry(request.method, request.path, response.status))
         return response
@@ -164,7 +166,8 @@ class RestServer:
             return _error(422, "it needs a name")
         if ident in collection:
             return _error(409, "there is one already")
-        return self._written(request, _Item(collection, ident), lambda: collection.write(ident, document), document)
+        item, actor = _Item(collection, ident), _actor(request)
+        return self._written(request, item, lambda: collection.write(ident, document, actor), document)
 
     async def _on_thing(self, request: web.Request, item: _Item) -> web.Response:
         collection, ident = item.collection, item.ident or ""
@@ -179,18 +182,19 @@ class RestServer:
             return self._written(request, item, lambda: collection.remove(ident), None)
         document = await _sent(request, collection)
         if request.method == "PUT" and isinstance(document, dict):
-            return self._written(request, item, lambda: collection.write(ident, document), document)
+            actor = _actor(request)
+            return self._written(request, item, lambda: collection.write(ident, document, actor), document)
         if request.method == "PATCH" and document is not None:
             return self._patch(request, item, document)
         return _error(400, "a JSON document is needed")
 
     def _patch(self, request: web.Request, item: _Item, document: Json) -> web.Response:
-        collection, ident = item.collection, item.ident or ""
+        collection, ident, actor = item.collection, item.ident or "", _actor(request)
         if ident not in collection:
             return _error(404, "there is no such thing")
         if isinstance(document, list):
-            return self._written(request, item, lambda: collection.patch(ident, document), None)
-        return self._written(request, item, lambda: collection.merge(ident, document), None)
+            return self._written(request, item, lambda: collection.patch(ident, document, actor), None)
+        return self._written(request, item, lambda: collection.merge(ident, document, actor), None)
 
     def _written(self, request: web.Request, item: _Item, effect: Callable[[], object], document: Json) -> web.Response:
         """Do a write, or promise to."""
@@ -262,7 +266,7 @@ class RestServer:
             if request.method == "DELETE":
                 collection.drop(ident)
             elif request.method == "PUT":
-                collection.put(ident, await request.json())
+                collection.put(ident, await request.json(), _actor(request))
             return web.json_response(collection.ids())
         return _error(404, "journal, faults and things can be steered")
 
@@ -282,6 +286,10 @@ def _precondition(request: web.Request, etag: str | None) -> web.Response | None
     if (match is not None and match != etag) or (request.headers.get("If-None-Match") == "*" and etag is not None):
         return _error(412, "it is not what you think it is")
     return None
+
+
+def _actor(request: web.Request) -> str:
+    return request.headers.get("X-Actor", ANONYMOUS)
 
 
 async def _sent(request: web.Request, collection: Collection) -> Json:

@@ -22,8 +22,9 @@ class Damage(StrEnum):
 class Vandal:
     """Strikes at random, from a source of randomness that is given: the same seed does the same damage."""
 
-    def __init__(self, chance: random.Random) -> None:
+    def __init__(self, chance: random.Random, name: str = "vandal") -> None:
         self._chance = chance
+        self.name = name  # what it leaves behind, where the service asks who writes
 
     def strike(self, collection: Collection, kinds: tuple[Damage, ...] = tuple(Damage)) -> tuple[str, Damage] | None:
         """Damage one thing; return which and how, or None if nothing there can be damaged in these ways."""
@@ -35,7 +36,7 @@ class Vandal:
             collection.drop(ident)
         else:
             name = self._chance.choice(_fields(collection[ident], kind))
-            collection.edit(ident, self._change(name, kind))
+            collection.edit(ident, self._change(name, kind), self.name)
         return ident, kind
 
     def _change(self, name: str, kind: Damage) -> Callable[[dict[str, Json]], object]:

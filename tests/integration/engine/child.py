@@ -16,7 +16,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from holdfast.engine.acting import Result
+from holdfast.engine.outcomes import Result
 from holdfast.model.json import Json
 from holdfast.store.base import Transaction
 from holdfast.store.sqlite import SqliteStore

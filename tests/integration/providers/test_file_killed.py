@@ -72,7 +72,7 @@ def test_an_update_killed_before_the_rename_leaves_the_old_file_whole(tmp_path, 
         )
 
     assert isinstance(with_provider(files(tmp_path), again), Done)
-    assert path.read_text() == "# mine\na: 2\ntext: y\n"
+    assert path.read_text() == "# mine\na: 2\ntext: 'y'\n"
     assert temporaries(tmp_path) == []
 
 

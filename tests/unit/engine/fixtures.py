@@ -12,13 +12,17 @@ from holdfast.engine.applying import Applier, Report, look
 from holdfast.engine.checking import Checker
 from holdfast.engine.fleet import Fleet, Preparer
 from holdfast.engine.gates import Limits
+from holdfast.engine.governing import Rules
 from holdfast.engine.opening import World, WritableWorld
 from holdfast.engine.retrying import Patience
+from holdfast.engine.sending import Sender
+from holdfast.engine.undoing import Undoer, Undone
 from holdfast.manifests.secrets import Resolver
 from holdfast.model.address import Address
 from holdfast.model.json import Json
 from holdfast.model.resource import Declaration, Import, ManagementPolicy
 from holdfast.plan import ordering
+from holdfast.plan.corrections import CorrectionRules
 from holdfast.providers.base import Connection
 from holdfast.store.base import Store
 from holdfast.testing.clock import FakeClock
@@ -62,17 +66,21 @@ class Bench:
     seed: int = 1
     patches: bool = False
     lists: bool = True
+    conditional: bool = False
     profile: str = ""
     patience: Patience = field(default_factory=lambda: Patience(attempts=2))
     owner: str = "one"
     environ: dict[str, str] = field(default_factory=dict)
+    rules: Rules = field(default_factory=lambda: Rules(CorrectionRules(storm=None)))
 
     def __post_init__(self) -> None:
         self.random = random.Random(self.seed).random
 
     def provider(self) -> MemoryProvider:
         rules = tuple(profiles.parse(self.profile)) if self.profile else ()
-        return MemoryProvider(self.live, profiles=rules, patches=self.patches, lists=self.lists)
+        return MemoryProvider(
+            self.live, profiles=rules, patches=self.patches, lists=self.lists, conditional=self.conditional
+        )
 
     def fleet(self, declarations: Iterable[Declaration]) -> Fleet:
         listed = list(declarations)
@@ -89,14 +97,27 @@ class Bench:
     async def check(self, declarations: Sequence[Declaration], *, record: bool = True) -> Report:
         async with World({"mem": Connection("mem", "memory")}, {"memory": self.provider()}, {}, self.clock) as world:
             preparer = Preparer(self.store, world, self.fleet(declarations), self.fingerprint, self.secrets)
-            checker = Checker(self.store, world, self.clock, self.random, self.fingerprint, self.patience)
+            checker = Checker(self.store, world, self.clock, self.random, self.fingerprint, self.patience, self.rules)
             return await look(preparer, checker, record=record)
 
     def applier(self, world: WritableWorld, declarations: Sequence[Declaration], **options: object) -> Applier:
         preparer = Preparer(self.store, world, self.fleet(declarations), self.fingerprint, self.secrets)
-        checker = Checker(self.store, world, self.clock, self.random, self.fingerprint, self.patience)
+        checker = Checker(self.store, world, self.clock, self.random, self.fingerprint, self.patience, self.rules)
         actor = Actor(self.store, world, checker, self.clock, self.random, self.fingerprint, self.owner, self.patience)
-        return Applier(self.store, preparer, checker, actor, **options)  # type: ignore[arg-type]
+        undoer = self.undoer(world, checker)
+        return Applier(self.store, preparer, checker, actor, undoer=undoer, **options)  # type: ignore[arg-type]
+
+    def undoer(self, world: WritableWorld, checker: Checker) -> Undoer:
+        sender = Sender(world, self.clock, self.random, self.patience)
+        return Undoer(self.store, world, checker, self.clock, self.random, self.owner, sender)
+
+    async def undo(self, correction_id: str, declarations: Sequence[Declaration]) -> Undone:
+        async with self.world() as world:
+            applier = self.applier(world, declarations)
+            correction = await self.store.correction(correction_id)
+            assert correction is not None
+            (item,), _ = await applier.preparer.prepare([correction.address])
+            return await self.undoer(world, applier.checker).undo(correction, item, "ada", "a mistake")
 
     def world(self) -> WritableWorld:
         limits = {"mem": Limits(concurrency=8)}

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from holdfast.engine import recording
-from holdfast.engine.acting import Result
+from holdfast.engine import recording, resolving
+from holdfast.engine.outcomes import Result
 from holdfast.model.address import Address
 from holdfast.model.condition import ConditionType, Truth
 from holdfast.model.decision import Action
@@ -204,7 +204,7 @@ def test_external_deletion_is_recreated_where_resync_is_on_and_stops_where_it_is
             assert report.checked[0].decision.action is Action.BLOCK
             assert run(bench.store.state(A)).terminal is not None
             assert bench.live.things == {}
-            assert run(bench.apply(fleet, recreate=True)).acted[0].result is Result.DONE
+            assert run(bench.apply(fleet, reconsider=resolving.recreated)).acted[0].result is Result.DONE
 
 
 def test_dependents_are_linked_to_the_new_id_after_a_recreation():

@@ -18,7 +18,7 @@ async def watched(bench, fleet, rounds):
     async with bench.world() as world:
         applier = bench.applier(world, fleet)
         sweeper = Sweeper(bench.store, world, bench.clock, bench.random)
-        await Watcher(bench.store, applier, bench.clock, bench.random, sweeper).run(rounds=rounds)
+        await Watcher(bench.store, applier.apply, bench.clock, bench.random, sweeper).run(rounds=rounds)
 
 
 def test_drift_is_corrected_within_one_period():
@@ -51,7 +51,7 @@ def test_a_backlog_after_a_restart_is_spread_out():
     async def backlog():
         async with bench.world() as world:
             sweeper = Sweeper(bench.store, world, bench.clock, bench.random)
-            watcher = Watcher(bench.store, bench.applier(world, fleet), bench.clock, bench.random, sweeper)
+            watcher = Watcher(bench.store, bench.applier(world, fleet).apply, bench.clock, bench.random, sweeper)
             assert len(await bench.store.due(bench.clock.now(), 1000)) == 200
             await watcher.spread_backlog()
             return len(await bench.store.due(bench.clock.now(), 1000))

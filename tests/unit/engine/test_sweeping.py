@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
+from holdfast.engine import scheduling
 from holdfast.engine.sweeping import Sweeper
-from holdfast.model.address import Address
 from holdfast.model.reading import Trouble, Unreadable
 from tests.unit.engine.fixtures import Bench, declare
 
@@ -14,11 +14,15 @@ def run(coroutine):
     return asyncio.run(coroutine)
 
 
-def swept(bench, fleet, settled=None):
+def swept(bench):
+    """Sweep; return how many had not moved, what failed, and what is left for a closer look."""
+
     async def sweep():
         async with bench.world() as world:
             sweeper = Sweeper(bench.store, world, bench.clock, bench.random)
-            return await sweeper.sweep("mem", "Thing", settled or {each.address for each in fleet})
+            out = await sweeper.sweep("mem", "Thing")
+            closer = [address.name async for batch in sweeper.closer("mem", "Thing", out) for address in batch]
+            return out, sorted(closer)
 
     return run(sweep())
 
@@ -35,8 +39,8 @@ def ready():
 def test_what_has_not_moved_costs_one_list_call_and_is_due_again_later():
     bench, fleet = ready()
     bench.clock.advance(100)
-    out = swept(bench, fleet)
-    assert (out.unchanged, out.closer) == (12, [])
+    out, closer = swept(bench)
+    assert (out.unchanged, closer) == (12, [])
     assert bench.live.calls == ["list Thing"]
     state = run(bench.store.state(fleet[0].address))
     assert state.checked_at == bench.clock.now()
@@ -44,24 +48,35 @@ def test_what_has_not_moved_costs_one_list_call_and_is_due_again_later():
 
 
 def test_what_moved_or_vanished_is_returned_for_a_closer_look():
-    bench, fleet = ready()
+    bench, _ = ready()
+    bench.clock.advance(100)
     bench.live_thing("n3")["i"] = 99
     del bench.live.things["Thing", bench.live.find("Thing", "n5")]
-    out = swept(bench, fleet)
+    out, closer = swept(bench)
     assert out.unchanged == 10
-    assert sorted(address.name for address in out.closer) == ["n3", "n5"]
+    assert closer == ["n3", "n5"]
 
 
-def test_what_was_edited_since_is_not_trusted():
+def test_what_was_edited_and_not_applied_is_not_trusted():
     bench, fleet = ready()
-    out = swept(bench, fleet, settled={each.address for each in fleet[1:]})
-    assert out.closer == [Address("mem", "Thing", "n0")]
+    edited = [declare("n0", {"i": 77}, resyncPeriod="1h"), *fleet[1:]]
+    run(bench.check(edited))
+    bench.clock.advance(100)
+    assert swept(bench)[1] == ["n0"]
+
+
+def test_what_somebody_asked_about_is_looked_at():
+    bench, fleet = ready()
+    run(scheduling.request(bench.store, [fleet[4].address], "please", bench.clock.now()))
+    bench.clock.advance(100)
+    assert swept(bench)[1] == ["n4"]
 
 
 def test_a_list_that_cannot_be_read_concludes_nothing():
-    bench, fleet = ready()
+    bench, _ = ready()
+    bench.clock.advance(100)
     bench.live.faults.append(lambda call: Unreadable(Trouble.SERVER_ERROR) if call == "list Thing" else None)
-    out = swept(bench, fleet)
+    out, closer = swept(bench)
     assert out.unchanged == 0
     assert out.failure == Unreadable(Trouble.SERVER_ERROR)
-    assert out.closer == []
+    assert len(closer) == 12

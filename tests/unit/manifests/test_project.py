@@ -63,6 +63,7 @@ def test_every_part_of_a_project_file_is_read(tmp_path):
         profiles=(tmp_path / "rules",),
         defaults=found.defaults,
         default_connection="prod",
+        waivers=(tmp_path / "waivers.yaml",),
     )
     effective = settings.resolve([found.defaults])
     assert effective.resync_period == 36000.0
@@ -72,12 +73,19 @@ def test_every_part_of_a_project_file_is_read(tmp_path):
 @pytest.mark.parametrize("text", ["", "# nothing yet\n", "{}\n"])
 def test_an_empty_project_file_is_a_project(tmp_path, text):
     found = load(tmp_path, text)
-    assert found == Project(tmp_path, tmp_path / "holdfast.yaml", store=tmp_path / ".holdfast/holdfast.db")
+    assert found == Project(
+        tmp_path,
+        tmp_path / "holdfast.yaml",
+        store=tmp_path / ".holdfast/holdfast.db",
+        waivers=(tmp_path / "waivers.yaml",),
+    )
 
 
 def test_without_a_file_the_store_is_beside_us(tmp_path):
     (tmp_path / ".git").mkdir()
-    assert project.load(None, tmp_path) == Project(tmp_path, store=tmp_path / ".holdfast/holdfast.db")
+    assert project.load(None, tmp_path) == Project(
+        tmp_path, store=tmp_path / ".holdfast/holdfast.db", waivers=(tmp_path / "waivers.yaml",)
+    )
 
 
 def test_the_file_is_looked_for_upwards_as_far_as_the_repository(tmp_path):

@@ -13,7 +13,6 @@ from holdfast.compare.comparators import typed_equal
 from holdfast.model.json import Json
 from holdfast.providers import patches
 from holdfast.providers.base import Change
-from holdfast.providers.patches import Act
 from tests import strategies
 
 RULES = {
@@ -96,30 +95,6 @@ def _loaded(rules: str) -> Json:
 @given(desired=strategies.maps(), observed=strategies.maps())
 def test_without_changed_paths_nothing_is_wanted_otherwise(desired, observed):
     assert typed_equal(patches.wanted(desired, observed, ()), observed)
-
-
-def applied(document: Json, edits: list[patches.Edit]) -> Json:
-    root = [copy.deepcopy(document)]
-    for edit in edits:
-        *above, last = (0, *edit.pointer)
-        holder: Json = root
-        for step in above:
-            holder = holder[step]
-        if edit.act is Act.REMOVE:
-            del holder[last]
-        elif edit.act is Act.ADD and isinstance(holder, list):
-            holder.insert(int(last), edit.value)
-        else:
-            assert (edit.act is Act.ADD) is not (last in holder if isinstance(holder, dict) else True)
-            holder[last] = edit.value
-    return root[0]
-
-
-@given(before=strategies.documents(), after=strategies.documents())
-def test_the_edits_between_two_documents_turn_one_into_the_other(before, after):
-    edits = list(patches.between(before, after))
-    assert typed_equal(applied(before, edits), after)
-    assert bool(edits) is not typed_equal(before, after)
 
 
 WITHOUT_NULL = strategies.documents(strategies.scalars.filter(lambda value: value is not None))

@@ -32,7 +32,7 @@ def point(name: str, value: str) -> metadata.EntryPoint:
     return metadata.EntryPoint(name, value, registry.GROUP)
 
 
-@pytest.mark.parametrize("name", ["file", "http"])
+@pytest.mark.parametrize("name", ["file", "http", "runpod"])
 def test_the_built_in_providers_are_found_by_name(name):
     provider: base.Provider = registry.get(name)
     assert provider.name == name
@@ -41,7 +41,7 @@ def test_the_built_in_providers_are_found_by_name(name):
 
 def test_a_provider_nobody_has_is_an_input_error_that_lists_those_there_are(points):
     points.append(point("theirs", "types:SimpleNamespace"))
-    with pytest.raises(InputError, match="there is no provider 'ftp'; installed are file, http, theirs"):
+    with pytest.raises(InputError, match="there is no provider 'ftp'; installed are file, http, runpod, theirs"):
         registry.get("ftp")
 
 

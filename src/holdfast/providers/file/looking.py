@@ -128,7 +128,7 @@ def document(seen: Seen, declared: Declared) -> Json:
         out["format"] = declared.format
     out["content"] = content(seen, declared)
     out["mode"] = f"{seen.mode:04o}"
-    out["owner"] = _account(seen.uid, declared.owner, _user_name)
+    out["owner"] = _account(seen.uid, declared.owner, user_name)
     out["group"] = _account(seen.gid, declared.group, _group_name)
     return out
 
@@ -176,7 +176,8 @@ def _account(ident: int, declared: Account, name: Callable[[int], str]) -> Json:
     return name(ident)
 
 
-def _user_name(ident: int) -> str:
+def user_name(ident: int) -> str:
+    """Return the name of a user of this machine, or the number where there is none."""
     try:
         return pwd.getpwuid(ident).pw_name
     except KeyError:

@@ -29,7 +29,15 @@ class FileProvider:
         text = resources.files(__package__).joinpath("profiles/file.yaml").read_bytes()
         rules = tuple(profiles.parse(text, "file/profiles/file.yaml"))
         return {
-            name: Kind(name, patches=True, conditional=True, profiles=rules, schema=declared.schema(name))
+            name: Kind(
+                name,
+                patches=True,
+                conditional=True,
+                profiles=rules,
+                schema=declared.schema(name),
+                discovers=True,
+                pool="files",  # a file may be declared as a Document or as a Text
+            )
             for name in (declared.DOCUMENT, declared.TEXT)
         }
 

@@ -7,16 +7,23 @@ import os
 import re
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
+from typing import Final
 
 from holdfast.compare import paths
 from holdfast.compare.comparators import typed_equal
 from holdfast.errors import DocumentError
 from holdfast.model.json import Json
 from holdfast.model.reading import Found, Reading, Trouble, Unreadable
+from holdfast.model.suspect import Suspect
 from holdfast.providers.base import Hint, Kind, Listed, ReadFailed, Target, Unchanged
-from holdfast.providers.file import declared, formats, looking, replacing
+from holdfast.providers.file import attributing, declared, formats, looking, replacing
 from holdfast.providers.file.looking import Seen
-from holdfast.providers.file.rooted import Root
+from holdfast.providers.file.rooted import OutsideError, Root
+
+_PROJECT_FILE: Final = "holdfast.yaml"
+_MANIFEST: Final = re.compile(
+    rb"""^[\s{"'-]*apiVersion["']?\s*:\s*["']?(?:[A-Za-z0-9-]+\.)?holdfast\.dev/""", re.MULTILINE
+)
 
 
 class FileReader:
@@ -32,12 +39,16 @@ class FileReader:
         return await asyncio.to_thread(read, self._root, target, hint)
 
     async def list(self, kind: str) -> AsyncIterator[Listed]:
-        """Read the files that the connection includes: documents by their extension, all others as texts."""
+        """Read the files that the connection includes: documents by their extension, all others as texts.
+
+        What is Holdfast's own is left out: its project file, its manifests, its temporary files. So is a link that
+        leads nowhere or outside the root; anything else that cannot be read makes the list fail.
+        """
         for path in await asyncio.to_thread(lambda: sorted(self._included(kind))):
             seen = await asyncio.to_thread(looking.look, self._root, path)
             if isinstance(seen, Unreadable):
                 raise ReadFailed(seen)
-            if isinstance(seen, Seen):
+            if isinstance(seen, Seen) and not _is_manifest(seen.data):
                 yield Listed(seen.place.id, seen.raw, seen.digest)
 
     def _included(self, kind: str) -> Iterator[str]:
@@ -48,12 +59,23 @@ class FileReader:
             for name in names:
                 path = Path(folder, name).relative_to(self._root.path).as_posix()
                 is_document = formats.by_extension(path) is not None
-                if is_document is (kind == declared.DOCUMENT) and self._includes(path):
+                if is_document is (kind == declared.DOCUMENT) and self._includes(path) and self._is_inside(path):
                     yield path
 
     def _includes(self, path: str) -> bool:
-        is_ours = PurePosixPath(path).name.startswith(replacing.TEMPORARY)
+        name = PurePosixPath(path).name
+        is_ours = name.startswith(replacing.TEMPORARY) or name == _PROJECT_FILE
         return not is_ours and any(glob.fullmatch(path) for glob in self._include)
+
+    def _is_inside(self, path: str) -> bool:
+        """Tell whether an entry is, or leads to, something below the root; if the root is gone, reading will say so."""
+        if not (self._root.path / path).is_symlink():
+            return True
+        try:
+            self._root.locate(path)
+        except OutsideError as error:
+            return error.trouble is Trouble.UNREACHABLE
+        return True
 
     def parse(self, kind: str, raw: bytes) -> Json:
         """Turn a listed file into its document; raise ReadFailed if its content is not of its format."""
@@ -73,6 +95,14 @@ class FileReader:
                 out.append(item.id)
         return out
 
+    async def suspects(self, target: Target) -> Sequence[Suspect]:
+        """Name the owner of the file: who replaced it last, if it was replaced."""
+        return await asyncio.to_thread(attributing.suspects, self._root, target)
+
+    def signature(self, kind: str, document: Json) -> str | None:  # noqa: ARG002 - both kinds have an owner
+        """Return the owner in a document; unmoved since our own write, it accuses nobody."""
+        return attributing.owner(document)
+
 
 def read(root: Root, target: Target, hint: Hint | None) -> Reading | Unchanged:
     """Read one file. Blocking."""
@@ -90,6 +120,10 @@ def read(root: Root, target: Target, hint: Hint | None) -> Reading | Unchanged:
         return Found(looking.document(seen, wanted), digest, digest, seen.place.id)
     except DocumentError as error:
         return _malformed(seen.place.id, error)
+
+
+def _is_manifest(data: bytes) -> bool:
+    return _MANIFEST.search(data) is not None
 
 
 def _malformed(path: str, error: DocumentError) -> Unreadable:

@@ -21,6 +21,7 @@ from holdfast.providers.base import Connection
 from holdfast.providers.http import description, slicing, templates
 from holdfast.providers.http.description import (
     Api,
+    Attribution,
     Body,
     ByCursor,
     ByLink,
@@ -161,6 +162,7 @@ def _kind(name: str, kind: Section, connection: Connection) -> Described:
         idempotency_header=kind.text("idempotency_header", "") or None,
         error=kind.pointer("error") if kind.has("error") else None,
         profile=profile,
+        attribution=_attribution(kind),
     )
     read.finish()
     kind.finish()
@@ -309,6 +311,15 @@ def _etag(kind: Section) -> Etag:
     etag = Etag(section.text("header")) if section.has("header") else Etag(pointer=section.pointer("pointer"))
     section.finish()
     return etag
+
+
+def _attribution(kind: Section) -> Attribution | None:
+    section = _section(kind, "attribution", "who")
+    if section is None:
+        return None
+    attribution = Attribution(section.pointer("who"), section.pointer("at") if section.has("at") else None)
+    section.finish()
+    return attribution
 
 
 def _match(section: Section, name: str) -> Match | None:

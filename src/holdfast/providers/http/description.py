@@ -137,6 +137,14 @@ class Etag:
     pointer: Path | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Attribution:
+    """Where a document says who wrote it last, and when."""
+
+    who: Path
+    at: Path | None = None
+
+
 GONE = frozenset({404, 410})
 
 
@@ -190,6 +198,7 @@ class Described:
     idempotency_header: str | None = None
     error: Path | None = None
     profile: Profile | None = None
+    attribution: Attribution | None = None
 
     def ident(self, given: str | None, name: str) -> str | None:
         """Return the id of a thing: the known one, or its name where the two are the same."""

@@ -40,11 +40,12 @@ def _agent() -> str:
 
 def _kind(described: Described) -> Kind:
     listing = described.list
+    lists_all = listing is not None and not listing.call.path.names  # needs no value of a single declaration
     return Kind(
         described.name,
         patches=described.update is not None and described.update.body.is_patch,
-        # One list serves all only if it needs no value of a single declaration, and brings whole documents.
-        lists=listing is not None and not listing.is_partial and not listing.call.path.names,
+        lists=lists_all and listing is not None and not listing.is_partial,
         conditional=described.is_conditional,
         profiles=(described.profile,) if described.profile is not None else (),
+        discovers=lists_all,
     )

@@ -16,8 +16,9 @@ from holdfast.model.absent import ABSENT
 from holdfast.model.json import Json
 from holdfast.model.path import Path
 from holdfast.model.reading import Found, Gone, Reading, Trouble, Unreadable
+from holdfast.model.suspect import Suspect
 from holdfast.providers.base import Hint, Kind, Listed, ReadFailed, Target, Unchanged
-from holdfast.providers.http import outcomes, paging, slicing
+from holdfast.providers.http import attributing, outcomes, paging, slicing
 from holdfast.providers.http.client import Answer, Client
 from holdfast.providers.http.description import Api, Described, Etag, Listing
 from holdfast.providers.http.templates import UnfilledError
@@ -32,6 +33,7 @@ class HttpReader:
         self.kinds = kinds
         self._client = client
         self._described = api.kinds
+        self._secrets = api.secrets
 
     async def read(self, target: Target, hint: Hint | None = None) -> Reading | Unchanged:
         """Read one thing; an answer that the etag or the digest shows to be the last one again is not parsed."""
@@ -134,6 +136,23 @@ class HttpReader:
         label = listing.call.label
         listed = self._listed(target, query)
         return [item.id async for item in listed if _has(item.raw, wanted, label)]
+
+    async def suspects(self, target: Target) -> Sequence[Suspect]:
+        """Name who the thing itself says wrote it last, where the description says how to tell."""
+        kind = self._described.get(target.kind)
+        if kind is None or kind.attribution is None:
+            return ()
+        now = await self.read(target)
+        found = attributing.suspect(kind.attribution, now.document, self._secrets) if isinstance(now, Found) else None
+        return () if found is None else (found,)
+
+    def signature(self, kind: str, document: Json) -> str | None:
+        """Return the name a document bears, as `suspects` would give it."""
+        described = self._described.get(kind)
+        if described is None or described.attribution is None:
+            return None
+        found = attributing.suspect(described.attribution, document, self._secrets)
+        return None if found is None else found.who
 
 
 def _is_scalar(value: Json) -> bool:

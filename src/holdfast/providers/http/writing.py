@@ -10,11 +10,11 @@ from urllib.parse import unquote, urlsplit
 
 import orjson
 
-from holdfast.compare import paths
+from holdfast.compare import diff, paths
 from holdfast.model.absent import ABSENT
 from holdfast.model.json import Json
 from holdfast.model.path import Path
-from holdfast.model.reading import Found, Trouble, Unreadable
+from holdfast.model.reading import Found, Gone, Trouble, Unreadable
 from holdfast.model.writing import Done, Refusal, Refused, UnderWay, Writing
 from holdfast.providers.base import Change, Target
 from holdfast.providers.http import bodies, outcomes, quoting, reading
@@ -48,7 +48,7 @@ class HttpWriter:
             return _too_deep(kind.create.call)
         answer = await self._send(kind.create.call, target, kind, headers, body)
         if isinstance(answer, Refused):
-            return answer
+            return await self._made_before(kind, target) or answer if _is_taken(answer, headers) else answer
         ident = _ident(kind, target, answer)
         if kind.operation is not None and answer.status in kind.operation.accepted:
             return self._under_way(kind.operation, kind.create.call, answer, ident)
@@ -58,6 +58,14 @@ class HttpWriter:
             )
             return Refused(Refusal.TERMINAL, message)
         return _done(kind, ident, answer)
+
+    async def _made_before(self, kind: Described, target: Target) -> Done | None:
+        """Return what an earlier attempt of ours made; None if what is there is not what would be made."""
+        now = await self._reader.read(replace(target, id=None))
+        if not isinstance(now, Found) or now.id is None:
+            return None
+        is_other = diff.findings(dict(target.desired), now.document, kind.rules)
+        return None if is_other else Done(now.id, now.document, now.etag)
 
     async def update(self, target: Target, change: Change, key: str) -> Writing:
         """Change the thing; with `conditional`, only if it is still what the change was decided on."""
@@ -97,7 +105,9 @@ class HttpWriter:
             headers["If-Match"] = etag
         answer = await self._send(kind.delete, target, kind, headers, ABSENT, gone_is_done=True)
         if isinstance(answer, Refused):
-            return answer
+            # A precondition also fails on what is gone: by an earlier attempt of ours whose answer was lost, perhaps.
+            is_gone = answer.refusal is Refusal.MOVED and isinstance(await self._reader.read(target), Gone)
+            return Done(ident or target.name) if is_gone else answer
         if kind.operation is not None and answer.status in kind.operation.accepted:
             return self._under_way(kind.operation, kind.delete, answer, ident)
         return Done(ident or target.name)
@@ -198,6 +208,11 @@ class HttpWriter:
                 Refusal.TERMINAL, "the operation is done, and the answer does not say the id of what it made"
             )
         return Done(str(ident))
+
+
+def _is_taken(refused: Refused, headers: Mapping[str, str]) -> bool:
+    """Tell whether a creation that was to make something new found that there is something."""
+    return refused.refusal is Refusal.MOVED and "If-None-Match" in headers
 
 
 def _undescribed(verb: str, target: Target) -> Refused:

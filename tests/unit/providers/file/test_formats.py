@@ -133,7 +133,7 @@ GOLDEN = {
         "yaml",
         YAML,
         {"/server/tls/cert": GONE},
-        "-    tls: {cert: x,key:  'y'}\n+    tls: {key: y}\n",
+        "-    tls: {cert: x,key:  'y'}\n+    tls: {key:  'y'}\n",
     ),
     "yaml: what an alias stands for is copied, the anchor stays as it is": (
         "yaml",
@@ -160,7 +160,12 @@ GOLDEN = {
         {"/a": 2},
         "-a: &x 1\n-b: *x\n+a: 2\n+b: &x 1\n",
     ),
-    "yaml: a map where a scalar was": ("yaml", YAML, {"/last": {"a": 1}}, '-last: "end"   # bye\n+last:\n+    a: 1\n'),
+    "yaml: a map where a scalar was, the comment stays": (
+        "yaml",
+        YAML,
+        {"/last": {"a": 1}},
+        '-last: "end"   # bye\n+last:   # bye\n+    a: 1\n',
+    ),
     "json: a number, the others keep their spelling": (
         "json",
         JSON,

@@ -32,7 +32,7 @@ def test_a_document_is_found_in_the_shape_of_its_declaration(tmp_path):
         "format": "yaml",
         "content": {"port": 8080, "hosts": ["a"]},
         "mode": "0640",
-        "owner": looking._user_name(os.getuid()),
+        "owner": looking.user_name(os.getuid()),
         "group": looking._group_name(tmp_path.stat().st_gid),
     }
     assert seen.id == "app/config.yaml"
@@ -84,7 +84,7 @@ def test_owners_are_shown_the_way_they_are_declared(tmp_path):
         seen = read(tmp_path, document("a.json", owner=declared))
         assert isinstance(seen, Found)
         shown[declared] = seen.document["owner"]
-    name = looking._user_name(ident)
+    name = looking.user_name(ident)
     assert shown == {ident: ident, str(ident): str(ident), "somebody": name, None: name}
 
 

@@ -17,8 +17,8 @@ from holdfast.compare import paths
 from holdfast.errors import DocumentError
 from holdfast.model.json import Json
 from holdfast.model.path import Pointer
-from holdfast.providers import patches
-from holdfast.providers.patches import Act, Edit
+from holdfast.splicing import edits
+from holdfast.splicing.edits import Act, Edit
 
 _Moment = dt.datetime | dt.date | dt.time
 _Node = Any  # tomlkit's containers are maps and lists of its own items
@@ -70,7 +70,7 @@ def edit(text: str, before: Json, after: Json) -> list[str]:
     """Change single items; what tomlkit cannot do comes out as a text that says something else."""
     document = tomlkit.parse(text)
     try:
-        for change in patches.between(before, after):
+        for change in edits.between(before, after):
             _apply(document, change)
     except (exceptions.TOMLKitError, KeyError, IndexError, TypeError, ValueError, AttributeError):
         return []

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from holdfast.compare import yamltext
 from holdfast.errors import DocumentError, Location
 from holdfast.model.json import Json
-from holdfast.providers import patches
-from holdfast.providers.file.formats import yamlroundtrip, yamlsplice, yamlwords
+from holdfast.providers.file.formats import yamlroundtrip
+from holdfast.splicing import edits, yamlsplice, yamlwords
 
 
 def parse(text: str) -> Json:
@@ -49,6 +49,6 @@ def edit(text: str, before: Json, after: Json) -> Iterator[str]:
     if not before or not after or type(before) is not type(after) or not isinstance(before, dict | list):
         yield _head(text) + dump(after)
         return
-    for attempt in (yamlsplice.spliced(text, after), yamlroundtrip.rewritten(text, patches.between(before, after))):
+    for attempt in (yamlsplice.spliced(text, after), yamlroundtrip.rewritten(text, edits.between(before, after))):
         if attempt is not None:
             yield attempt

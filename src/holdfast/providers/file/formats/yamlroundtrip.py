@@ -16,8 +16,8 @@ from ruamel.yaml.error import YAMLError
 from ruamel.yaml.scalarstring import DoubleQuotedScalarString, LiteralScalarString
 
 from holdfast.model.json import Json
-from holdfast.providers.file.formats import yamlwords
-from holdfast.providers.patches import Act, Edit
+from holdfast.splicing import yamlwords
+from holdfast.splicing.edits import Act, Edit
 
 _Node = Any  # ruamel's commented maps and lists
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Any, Final
 
@@ -11,6 +10,8 @@ import yaml
 from holdfast.model.json import Json
 
 WIDTH: Final = 2**20  # columns: never fold a line
+
+_SHORT_ESCAPES: Final = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r", "\0": "\\0"}
 
 
 class _Dumper(yaml.SafeDumper):
@@ -39,6 +40,8 @@ def _string(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
 
 for _dumper in (_Dumper, _IndentlessDumper):
     _dumper.add_representer(str, _string)
+    # The library's idea of YAML 1.1 leaves these out; other readers do not.
+    _dumper.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile(r"[yYnN]\Z"), list("yYnN"))
     # What only YAML 1.2 takes for a number must be quoted too.
     _dumper.add_implicit_resolver(
         "tag:yaml.org,2002:int", re.compile(r"0o[0-7]+\Z|[-+]?[0-9]+\Z"), list("-+0123456789")
@@ -62,15 +65,37 @@ def flow(value: Json) -> str:
     return _dump([value], _Dumper, default_flow_style=True)[1:].rstrip("\n").removesuffix("]")
 
 
-def scalar(value: Json, quote: str | None) -> str:
-    """Write a scalar within a line, with the quotes that stood there before if it is a string."""
+def scalar(value: Json, quote: str = "", *, in_flow: bool = False, otherwise: str = "'") -> str:
+    """Write a scalar within a line; a string in the quotes given or, without them, plain if nobody can misread it.
+
+    `otherwise` are the quotes for a string that cannot be plain. What single quotes cannot hold is doubly quoted.
+    """
     if not isinstance(value, str):
         return flow(value)
+    if not quote and not is_plain(value, in_flow=in_flow):
+        quote = otherwise
     if quote == "'" and value.isprintable():
         return "'" + value.replace("'", "''") + "'"
-    if quote == '"' or not value.isprintable():
-        return json.dumps(value, ensure_ascii=not value.replace("\n", "").replace("\t", "").isprintable())
-    return flow(value)
+    return double(value) if quote else value
+
+
+def is_plain(value: str, *, in_flow: bool) -> bool:
+    """Tell whether a string can stand without quotes."""
+    return (flow(value) if in_flow else _dump(value, _Dumper).removesuffix("...\n").rstrip("\n")) == value
+
+
+def double(value: str) -> str:
+    """Write a string in double quotes, with escapes for all that cannot be seen."""
+    return '"' + "".join(map(_escaped, value)) + '"'
+
+
+def _escaped(character: str) -> str:
+    if character in _SHORT_ESCAPES:
+        return _SHORT_ESCAPES[character]
+    if character.isprintable():
+        return character
+    code = ord(character)
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 def _dump(value: Json, dumper: type[yaml.SafeDumper], **options: Any) -> str:  # noqa: ANN401 - passed on

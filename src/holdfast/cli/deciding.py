@@ -1,0 +1,353 @@
+"""The commands with which a person decides: pause, resume, approve, fights, corrections, undo."""
+
+from __future__ import annotations
+
+import asyncio
+import getpass
+import socket
+import sys
+from typing import Any
+
+import click
+
+from holdfast.cli import findings, output, reports
+from holdfast.cli.fleeting import look_at
+from holdfast.cli.moments import ago, when
+from holdfast.cli.session import Session, addresses_of, common, opened, options_of, run
+from holdfast.errors import InputError
+from holdfast.model.json import Json
+from holdfast.plan import durations, fights
+from holdfast.store.base import Approval, Correction, Demotion, Event, Pause, Transaction
+
+_FORMATS = ("table", "json", "yaml")
+
+
+def person() -> str:
+    """Return who is at the keyboard, as far as the machine knows."""
+    try:
+        name = getpass.getuser()
+    except (KeyError, OSError):
+        name = "somebody"
+    return f"{name}@{socket.gethostname()}"
+
+
+def who_option(function: Any) -> Any:
+    """Add --who."""
+    return click.option("--who", default=None, help="Who decides; you, by default.")(function)
+
+
+@click.command("pause")
+@click.argument("scope", required=False, default="")
+@common
+@click.option("--why", required=True, help="What for; whoever meets the pause will read it.")
+@click.option("--for", "duration", metavar="DURATION", help="Until then: 30m, 2h, 3d; without it until resumed.")
+@who_option
+def pause_command(scope: str, why: str, duration: str | None, who: str | None, **rest: Any) -> int:
+    """Stop all writes: everywhere, or to a connection, a kind or one resource. Checks go on.
+
+    \b
+    Examples:
+      holdfast pause --why "incident 4711"
+      holdfast pause prod/Network --why migration --for 2h
+    """
+    options = options_of(rest)
+    seconds = _duration(duration) if duration else None
+
+    async def main(_stop: asyncio.Event) -> int:
+        async with opened(options, needs_files=False) as session:
+            _require_scope(session, scope)
+            now = session.clock.now()
+            until = now + seconds if seconds is not None else None
+            pause = Pause(scope, who or person(), why, now, until)
+            data: dict[str, Json] = {"scope": scope, "who": pause.who, "why": why, "until": until}
+            await session.store.commit(Transaction(pauses=[pause], events=[Event(now, "paused", "", data)]))
+        what = scope or "everything"
+        end = f"until {when(until)}" if until else f"until `holdfast resume{' ' + scope if scope else ''}`"
+        output.line(f"{what} is paused {end}: checks go on, nothing is written.", fg="yellow")
+        return 0
+
+    return run(main)
+
+
+def _duration(text: str) -> float:
+    try:
+        return durations.parse(text)
+    except InputError as error:
+        raise click.BadParameter(error.message, param_hint="--for") from None
+
+
+def _require_scope(session: Session, scope: str) -> None:
+    """Refuse a scope that names nothing: a mistyped pause would be no pause."""
+    parts = scope.split("/")
+    if scope and parts[0] not in session.project.connections:
+        known = ", ".join(sorted(session.project.connections)) or "none"
+        raise InputError(f"there is no connection {parts[0]!r} (known: {known}); a scope is connection[/Kind[/name]]")
+
+
+@click.command("resume")
+@click.argument("scope", required=False, default="")
+@common
+@who_option
+def resume_command(scope: str, who: str | None, **rest: Any) -> int:
+    """End a pause.
+
+    \b
+    Examples:
+      holdfast resume
+      holdfast resume prod/Network
+    """
+    options = options_of(rest)
+
+    async def main(_stop: asyncio.Event) -> int:
+        async with opened(options, needs_files=False) as session:
+            pauses = {pause.scope: pause for pause in await session.store.pauses()}
+            if scope not in pauses:
+                known = ", ".join(name or "everything" for name in pauses) or "nothing"
+                raise InputError(f"{scope or 'everything'} is not paused; paused now: {known}")
+            data: dict[str, Json] = {"scope": scope, "who": who or person()}
+            event = Event(session.clock.now(), "resumed", "", data)
+            await session.store.commit(Transaction(resumed=[scope], events=[event]))
+            left = [name or "everything" for name in pauses if name != scope]
+        output.line(f"{scope or 'everything'} goes on.", fg="green")
+        if left:
+            output.line(f"still paused: {', '.join(left)}", fg="yellow")
+        return 0
+
+    return run(main)
+
+
+@click.command("approve")
+@click.argument("plans", nargs=-1, metavar="PLAN...")
+@common
+@click.option(
+    "--all", "everything", is_flag=True, help="Everything that waits for a yes now; it is shown and asked first."
+)
+@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@click.option("--why", default="", help="What you looked at.")
+@who_option
+def approve_command(plans: tuple[str, ...], everything: bool, yes: bool, why: str, who: str | None, **rest: Any) -> int:
+    """Say yes to what is held for approval or by a storm; PLAN is the name that `holdfast plan` shows beside it.
+
+    A yes binds to exactly that plan: if the world or the declaration moves, it says nothing any more.
+
+    \b
+    Examples:
+      holdfast plan -f infra/                      shows:  hold … plan 3f2a90c1d4e5b6a7
+      holdfast approve 3f2a90c1d4e5b6a7 -f infra/ --why "seen with ada"
+      holdfast approve --all -f infra/
+    """
+    options = options_of(rest)
+    if not plans and not everything:
+        raise click.UsageError("name the plans, or say --all")
+
+    async def main(_stop: asyncio.Event) -> int:
+        async with opened(options) as session:
+            report = await look_at(session)
+            asking = {one.plan: one for one in report.checked if reports.asks(one)}
+            unknown = [plan for plan in plans if plan not in asking]
+            if unknown:
+                message = (
+                    f"no held plan {unknown[0]} now; it was done, or the world moved: `holdfast plan` shows what is"
+                )
+                raise InputError(message)
+            chosen = list(asking.values()) if everything else [asking[plan] for plan in plans]
+            if not chosen:
+                output.line("nothing waits for approval")
+                return 0
+            for one in chosen:
+                held = one.decision.held or one.decision.action
+                output.line(f"  {held.symbol:>3} {one.address}  {one.decision.reasons[-1].message}")
+                findings.show(one.verdict.findings, indent="      ")
+            if everything and not yes and not (sys.stdin.isatty() and click.confirm("Approve these?", default=False)):
+                output.line("nothing was approved; say --yes to approve without being asked")
+                return 1
+            now = session.clock.now()
+            name = who or person()
+            transaction = Transaction()
+            for one in chosen:
+                transaction.approvals.append(Approval(one.plan, one.address, name, why, now))
+                data: dict[str, Json] = {"plan": one.plan, "who": name, "why": why}
+                transaction.events.append(Event(now, "approved", str(one.address), data))
+            await session.store.commit(transaction)
+        output.line(f"approved {len(chosen)}; `holdfast apply` or a running watch carries it out", fg="green")
+        return 0
+
+    return run(main)
+
+
+@click.command("fights")
+@common
+@output.option(*_FORMATS)
+def fights_command(output_: str, **rest: Any) -> int:
+    """List the fields that somebody keeps putting back, and what else waits for a person's decision.
+
+    \b
+    Examples:
+      holdfast fights
+      holdfast revert api/Widget/blue /size       decide for the declaration, and go on correcting
+      holdfast accept api/Widget/blue /size       decide for the live value
+    """
+    options = options_of(rest)
+
+    async def main(_stop: asyncio.Event) -> int:
+        async with opened(options, needs_files=False) as session:
+            demotions = await session.store.demotions()
+            corrections = await session.store.corrections(limit=10_000)
+            now = session.clock.now()
+        ineffective = [
+            {"kind": kind, "path": path, "writes": count}
+            for (kind, path), count in fights.ineffective(corrections).items()
+        ]
+        body = {"fights": [_demotion_as_json(each) for each in demotions], "ineffectiveWrites": ineffective}
+        if output.structured(output_, body):
+            return 0
+        for each in demotions:
+            _show_demotion(each, now)
+        for entry in ineffective:
+            text = f"{entry['writes']} writes to {entry['path']} of {entry['kind']} did not take"
+            output.line(f"  {text}: a rule for its profile?", fg="bright_black")
+        output.line(f"{len(demotions)} fields wait for a decision." if demotions else "No fights.", bold=True)
+        return 0
+
+    return run(main)
+
+
+def _demotion_as_json(demotion: Demotion) -> dict[str, Json]:
+    return {
+        "address": str(demotion.address),
+        "path": demotion.path,
+        "cause": demotion.cause,
+        "since": demotion.since,
+        **demotion.data,
+    }
+
+
+def _show_demotion(demotion: Demotion, now: float) -> None:
+    data = demotion.data
+    path = demotion.path or "(the whole resource)"
+    output.line(
+        f"  ⚔ {demotion.address}  {path}  {demotion.cause}, {ago(demotion.since, now)}", fg="magenta", bold=True
+    )
+    if demotion.cause == "fight":
+        rhythm = (
+            f"about every {durations.format_seconds(round(data['period']))}"
+            if (data.get("period") or 0) >= 1
+            else "at once"
+        )
+        theirs = ", ".join(findings.value_text(value, 30) for value in data.get("theirs", []))
+        rival = data.get("rival") or "somebody the provider cannot name"
+        output.line(f"      {rival} puts {theirs} where {findings.value_text(data.get('ours'), 30)} is declared")
+        output.line(f"      corrected {data.get('times')} times, {rhythm}; it is only reported until you decide")
+    output.line(
+        f"      decide: holdfast revert|accept|baseline {demotion.address} {demotion.path}".rstrip(), fg="bright_black"
+    )
+
+
+@click.command("corrections")
+@click.argument("address", required=False)
+@common
+@click.option("--limit", default=30, show_default=True)
+@output.option(*_FORMATS)
+def corrections_command(address: str | None, limit: int, output_: str, **rest: Any) -> int:
+    """List our writes, newest first: what was changed, why, how it ended; with the name that `undo` takes.
+
+    \b
+    Examples:
+      holdfast corrections api/Widget/blue
+    """
+    options = options_of(rest)
+
+    async def main(_stop: asyncio.Event) -> int:
+        async with opened(options, needs_files=False) as session:
+            wanted = addresses_of([address]) if address else None
+            found = await session.store.corrections(wanted, limit=limit)
+            now = session.clock.now()
+        if output.structured(output_, [_correction_as_json(each) for each in found]):
+            return 0
+        rows = [
+            (
+                each.id[:12],
+                ago(each.at, now),
+                str(each.address),
+                each.action,
+                each.reason,
+                each.outcome.value,
+                ", ".join(path.path for path in each.paths[:3]) or "-",
+            )
+            for each in found
+        ]
+        output.table(("correction", "when", "resource", "action", "reason", "outcome", "paths"), rows)
+        return 0
+
+    return run(main)
+
+
+def _correction_as_json(correction: Correction) -> dict[str, Json]:
+    return {
+        "id": correction.id,
+        "address": str(correction.address),
+        "at": correction.at,
+        "action": correction.action,
+        "reason": correction.reason,
+        "outcome": correction.outcome.value,
+        "who": correction.who,
+        "undoes": correction.undoes,
+        "preImage": correction.pre_image,
+        "postImage": correction.post_image,
+        "paths": [
+            {
+                "path": each.path,
+                "took": each.took,
+                **findings.value_entry("before", each.before),
+                **findings.value_entry("after", each.after),
+            }
+            for each in correction.paths
+        ],
+    }
+
+
+@click.command("undo")
+@click.argument("correction")
+@common
+@click.option("--why", default="", help="What for.")
+@who_option
+def undo_command(correction: str, why: str, who: str | None, **rest: Any) -> int:
+    """Put back what was there before a correction; refused if somebody has moved it since.
+
+    Afterwards the fields are only reported until you decide: revert, accept, baseline or waive.
+
+    \b
+    Examples:
+      holdfast corrections                          lists them
+      holdfast undo 9f3ab2c4d5e6 -f infra/
+    """
+    options = options_of(rest)
+
+    async def main(_stop: asyncio.Event) -> int:
+        async with opened(options) as session:
+            found = await _correction(session, correction)
+            if found.address not in session.fleet.declarations:
+                raise InputError(f"{found.address} is not declared in the manifests given with -f")
+            async with session.writable_world() as world:
+                ready, waiting = await session.preparer(world).prepare([found.address])
+                if not ready:
+                    raise InputError(f"{found.address} cannot be looked at now: {waiting[0].reason}")
+                undoer = session.undoer(world, session.checker(world))
+                undone = await undoer.undo(found, ready[0], who or person(), why)
+        output.line(f"{found.address}: {undone.message} (correction {undone.correction.id[:12]})", fg="green")
+        output.line(f"  what next: holdfast revert|accept|baseline|waive {found.address}", fg="bright_black")
+        return 0
+
+    return run(main)
+
+
+async def _correction(session: Session, text: str) -> Correction:
+    """Find a correction by its name or the beginning of it."""
+    found = await session.store.correction(text)
+    if found is not None:
+        return found
+    near = [each for each in await session.store.corrections(limit=10_000) if each.id.startswith(text)]
+    if len(near) != 1:
+        problem = "several corrections begin so" if near else "there is no such correction"
+        raise InputError(f"{text}: {problem}; `holdfast corrections` lists them")
+    return near[0]

@@ -1,0 +1,77 @@
+"""Attributing: who may be at the other end of a fight, as far as the provider can tell. A guess, and told as one.
+
+Nothing is decided by it, so nothing may be lost for it: whoever does not answer soon, or at all, leaves the rival
+unnamed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Final
+
+from holdfast.engine.gates import Budget
+from holdfast.engine.judging import Judged
+from holdfast.engine.opening import World
+from holdfast.engine.prepared import Prepared
+from holdfast.model.json import Json
+from holdfast.model.suspect import Confidence, Suspect
+from holdfast.providers.base import Signed, attribution
+
+PATIENCE_SECONDS: Final = 5.0
+LONGEST_NAME: Final = 200  # characters; what is longer is no name
+
+_RANKS: Final = (Confidence.HIGH, Confidence.MEDIUM, Confidence.LOW)
+
+
+async def suspects_of(world: World, item: Prepared) -> tuple[Suspect, ...]:
+    """Ask the provider who wrote a resource last, the surest first; empty where it does not know, or say so soon."""
+    connection = item.declaration.address.connection
+    asked = attribution(await world.reader(connection))
+    if asked is None:
+        return ()
+    try:
+        async with asyncio.timeout(PATIENCE_SECONDS), world.gate(connection).turn(Budget.READ):
+            found = await asked.suspects(item.target())
+    except Exception:  # noqa: BLE001 - a reader that raises breaks its word, and must not break the check with it
+        return ()
+    secrets = item.secret_values()
+    return tuple(sorted((each for each in found if _is_shown(each, secrets)), key=_rank))
+
+
+async def rivals(world: World, judged: Judged) -> tuple[Suspect, ...]:
+    """Return who may have moved a resource away from what we wrote; the name our own writes bear is not among them."""
+    found = await suspects_of(world, judged.prepared)
+    ours = await _our_name(world, judged) if found else None
+    return tuple(each for each in found if each.who != ours)
+
+
+async def _our_name(world: World, judged: Judged) -> str | None:
+    """Return the name under which we write: the one on what was read back after our last write."""
+    address = judged.prepared.declaration.address
+    reader = await world.reader(address.connection)
+    if not isinstance(reader, Signed) or judged.baseline is None:
+        return None
+    return reader.signature(address.kind, judged.baseline.observed)
+
+
+def as_data(suspects: Sequence[Suspect]) -> dict[str, Json]:
+    """Return what a demotion and its event say: all suspects, and the rival if one is more than a possibility."""
+    if not suspects:
+        return {}
+    listed = [
+        {"who": each.who, "confidence": each.confidence.value, "why": each.why, "at": each.at} for each in suspects
+    ]
+    first = suspects[0]
+    rival: dict[str, Json] = {} if first.confidence is Confidence.LOW else {"rival": first.who}
+    return {**rival, "suspects": listed}
+
+
+def _is_shown(suspect: Suspect, secrets: Sequence[str]) -> bool:
+    """Leave out what cannot be a name, or would show a secret."""
+    is_name = 0 < len(suspect.who) <= LONGEST_NAME and suspect.who.isprintable()
+    return is_name and not any(secret in suspect.who for secret in secrets)
+
+
+def _rank(suspect: Suspect) -> int:
+    return _RANKS.index(suspect.confidence)

@@ -1,0 +1,344 @@
+"""Governing: what people said and what we did before, brought to bear on what is to be done now.
+
+Limits hold back correction, never detection: everything here takes a verdict as it is. Findings that somebody answers
+for are set aside, seen and counted, before anything is decided.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from holdfast.compare import canonical, paths, verdicts
+from holdfast.engine.judging import Judged
+from holdfast.engine.prepared import Prepared
+from holdfast.model.absent import ABSENT
+from holdfast.model.address import Address
+from holdfast.model.decision import Decision
+from holdfast.model.finding import Finding, Side
+from holdfast.model.json import Json
+from holdfast.model.reading import Found
+from holdfast.model.verdict import Aside, SetAside, Status, Verdict
+from holdfast.plan import budgets, fights, holding, motives, storms, waivers, windows
+from holdfast.plan.budgets import Sizes
+from holdfast.plan.corrections import CorrectionRules
+from holdfast.plan.decide import CORRECTED, WHOLE, Restrained, Restraint, Situation, decide
+from holdfast.plan.fights import Fight
+from holdfast.plan.holding import Allowed, Wanted
+from holdfast.plan.settings import PathPolicy, Settings
+from holdfast.plan.storms import Storm
+from holdfast.plan.waivers import Waiver
+from holdfast.store.base import Acceptance, Correction, Demotion, FindingRecord, Pause, Store
+
+FIGHT = "fight"
+UNDONE = "undone"
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What the project says about correcting."""
+
+    corrections: CorrectionRules = field(default_factory=CorrectionRules)
+    waivers: tuple[Waiver, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What people said and has not run out, for a whole run."""
+
+    pauses: tuple[Pause, ...] = ()
+    demotions: Mapping[Address, Mapping[str, Demotion]] = field(default_factory=dict)
+    acceptances: Mapping[Address, Sequence[Acceptance]] = field(default_factory=dict)
+    approved: frozenset[str] = frozenset()  # digests of plans
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """What is remembered of some resources that matters for what to do about them now."""
+
+    findings: Mapping[Address, Sequence[FindingRecord]] = field(default_factory=dict)
+    corrections: Mapping[Address, Sequence[Correction]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Governed:
+    """A decision with everything that led to it, and the fights that were seen for the first time."""
+
+    situation: Situation
+    decision: Decision
+    fights: tuple[Fight, ...] = ()  # all that are under way
+    new_fights: tuple[Fight, ...] = ()
+    plan: str = ""  # the digest that an approval must name
+
+
+class Wanting(Protocol):
+    """A check with a decision, as far as limits of the fleet look at it."""
+
+    @property
+    def address(self) -> Address:
+        """Whom it is about."""
+
+    @property
+    def verdict(self) -> Verdict:
+        """What is true."""
+
+    @property
+    def decision(self) -> Decision:
+        """What is to be done."""
+
+    @property
+    def situation(self) -> Situation | None:
+        """What led to it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What of a batch may be done now."""
+
+    allowed: Sequence[Allowed] = ()
+    storm: Storm | None = None
+    changed: bool = False  # whether anything is held, or charged
+
+
+@dataclass(slots=True)
+class Governor:
+    """Knows the rules, and asks the store what people said."""
+
+    store: Store
+    rules: Rules = field(default_factory=Rules)
+
+    async def standing(self) -> Standing:
+        """Return what people said."""
+        demotions: dict[Address, dict[str, Demotion]] = {}
+        for each in await self.store.demotions():
+            demotions.setdefault(each.address, {})[each.path] = each
+        acceptances: dict[Address, list[Acceptance]] = {}
+        for accepted in await self.store.acceptances():
+            acceptances.setdefault(accepted.address, []).append(accepted)
+        approved = frozenset(each.plan for each in await self.store.approvals())
+        return Standing(tuple(await self.store.pauses()), demotions, acceptances, approved)
+
+    async def past(self, judged: Iterable[Judged], now: float) -> Past:
+        """Return what is remembered of the resources that moved; of the others nothing matters."""
+        moved = [each.prepared.declaration.address for each in judged if each.verdict.status in CORRECTED]
+        if not moved:
+            return Past()
+        corrections: dict[Address, list[Correction]] = {}
+        since = now - self.rules.corrections.fights.within
+        for each in await self.store.corrections(moved, since=since):
+            corrections.setdefault(each.address, []).append(each)
+        return Past(await self.store.findings_of(moved), corrections)
+
+    def set_aside(self, judged: Judged, standing: Standing) -> Judged:
+        """Take out of a verdict what somebody answers for; it stays visible beside the findings."""
+        verdict, address = judged.verdict, judged.prepared.declaration.address
+        aside = [*_ignored(judged.prepared.settings), *_baselined(judged, standing.acceptances.get(address, ()))]
+        lapsed = ""
+        if verdict.findings and self.rules.waivers:
+            live, waived = waivers.split(address, verdict.findings, self.rules.waivers, judged.at)
+            if waived:
+                verdict = verdicts.conclude(live)
+                aside += waived
+            lapsed = "; ".join(map(str, waivers.expired(address, live, self.rules.waivers, judged.at)))
+            if lapsed:
+                verdict = replace(verdict, reason=f"{verdict.reason}; {lapsed}")
+        if not aside and not lapsed:
+            return judged
+        return replace(judged, verdict=replace(verdict, aside=tuple(aside)), lapsed=lapsed)
+
+    def govern(self, judged: Judged, situation: Situation, standing: Standing, past: Past) -> Governed:
+        """Decide, within what policy, people and the past allow."""
+        item, verdict, now = judged.prepared, judged.verdict, judged.at
+        address = item.declaration.address
+        situation = replace(situation, paused=_paused(address, standing.pauses, now))
+        if verdict.status not in CORRECTED:
+            return Governed(situation, decide(verdict, situation))
+        corrections = past.corrections.get(address, ())
+        found = fights.fights(verdict.findings, corrections, self.rules.corrections.fights, now)
+        seen = [each for each in found if _is_declared(each.path, each.ours, item)]
+        demoted = _still(standing.demotions.get(address, {}), item)
+        new = tuple(each for each in seen if each.path not in demoted)
+        restrained = {
+            **self._laddered(verdict, corrections, now),
+            **_unripe(verdict, item, past.findings.get(address, ()), now),
+            **_by_policy(verdict, item.settings),
+            **{path: _demoted(each) for path, each in demoted.items()},
+            **{each.path: Restrained(Restraint.FIGHT, f"a fight: {each}") for each in new},
+        }
+        held = windows.closed_by(self.rules.corrections.windows, now, motives.of_status(verdict.status))
+        situation = replace(
+            situation,
+            restrained=restrained,
+            free=_free(verdict, item.settings),
+            frozen=str(held) if held is not None else None,
+        )
+        plan = plan_digest(judged, decide(verdict, replace(situation, approved=True, paused=None, frozen=None)))
+        situation = replace(situation, approved=plan in standing.approved)
+        return Governed(situation, decide(verdict, situation), tuple(seen), new, plan)
+
+    async def held_back(self, checks: Sequence[Wanting], now: float) -> Held:
+        """Look at a batch as a whole: whether it is a storm, and what fits into the budgets."""
+        wanted = [
+            Wanted(
+                each.address, each.verdict.status, each.decision, each.situation is not None and each.situation.approved
+            )
+            for each in checks
+        ]
+        writes = holding.candidates(wanted)
+        if not writes:
+            return Held()
+        rules = self.rules.corrections
+        sizes = await self.store.sizes()
+        storm = await self._storm(checks, sizes) if any(each.is_correction for each in wanted) else None
+        if storm is None and not rules.budgets:
+            return Held()
+        purses = budgets.purses(writes, rules.budgets, sizes, now)
+        spent = dict(zip([name for name, _ in purses], await self.store.spent(purses), strict=True))
+        return Held(holding.hold_back(wanted, rules, storm, spent, sizes, now), storm, changed=True)
+
+    async def _storm(self, checks: Sequence[Wanting], sizes: Sizes) -> Storm | None:
+        """Judge the drift of the whole fleet: what was just seen, and what the store knows of the rest."""
+        guard = self.rules.corrections.storm
+        if guard is None:
+            return None
+        seen = {each.address for each in checks}
+        drifted = {each.address: each.verdict.findings for each in checks if each.verdict.status in CORRECTED}
+        missing = [each.address for each in checks if each.verdict.status is Status.MISSING]
+        known = await self.store.findings()
+        drifted |= {a: tuple(r.finding for r in found) for a, found in known.items() if a not in seen}
+        missing += [a for a in await self.store.with_status(Status.MISSING) if a not in seen]
+        return storms.storm(drifted, missing, sizes, guard)
+
+    def _laddered(self, verdict: Verdict, corrections: Sequence[Correction], now: float) -> dict[str, Restrained]:
+        """Return the paths that were put back a moment ago, and are left alone a little longer each time."""
+        out = {}
+        for finding in verdict.findings if corrections else ():
+            path = paths.format_path(finding.path)
+            until = fights.backoff_until(path, corrections, self.rules.corrections.fights)
+            if until is not None and until > now:
+                message = f"put back a moment ago and moved again; next try in {until - now:.0f} s"
+                out[path] = Restrained(Restraint.BACKOFF, message)
+        return out
+
+
+def plan_digest(judged: Judged, decision: Decision) -> str:
+    """Name exactly this plan: what would be done to which resource, from which state to which declaration."""
+    reason = decision.reasons[0]
+    body = {
+        "address": str(judged.prepared.declaration.address),
+        "action": (decision.held or decision.action).value,
+        "paths": sorted(reason.paths),
+        "desired": judged.prepared.desired_digest,
+        "observed": judged.observed_digest,
+    }
+    return canonical.digest_bytes(canonical.canonical_bytes(body, lists="ordered")).removeprefix("sha256:")[:16]
+
+
+def _ignored(settings: Settings) -> list[Aside]:
+    note = "ignored by policy: neither compared nor written"
+    return [Aside(SetAside.IGNORED, path, note) for path in settings.ignored_paths]
+
+
+def _baselined(judged: Judged, acceptances: Sequence[Acceptance]) -> list[Aside]:
+    """Return what was accepted as the new normal and still is so."""
+    if not isinstance(judged.reading, Found):
+        return []
+    out = []
+    for each in acceptances:
+        if paths.resolve(judged.observed, paths.parse_path(each.path)) == each.value:
+            note = f"baselined by {each.who}" + (f": {each.why}" if each.why else "")
+            out.append(Aside(SetAside.BASELINED, each.path, note))
+    return out
+
+
+def _paused(address: Address, pauses: Sequence[Pause], now: float) -> str | None:
+    text = str(address)
+    for pause in pauses:
+        running = pause.until is None or now < pause.until
+        if running and (not pause.scope or text == pause.scope or text.startswith(f"{pause.scope}/")):
+            scope = pause.scope or "everything"
+            return f"{scope} is paused by {pause.who}" + (f": {pause.why}" if pause.why else "")
+    return None
+
+
+def _still(demotions: Mapping[str, Demotion], item: Prepared) -> dict[str, Demotion]:
+    """Return the demotions in force: an edit of the declared value is a person's decision and ends one."""
+    return {
+        path: each
+        for path, each in demotions.items()
+        if "ours" not in each.data or _is_declared(path, each.data["ours"], item)
+    }
+
+
+def _is_declared(path: str, value: Json, item: Prepared) -> bool:
+    """Tell whether a value is still what is declared at a path, or nothing is."""
+    declared = paths.resolve(item.desired, paths.parse_path(path)) if path else ABSENT
+    return declared is ABSENT or bool(declared == value)
+
+
+def _demoted(demotion: Demotion) -> Restrained:
+    if demotion.cause == UNDONE:
+        return Restrained(Restraint.UNDONE, "our correction was undone; it waits for a person's decision")
+    rival = demotion.data.get("rival")
+    return Restrained(Restraint.FIGHT, f"a fight{f' with {rival}' if rival else ''}; it waits for a person's decision")
+
+
+def _by_policy(verdict: Verdict, settings: Settings) -> dict[str, Restrained]:
+    """Return what policy says about the paths of the findings, where it does not simply correct."""
+    out = {}
+    for path, (pattern, policy) in _policies(verdict.findings, settings).items():
+        if policy is PathPolicy.REPORT:
+            out[path] = Restrained(Restraint.REPORT, f"policy is to report {pattern}")
+        elif policy is PathPolicy.APPROVE:
+            out[path] = Restrained(Restraint.APPROVAL, f"correcting {pattern} needs approval")
+    return out
+
+
+def _free(verdict: Verdict, settings: Settings) -> frozenset[str]:
+    found = _policies(verdict.findings, settings)
+    return frozenset(path for path, (_, policy) in found.items() if policy is PathPolicy.CORRECT)
+
+
+def _policies(findings: Iterable[Finding], settings: Settings) -> dict[str, tuple[str, PathPolicy]]:
+    """Return the most exact policy for each finding's path, where one speaks about it."""
+    if not settings.on_drift_paths:
+        return {}
+    ranked = sorted(settings.on_drift_paths.items(), key=lambda each: (each[0].count("*"), -len(each[0])))
+    out = {}
+    for finding in findings:
+        for pattern, policy in ranked:
+            if paths.parse_pattern(pattern).matches(finding.path, below=True):
+                out[paths.format_path(finding.path)] = (pattern, policy)
+                break
+    return out
+
+
+def _unripe(verdict: Verdict, item: Prepared, records: Sequence[FindingRecord], now: float) -> dict[str, Restrained]:
+    """Return what was not seen often or long enough yet to be corrected."""
+    checks, seconds = item.settings.debounce_checks, item.settings.debounce_time
+    if checks <= 1 and seconds <= 0:
+        return {}
+    known = {(paths.format_path(each.finding.path), each.finding.op): each for each in records}
+    out = {}
+    for finding in verdict.findings:
+        if finding.side is not Side.INTENT:
+            path = paths.format_path(finding.path)
+            record = known.get((path, finding.op))
+            times, since = (record.times + 1, record.first_seen) if record is not None else (1, now)
+            if times < checks or now - since < seconds:
+                out[path] = Restrained(Restraint.DEBOUNCE, _still_unripe(times, checks, now - since, seconds))
+    if verdict.status is Status.MISSING:
+        was_missing = item.state is not None and item.state.status is Status.MISSING
+        if checks > 1 and not was_missing:
+            out[WHOLE] = Restrained(Restraint.DEBOUNCE, f"seen once; it is made again after {checks} checks")
+    return out
+
+
+def _still_unripe(times: int, checks: int, age: float, seconds: float) -> str:
+    parts = []
+    if times < checks:
+        parts.append(f"seen {times} of {checks} times")
+    if age < seconds:
+        parts.append(f"for {age:.0f} of {seconds:.0f} s")
+    return f"debounced: {' and '.join(parts)}"

@@ -1,0 +1,163 @@
+"""Judging: from a reading to a verdict, with what is remembered of the resource. Decides nothing and writes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from holdfast.compare import diff, known_differences, verdicts
+from holdfast.compare.ruletree import RuleTree
+from holdfast.engine.prepared import Prepared, digest_of
+from holdfast.engine.redaction import Fingerprint, redact
+from holdfast.errors import StoreError
+from holdfast.model.absent import ABSENT
+from holdfast.model.json import Json
+from holdfast.model.reading import Found, Gone, Reading, Unreadable
+from holdfast.model.resource import ManagementPolicy
+from holdfast.model.verdict import Status, Verdict
+from holdfast.providers.base import Unchanged
+from holdfast.store.base import Digest, ResourceState
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What is true of a resource, before it is asked what to do about it."""
+
+    prepared: Prepared
+    at: float
+    reading: Reading | Unchanged
+    observed: Json  # redacted; ABSENT if nothing was found
+    tree: RuleTree | None  # None: nothing was compared
+    verdict: Verdict
+    baseline: diff.Baseline | None = None
+    secret_rules: Json = None
+    observed_digest: Digest | None = None
+    baseline_digest: Digest | None = None
+    unresolved: frozenset[str] = frozenset()  # paths that our last write failed to revert
+    lapsed: str = ""  # waivers that have run out, as a sentence
+
+    @property
+    def is_fast(self) -> bool:
+        """Tell whether nothing had to be parsed."""
+        return isinstance(self.reading, Unchanged)
+
+    @property
+    def before(self) -> ResourceState:
+        """Return what was remembered before this look."""
+        declaration = self.prepared.declaration
+        return self.prepared.state or ResourceState(declaration.address, declaration.provider)
+
+
+def judge(
+    item: Prepared,
+    reading: Reading | Unchanged,
+    documents: Mapping[Digest, Json],
+    seen: Digest | None,
+    fingerprint: Fingerprint,
+    now: float,
+) -> Judged:
+    """Say what a reading means; `documents` holds what the verdict may depend on."""
+    if isinstance(reading, Unchanged):
+        verdict = Verdict(Status.IN_SYNC, "nothing moved since the last check")
+        return Judged(item, now, reading, ABSENT, None, verdict)
+    state = item.state
+    applied, baseline = _remembered(item, reading, documents, seen)
+    was_applied = state is not None and state.applied is not None
+    baseline_digest = state.baseline if state is not None and was_applied and isinstance(reading, Found) else None
+    tree, secret_rules = item.rules_for(reading.document if isinstance(reading, Found) else ABSENT)
+    if isinstance(reading, Found):
+        shown = redact(reading.document, tree, fingerprint, item.secret_values())
+        if shown is not reading.document:
+            reading = replace(reading, document=shown)
+            seen = digest_of(shown)
+    if item.declaration.policy is ManagementPolicy.UNMANAGED:
+        verdict = _presence_only(reading)
+    elif seen is not None and is_baseline(item, seen):
+        verdict = verdicts.conclude(())  # neither side moved, so there is nothing to compare
+    else:
+        verdict = verdicts.judge(reading, item.desired, tree, applied=applied, baseline=baseline)
+        verdict, settled = _absorb_late(verdict, baseline, state, now)
+        if settled is not baseline:
+            baseline, baseline_digest = settled, digest_of(settled.observed) if settled else None
+    observed = reading.document if isinstance(reading, Found) else ABSENT
+    unresolved = _unresolved(item, documents)
+    return Judged(
+        item, now, reading, observed, tree, verdict, baseline, secret_rules, seen, baseline_digest, unresolved
+    )
+
+
+def _unresolved(item: Prepared, documents: Mapping[Digest, Json]) -> frozenset[str]:
+    """Return the paths that our last write failed to revert, unless the declaration was edited since."""
+    state = item.state
+    if state is None or state.known is None or state.desired != item.desired_digest:
+        return frozenset()
+    known = documents.get(state.known)
+    return frozenset(known.get("unresolved", ())) if known else frozenset()
+
+
+def _remembered(
+    item: Prepared, reading: Reading, documents: Mapping[Digest, Json], seen: Digest | None
+) -> tuple[Json, diff.Baseline | None]:
+    """Return what was applied and the baseline, as far as the verdict can depend on their contents."""
+    state = item.state
+    if state is None or state.applied is None:
+        return ABSENT, None
+    # One and the same object where nothing was edited, which the comparison sees at a glance.
+    same = state.applied == item.desired_digest
+    if not isinstance(reading, Found):
+        return item.desired, None
+    applied = item.desired if same else _kept(documents, state.applied, item)
+    if state.baseline is None:
+        return applied, None
+    if seen is not None and is_baseline(item, seen):  # the very document that was just read
+        return applied, diff.Baseline(applied, reading.document)
+    return applied, diff.Baseline(applied, _kept(documents, state.baseline, item))
+
+
+def _absorb_late(
+    verdict: Verdict, baseline: diff.Baseline | None, state: ResourceState | None, now: float
+) -> tuple[Verdict, diff.Baseline | None]:
+    if baseline is None or not verdict.findings or state is None or state.settle_until is None:
+        return verdict, baseline
+    after, rest = known_differences.absorb_late(
+        baseline, verdict.findings, window_open=now < state.settle_until, touched_by_other=False
+    )
+    return (verdicts.conclude(rest), after) if after is not baseline else (verdict, baseline)
+
+
+def _kept(documents: Mapping[Digest, Json], digest: Digest, item: Prepared) -> Json:
+    """Return a remembered document; one that is lost must stop the check, for the world is no substitute for it."""
+    try:
+        return documents[digest]
+    except KeyError:
+        message = f"the store has lost document {digest} of {item.declaration.address}; restore it from a backup"
+        raise StoreError(message) from None
+
+
+def _presence_only(reading: Reading) -> Verdict:
+    match reading:
+        case Found():
+            return Verdict(Status.IN_SYNC, "there; unmanaged resources are not compared")
+        case Gone():
+            return Verdict(Status.MISSING, "unmanaged, and not there")
+        case Unreadable(trouble=trouble, detail=detail):
+            return Verdict(Status.UNKNOWN, f"could not be read ({trouble.value}){': ' + detail if detail else ''}")
+
+
+def observed_digest(item: Prepared, reading: Reading | Unchanged) -> Digest | None:
+    """Return the digest of what was found; the last one holds if not even the raw bytes moved."""
+    if not isinstance(reading, Found):
+        return None
+    state = item.state
+    if state is None or state.rules != item.rules_digest or item.secrets or reading.raw_digest is None:
+        return digest_of(reading.document)
+    same = reading.raw_digest == state.raw_digest and state.observed is not None
+    return state.observed if same else digest_of(reading.document)
+
+
+def is_baseline(item: Prepared, seen: Digest) -> bool:
+    """Tell by hashes alone that neither side moved; `stateHash: false` has everything compared instead."""
+    state = item.state
+    if state is None or item.secrets or not item.settings.state_hash:
+        return False
+    return state.applied == item.desired_digest and state.baseline == seen

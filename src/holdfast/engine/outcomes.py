@@ -1,0 +1,36 @@
+"""How carrying out a decision may end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from holdfast.engine.checking import Checked
+
+
+class Result(StrEnum):
+    """How carrying out a decision ended."""
+
+    DONE = "done"
+    BUSY = "busy"  # another worker has the resource
+    OVERTAKEN = "overtaken"  # another worker has written it since we looked
+    MOVED = "moved"  # the world changed since the plan; nothing was written
+    FAILED = "failed"  # tried, not done; will be tried again
+    TERMINAL = "terminal"  # refused for good; waits for an edit
+    UNSETTLED = "unsettled"  # written, but the settled state could not be read yet
+    UNDONE = "undone"  # did not take everywhere, and was taken back as policy says
+    HELD = "held"  # somebody else spent what was left of a budget; nothing was written
+
+
+LEFT_TO_OTHERS = frozenset({Result.BUSY, Result.OVERTAKEN})  # no failures: somebody is or was at it
+
+
+@dataclass(frozen=True, slots=True)
+class Acted:
+    """What came of an action."""
+
+    checked: Checked
+    result: Result
+    message: str
+    unresolved: tuple[str, ...] = ()
+    correction: str | None = None  # what `undo` takes

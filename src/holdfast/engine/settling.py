@@ -1,0 +1,252 @@
+"""Settling: after a write, read until the state is settled, learn the baseline from it, and close the ledger.
+
+Whatever a write comes to is recorded here, in one transaction: what is there now, what did not take, the revision, the
+correction and the end of the operation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from holdfast.compare import diff, known_differences, paths, schemes, verdicts
+from holdfast.engine import conditions, recording
+from holdfast.engine.checking import Checked, Checker
+from holdfast.engine.clock import Clock
+from holdfast.engine.outcomes import Acted, Result
+from holdfast.engine.prepared import Prepared
+from holdfast.engine.redaction import Fingerprint, redact
+from holdfast.engine.retrying import Patience
+from holdfast.model.absent import ABSENT
+from holdfast.model.decision import Action
+from holdfast.model.json import Json
+from holdfast.model.reading import Found, Gone, Reading, Trouble, Unreadable
+from holdfast.model.resource import Origin
+from holdfast.model.verdict import Status
+from holdfast.model.writing import Refusal, Refused
+from holdfast.plan import decide
+from holdfast.plan.decide import Situation
+from holdfast.providers.base import Unchanged
+from holdfast.store.base import Claim, Event, Operation, Outcome, ResourceState, Revision, Store, Transaction
+
+SETTLE_READS = 60
+LAGGING_READS = 12
+
+
+@dataclass(slots=True)
+class Settler:
+    """Brings writes to their end."""
+
+    store: Store
+    checker: Checker
+    clock: Clock
+    random01: Callable[[], float]
+    fingerprint: Fingerprint
+    owner: str
+    patience: Patience
+
+    async def settle(self, checked: Checked, operation: Operation, claim: Claim) -> Acted:
+        """Read until the state is settled, then learn from it."""
+        provider_id = operation.token.get("id")
+        item = checked.prepared
+        state = item.state or ResourceState(item.declaration.address, item.declaration.provider)
+        item = item.with_state(replace(state, provider_id=provider_id))
+        if operation.action == Action.DELETE.value:
+            return await self._deleted(checked, operation, claim)
+        absent = 0
+        for attempt in range(1, SETTLE_READS + 1):
+            reading = await self.checker.read(item, None)
+            absent = absent + 1 if isinstance(reading, Gone) else 0
+            if absent >= LAGGING_READS:  # longer than any read lags behind a write
+                return await self.given_up(checked, operation, claim, "it was written, and is gone again")
+            if isinstance(reading, Found):
+                return await self.captured(replace(checked, prepared=item), operation, claim, reading)
+            wait = self.patience.delay(min(attempt, 8), None, self.random01)
+            if isinstance(reading, Unreadable) and reading.trouble not in (Trouble.UNSETTLED, Trouble.UNCONFIRMED):
+                break
+            await self.clock.sleep(wait)
+        return Acted(checked, Result.UNSETTLED, "written; its settled state could not be read yet")
+
+    async def captured(
+        self,
+        checked: Checked,
+        operation: Operation,
+        claim: Claim,
+        reading: Reading | Unchanged,
+        origin: Origin | None = None,
+    ) -> Acted:
+        """Learn the baseline from a settled read, and record the end of the write, all in one transaction."""
+        assert isinstance(reading, Found)
+        item, now = checked.prepared, self.clock.now()
+        tree, _ = item.rules_for(reading.document)
+        observed = redact(reading.document, tree, self.fingerprint, item.secret_values())
+        adopting = operation.action == Action.ADOPT.value
+        capture = known_differences.capture(
+            item.desired, observed, tree, before=checked.baseline, drift=operation.drift, adopted=adopting
+        )
+        meant = await self._meant(operation)
+        left = (paths.format_path(entry.path) for entry in capture.unresolved)
+        stuck = tuple(path for path in left if meant is None or path in meant)
+        still = tuple(f for f in diff.findings(item.desired, observed, tree, capture.baseline))
+        transaction = Transaction(findings_at=now, fences={claim.address: claim.fence})
+        written = recording.keep(transaction, item.desired)
+        after = self._as_captured(checked, operation, reading, origin)
+        after = replace(
+            after,
+            desired=written,
+            applied=written,
+            baseline=recording.keep(transaction, capture.baseline.observed),
+            observed=recording.keep(transaction, observed),
+            known=recording.keep(transaction, recording.known_document(capture.known, stuck)),
+            rules=recording.keep(transaction, item.rules_document),
+            status=Status.DRIFTED if still else Status.IN_SYNC,
+            reason="our write did not take everywhere" if stuck else verdicts.conclude(still).reason,
+        )
+        settled = verdicts.conclude(still)
+        decision = decide.decide(settled, Situation(applied=True))
+        outcome = conditions.Outcome(after.generation, settled, decision, now)
+        after = replace(after, conditions=conditions.after(after.conditions, outcome))
+        transaction.states.append(after)
+        transaction.findings[after.address] = still
+        transaction.revisions.append(
+            Revision(after.address, after.applied_revision, written, str(schemes.ORDERED.stamp(item.desired)), now)
+        )
+        transaction.finished.append(operation.id)
+        transaction.events.append(
+            self.event(
+                "adopted" if adopting else "write.done",
+                item,
+                {
+                    "operation": operation.id,
+                    "action": operation.action,
+                    "revision": after.applied_revision,
+                    "pre_image": operation.pre_image,
+                    "id": after.provider_id,
+                    "unresolved": list(stuck),
+                    "paths": recording.finding_paths(operation.drift),
+                    "side_effects": recording.finding_paths(capture.side_effects),
+                },
+            )
+        )
+        await self._end(transaction, operation, Outcome.INEFFECTIVE if stuck else Outcome.DONE, stuck)
+        await self.store.commit(transaction)
+        message = f"written, but {', '.join(stuck)} did not take" if stuck else "as declared"
+        return Acted(replace(checked, state=after), Result.DONE, message, stuck, operation.id)
+
+    async def _meant(self, operation: Operation) -> frozenset[str] | None:
+        """Return the paths that a write was to put right, None for all: what policy left alone has not failed."""
+        begun = await self.store.correction(operation.id)
+        if begun is None or operation.action != Action.UPDATE.value:
+            return None
+        return frozenset(each.path for each in begun.paths)
+
+    def _as_captured(
+        self, checked: Checked, operation: Operation, reading: Found, origin: Origin | None
+    ) -> ResourceState:
+        """Return what is remembered of a settled resource, apart from its documents."""
+        item, now = checked.prepared, self.clock.now()
+        state = item.state or checked.state
+        return replace(
+            state,
+            provider=item.declaration.provider,
+            provider_id=operation.token.get("id") or reading.id or state.provider_id or item.declaration.address.name,
+            applied_revision=checked.state.applied_revision + 1,
+            generation=checked.state.generation,
+            origin=origin or (state.origin if state.applied is not None else Origin.CREATED),
+            etag=reading.etag,
+            raw_digest=reading.raw_digest,
+            checked_at=now,
+            good_at=now,
+            settle_until=now + item.settings.settle_window,
+            resync_seconds=item.settings.resync_period,
+            due_at=checked.state.due_at,
+            labels=item.declaration.labels,
+            options=item.options,
+            conditions=checked.state.conditions,
+            depends_on=item.depends_on,
+            source=str(item.declaration.location) or None,
+            terminal=None,
+            failures=0,
+        )
+
+    async def _deleted(self, checked: Checked, operation: Operation, claim: Claim) -> Acted:
+        address = checked.prepared.declaration.address
+        for attempt in range(1, SETTLE_READS + 1):
+            reading = await self.checker.read(checked.prepared, None)
+            if isinstance(reading, Gone):
+                break
+            if isinstance(reading, Found) and self._is_another(checked, reading):
+                return await self.given_up(checked, operation, claim, "it was deleted, and somebody has made another")
+            await self.clock.sleep(self.patience.delay(min(attempt, 8), None, self.random01))
+        else:
+            return Acted(checked, Result.UNSETTLED, "deleted, but it is still there")
+        transaction = Transaction(forgotten=[address], finished=[operation.id], fences={claim.address: claim.fence})
+        transaction.events.append(
+            self.event(
+                "write.done",
+                checked.prepared,
+                {"operation": operation.id, "action": operation.action, "pre_image": operation.pre_image},
+            )
+        )
+        await self._end(transaction, operation, Outcome.DONE)
+        await self.store.commit(transaction)
+        return Acted(checked, Result.DONE, "deleted", correction=operation.id)
+
+    def _is_another(self, checked: Checked, reading: Found) -> bool:
+        """Tell whether what is there after a deletion cannot be what was deleted: a read that lags shows just that."""
+        if checked.tree is None or checked.observed is ABSENT:
+            return False
+        seen = redact(reading.document, checked.tree, self.fingerprint, checked.prepared.secret_values())
+        return bool(diff.differences(checked.observed, seen, checked.tree))
+
+    async def refused(self, checked: Checked, operation: Operation, claim: Claim, refused: Refused) -> Acted:
+        """Remember a no: a terminal one stops the resource, others leave it for the next round."""
+        state = checked.state
+        terminal = refused.refusal is Refusal.TERMINAL
+        after = replace(state, terminal=refused.message if terminal else None, failures=state.failures + 1)
+        transaction = Transaction(
+            states=[after],
+            finished=[operation.id],
+            findings={state.address: checked.verdict.findings},
+            findings_at=checked.at,
+            fences={claim.address: claim.fence},
+        )
+        recording.keep(transaction, checked.prepared.desired)
+        transaction.events.append(
+            self.event(
+                "write.refused",
+                checked.prepared,
+                {"operation": operation.id, "refusal": refused.refusal.value, "message": refused.message},
+            )
+        )
+        await self._end(transaction, operation, Outcome.FAILED)
+        await self.store.commit(transaction)
+        if terminal:
+            return Acted(checked, Result.TERMINAL, refused.message)
+        if refused.refusal is Refusal.MOVED:
+            return Acted(checked, Result.MOVED, refused.message)
+        return Acted(checked, Result.FAILED, refused.message)
+
+    async def given_up(self, checked: Checked, operation: Operation, claim: Claim, why: str) -> Acted:
+        """End a write that leads nowhere; what is to be done now is for the next check to say."""
+        transaction = Transaction(finished=[operation.id], fences={claim.address: claim.fence})
+        transaction.events.append(
+            self.event("write.given_up", checked.prepared, {"operation": operation.id, "why": why})
+        )
+        await self._end(transaction, operation, Outcome.FAILED)
+        await self.store.commit(transaction)
+        return Acted(checked, Result.FAILED, why)
+
+    async def _end(
+        self, transaction: Transaction, operation: Operation, outcome: Outcome, stuck: Sequence[str] = ()
+    ) -> None:
+        """Note in the ledger how a correction ended, together with whatever else becomes true."""
+        begun = await self.store.correction(operation.id)
+        if begun is not None:
+            changed = tuple(replace(each, took=each.path not in stuck) for each in begun.paths)
+            after = transaction.states[0].observed if transaction.states and outcome is not Outcome.FAILED else None
+            transaction.corrections.append(replace(begun, outcome=outcome, paths=changed, post_image=after))
+
+    def event(self, kind: str, prepared: Prepared, data: dict[str, Json]) -> Event:
+        """Return an event of this worker about a resource."""
+        return Event(self.clock.now(), kind, str(prepared.declaration.address), {**data, "worker": self.owner})

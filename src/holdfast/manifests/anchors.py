@@ -1,0 +1,81 @@
+"""Values that several places of a YAML document share, through an anchor and its aliases or a merge key."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from holdfast.model.path import Pointer
+from holdfast.splicing import yamlnodes
+from holdfast.splicing.edits import Act, Edit
+from holdfast.splicing.yamlnodes import Kind, Node
+
+_INSTEAD: Final = "change it there by hand if all of them should change, or write this one out"
+
+
+def comes_from(text: str, root: Node, change: Edit, line: int) -> str:
+    """Say that what an edit means stands at another place, nothing if it stands at its own; `line` is the first."""
+    node = root
+    last = len(change.pointer) - 1
+    for depth, step in enumerate(change.pointer):
+        place = node.position(step)
+        if place is None:
+            return _merged(text, node, step, line) if depth < last or change.act is Act.REMOVE else ""
+        if depth == last and change.act is Act.REMOVE and _is_merged(node, step):
+            return _merged(text, node, step, line)  # what it overrules would show again
+        node = node.entries[place].value
+        if node.kind is Kind.ALIAS and depth < last:
+            return _said(text, node, line, "is an alias of")
+    return ""
+
+
+def alias_above(root: Node, pointer: Pointer) -> Pointer | None:
+    """Return where an alias stands that a pointer leads through."""
+    node = root
+    for depth, step in enumerate(pointer):
+        place = node.position(step)
+        if place is None:
+            return None
+        node = node.entries[place].value
+        if node.kind is Kind.ALIAS:
+            return pointer[: depth + 1] if depth + 1 < len(pointer) else None
+    return None
+
+
+def _is_merged(node: Node, step: str | int) -> bool:
+    return any((each.target or each).position(step) is not None for each in node.merges())
+
+
+def _merged(text: str, node: Node, step: str | int, line: int) -> str:
+    sources = node.merges()
+    found = [each for each in sources if each.target is not None and each.target.position(step) is not None]
+    return _said(text, (found or sources)[0], line, "is merged in from") if sources else ""
+
+
+def _said(text: str, node: Node, line: int, how: str) -> str:
+    anchored = node.target or node
+    where = _line(text, anchored, line)
+    return f"this {how} the anchor &{anchored.anchor} in line {where}, which other places may use too; {_INSTEAD}"
+
+
+def is_used_by(text: str, root: Node, change: Edit, line: int) -> str:
+    """Say that what an edit means has an anchor that other places use; nothing if it has none."""
+    node = root
+    touched = [root]
+    for step in change.pointer:
+        place = node.position(step)
+        if place is None:
+            break
+        node = node.entries[place].value
+        touched.append(node)
+    touched.extend(yamlnodes.walk(node))
+    for each in touched:
+        users = yamlnodes.uses(root, each) if each.anchor is not None else []
+        if users:
+            numbers = ", ".join(str(_line(text, user, line)) for user in users)
+            lines = f"line{'s' * (len(users) > 1)} {numbers}"
+            return f"the anchor &{each.anchor} in line {_line(text, each, line)} is used in {lines} too; {_INSTEAD}"
+    return ""
+
+
+def _line(text: str, node: Node, line: int) -> int:
+    return line - 1 + yamlnodes.line_number(text, node.start)

@@ -1,0 +1,33 @@
+"""Who wrote a file last, as far as a file system tells: its owner, and when its content moved. Blocking; never raises.
+
+Somebody who edits a file in place leaves its owner as it was, so an owner is a hint and no more.
+"""
+
+from __future__ import annotations
+
+import os
+
+from holdfast.model.json import Json
+from holdfast.model.suspect import Confidence, Suspect
+from holdfast.providers.base import Target
+from holdfast.providers.file import declared, looking
+from holdfast.providers.file.declared import BadDeclarationError
+from holdfast.providers.file.rooted import OutsideError, Root
+
+
+def suspects(root: Root, target: Target) -> tuple[Suspect, ...]:
+    """Name the owner; likelier to be the one if it is not who we are."""
+    try:
+        status = root.locate(declared.of(target).path).real.lstat()
+    except (BadDeclarationError, OutsideError, OSError, ValueError):
+        return ()
+    confidence = Confidence.LOW if status.st_uid == os.geteuid() else Confidence.MEDIUM
+    return (Suspect(looking.user_name(status.st_uid), confidence, "owner of the file", status.st_mtime),)
+
+
+def owner(document: Json) -> str | None:
+    """Return the owner in a document by name, however it is declared."""
+    found = document.get("owner") if isinstance(document, dict) else None
+    if found is None:
+        return None
+    return looking.user_name(int(found)) if isinstance(found, int) or str(found).isdigit() else str(found)

@@ -1,0 +1,120 @@
+"""Exchanges with RunPod's two APIs, each way they can end told apart."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import quote
+
+import orjson
+
+from holdfast.model.json import Json
+from holdfast.model.reading import Gone, Trouble, Unreadable
+from holdfast.model.writing import Refusal, Refused
+from holdfast.providers.http import outcomes, quoting
+from holdfast.providers.http.client import Answer, Client, Lost
+from holdfast.providers.http.description import StatusRules
+from holdfast.providers.runpod import graphql
+from holdfast.providers.runpod.settings import Account
+
+_RULES: Final = StatusRules()
+_DETAIL: Final = ("detail",)
+_LONGEST: Final = 300  # characters of an error message that are worth showing
+_SHORTEST: Final = 4  # characters; a shorter value is found in innocent texts
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A GraphQL error: what the service said, and nothing done."""
+
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Calls:
+    """One session with one account."""
+
+    client: Client
+    account: Account
+
+    async def get(self, path: str, label: str) -> bytes | Gone | Unreadable:
+        """Read one thing of v2: its bytes, that it is not there, or why that cannot be told."""
+        answer = await self.client.send("GET", self.account.rest + path, label)
+        if isinstance(answer, Answer):
+            if outcomes.is_success(answer.status):
+                return answer.body.strip()
+            absence = outcomes.absence(answer, _RULES, label)
+            if absence is not None:
+                return absence
+        return outcomes.unreadable(answer, label)
+
+    async def send(self, method: str, path: str, label: str, body: Json = None) -> bytes | Refused:
+        """Change something through v2; a thing that is gone has moved."""
+        data = None if body is None else orjson.dumps(body)
+        answer = await self.client.send(method, self.account.rest + path, label, None, data)
+        if isinstance(answer, Answer) and outcomes.is_success(answer.status):
+            return answer.body
+        if isinstance(answer, Answer):
+            absence = outcomes.absence(answer, _RULES, label) if path.count("/") > 1 else None
+            if isinstance(absence, Gone):
+                return Refused(Refusal.MOVED, f"{label}: it is not there any more")
+            quoted = quoting.error_text(answer.body, _DETAIL, self._unquotable(body), None)
+            return outcomes.refused(answer, _RULES, label, quoted)
+        return outcomes.refused(answer, _RULES, label)
+
+    async def graphql(self, text: str, variables: Mapping[str, Json], label: str) -> Json | Said | Answer | Lost:
+        """Ask GraphQL; errors come with HTTP 200, so what is returned is data, an error, or a failed exchange."""
+        body = orjson.dumps({"query": text, "variables": dict(variables)})
+        answer = await self.client.send("POST", self.account.graphql, label, None, body)
+        if isinstance(answer, Lost) or not outcomes.is_success(answer.status):
+            return answer
+        try:
+            found = orjson.loads(answer.body)
+        except orjson.JSONDecodeError:
+            return Lost(Trouble.MALFORMED, f"the answer to {label} is not JSON")
+        if not isinstance(found, dict):
+            return Lost(Trouble.MALFORMED, f"the answer to {label} is not an object")
+        errors = found.get("errors")
+        if errors:
+            first = errors[0] if isinstance(errors, list) and isinstance(errors[0], dict) else {}
+            message = str(first.get("message", "no reason given"))[:_LONGEST]
+            return Said(quoting.masked(message, self._unquotable(variables.get("input"))))
+        return found.get("data")
+
+    def _unquotable(self, sent: Json) -> tuple[str, ...]:
+        """Return the key, and the values of an environment that was sent: an error may repeat them."""
+        container = sent.get("template", sent) if isinstance(sent, Mapping) else {}
+        env = container.get("env") if isinstance(container, Mapping) else None
+        pairs = env.values() if isinstance(env, Mapping) else [each.get("value") for each in env or ()]
+        return (*self.account.api.secrets, *(str(value) for value in pairs if len(str(value)) >= _SHORTEST))
+
+    async def myself(self, text: str, variables: Mapping[str, Json], label: str) -> Mapping[str, Json] | Unreadable:
+        """Ask GraphQL about one's own things; nobody, with HTTP 200, is somebody whose key does not count."""
+        found = await self.graphql(text, variables, label)
+        if isinstance(found, Answer | Lost):
+            return outcomes.unreadable(found, label)
+        if isinstance(found, Said):
+            trouble = Trouble.SERVER_ERROR if graphql.is_transient(found.message) else Trouble.OTHER
+            return Unreadable(trouble, f"{label}: {found.message}")
+        mine = found.get("myself") if isinstance(found, Mapping) else None
+        if not isinstance(mine, Mapping):
+            return Unreadable(Trouble.UNAUTHORISED, f"{label}: the service does not know whose key this is")
+        return mine
+
+    async def mutate(self, text: str, variables: Mapping[str, Json], label: str) -> Mapping[str, Json] | Refused:
+        """Change something through GraphQL."""
+        found = await self.graphql(text, variables, label)
+        if isinstance(found, Answer | Lost):
+            return outcomes.refused(found, _RULES, label)
+        if isinstance(found, Said):
+            message = f"{label}: {found.message}"
+            if "not found" in found.message.lower():
+                return Refused(Refusal.MOVED, message)
+            return Refused(Refusal.RETRYABLE if graphql.is_transient(found.message) else Refusal.TERMINAL, message)
+        return found if isinstance(found, Mapping) else {}
+
+
+def quoted(ident: str) -> str:
+    """Return an id as it may stand in a path."""
+    return quote(ident, safe="")

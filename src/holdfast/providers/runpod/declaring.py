@@ -1,0 +1,136 @@
+"""From a resource class to the document that is declared: what the same thing would say in YAML.
+
+Only what counts is declared: a setting that is None, or a timeout of zero, is left to the service.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from holdfast.errors import InputError
+from holdfast.model.json import Json
+from holdfast.providers.runpod import gpus, rules
+from holdfast.providers.runpod.enums import ServerlessScalerType, ServerlessType
+from holdfast.providers.runpod.fields import Family
+from holdfast.providers.runpod.templates import DEFAULT_DISK_GB, PodTemplate
+from holdfast.providers.runpod.volumes import NetworkVolume
+
+if TYPE_CHECKING:
+    from holdfast.providers.runpod.serverless import ServerlessResource
+
+Document = dict[str, Json]
+Wrap = Callable[[str], Json]
+
+
+def _as_it_is(value: str) -> Json:
+    return value
+
+
+def _own_id(volume: NetworkVolume) -> Json:
+    if volume.id is None:
+        raise InputError(f"the network volume {volume.name!r} has no id yet; deploy it first")
+    return volume.id
+
+
+def endpoint(
+    resource: ServerlessResource,
+    secret: Wrap = _as_it_is,
+    volume: Callable[[NetworkVolume], Json] = _own_id,
+) -> Document:
+    """Return the document of an endpoint; raise InputError if it cannot be deployed as it is.
+
+    `secret` wraps the values of the environment, `volume` says how a volume is referred to.
+    """
+    if resource.type == ServerlessType.LB and resource.scalerType == ServerlessScalerType.QUEUE_DELAY:
+        raise InputError(f"{type(resource).__name__} {resource.name!r} needs the scaler REQUEST_COUNT, not QUEUE_DELAY")
+    resource.config_hash  # noqa: B018 - brings spellings in step that were changed in place
+    out: Document = {
+        "name": resource.name,
+        "type": _text(resource.type),
+        "computeType": str(resource.FAMILY).upper(),
+        **_compute(resource),
+        **_container(resource, secret),
+        "flashboot": resource.flashboot,
+        "workersMin": resource.workersMin,
+        "workersMax": resource.workersMax,
+        "workersPFBTarget": resource.workersPFBTarget or None,
+        "idleTimeout": None if _has_no_idle_timeout(resource) else resource.idleTimeout,
+        "scalerType": _text(resource.scalerType),
+        "scalerValue": resource.scalerValue,
+        "executionTimeoutMs": resource.executionTimeoutMs or None,
+        "datacenter": gpus.tokens((resource.locations or "").upper().replace("_", "-")) or None,
+        "networkVolumes": _volumes(resource, volume),
+        "flashEnvironmentId": resource.flashEnvironmentId or None,
+    }
+    return {name: value for name, value in out.items() if value is not None}
+
+
+def _compute(resource: ServerlessResource) -> Document:
+    if resource.FAMILY is Family.CPU:
+        return {"instanceIds": sorted({str(each) for each in resource.instanceIds or ()})}
+    versions = gpus.tokens(resource.allowedCudaVersions or "")
+    # The service takes one or the other; a floor that nobody asked for gives way.
+    has_floor = not versions or "minCudaVersion" in resource.model_fields_set
+    return {
+        "gpus": gpus.tokens(resource.gpuIds or "") or None,
+        "gpuCount": resource.gpuCount or None,
+        "cudaVersions": versions or None,
+        "minCudaVersion": _text(resource.minCudaVersion) if has_floor else None,
+    }
+
+
+def _container(resource: ServerlessResource, secret: Wrap) -> Document:
+    own = resource.template if resource.template is not None and resource.template.id is None else PodTemplate()
+    image = resource.imageName or own.imageName
+    env = resource.env or own.env_map()
+    settings = {name: value for name, value in own.settings().items() if name in _SETTINGS}
+    if "ports" in settings:
+        settings["ports"] = gpus.tokens(settings["ports"])
+    is_cpu = resource.FAMILY is Family.CPU
+    limit = rules.disk_limit_gb([str(each) for each in resource.instanceIds or ()]) if is_cpu else None
+    settings.setdefault("containerDiskInGb", limit or DEFAULT_DISK_GB)
+    return {
+        "imageName": image or None,
+        "templateId": None if image else resource.templateId,
+        "env": {name: secret(value) for name, value in env.items()} or None,
+        "template": settings if image else None,
+    }
+
+
+_SETTINGS = frozenset({"containerDiskInGb", "dockerArgs", "ports", "containerRegistryAuthId"})
+
+
+def _volumes(resource: ServerlessResource, refer: Callable[[NetworkVolume], Json]) -> Json:
+    if resource.networkVolumes:
+        return [refer(each) for each in resource.networkVolumes]
+    return [resource.networkVolumeId] if resource.networkVolumeId else None
+
+
+def _has_no_idle_timeout(resource: ServerlessResource) -> bool:
+    return resource.type == ServerlessType.QB and resource.scalerType == ServerlessScalerType.REQUEST_COUNT
+
+
+def _text(value: Json) -> str | None:
+    return None if value is None else str(value)
+
+
+def volume(resource: NetworkVolume) -> Document:
+    """Return the document of a network volume."""
+    out = {"name": resource.name, "size": resource.size, "dataCenterId": str(resource.dataCenterId)}
+    return {name: value for name, value in out.items() if value is not None}
+
+
+def template(resource: PodTemplate, secret: Wrap = _as_it_is) -> Document:
+    """Return the document of a template of its own."""
+    out: Document = {
+        "name": resource.name or None,
+        "imageName": resource.imageName or None,
+        "env": {name: secret(value) for name, value in resource.env_map().items()} or None,
+        "containerDiskInGb": resource.containerDiskInGb,
+        "dockerArgs": resource.dockerArgs or None,
+        "ports": gpus.tokens(resource.ports or "") or None,
+        "containerRegistryAuthId": resource.containerRegistryAuthId or None,
+        "isServerless": True,
+    }
+    return {name: value for name, value in out.items() if value is not None}

@@ -1,0 +1,169 @@
+"""The kinds, as data: what each can do, its rules, its schema.
+
+`Endpoint` is every serverless endpoint. The names of the Python classes are kinds as well, each with what its name
+implies: all of them are ways to see the same things.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Final
+
+from holdfast.compare import profiles
+from holdfast.model.json import Json
+from holdfast.providers.base import Kind, Target
+
+ENDPOINT: Final = "Endpoint"
+VOLUME: Final = "NetworkVolume"
+TEMPLATE: Final = "PodTemplate"
+
+
+@dataclass(frozen=True, slots=True)
+class Implied:
+    """What the name of a kind says of an endpoint; None where it says nothing."""
+
+    type: str | None = None
+    compute: str | None = None
+    image: str | None = None
+
+
+ENDPOINTS: Final[Mapping[str, Implied]] = {
+    ENDPOINT: Implied(),
+    "ServerlessResource": Implied(compute="GPU"),
+    "ServerlessEndpoint": Implied("QB", "GPU"),
+    "CpuServerlessEndpoint": Implied("QB", "CPU"),
+    "LoadBalancerSlsResource": Implied("LB", "GPU"),
+    "CpuLoadBalancerSlsResource": Implied("LB", "CPU"),
+    "LiveServerless": Implied("QB", "GPU", "runpod/flash:py3.12-latest"),
+    "CpuLiveServerless": Implied("QB", "CPU", "runpod/flash-cpu:py3.12-latest"),
+    "LiveLoadBalancer": Implied("LB", "GPU", "runpod/flash-lb:py3.12-latest"),
+    "CpuLiveLoadBalancer": Implied("LB", "CPU", "runpod/flash-lb-cpu:py3.12-latest"),
+}
+COLLECTIONS: Final = {VOLUME: ("network-volumes", "networkVolumes"), TEMPLATE: ("templates", "templates")}
+_ENDPOINTS_AT: Final = ("serverless", "endpoints")
+
+
+def collection(kind: str) -> tuple[str, str] | None:
+    """Return where v2 has the things of a kind, and what it calls a list of them; None for a kind there is not."""
+    return _ENDPOINTS_AT if kind in ENDPOINTS else COLLECTIONS.get(kind)
+
+
+def live_name(target: Target) -> str:
+    """Return what a thing is called at RunPod: its declared name, with its namespace if it has one.
+
+    Names are not unique there. With the namespace in it, staging and production of one account cannot be mixed up.
+    """
+    given = target.desired.get("name")
+    if isinstance(given, str) and given:
+        return given
+    return f"{target.name}@{target.namespace}" if target.namespace else target.name
+
+
+def whole(target: Target) -> dict[str, Json]:
+    """Return what is declared of an endpoint, with what its kind implies and its name."""
+    implied = ENDPOINTS.get(target.kind, Implied())
+    out = {name: value for name, value in target.desired.items() if value is not None}
+    if implied.type is not None:
+        out.setdefault("type", implied.type)
+    if implied.compute == "CPU":
+        out.setdefault("instanceIds", ["cpu3g-2-8"])
+    if implied.image is not None and not out.get("templateId"):
+        out.setdefault("imageName", implied.image)
+    out["name"] = live_name(target)
+    return out
+
+
+@cache
+def shipped() -> Mapping[str, Kind]:
+    """Return the kinds; their profiles are read once."""
+    text = resources.files(__package__).joinpath("profiles/runpod.yaml").read_bytes()
+    rules = profiles.parse(text, "runpod/profiles/runpod.yaml")
+    schemas = {VOLUME: _VOLUME_SCHEMA, TEMPLATE: _TEMPLATE_SCHEMA}
+    return {
+        name: Kind(
+            name,
+            patches=True,
+            lists=True,
+            profiles=tuple(profile for profile in rules if profile.applies_to("runpod", name)),
+            schema=schemas.get(name, _ENDPOINT_SCHEMA),
+            pool="endpoints" if name in ENDPOINTS else "",
+        )
+        for name in (*ENDPOINTS, VOLUME, TEMPLATE)
+    }
+
+
+_TEXT: Final[Mapping[str, Json]] = {"type": "string"}
+_TEXTS: Final[Mapping[str, Json]] = {"type": "array", "items": {"type": "string"}}
+_ENV: Final[Mapping[str, Json]] = {"type": "object", "additionalProperties": {"type": ["string", "object"]}}
+_COUNT: Final[Mapping[str, Json]] = {"type": "integer", "minimum": 0}
+_CONTAINER: Final[Mapping[str, Json]] = {
+    "containerDiskInGb": {"type": "integer", "minimum": 1},
+    "dockerArgs": _TEXT,
+    "ports": {**_TEXTS, "description": "Such as 8000/http."},
+    "containerRegistryAuthId": _TEXT,
+}
+_ENDPOINT_SCHEMA: Final[Mapping[str, Json]] = {
+    "type": "object",
+    "additionalProperties": False,
+    "properties": {
+        "name": {**_TEXT, "minLength": 1, "description": "What it is called at RunPod, if not what it is called here."},
+        "type": {"enum": ["QB", "LB"]},
+        "computeType": {"enum": ["GPU", "CPU"]},
+        "imageName": _TEXT,
+        "templateId": _TEXT,
+        "env": _ENV,
+        "flashboot": {"type": ["boolean", "string"]},
+        "gpus": {
+            **_TEXTS,
+            "description": "Pools, and cards to leave out of them: [AMPERE_80, '-NVIDIA A100 80GB PCIe'].",
+        },
+        "gpuCount": {"type": "integer", "minimum": 1},
+        "cudaVersions": _TEXTS,
+        "minCudaVersion": _TEXT,
+        "instanceIds": {**_TEXTS, "description": "CPU instances, such as cpu3g-2-8."},
+        "datacenter": _TEXTS,
+        "networkVolumes": {**_TEXTS, "description": "Ids; refer to a NetworkVolume with ${...id}."},
+        "workersMin": _COUNT,
+        "workersMax": _COUNT,
+        "workersStandby": _COUNT,
+        "workersPFBTarget": _COUNT,
+        "idleTimeout": {"type": "integer", "minimum": 1, "maximum": 3600},
+        "scalerType": {"enum": ["QUEUE_DELAY", "REQUEST_COUNT"]},
+        "scalerValue": {"type": "number", "exclusiveMinimum": 0},
+        "executionTimeoutMs": _COUNT,
+        "flashEnvironmentId": _TEXT,
+        "template": {"type": "object", "additionalProperties": False, "properties": _CONTAINER},
+    },
+}
+_VOLUME_SCHEMA: Final[Mapping[str, Json]] = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["size", "dataCenterId"],
+    "properties": {
+        "name": _TEXT,
+        "size": {"type": "integer", "minimum": 10, "maximum": 4096, "description": "GB; it can only grow."},
+        "dataCenterId": _TEXT,
+        "type": _TEXT,
+    },
+}
+_TEMPLATE_SCHEMA: Final[Mapping[str, Json]] = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["imageName"],
+    "properties": {
+        "name": _TEXT,
+        "imageName": _TEXT,
+        "env": _ENV,
+        **_CONTAINER,
+        "isServerless": {"type": "boolean"},
+        "isPublic": {"type": "boolean"},
+        "category": _TEXT,
+        "startSsh": {"type": "boolean"},
+        "startJupyter": {"type": "boolean"},
+        "cudaVersions": _TEXTS,
+        "mounts": {"type": "object"},
+    },
+}

@@ -1,0 +1,265 @@
+"""A YAML text as a tree of places: where each value, key, dash and alias stands, to the character.
+
+Knows nothing of what the values mean; that is `compare.yamltext`'s business. Only for texts which that reader takes.
+"""
+
+from __future__ import annotations
+
+import bisect
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+import yaml
+
+from holdfast.model.path import Pointer
+
+_Event = Any  # the library's own classes carry no types
+_Parser: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+_PROPERTIES = re.compile(r"(?:[&!]\S*(?P<after>(?:\s|(?<=\s)#.*)*))+")
+_HEADER = re.compile(r"[|>][-+0-9]*")
+_COLON = re.compile(r"\s*:")
+_MERGE = "<<"
+
+
+class Kind(Enum):
+    """What stands at a place."""
+
+    SCALAR = "scalar"
+    MAP = "map"
+    LIST = "list"
+    ALIAS = "alias"
+
+
+@dataclass(slots=True, eq=False)
+class Node:
+    """One value of a text, from `start` to `end`; what follows its anchor and tag begins at `body`."""
+
+    kind: Kind
+    start: int
+    body: int
+    end: int  # of block collections and block scalars: without the comments and blank lines that follow
+    style: str = ""  # of a scalar: its quote, | or >, empty if plain
+    is_flow: bool = False
+    is_padded: bool = False  # { a: 1 }, not {a: 1}
+    anchor: str | None = None  # its own, or the one that an alias names
+    is_tagged: bool = False
+    text: str = ""
+    entries: list[Entry] = field(default_factory=list)
+    target: Node | None = None  # of an alias
+
+    @property
+    def is_block(self) -> bool:
+        """Tell whether this is a collection written with one entry a line."""
+        return self.kind in (Kind.MAP, Kind.LIST) and not self.is_flow
+
+    @property
+    def is_block_scalar(self) -> bool:
+        """Tell whether this is a text below a | or >."""
+        return self.style in ("|", ">")
+
+    def position(self, step: str | int) -> int | None:
+        """Return which entry a step means, None if none that stands here itself."""
+        if self.kind is Kind.LIST:
+            return int(step) if 0 <= int(step) < len(self.entries) else None
+        places = (at for at, entry in enumerate(self.entries) if entry.key is not None and entry.key.text == step)
+        return next(places, None) if self.kind is Kind.MAP else None
+
+    def merges(self) -> list[Node]:
+        """Return what is merged into this map: aliases, or maps written in place."""
+        found: list[Node] = []
+        for entry in self.entries:
+            if entry.is_merge:
+                found += [one.value for one in entry.value.entries] if entry.value.kind is Kind.LIST else [entry.value]
+        return found
+
+
+@dataclass(slots=True, eq=False)
+class Entry:
+    """One entry of a collection; `head` is behind its colon or dash, where its value may begin."""
+
+    key: Node | None
+    value: Node
+    start: int  # of its key or dash; in [ ] of the value
+    head: int
+
+    @property
+    def end(self) -> int:
+        """Return where its value ends."""
+        return self.value.end
+
+    @property
+    def is_merge(self) -> bool:
+        """Tell whether this entry brings in the entries of another map."""
+        return self.key is not None and self.key.text == _MERGE and not self.key.style
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One document of a stream; from its first mark or value to where the next begins."""
+
+    root: Node
+    start: int
+    end: int
+
+    @property
+    def is_empty(self) -> bool:
+        """Tell whether nothing is written in it, so that the reader passes it over."""
+        return self.root.kind is Kind.SCALAR and not self.root.text and not self.root.style
+
+
+def documents(text: str) -> list[Document]:
+    """Return the documents of a text that ends with a line break, the empty ones too; raise yaml.YAMLError."""
+    return list(_Builder(text).documents())
+
+
+def walk(root: Node) -> Iterator[Node]:
+    """Go through a node and all below it, in the order of the text; what aliases stand for is not below them."""
+    pending = [root]
+    while pending:
+        node = pending.pop()
+        yield node
+        for entry in reversed(node.entries):
+            pending.append(entry.value)
+            if entry.key is not None:
+                pending.append(entry.key)
+
+
+def uses(root: Node, anchored: Node) -> list[Node]:
+    """Return the aliases that stand for a node."""
+    return [node for node in walk(root) if node.target is anchored]
+
+
+def find(root: Node, pointer: Pointer) -> Node | None:
+    """Return the node at a pointer, None if it does not stand at its own place: behind an alias, or merged in."""
+    node = root
+    for step in pointer:
+        place = node.position(step)
+        if place is None:
+            return None
+        node = node.entries[place].value
+    return node if node.kind is not Kind.ALIAS else None
+
+
+def has_comment(text: str, node: Node) -> bool:
+    """Tell whether a comment stands within a node."""
+    here = node.body
+    for leaf in walk(node):
+        if leaf.kind in (Kind.SCALAR, Kind.ALIAS):
+            if "#" in text[here : leaf.start]:
+                return True
+            if leaf.is_block_scalar and "#" in text[leaf.body : line_end(text, leaf.body)]:
+                return True
+            here = max(here, leaf.end)
+    return "#" in text[here : node.end]
+
+
+def line_start(text: str, index: int) -> int:
+    """Return where the line of a character begins."""
+    return text.rfind("\n", 0, index) + 1
+
+
+def line_end(text: str, index: int) -> int:
+    """Return where the line break of a character's line stands."""
+    found = text.find("\n", index)
+    return found if found >= 0 else len(text)
+
+
+def line_number(text: str, index: int) -> int:
+    """Return the line of a character, counted from 1."""
+    return text.count("\n", 0, index) + 1
+
+
+class _Builder:
+    """Builds the tree of one text from the event stream."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._events: Iterator[_Event] = iter(yaml.parse(text, Loader=_Parser))
+        tokens: Iterator[_Event] = iter(yaml.scan(text, Loader=_Parser))
+        self._dashes = [int(token.start_mark.index) for token in tokens if isinstance(token, yaml.BlockEntryToken)]
+        self._anchors: dict[str, Node] = {}
+
+    def documents(self) -> Iterator[Document]:
+        for event in self._events:
+            if isinstance(event, yaml.DocumentStartEvent):
+                self._anchors = {}
+                begin: _Event = event.start_mark
+                root = self._node(next(self._events))
+                end = int(next(self._events).end_mark.index)
+                yield Document(root, int(begin.index), end)
+
+    def _node(self, event: _Event) -> Node:
+        start, end = int(event.start_mark.index), int(event.end_mark.index)
+        if isinstance(event, yaml.AliasEvent):
+            name = str(event.anchor)
+            return Node(Kind.ALIAS, start, start, end, anchor=name, target=self._anchors.get(name))
+        node = Node(Kind.SCALAR, start, start, end, anchor=event.anchor, is_tagged=event.tag is not None)
+        if event.anchor is not None:
+            self._anchors[event.anchor] = node
+        properties = _PROPERTIES.match(self._text, start) if node.anchor is not None or node.is_tagged else None
+        if properties is not None:
+            node.body = properties.end()
+        if isinstance(event, yaml.ScalarEvent):
+            self._scalar(node, event)
+        elif isinstance(event, yaml.MappingStartEvent):
+            self._map(node, event)
+        else:
+            self._list(node, event)
+        return node
+
+    def _scalar(self, node: Node, event: _Event) -> None:
+        node.text = str(event.value)
+        node.style = event.style or ""
+        node.body = min(node.body, node.end)
+        if not node.is_block_scalar:
+            return
+        header = _HEADER.match(self._text, node.body)
+        raw = self._text[node.body : node.end]
+        if header is not None and "+" in header[0]:
+            node.end -= raw.endswith("\n")
+            return
+        first, *lines = raw.split("\n")
+        while lines and not lines[-1].strip():
+            lines.pop()
+        node.end = node.body + len("\n".join([first, *lines]))
+        if not lines and header is not None:
+            node.end = header.end()
+
+    def _map(self, node: Node, event: _Event) -> None:
+        node.kind, node.is_flow = Kind.MAP, bool(event.flow_style)
+        for inner in self._events:
+            if isinstance(inner, yaml.MappingEndEvent):
+                node.end = self._end(node, inner)
+                break
+            key = self._node(inner)
+            value = self._node(next(self._events))
+            if key.kind is Kind.ALIAS and key.target is not None:
+                key.text = key.target.text
+            colon = _COLON.match(self._text, key.end)
+            node.entries.append(Entry(key, value, key.start, colon.end() if colon is not None else key.end))
+        self._finish(node)
+
+    def _list(self, node: Node, event: _Event) -> None:
+        node.kind, node.is_flow = Kind.LIST, bool(event.flow_style)
+        for inner in self._events:
+            if isinstance(inner, yaml.SequenceEndEvent):
+                node.end = self._end(node, inner)
+                break
+            value = self._node(inner)
+            start = value.start if node.is_flow else self._dashes[bisect.bisect_left(self._dashes, value.start) - 1]
+            node.entries.append(Entry(None, value, start, start if node.is_flow else start + 1))
+        self._finish(node)
+
+    @staticmethod
+    def _end(node: Node, event: _Event) -> int:
+        return int(event.end_mark.index) if node.is_flow else node.entries[-1].end
+
+    def _finish(self, node: Node) -> None:
+        if not node.is_flow:
+            node.body = node.entries[0].start
+        else:
+            node.is_padded = self._text[node.body + 1 : node.body + 2] == " "

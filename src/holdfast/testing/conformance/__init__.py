@@ -1,0 +1,35 @@
+"""The conformance kit: what every provider must do, asked of it through the real engine, and a card with the answers.
+
+    from holdfast.testing import conformance
+
+    card = await conformance.run(subject)      # a Subject, or what opens one
+    print(card.text())
+
+or, from a shell, `python -m holdfast.testing.conformance my_package.subject:subject`; or under pytest, with one test
+for each of `conformance.scenarios(subject)`.
+
+Belongs here: scenarios that hold for any provider, and what its author has to bring. Must not be here: anything that
+knows one provider (the shipped ones are in `holdfast.testing.subjects`), and any expectation that only the engine could
+fail.
+"""
+
+from __future__ import annotations
+
+from holdfast.testing.conformance.card import Outcome, Result, ScoreCard
+from holdfast.testing.conformance.running import Case, run, scenarios
+from holdfast.testing.conformance.subject import Doing, Faults, Opening, Sample, Subject, Vandal
+
+__all__ = [
+    "Case",
+    "Doing",
+    "Faults",
+    "Opening",
+    "Outcome",
+    "Result",
+    "Sample",
+    "ScoreCard",
+    "Subject",
+    "Vandal",
+    "run",
+    "scenarios",
+]

@@ -1,0 +1,62 @@
+"""docs/providers.md shows the example's own code, and cards that are true today."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from holdfast.testing.conformance import catalogue
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs/providers.md").read_text(encoding="utf-8")
+EXAMPLE = ROOT / "examples/provider"
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+
+
+def test_all_code_of_the_example_is_on_the_page_and_nothing_else():
+    rest = {name: (EXAMPLE / name).read_text(encoding="utf-8") for name in ("keyvalue.py", "keyvalue_subject.py")}
+    for block in blocks("python"):
+        (name,) = [name for name, text in rest.items() if block in text]
+        rest[name] = rest[name].replace(block, "", 1)
+    assert {name: text.strip() for name, text in rest.items()} == {"keyvalue.py": "", "keyvalue_subject.py": ""}
+
+
+def test_the_entry_point_on_the_page_is_that_of_the_example():
+    (block,) = blocks("toml")
+    assert block == (EXAMPLE / "pyproject.toml").read_text(encoding="utf-8")
+
+
+def test_the_example_passes_the_kit_as_the_page_runs_it():
+    assert "$ python -m holdfast.testing.conformance keyvalue_subject:entries" in PAGE
+    command = [sys.executable, "-m", "holdfast.testing.conformance", "keyvalue_subject:entries", "-o", "json"]
+    done = subprocess.run(command, cwd=EXAMPLE, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    card = json.loads(done.stdout)
+    left_out = {result["scenario"] for result in card["results"] if result["outcome"] == "not applicable"}
+    assert (card["passed"], left_out) == (len(catalogue.ALL) - 1, {"throttle"})
+
+
+def test_every_scenario_is_explained():
+    rows = re.findall(r"^\| ([a-z, -]+) \| \S", PAGE.partition("## The conformance kit")[2], re.MULTILINE)
+    explained = {name for row in rows for name in row.split(", ")}
+    assert set(catalogue.ALL) <= explained
+
+
+@pytest.mark.slow
+def test_the_cards_on_the_page_are_current():
+    done = subprocess.run(
+        [sys.executable, "tools/score_cards.py", "--check"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, f"run python tools/score_cards.py\n{done.stdout}{done.stderr}"
+
+
+def test_the_page_is_in_the_navigation():
+    assert "providers.md" in (ROOT / "mkdocs.yml").read_text(encoding="utf-8")

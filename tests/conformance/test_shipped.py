@@ -1,0 +1,36 @@
+"""Every scenario of the conformance kit on every shipped provider; what cannot be asked is listed here by name."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from holdfast.testing import conformance, subjects
+from holdfast.testing.conformance import Case, Outcome
+
+NOT_APPLICABLE = {
+    "file": {"throttle"},  # a file system asks nobody to slow down
+    "http": {"precondition"},  # the Gadgets of the subject have no etag; its Widgets do
+    "memory": {"precondition"},
+}
+CASES = [
+    pytest.param(name, case, id=f"{name}-{case.name}")
+    for name in NOT_APPLICABLE
+    for case in conformance.scenarios(getattr(subjects, name))
+]
+
+
+@pytest.mark.parametrize("name, case", CASES)
+def test_a_shipped_provider_passes_everything_that_can_be_asked_of_it(name: str, case: Case):
+    results = asyncio.run(case.insist())
+    left_out = {result.scenario for result in results if result.outcome is Outcome.NOT_APPLICABLE}
+    assert left_out <= NOT_APPLICABLE[name], results
+    assert results
+
+
+def test_each_kind_of_the_http_subject_shows_another_habit_of_an_api():
+    """Etags on the one, idempotency keys and operations on the other: together they leave no scenario out."""
+    card = asyncio.run(conformance.run(subjects.http, ["precondition", "repeat-create"]))
+    asked = {result.scenario for result in card.results if result.outcome is Outcome.PASSED}
+    assert asked == {"precondition", "repeat-create"}

@@ -1,0 +1,169 @@
+"""Real reports, from real manifests through the real engine, with one of everything that can happen."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from pathlib import Path
+
+from holdfast.cli.formats import Around
+from holdfast.compare import paths
+from holdfast.engine.applying import Report
+from holdfast.engine.checking import Checked
+from holdfast.engine.fleet import Waiting
+from holdfast.manifests import reading
+from holdfast.manifests.project import ConnectionSpec, Project
+from holdfast.model.address import Address
+from holdfast.model.finding import Finding, FindingClass, Op, Side
+from holdfast.model.json import Json
+from holdfast.model.reading import Trouble, Unreadable
+from holdfast.model.resource import Declaration
+from holdfast.model.verdict import Aside, SetAside
+from tests.unit.engine.fixtures import Bench
+
+AT = "2026-11-16T12:00:00.000Z"
+NASTY = "`|` ```\n</td></details><script>alert(1)</script> @root ~~x~~ \\| [a](b) {0} \x1b &amp; é"
+
+MANIFEST = """\
+apiVersion: memory.holdfast.dev/v1
+kind: Thing
+metadata: {name: drifted}
+spec:
+  connection: mem
+  resource:
+    colour: red
+    text: "one\\ntwo\\nthree\\n"
+    rules:
+      - name: ssh
+        port: 22
+      - name: web
+        port: 80
+---
+apiVersion: memory.holdfast.dev/v1
+kind: Thing
+metadata: {name: missing}
+spec: {connection: mem, resource: {colour: red}}
+---
+apiVersion: memory.holdfast.dev/v1
+kind: Thing
+metadata: {name: pending}
+spec: {connection: mem, resource: {colour: red}}
+---
+apiVersion: memory.holdfast.dev/v1
+kind: Thing
+metadata: {name: unknown}
+spec: {connection: mem, resource: {colour: red}}
+---
+apiVersion: memory.holdfast.dev/v1
+kind: Thing
+metadata: {name: sound}
+spec: {connection: mem, resource: {colour: red}}
+---
+apiVersion: memory.holdfast.dev/v1
+kind: Thing
+metadata: {name: waiting}
+spec: {connection: mem, resource: {colour: red}}
+"""
+NAMES = ("drifted", "missing", "pending", "unknown", "sound", "waiting")
+
+
+def around(folder: Path, command: str = "check") -> Around:
+    return Around("1.2.3", folder, folder, AT, command)
+
+
+def declared(folder: Path, text: str = MANIFEST, name: str = "infra/all.yaml") -> dict[str, Declaration]:
+    """Read manifests as the command does when it is called in the folder."""
+    file = folder / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text, encoding="utf-8")
+    project = Project(folder, connections={"mem": ConnectionSpec("mem", "memory")})
+    found = reading.read([str(file)], project).declarations
+    located = (replace(each, location=replace(each.location, file=name)) for each in found)
+    return {each.address.name: each for each in located}
+
+
+def troubled(folder: Path, value: Json = "blue") -> Report:
+    """Return a check with a drifted resource, one missing, pending, unknown, in sync, waiting, and not reached."""
+    return asyncio.run(_troubled(declared(folder), value))
+
+
+async def _troubled(found: dict[str, Declaration], value: Json) -> Report:
+    bench = Bench()
+    there = [found[name] for name in ("drifted", "missing", "unknown", "sound")]
+    await bench.apply(there)
+    live = bench.live_thing("drifted")
+    live["colour"] = value
+    live["text"] = "one\n2\nthree\n"
+    live["rules"][1]["port"] = 8080
+    live["rules"].append({"name": "new", "port": 1})
+    live["extra`|`<b>"] = value
+    del bench.live.things["Thing", bench.id_of("missing")]
+    bench.live.faults.append(
+        lambda call: Unreadable(Trouble.TIMEOUT, "no <answer> in 5 s") if call.endswith("/unknown") else None
+    )
+    bench.lists = False
+    report = await bench.check([*there, found["pending"]])
+    report.waiting.append(Waiting(found["waiting"], "${Thing/other.id} is known after it is applied"))
+    report.not_reached.append(Address("mem", "Thing", "later", "space"))
+    return report
+
+
+def with_asides(report: Report, *asides: Aside) -> Report:
+    """Return the report in which the drifted resource has something set aside."""
+    checked = [
+        replace(one, verdict=replace(one.verdict, aside=asides)) if one.address.name == "drifted" else one
+        for one in report.checked
+    ]
+    return replace(report, checked=checked)
+
+
+def waived(path: str = "/rules[name=ssh]/port", note: str = "ada: until the audit, 2026-12-31") -> Aside:
+    steps = paths.parse_path(path)
+    finding = Finding(steps, Op.CHANGED, FindingClass.SPECIFIED, Side.WORLD, 22, 22, 2222, "exact", steps)  # type: ignore[arg-type]
+    return Aside(SetAside.WAIVED, path, note, finding)
+
+
+def ignored(path: str = "/status/**") -> Aside:
+    return Aside(SetAside.IGNORED, path, "ignored by policy")
+
+
+def many(folder: Path, number: int, size: int = 10) -> Report:
+    """Return a check in which so many resources drifted."""
+    head = "apiVersion: memory.holdfast.dev/v1\nkind: Thing\n"
+    text = "---\n".join(
+        f"{head}metadata: {{name: n{index:05}}}\nspec: {{connection: mem, resource: {{colour: red}}}}\n"
+        for index in range(number)
+    )
+    found = list(declared(folder, text).values())
+
+    async def drift() -> Report:
+        bench = Bench()
+        await bench.apply(found)
+        for thing in bench.live.things.values():
+            thing["colour"] = "é" * size
+        return await bench.check(found, record=False)
+
+    return asyncio.run(drift())
+
+
+def with_values(report: Report, *values: Json) -> Report:
+    """Return the report with other live values in the first findings of the drifted resource, whatever they are."""
+    return replace(
+        report, checked=[_with_values(one, values) if one.verdict.findings else one for one in report.checked]
+    )
+
+
+def _with_values(one: Checked, values: tuple[Json, ...]) -> Checked:
+    findings = [finding._replace(observed=value) for finding, value in zip(one.verdict.findings, values, strict=False)]
+    return replace(one, verdict=replace(one.verdict, findings=(*findings, *one.verdict.findings[len(findings) :])))
+
+
+def with_path(report: Report, step: str) -> Report:
+    """Return the report with one more finding, at a key that somebody else chose."""
+    return replace(report, checked=[_with_path(one, step) if one.verdict.findings else one for one in report.checked])
+
+
+def _with_path(one: Checked, step: str) -> Checked:
+    finding = Finding((step,), Op.ADDED, FindingClass.UNDECLARED, Side.WORLD, observed=step)
+    verdict = replace(one.verdict, findings=(*one.verdict.findings, finding), reason=f"moved: {step}")
+    return replace(one, verdict=verdict)
