@@ -7,7 +7,8 @@ The algebra, with S the declaration, O the observation and D(S, O) their atomic 
 - the set is immutable between captures: an entry that is not seen any more stays, for the service may restore its
   default at any time;
 - a capture replaces the whole set, from the first settled read after our write, minus drift that the write failed to
-  revert; that becomes *unresolved* and is never laundered into a default.
+  revert; that becomes *unresolved* and is never laundered into a default. Nor is what somebody moved between our write
+  and that read, as far as that can be told: a value that the service has shown as declared before.
 
 The baseline document that `compare.diff` walks is the same knowledge in another shape: S with the known differences
 applied. What is too large to keep is held as a digest, never dropped.
@@ -161,7 +162,8 @@ def capture(
     """Learn the whole set anew from a settled read; `drift` is what the read before our write had found."""
     still = _unreverted(drift, desired, settled, rules, before)
     unresolved = tuple(Unresolved(finding.path, finding.observed, _wanted(finding)) for finding in still)
-    baseline = patching.apply(settled, map(_undoing, still)) if still else settled
+    apart = [*still, *_moved_again(still, desired, settled, rules, before)]
+    baseline = patching.apply(settled, map(_undoing, apart)) if apart else settled
     known = _bounded(tuple(_entry(d, adopted=adopted) for d in diff.differences(desired, baseline, rules)), rules)
     effects: tuple[Finding, ...] = ()
     if before is not None:
@@ -187,6 +189,27 @@ def _unreverted(
         seen[place(rules, finding.path), finding.op].append(finding)
     now = diff.findings(desired, settled, rules, before)
     return [f for f in now if any(_has_stayed(old, f.observed, rules) for old in seen[place(rules, f.path), f.op])]
+
+
+def _moved_again(
+    still: Sequence[Finding], desired: Json, settled: Json, rules: RuleTree, before: diff.Baseline | None
+) -> list[Finding]:
+    """Return what is declared as before, was shown as declared before, and has another value by now.
+
+    The service is known to take these values as they are, so this is none of its spellings: somebody else wrote between
+    our write and the settled read.
+    """
+    if before is None:
+        return []
+    left = {finding.path for finding in still}
+    return [
+        finding
+        for finding in diff.findings(desired, settled, rules, before)
+        if finding.side is Side.WORLD
+        and finding.desired is not ABSENT
+        and finding.path not in left
+        and diff.equal_at(node_at(rules, finding.path), finding.desired, finding.baseline)
+    ]
 
 
 def _has_stayed(finding: Finding, now: Json, rules: RuleTree) -> bool:

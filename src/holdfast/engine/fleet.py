@@ -11,7 +11,7 @@ from holdfast.engine.gates import Budget
 from holdfast.engine.opening import World
 from holdfast.engine.prepared import Prepared, digest_of, rules_of
 from holdfast.engine.recording import settings_as_json
-from holdfast.engine.redaction import Fingerprint, split
+from holdfast.engine.redaction import Fingerprint, guarded, has_secrets, split
 from holdfast.errors import InputError
 from holdfast.manifests.secrets import Resolver, resolve_secrets
 from holdfast.model.absent import ABSENT
@@ -56,6 +56,7 @@ class Preparer:
     fingerprint: Fingerprint
     secrets: Callable[[Declaration], Resolver]
     _rules: dict[tuple[str, str, tuple[str, ...]], tuple[RuleSet, Json, Digest]] = field(default_factory=dict)
+    _secretive: set[Digest] = field(default_factory=set)  # of rules that call something secret
 
     async def prepare(self, addresses: Iterable[Address]) -> tuple[list[Prepared], list[Waiting]]:
         """Prepare some of the fleet; what refers to something not there yet waits."""
@@ -98,6 +99,8 @@ class Preparer:
             state = found
         settings = strategies.settings_for(declaration, self.fleet.strategies, self.fleet.outer)
         rules, document, digest = self._rules_for(declaration, kind.profiles, settings.ignored_paths)
+        if digest in self._secretive:
+            desired = guarded(desired, rules.tree(desired, ABSENT))
         clear, redacted, where = split(desired, self.fingerprint)
         return Prepared(
             declaration,
@@ -129,6 +132,8 @@ class Preparer:
         if found is None:
             users = [p for p in self.fleet.profiles if p.applies_to(declaration.provider, declaration.address.kind)]
             found = self._rules[key] = rules_of([*_ignoring(ignored), *users, *own])
+            if has_secrets(found[0]):
+                self._secretive.add(found[2])
         return found
 
     async def _import(self, declaration: Declaration, state: ResourceState | None) -> ResourceState | Waiting:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from holdfast.compare import comparators, paths
+from holdfast.compare.profiles import RuleSet
 from holdfast.compare.rules import FieldClass
 from holdfast.compare.ruletree import Node, RuleTree
 from holdfast.manifests.secrets import Secret
@@ -41,6 +42,31 @@ def _split(value: Json, fingerprint: Fingerprint, path: Path, found: list[Path])
     return value, value
 
 
+def guarded(desired: Json, rules: RuleTree) -> Json:
+    """Return a declaration in which what the rules call secret is one, though it was written down in clear.
+
+    A profile knows better than whoever wrote the manifest; what it calls secret must not be kept in clear.
+    """
+    return _guarded(desired, rules.root)
+
+
+def has_secrets(rules: RuleTree | RuleSet) -> bool:
+    """Tell whether any rule speaks of secrets."""
+    return any(rule.cls in (FieldClass.SECRET, FieldClass.WRITE_ONLY) for rule in rules.rules)
+
+
+def _guarded(value: Json, node: Node) -> Json:
+    if isinstance(value, Secret) or comparators.is_masked(value):
+        return value
+    if node.secret:
+        return Secret(value)
+    if isinstance(value, dict):
+        return {key: _guarded(item, node.child(key)) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_guarded(item, node.element(item, index)) for index, item in enumerate(value)]
+    return value
+
+
 def secret_profile(secrets: Sequence[Path], observed: Json) -> Json:
     """Return a profile, as a document, for the places where the declaration has secrets.
 
@@ -62,7 +88,7 @@ def redact(observed: Json, rules: RuleTree, fingerprint: Fingerprint, values: Se
     """
     if values:
         observed = _scrubbed(observed, values, fingerprint)
-    if not any(rule.cls in (FieldClass.SECRET, FieldClass.WRITE_ONLY) for rule in rules.rules):
+    if not has_secrets(rules):
         return observed
     return _redact(observed, rules.root, fingerprint)
 

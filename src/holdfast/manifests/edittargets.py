@@ -228,7 +228,7 @@ class _Work:
             raise self._refused("this is a list in the manifest, not a map; " + BY_HAND, pointer)
         index = int(str(step))
         if edit.was is ABSENT:
-            return _Target((*pointer, f"+{index}"), holder, min(index, len(holder)), value, inserts=True)
+            return _Target((*pointer, f"+{index}"), holder, index, value, inserts=True)
         if edit.was is not UNSAID:
             index = self._compared(edit, holder, index, pointer)
         elif index > len(holder) or (index == len(holder) and value is ABSENT):

@@ -23,7 +23,7 @@ from holdfast.model.json import Json
 from holdfast.model.resource import Declaration, Import, ManagementPolicy
 from holdfast.plan import ordering
 from holdfast.plan.corrections import CorrectionRules
-from holdfast.providers.base import Connection
+from holdfast.providers.base import Connection, Provider
 from holdfast.store.base import Store
 from holdfast.testing.clock import FakeClock
 from holdfast.testing.memory import MemoryProvider, MemoryWorld
@@ -67,6 +67,7 @@ class Bench:
     patches: bool = False
     lists: bool = True
     conditional: bool = False
+    connection: Connection = field(default_factory=lambda: Connection("mem", "memory"))
     profile: str = ""
     patience: Patience = field(default_factory=lambda: Patience(attempts=2))
     owner: str = "one"
@@ -76,7 +77,7 @@ class Bench:
     def __post_init__(self) -> None:
         self.random = random.Random(self.seed).random
 
-    def provider(self) -> MemoryProvider:
+    def provider(self) -> Provider:
         rules = tuple(profiles.parse(self.profile)) if self.profile else ()
         return MemoryProvider(
             self.live, profiles=rules, patches=self.patches, lists=self.lists, conditional=self.conditional
@@ -95,7 +96,8 @@ class Bench:
         return Resolver(self.environ)
 
     async def check(self, declarations: Sequence[Declaration], *, record: bool = True) -> Report:
-        async with World({"mem": Connection("mem", "memory")}, {"memory": self.provider()}, {}, self.clock) as world:
+        connections, providers = {self.connection.name: self.connection}, {self.connection.provider: self.provider()}
+        async with World(connections, providers, {}, self.clock) as world:
             preparer = Preparer(self.store, world, self.fleet(declarations), self.fingerprint, self.secrets)
             checker = Checker(self.store, world, self.clock, self.random, self.fingerprint, self.patience, self.rules)
             return await look(preparer, checker, record=record)
@@ -120,8 +122,8 @@ class Bench:
             return await self.undoer(world, applier.checker).undo(correction, item, "ada", "a mistake")
 
     def world(self) -> WritableWorld:
-        limits = {"mem": Limits(concurrency=8)}
-        return WritableWorld({"mem": Connection("mem", "memory")}, {"memory": self.provider()}, limits, self.clock)
+        connections, providers = {self.connection.name: self.connection}, {self.connection.provider: self.provider()}
+        return WritableWorld(connections, providers, {self.connection.name: Limits(concurrency=8)}, self.clock)
 
     async def apply(self, declarations: Sequence[Declaration], **options: object) -> Report:
         async with self.world() as world:

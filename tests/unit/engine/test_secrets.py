@@ -80,3 +80,40 @@ def test_a_secret_is_written_to_the_provider_and_nowhere_else(tmp_path_factory, 
     for value in (secret, rotated):
         assert value.encode() not in files
         assert value not in said
+
+
+PROFILE = """
+profile: test/secrets
+version: 1
+applies: {provider: memory}
+rules:
+  - {path: /env/*, class: secret}
+  - {path: /token, class: write_only}
+"""
+
+
+def test_what_a_profile_calls_secret_is_one_though_it_was_declared_in_clear(tmp_path):
+    """Also what nobody declared: the environment that somebody added at the console."""
+
+    async def story() -> bytes:
+        store = await SqliteStore.open(tmp_path / "s.db")
+        bench = Bench(store=store, profile=PROFILE)
+        fleet = [declare("a", {"env": {"KEY": "plain-secret-1"}, "token": "plain-secret-2", "size": 1})]
+        await bench.apply(fleet)
+        assert (await bench.check(fleet)).checked[0].verdict.status is Status.IN_SYNC
+        bench.live_thing("a")["env"] = {"KEY": "plain-secret-3", "OTHER": "plain-secret-4"}
+        (drifted,) = (await bench.check(fleet)).checked
+        assert [finding.path[-1] for finding in drifted.verdict.findings] == ["KEY", "OTHER"]
+        await bench.apply(fleet)
+        assert bench.live_thing("a")["env"]["KEY"] == "plain-secret-1"
+        state = await store.state(fleet[0].address)
+        assert state is not None
+        kept = [d for d in (state.desired, state.applied, state.baseline, state.observed, state.known) if d]
+        documents = [await store.document(digest) for digest in kept]
+        ledger = [repr(each) for each in await store.corrections()]
+        events = [dict(event.event.data) async for event in store.events()]
+        await store.close()
+        files = b"".join(file.read_bytes() for file in tmp_path.iterdir())
+        return files + json.dumps([documents, ledger, events], default=repr).encode()
+
+    assert b"plain-secret" not in asyncio.run(story())

@@ -1,5 +1,5 @@
-"""The world changes between plan and write, in every order: the guard aborts, nothing is overwritten, and the next check
-sees the truth. What cannot be had, on kinds without a precondition or without a past, is spelled out here too."""
+"""The world changes between plan and write, in every order: the guard aborts, nothing is overwritten, and the next
+check sees the truth. What cannot be had, on kinds without a precondition or without a past, is spelled out too."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Between plan and write comes another process: one that edits the declaration, one that died, or a plan from a file."""
+"""Between plan and write comes another process, with an edited declaration or after a death; plans from files too."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The world changes while a correction is being taken back: nothing of theirs is lost, and nothing false is remembered."""
+"""The world changes while a correction is being taken back: nothing of theirs is lost, nothing false is remembered."""
 
 from __future__ import annotations
 
