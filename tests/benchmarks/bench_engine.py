@@ -264,6 +264,7 @@ async def measure(port: int, folder: Path) -> list[dict[str, object]]:
             started = time.perf_counter()
             used = await cpu(lambda: sweeper.sweep("api", "Item"))  # noqa: B023
             row(f"{count:,}: sweep by list reads, 1 % drifted", time.perf_counter() - started, "s")
+            row(f"{count:,}: growth of memory, per resource", max(0, _resident() - before) / count, "bytes")
             costs[count] = row(f"{count:,}: the same, CPU per resource", used / count * 1e6, "us CPU")
         base = min([await cpu(lambda: floor_list(port, folder / "list.db", count)) for _ in range(2)])  # noqa: B023
         row(f"{count:,}: floor: list, items sliced unparsed, recorded", base / count * 1e6, "us CPU")
@@ -282,7 +283,6 @@ async def measure(port: int, folder: Path) -> list[dict[str, object]]:
         await store.state(setting.addresses[-1])
         await store.findings(setting.addresses[-1])
         row(f"{count:,}: explain one", time.perf_counter() - started, "s")
-        row(f"{count:,}: growth of memory, per resource", max(0, _resident() - before) / count, "bytes")
         await store.close()
         row(
             f"{count:,}: database, per resource with its document",

@@ -62,7 +62,7 @@ class Database:
             "temp_store = MEMORY",
             "wal_autocheckpoint = 4000",  # pages: a sweep rewrites the same ones again and again, so copy them seldom
             "journal_size_limit = 67108864",  # bytes
-            "cache_size = -16000",  # KiB
+            "cache_size = -2000",  # KiB: the system keeps the rest, and an idle watch stays small
         ):
             self.connection.execute(f"PRAGMA {pragma}")
         migrations.apply(self.connection, steps, self.path)
