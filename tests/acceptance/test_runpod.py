@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.providers.runpod.attributing import SOMEBODY
 from holdfast.testing.runpod import Fault, Habits, RunPodServer, World, Wrong, running
 from tests.acceptance.test_commands import run
 
@@ -95,11 +96,37 @@ def test_fifty_endpoints_of_all_kinds_with_eight_moved_behind_our_back(tmp_path,
     pages = -(-50 // PAGE)
     assert len(server.journal) <= pages + len(found), server.counts()
     assert server.writes() == []
+    # Scaling leaves no trace at RunPod: whose hand it was is not to be known, and that is what is said.
+    blamed = dict.fromkeys(idle, "RunPod itself") | dict.fromkeys(edits, "user_alice") | {"e04": SOMEBODY}
+    assert {each["address"].rpartition("/")[2]: each["suspects"][0]["who"] for each in drifted} == blamed
+    assert all(each["suspects"] == [] for each in json.loads(checked.stdout)["resources"] if each not in drifted)
 
-    blamed = {"prod/LoadBalancerSlsResource/e09": "user_alice", "prod/CpuServerlessEndpoint/e02": "RunPod itself"}
-    for address, who in blamed.items():
+    said = holdfast(tmp_path, server, "check", "-f", "endpoints.yaml").stdout
+    assert {who: said.count(f"by {who}") for who in ("RunPod itself", "user_alice", SOMEBODY)} == {
+        "RunPod itself": 3,
+        "user_alice": 4,
+        SOMEBODY: 1,
+    }
+    for address in ("prod/LoadBalancerSlsResource/e09", "prod/CpuServerlessEndpoint/e02"):
         explained = holdfast(tmp_path, server, "explain", address, "-f", "endpoints.yaml")
-        assert who in explained.stdout
+        assert blamed[address.rpartition("/")[2]] in explained.stdout
+
+
+def test_what_the_platform_did_by_itself_is_told_and_not_fought(tmp_path, server):
+    project(tmp_path, server, 4, on_drift="correct")
+    assert holdfast(tmp_path, server, "apply", "-f", "endpoints.yaml", "-y").returncode == 0
+    assert len(server.advance(days=4)) == 4
+    server.console().edit("e03", idleTimeout=99)
+    server.journal.clear()
+    applied = holdfast(tmp_path, server, "apply", "-f", "endpoints.yaml", "-y")
+    assert applied.returncode == 0, applied.stdout + applied.stderr
+    assert applied.stdout.count("RunPod itself did it: workersMax is 2, as after three days without a request") == 4
+    assert server.writes() == []  # idleTimeout is not declared, so it is nobody's to put back
+    text = (tmp_path / "endpoints.yaml").read_text()
+    wanted = text.replace("onDrift: correct}", "onDrift: correct, onDriftPaths: {/workersMax: correct}}")
+    (tmp_path / "endpoints.yaml").write_text(wanted)
+    assert holdfast(tmp_path, server, "apply", "-f", "endpoints.yaml", "-y").returncode == 0
+    assert {each.fields["workersMax"] for each in server.account.endpoints.values()} == {5}
 
 
 def test_drift_is_put_back_minimally_and_the_next_check_is_clean(tmp_path, server):

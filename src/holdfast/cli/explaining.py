@@ -106,7 +106,7 @@ def _as_json(story: Story, settings: dict[str, Json], suspects: tuple[Suspect, .
         "known": list(story.known),
         "unresolved": list(story.unresolved),
         "rule": {"path": story.rule.path, "says": story.rule.says, "rule": story.rule.rule} if story.rule else None,
-        "suspects": [{"who": s.who, "confidence": s.confidence.value, "why": s.why, "at": s.at} for s in suspects],
+        "suspects": [findings.suspect_as_json(each) for each in suspects],
         "lastDecision": {"id": decision.id, "at": decision.at, "summary": decision.summary} if decision else None,
         "next": {"action": story.outcome["action"], "held": story.outcome["held"], "reasons": story.outcome["reasons"]}
         if story.outcome

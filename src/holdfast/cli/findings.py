@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import orjson
 
@@ -12,6 +12,7 @@ from holdfast.compare.normal import Digest
 from holdfast.model.absent import ABSENT
 from holdfast.model.finding import Finding, Op, Side
 from holdfast.model.json import Json
+from holdfast.model.suspect import Confidence, Suspect
 from holdfast.model.verdict import Status, Verdict
 
 WIDTH = 72
@@ -98,6 +99,24 @@ def show(findings: Iterable[Finding], indent: str = "  ") -> None:
         path = paths.format_path(finding.path) or "(document)"
         output.line(f"{indent}{output.styled(symbol + ' ' + path, fg=colour, bold=True)}  {change_text(finding)}")
         output.line(f"{indent}    {_WHO[finding.side]}; {finding.cls.value}; rule {finding.rule}", fg="bright_black")
+
+
+def show_suspects(suspects: Sequence[Suspect], indent: str = "  ") -> None:
+    """Print who may have done it: those for whom more speaks than a possibility, else the first that there is."""
+    likely = [each for each in suspects if each.confidence is not Confidence.LOW]
+    for each in likely or suspects[:1]:
+        output.line(f"{indent}by {each.who}  {each.confidence.value} confidence: {each.why}", fg="bright_black")
+
+
+def suspect_as_json(suspect: Suspect) -> dict[str, Json]:
+    """Return a suspect for programs."""
+    return {
+        "who": suspect.who,
+        "confidence": suspect.confidence.value,
+        "why": suspect.why,
+        "at": suspect.at,
+        "paths": list(suspect.paths),
+    }
 
 
 def change_text(finding: Finding) -> str:

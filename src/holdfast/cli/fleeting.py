@@ -51,10 +51,11 @@ class Meter:
 
 
 async def look_at(session: Session, *, record: bool = False) -> Report:
-    """Look at what was chosen, showing how far it has come."""
+    """Look at what was chosen, showing how far it has come; what is recorded is shown, so it is asked who did it."""
     meter = Meter(len(session.chosen), "checking")
     async with session.world() as world:
-        report = await look(session.preparer(world), session.checker(world), session.chosen, meter, record=record)
+        preparer, checker = session.preparer(world), session.checker(world)
+        report = await look(preparer, checker, session.chosen, meter, record=record, attribute=record)
     meter.close()
     return report
 

@@ -57,6 +57,7 @@ def show_checked(checked: Checked) -> None:
     if status is Status.UNKNOWN:
         output.line(f"        {checked.verdict.reason}", fg="bright_black")
     findings.show(checked.verdict.findings, indent="      ")
+    findings.show_suspects(checked.suspects, indent="      ")
     _show_aside(checked, indent="      ")
     for reason in checked.decision.reasons[1:]:
         if reason.code in _CAUSES:  # of what is held back: the findings say as much
@@ -124,6 +125,7 @@ def show_check(report: Report, *, everything: bool = False) -> None:
             label = output.styled(f"{status.value.replace('_', ' '):>10}", fg=findings.STATUS_COLOUR[status], bold=True)
             output.line(f"{label}  {checked.prepared.declaration.address}  {checked.verdict.reason}")
             findings.show(checked.verdict.findings, indent="            ")
+            findings.show_suspects(checked.suspects, indent="            ")
         if everything or any(each.because is not SetAside.IGNORED for each in checked.verdict.aside):
             if checked.verdict.status is Status.IN_SYNC and not everything:
                 output.line(f"{'in sync':>10}  {checked.address}  apart from what is set aside", fg="green")
@@ -219,6 +221,7 @@ def checked_as_json(checked: Checked) -> dict[str, Json]:
     return {
         "address": str(checked.prepared.declaration.address),
         **findings.verdict_as_json(checked.verdict),
+        "suspects": [findings.suspect_as_json(each) for each in checked.suspects],
         "action": checked.decision.action.value,
         "held": checked.decision.held.value if checked.decision.held else None,
         "plan": checked.plan or None,
