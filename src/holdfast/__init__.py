@@ -1,5 +1,10 @@
 """Holdfast tells the truth about declared resources versus the live world, and puts the world back when it should."""
 
+from __future__ import annotations
+
+import importlib
+import typing
+
 from holdfast.compare.canonical import canonical_bytes, canonical_spec_hash
 from holdfast.compare.fingerprint import (
     composite,
@@ -9,12 +14,17 @@ from holdfast.compare.fingerprint import (
 )
 from holdfast.compare.jsontext import loads
 from holdfast.compare.schemes import StampedHash
-from holdfast.errors import HoldfastError
+from holdfast.errors import DeployError, HoldfastError
+
+if typing.TYPE_CHECKING:
+    from holdfast.python.manager import ResourceManager
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "DeployError",
     "HoldfastError",
+    "ResourceManager",
     "StampedHash",
     "__version__",
     "canonical_bytes",
@@ -25,3 +35,13 @@ __all__ = [
     "loads",
     "resource_fingerprint",
 ]
+
+_LATE = {"ResourceManager": "holdfast.python.manager"}  # loaded when first asked for: it brings the whole engine along
+
+
+def __getattr__(name: str) -> typing.Any:  # noqa: ANN401 - whatever is asked for
+    if name not in _LATE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = getattr(importlib.import_module(_LATE[name]), name)
+    globals()[name] = found
+    return found

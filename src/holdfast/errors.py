@@ -5,6 +5,7 @@ HoldfastError
 │   ├── DocumentError     a JSON or YAML text that cannot be read
 │   ├── ProfileError      a profile that breaks its own rules
 │   └── PathError         a path that does not parse
+├── DeployError           a resource could not be brought to what an object declares; says what stands in the way
 ├── StoreError            the store cannot be used
 │   ├── SchemaTooNew      it was written by a newer Holdfast
 │   └── ChainBroken       the audit trail was edited
@@ -69,6 +70,16 @@ class ProfileError(InputError):
 
 class PathError(InputError):
     """A path that does not parse."""
+
+
+class DeployError(HoldfastError):
+    """A resource is not what was asked for; `is_final` if asking again without a change cannot help."""
+
+    def __init__(self, address: str, message: str, *, is_final: bool = False) -> None:
+        self.address = address
+        self.message = message
+        self.is_final = is_final
+        super().__init__(f"{address}: {message}")
 
 
 class StoreError(HoldfastError):

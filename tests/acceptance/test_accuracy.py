@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.providers import packs
-from holdfast.testing import corpus
+from holdfast.testing import corpus, lenses
 
 CORPUS = Path(__file__).resolve().parents[3] / "shared" / "corpus"
 PROVIDERS = ("azure", "aws", "gcp")
@@ -21,8 +21,8 @@ if not CORPUS.is_dir():
 @pytest.fixture(scope="module", params=PROVIDERS)
 def scored(request):
     cases = list(corpus.read(CORPUS / f"{request.param}_public.jsonl.gz"))
-    with_schema = corpus.score(cases, packs.shipped())
-    without = corpus.score(cases, packs.shipped(), use_schema=False)
+    with_schema = corpus.score(cases, packs.shipped(), lenses=lenses.shipped())
+    without = corpus.score(cases, packs.shipped(), use_schema=False, lenses=lenses.shipped())
     return request.param, with_schema, without
 
 

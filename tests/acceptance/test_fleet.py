@@ -215,6 +215,16 @@ def test_watch_follows_edits_and_survives_broken_ones(folder):
     assert "workers: 5" in (folder / "infra/etc/app.yaml").read_text()
 
 
+def test_another_place_for_the_implied_connection_is_refused(folder):
+    """Where `local` begins follows from -f; another -f would make everything look gone, and be made elsewhere."""
+    holdfast(folder, "apply", "-f", "infra")
+    (folder / "other").mkdir()
+    (folder / "other/one.yaml").write_text((folder / "infra/all.yaml").read_text())
+    refused = holdfast(folder, "plan", "-f", "other")
+    assert refused.returncode == 1
+    assert "`local` would begin at" in refused.stderr
+
+
 def wait_for(lines, text):
     for line in lines:
         if text in line:

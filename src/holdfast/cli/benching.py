@@ -11,7 +11,7 @@ import click
 from holdfast.cli import output
 from holdfast.model.json import Json
 from holdfast.providers import packs
-from holdfast.testing import corpus
+from holdfast.testing import corpus, lenses
 
 _NOT_IN_TOTALS = "recorded_child_write"
 _HEADER = ("provider", "class", "expected", "baseline", "n", "wrong", "rate")
@@ -26,20 +26,23 @@ def bench_command() -> None:
 @bench_command.command("verdicts")
 @click.argument("files", nargs=-1, required=True, metavar="CORPUS...", type=click.Path(dir_okay=False))
 @click.option("--no-schema", is_flag=True, help="Withhold the schema that comes with each case.")
+@click.option("--raw", is_flag=True, help="Compare answers as recorded, not as their provider converts them.")
 @click.option("--show", type=click.Choice(["fp", "fn"]), help="List the offenders with the rule that decided.")
 @output.option("table", "json", "markdown")
-def verdicts_command(files: tuple[str, ...], no_schema: bool, show: str | None, output_: str) -> None:
+def verdicts_command(files: tuple[str, ...], no_schema: bool, raw: bool, show: str | None, output_: str) -> None:
     """Score the comparison on labelled recordings (JSON Lines, plain or gzipped).
 
     For in_sync rows `wrong` counts false positives; for drift rows it counts strict misses: drift counts as found only
-    if the untouched read of the same case is silent.
+    if the untouched read of the same case is silent. Cases of a provider that ships are seen as it would see them:
+    through its conversion, with its rules.
 
     \b
     Examples:
       holdfast bench verdicts corpus/*.jsonl.gz
       holdfast bench verdicts corpus/azure.jsonl.gz --no-schema --show fp
     """
-    scorer = corpus.Scorer(packs.shipped(), use_schema=not no_schema)
+    seen = {} if raw else lenses.shipped()
+    scorer = corpus.Scorer(packs.shipped(), use_schema=not no_schema, lenses=seen)
     for file in files:
         with click.progressbar(
             corpus.read(Path(file)),

@@ -14,6 +14,7 @@ from holdfast.cli import findings, output, reports
 from holdfast.cli.fleeting import look_at
 from holdfast.cli.moments import ago, when
 from holdfast.cli.session import Session, addresses_of, common, opened, options_of, run
+from holdfast.engine.checking import Checked
 from holdfast.errors import InputError
 from holdfast.model.json import Json
 from holdfast.plan import durations, fights
@@ -55,7 +56,7 @@ def pause_command(scope: str, why: str, duration: str | None, who: str | None, *
 
     async def main(_stop: asyncio.Event) -> int:
         async with opened(options, needs_files=False) as session:
-            _require_scope(session, scope)
+            await _require_scope(session, scope)
             now = session.clock.now()
             until = now + seconds if seconds is not None else None
             pause = Pause(scope, who or person(), why, now, until)
@@ -76,9 +77,13 @@ def _duration(text: str) -> float:
         raise click.BadParameter(error.message, param_hint="--for") from None
 
 
-def _require_scope(session: Session, scope: str) -> None:
+async def _require_scope(session: Session, scope: str) -> None:
     """Refuse a scope that names nothing: a mistyped pause would be no pause."""
     parts = scope.split("/")
+    kinds = {kind for connection, kind in await session.store.sizes() if connection == parts[0]}
+    if len(parts) > 1 and kinds and parts[1] not in kinds:
+        known = ", ".join(sorted(kinds))
+        raise InputError(f"nothing of kind {parts[1]!r} is known on {parts[0]} (known: {known})")
     if scope and parts[0] not in session.project.connections:
         known = ", ".join(sorted(session.project.connections)) or "none"
         raise InputError(f"there is no connection {parts[0]!r} (known: {known}); a scope is connection[/Kind[/name]]")
@@ -132,7 +137,7 @@ def approve_command(plans: tuple[str, ...], everything: bool, yes: bool, why: st
 
     \b
     Examples:
-      holdfast plan -f infra/                      shows:  hold … plan 3f2a90c1d4e5b6a7
+      holdfast plan -f infra/                      shows:  to update it: holdfast approve 3f2a90c1d4e5b6a7
       holdfast approve 3f2a90c1d4e5b6a7 -f infra/ --why "seen with ada"
       holdfast approve --all -f infra/
     """
@@ -156,7 +161,7 @@ def approve_command(plans: tuple[str, ...], everything: bool, yes: bool, why: st
                 return 0
             for one in chosen:
                 held = one.decision.held or one.decision.action
-                output.line(f"  {held.symbol:>3} {one.address}  {one.decision.reasons[-1].message}")
+                output.line(f"  {held.symbol:>3} {one.address}  {_why(one)}")
                 findings.show(one.verdict.findings, indent="      ")
             if everything and not yes and not (sys.stdin.isatty() and click.confirm("Approve these?", default=False)):
                 output.line("nothing was approved; say --yes to approve without being asked")
@@ -173,6 +178,14 @@ def approve_command(plans: tuple[str, ...], everything: bool, yes: bool, why: st
         return 0
 
     return run(main)
+
+
+def _why(checked: Checked) -> str:
+    """Say what the write that is held would be for."""
+    causes = [reason for reason in checked.decision.reasons if reason.code in reports.CAUSES]
+    reason = (causes or checked.decision.reasons)[0]
+    where = f" [{', '.join(reason.paths[:3])}]" if reason.paths else ""
+    return f"{reason.message}{where}"
 
 
 @click.command("fights")
@@ -206,10 +219,14 @@ def fights_command(output_: str, **rest: Any) -> int:
         for entry in ineffective:
             text = f"{entry['writes']} writes to {entry['path']} of {entry['kind']} did not take"
             output.line(f"  {text}: a rule for its profile?", fg="bright_black")
-        output.line(f"{len(demotions)} fields wait for a decision." if demotions else "No fights.", bold=True)
+        output.line(_waiting(len(demotions)) if demotions else "No fights.", bold=True)
         return 0
 
     return run(main)
+
+
+def _waiting(count: int) -> str:
+    return "1 field waits for a decision." if count == 1 else f"{count} fields wait for a decision."
 
 
 def _demotion_as_json(demotion: Demotion) -> dict[str, Json]:

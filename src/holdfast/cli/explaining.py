@@ -128,7 +128,7 @@ def _told_as_json(told: Told, story: Story) -> dict[str, Json]:
             "confidence": told.cause.confidence.value,
             "sentence": told.cause.sentence,
         },
-        "settle": _commands(told, story.state.address),
+        "settle": _commands(told, story),
     }
 
 
@@ -176,7 +176,7 @@ def _show_told(told: Told, story: Story, now: float) -> None:
     output.line(f"      rule      {finding.rule}")
     output.line(f"      began     {told.onset.text(now)}; seen {_times(told.record.times)}")
     output.line(f"      cause     {told.cause.sentence} ({told.cause.confidence.value} confidence)")
-    for name, command in _commands(told, story.state.address).items():
+    for name, command in _commands(told, story).items():
         output.line(f"      to {name:9} {command}", fg="bright_black")
 
 
@@ -184,14 +184,14 @@ def _times(count: int) -> str:
     return "once" if count == 1 else f"{count} times in a row"
 
 
-def _commands(told: Told, address: Address) -> dict[str, str]:
+def _commands(told: Told, story: Story) -> dict[str, str]:
     """Return the exact command or rule for each way to settle a finding."""
     path = shlex.quote(told.path) if told.path else ""
-    target = f"{shlex.quote(str(address))} {path}".rstrip()
+    target = f"{shlex.quote(str(story.state.address))} {path}".rstrip() + " -f …"
     ignore = f"managedOptions: {{onDriftPaths: {{{told.path or '/'}: ignore}}}}"
     out = {"put back": f"holdfast revert {target}"}
     if told.record.finding.side is Side.INTENT:
-        return {"apply": "holdfast apply"}
+        return {"apply": "holdfast apply -f …"}
     if told.record.finding.cls is not FindingClass.SECRET:
         out["keep it"] = f"holdfast accept {target}"
         out["watch it"] = f"holdfast baseline {target} --why …"
@@ -206,6 +206,10 @@ def _show_next(story: Story, now: float) -> None:
         return
     action = story.outcome["action"]
     held = story.outcome["held"]
+    done = next((each for each in story.corrections if each.at >= story.decision.at), None)
+    if done is not None:
+        output.line(f"  done: {done.action}, {done.outcome.value}, {ago(done.at, now)} (correction {done.id[:12]})")
+        return
     instead = f" ({_NEXT[held]} once that is lifted)" if held else ""
     due = f"; next look {ago(story.state.due_at, now)}" if story.state.due_at else "; no periodic check is scheduled"
     output.line(f"  next: {_NEXT.get(action, action)}{instead}{due}", bold=True)

@@ -79,7 +79,15 @@ def verdict_as_json(verdict: Verdict) -> dict[str, Json]:
         "reason": verdict.reason,
         "stale": verdict.stale,
         "findings": [as_json(finding) for finding in verdict.findings],
-        "aside": [{"because": a.because.value, "path": a.path, "note": a.note} for a in verdict.aside],
+        "aside": [
+            {
+                "because": aside.because.value,
+                "path": aside.path,
+                "note": aside.note,
+                **({"finding": as_json(aside.finding)} if aside.finding is not None else {}),
+            }
+            for aside in verdict.aside
+        ],
     }
 
 

@@ -184,10 +184,19 @@ def apply_command(plan_file: str | None, yes: bool, recreate: bool, output_: str
                     reports.show_checked(one)
             for waiting in report.waiting:
                 output.line(f"  … {waiting.declaration.address}  {waiting.reason}")
+            for one in _unlike(saved, report):
+                output.line(f"  ✗ {one.address}  moved since the plan was looked at; not done", fg="red")
             output.line(reports.apply_line(report), bold=True)
-        return _apply_code(report)
+        return _apply_code(report) or int(bool(_unlike(saved, report)))
 
     return run(main)
+
+
+def _unlike(saved: planfiles.Saved | None, report: Report) -> list[Checked]:
+    """Return what was to be written and is not what the plan showed: it moved in the last moment."""
+    if saved is None:
+        return []
+    return [one for one in report.checked if one.decision.action.is_write and not saved.allows(one)]
 
 
 async def _apply(

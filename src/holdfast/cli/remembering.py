@@ -73,6 +73,11 @@ def status_command(addresses: tuple[str, ...], output_: str, **rest: Any) -> int
                 "tally": dict(tally.by_status),
                 "total": tally.total,
                 "overdue": tally.overdue,
+                "pauses": [
+                    {"scope": p.scope, "who": p.who, "why": p.why, "at": p.at, "until": p.until}
+                    for p in await session.store.pauses()
+                ],
+                "waitingForDecision": len(await session.store.demotions()),
                 "resources": [state_as_json(state) for state in states],
             },
         ):
@@ -102,7 +107,7 @@ async def _show_standing(session: Session, states: list[ResourceState]) -> None:
             output.line(f"Paused{end}: {pause.scope or 'everything'}, by {pause.who}: {pause.why}", fg="yellow")
     demotions = await session.store.demotions()
     if demotions:
-        output.line(f"{len(demotions)} fields wait for a person's decision: holdfast fights", fg="magenta")
+        output.line(f"waiting for a person's decision: {len(demotions)}; see holdfast fights", fg="magenta")
 
 
 def _state_row(state: ResourceState, now: float) -> tuple[str, ...]:

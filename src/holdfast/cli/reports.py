@@ -15,7 +15,7 @@ from holdfast.model.json import Json
 from holdfast.model.verdict import SetAside, Status
 
 ASKING = frozenset({"approval", "storm"})  # what a yes answers; budgets, windows and pauses are not asked away
-_CAUSES = frozenset({"drift", "conflict", "intent", "recreate", "immutable", "create"})
+CAUSES = frozenset({"drift", "conflict", "intent", "recreate", "immutable", "create"})
 _COLOUR = {
     Action.CREATE: "green",
     Action.UPDATE: "yellow",
@@ -60,7 +60,7 @@ def show_checked(checked: Checked) -> None:
     findings.show_suspects(checked.suspects, indent="      ")
     _show_aside(checked, indent="      ")
     for reason in checked.decision.reasons[1:]:
-        if reason.code in _CAUSES:  # of what is held back: the findings say as much
+        if reason.code in CAUSES:  # of what is held back: the findings say as much
             continue
         output.line(f"        also: {reason.message} [{', '.join(reason.paths[:3])}]", fg="bright_black")
     if asks(checked):
@@ -77,7 +77,8 @@ def asks(checked: Checked) -> bool:
 
 def _show_aside(checked: Checked, indent: str) -> None:
     for aside in checked.verdict.aside:
-        output.line(f"{indent}○ {aside.path}  {aside.because.value}: {aside.note}", fg="cyan")
+        change = f"  {findings.change_text(aside.finding)}" if aside.finding is not None else ""
+        output.line(f"{indent}○ {aside.path}{change}  {aside.because.value}: {aside.note}", fg="cyan")
 
 
 def aside_line(report: Report) -> str | None:

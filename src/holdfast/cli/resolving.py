@@ -21,6 +21,7 @@ from holdfast.engine.resolving import Person
 from holdfast.errors import InputError, Location
 from holdfast.manifests import editing, sources, waiving
 from holdfast.model.address import Address
+from holdfast.model.decision import Action
 from holdfast.model.finding import FindingClass, Side
 from holdfast.model.json import Json
 from holdfast.model.verdict import Status
@@ -71,6 +72,8 @@ def revert_command(address: str, path: str | None, who: str | None, why: str, **
             wanted = _declared(session, address)
             async with session.writable_world() as world:
                 before = await _looked_at(session, world, wanted)
+                if before.verdict.status is Status.MISSING and path is not None:
+                    raise InputError(f"{address} is gone; without a path it is made again as a whole")
                 if before.verdict.status is not Status.MISSING:
                     resolving.chosen(before, path)  # says so if there is nothing to revert
                 applier = session.applier(
@@ -192,11 +195,11 @@ def _show_diff(file: Path, before: bytes, after: bytes) -> None:
 
 
 async def _confirmed(options: Options, address: Address) -> int:
-    """Look once more with the manifest as it is now: what was accepted must be a finding no more."""
-    async with opened(options) as session, session.world() as world:
-        checked = await _looked_at(session, world, address)
-        await session.checker(world).record([checked])
-    reports.show_checked(checked)
+    """Look once more with the manifest as it is now, and remember that it is what is there; nothing is written."""
+    async with opened(options) as session, session.writable_world() as world:
+        applier = session.applier(world, only=lambda checked: checked.decision.action is Action.ADOPT)
+        report = await applier.apply([address])
+    reports.show_checked(report.checked[0])
     return 0
 
 

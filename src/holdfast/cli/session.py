@@ -7,7 +7,6 @@ import contextlib
 import gc
 import os
 import random
-import secrets
 import signal
 import socket
 import sys
@@ -19,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from holdfast.compare import comparators, profiles
+from holdfast.compare import comparators
 from holdfast.engine.acting import Actor
 from holdfast.engine.applying import Applier
 from holdfast.engine.checking import Checker
@@ -32,8 +31,8 @@ from holdfast.engine.retrying import Patience
 from holdfast.engine.sending import Sender
 from holdfast.engine.undoing import Undoer
 from holdfast.errors import InputError, StoreError
+from holdfast.manifests import ownprofiles, reading, sources, waivers
 from holdfast.manifests import project as projects
-from holdfast.manifests import reading, sources, waivers
 from holdfast.manifests.secrets import Resolver
 from holdfast.model.address import Address
 from holdfast.model.json import Json
@@ -41,13 +40,13 @@ from holdfast.model.resource import Declaration
 from holdfast.plan import selection, settings
 from holdfast.providers import registry
 from holdfast.providers.base import Connection
+from holdfast.store import keys
 from holdfast.store.sqlite import SqliteStore
 
 if TYPE_CHECKING:
     from holdfast.store.base import Store
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-KEY_BYTES = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,6 +205,7 @@ async def opened(options: Options, *, needs_files: bool = True, beside: Sequence
     clock = SystemClock()
     store = await SqliteStore.open(path)
     try:
+        _require_same_local(manifests, path.parent)
         known = [state.address async for state in store.all_states()] if files else []
         fleet = fleet_of(manifests, known, options)
         yield Session(
@@ -215,13 +215,38 @@ async def opened(options: Options, *, needs_files: bool = True, beside: Sequence
             chosen(fleet, options),
             clock,
             random.random,
-            _key(path.parent),
+            keys.key_in(path.parent),
             Resolver(os.environ),
             f"{socket.gethostname()}:{os.getpid()}",
             Rules(project.corrections, waivers.load(project.waivers, clock.now())),
         )
     finally:
         await store.close()
+
+
+def _require_same_local(manifests: reading.Manifests, folder: Path) -> None:
+    """Refuse manifests for which the implied connection `local` begins elsewhere than before.
+
+    Where it begins follows from -f. Another -f would make everything look gone, and be made again in another place.
+    """
+    local = manifests.project.connections.get(projects.LOCAL)
+    used = any(each.address.connection == projects.LOCAL for each in manifests.declarations)
+    if local is None or not used or local.location.file is not None:  # written down: it begins where that says
+        return
+    root, kept = str(local.settings["root"]), folder / "local"
+    try:
+        before = kept.read_text().strip()
+    except FileNotFoundError:
+        kept.write_text(f"{root}\n")
+        return
+    except OSError as error:
+        raise StoreError(f"{kept} cannot be read: {error.strerror}") from None
+    if before != root:
+        message = (
+            f"with these -f the connection `local` would begin at {root}, and it began at {before} before; "
+            f"name the same manifests, or give `local` a root in holdfast.yaml (if it was moved, edit {kept})"
+        )
+        raise InputError(message)
 
 
 def named_files(options: Options, project: projects.Project) -> tuple[str, ...]:
@@ -240,22 +265,14 @@ def fleet_of(manifests: reading.Manifests, known: Iterable[Address], options: Op
         {each.address: each for each in manifests.declarations},
         reading.graph(manifests, known),
         manifests.strategies,
-        [settings.of_flags(options.flags), settings.of_environment(os.environ), project.defaults],
-        _own_profiles(project),
+        [
+            settings.of_flags(options.flags),
+            *settings.of_provider_variables(os.environ),
+            settings.of_environment(os.environ),
+            project.defaults,
+        ],
+        ownprofiles.load(project),
     )
-
-
-def _own_profiles(project: projects.Project) -> list[profiles.Profile]:
-    found: list[profiles.Profile] = []
-    for folder in project.profiles:
-        files = sorted([*folder.glob("*.yaml"), *folder.glob("*.yml")]) if folder.is_dir() else [folder]
-        for file in files:
-            try:
-                found += profiles.parse(file.read_bytes(), str(file))
-            except OSError as error:
-                message = f"the profile {file} cannot be read: {error.strerror or error}"
-                raise InputError(message) from None
-    return found
 
 
 def chosen(fleet: Fleet, options: Options, *, strict: bool = True) -> list[Address]:
@@ -275,28 +292,6 @@ def chosen(fleet: Fleet, options: Options, *, strict: bool = True) -> list[Addre
     return [address for address in fleet.graph.addresses if address in needed]
 
 
-def _key(folder: Path) -> bytes:
-    """Return the key of this store's fingerprints, made once; without it stored fingerprints say nothing."""
-    file = folder / "key"
-    try:
-        return file.read_bytes()
-    except FileNotFoundError:
-        key = secrets.token_bytes(KEY_BYTES)
-    part = folder / f"key.{os.getpid()}"
-    try:
-        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(descriptor, "wb") as stream:
-            stream.write(key)
-        # A link appears whole or not at all, so another process never reads half a key.
-        with contextlib.suppress(FileExistsError):
-            file.hardlink_to(part)
-        part.unlink()
-        return file.read_bytes()
-    except OSError as error:
-        message = f"the key of the store cannot be written to {file}: {error.strerror}"
-        raise StoreError(message) from None
-
-
 def tune_collector() -> None:
     """Let the garbage collector rest: a run makes many objects and few cycles, and a full collection walks them all."""
     gc.set_threshold(100_000, 50, 100)
@@ -308,10 +303,12 @@ def run(main: Callable[[asyncio.Event], Awaitable[int]]) -> int:
 
     async def guarded() -> int:
         stop = asyncio.Event()
+        received: list[int] = []
         task = asyncio.ensure_future(main(stop))
         loop = asyncio.get_running_loop()
 
-        def interrupt() -> None:
+        def interrupt(number: int) -> None:
+            received.append(number)
             if stop.is_set():
                 task.cancel()
                 return
@@ -320,12 +317,12 @@ def run(main: Callable[[asyncio.Event], Awaitable[int]]) -> int:
 
         for number in (signal.SIGINT, signal.SIGTERM):
             with contextlib.suppress(NotImplementedError, ValueError):
-                loop.add_signal_handler(number, interrupt)
+                loop.add_signal_handler(number, interrupt, number)
         try:
             code = await task
         except asyncio.CancelledError:
-            return 128 + signal.SIGINT
-        return 128 + signal.SIGINT if stop.is_set() else code
+            return 128 + (received[0] if received else signal.SIGINT)
+        return 128 + received[0] if received else code
 
     try:
         import uvloop

@@ -17,7 +17,7 @@ import signal
 import sys
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -26,7 +26,7 @@ import click
 
 from holdfast.cli import output, reports, telling
 from holdfast.cli.session import Options, Session, chosen, common, fleet_of, named_files, opened, options_of, run
-from holdfast.engine.applying import Report
+from holdfast.engine.applying import Report, look
 from holdfast.engine.fleet import Fleet
 from holdfast.engine.notifying import Office
 from holdfast.engine.opening import WritableWorld
@@ -38,11 +38,9 @@ from holdfast.manifests import reading, sources
 from holdfast.manifests.reading import Manifests
 from holdfast.model.address import Address
 from holdfast.model.verdict import Status
-from holdfast.plan import ordering
 from holdfast.plan.strategies import Strategy
 from holdfast.providers import registry
 
-BATCH = 500
 LOOK_FOR_EDITS_SECONDS = 2.0
 _STRATEGY: Final = re.compile(rb"""kind["']?\s*:\s*["']?Strategy\b""")
 
@@ -71,14 +69,19 @@ def watch_command(rounds: int | None, **rest: Any) -> int:
 
 async def _watch(options: Options, stop: asyncio.Event, rounds: int | None) -> int:
     """Watch era after era; what cannot be read at the very beginning ends it, later edits only end in a warning."""
-    left = rounds
+    left, is_first = rounds, True
     while not stop.is_set() and (left is None or left > 0):
         project = _project(options)
         files = named_files(options, project)
         seen = _signature(files, project)  # before anything is read, so that no edit is missed
         code = await _pass_apart(options, stop)
-        if code:
+        if code and is_first:
             return code
+        is_first = False
+        if code:
+            output.warn("what was edited cannot be used; nothing is checked until it is mended")
+            await _until_edited(files, project, seen, stop)
+            continue
         async with opened(replace(options, files=()), needs_files=False, beside=files) as session:
             session.used = frozenset(connection for connection, _ in await session.store.sizes())
             session.fleet = replace(session.fleet, strategies=_strategies(files, session.project))
@@ -108,7 +111,8 @@ async def _pass(options: Options, stop: asyncio.Event) -> int:
 async def _pass_apart(options: Options, stop: asyncio.Event) -> int:
     """Pass over everything in a process of its own, whose memory goes with it."""
     command = [sys.executable, "-m", "holdfast", "watch", "--rounds", "0", *_arguments(options)]
-    process = await asyncio.create_subprocess_exec(*command)
+    # Of its own session, so that an interrupt from the terminal comes once, from us.
+    process = await asyncio.create_subprocess_exec(*command, start_new_session=True)
     waiting = asyncio.ensure_future(process.wait())
     stopping = asyncio.ensure_future(stop.wait())
     await asyncio.wait({waiting, stopping}, return_when=asyncio.FIRST_COMPLETED)
@@ -134,18 +138,12 @@ def _arguments(options: Options) -> list[str]:
 
 
 async def _look_at_everything(session: Session, world: WritableWorld, options: Options, stop: asyncio.Event) -> None:
-    wanted = set(session.chosen)
+    wanted = session.chosen
     applier = session.applier(world, stop=stop)
-    office = telling.office(session, options)
-    counted: Counter[Status] = Counter()
-    for layer in ordering.layers(session.fleet.graph):
-        inside = [address for address in layer if address in wanted]
-        for start in range(0, len(inside), BATCH):
-            report = await applier.apply(inside[start : start + BATCH])
-            _show(report)
-            await telling.tell(report, office)
-            counted.update(one.verdict.status for one in report.checked)
-    _line(counted)
+    report = await applier.apply(wanted)  # all at once: a storm is one only as a whole
+    _show(report)
+    await telling.tell(report, telling.office(session, options))
+    _line(Counter(one.verdict.status for one in report.checked))
 
 
 def _project(options: Options) -> projects.Project:
@@ -193,18 +191,35 @@ class Era:
             complain,
             self._is_over,
             wait_at_most=LOOK_FOR_EDITS_SECONDS,
+            look=self.look,
         )
         return await watcher.run(rounds=rounds)
 
     async def correct(self, addresses: Sequence[Address]) -> Report:
         """Read the manifests of some resources again, look at these, and act."""
+        return await self._with_fleet(addresses, self._apply)
+
+    async def look(self, addresses: Sequence[Address]) -> Report:
+        """Read the manifests of some resources again and look at these, without acting."""
+        return await self._with_fleet(addresses, self._look)
+
+    async def _apply(self, addresses: Sequence[Address]) -> Report:
+        return await self.session.applier(self.world, stop=self.stop).apply(addresses)
+
+    async def _look(self, addresses: Sequence[Address]) -> Report:
+        session = self.session
+        return await look(session.preparer(self.world), session.checker(self.world), addresses)
+
+    async def _with_fleet(
+        self, addresses: Sequence[Address], work: Callable[[Sequence[Address]], Awaitable[Report]]
+    ) -> Report:
+        """Do something with part of the fleet while its declarations are at hand."""
         kept = self.session.fleet
         fleet = kept if kept.declarations else await self._fleet_of(addresses)
         self.session.fleet = fleet
         try:
             allowed = set(chosen(fleet, self.options, strict=False))
-            applier = self.session.applier(self.world, stop=self.stop)
-            return await applier.apply([address for address in addresses if address in allowed])
+            return await work([address for address in addresses if address in allowed])
         finally:
             self.session.fleet = kept
 
@@ -245,6 +260,12 @@ class Era:
             return False
         output.line("the manifests were edited; looking at everything", fg="bright_black")
         return True
+
+
+async def _until_edited(files: Sequence[str], project: projects.Project, seen: bytes, stop: asyncio.Event) -> None:
+    while not stop.is_set() and _signature(files, project) == seen:
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(stop.wait(), LOOK_FOR_EDITS_SECONDS)
 
 
 def _signature(files: Sequence[str], project: projects.Project) -> bytes:

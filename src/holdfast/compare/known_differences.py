@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -150,7 +150,7 @@ def place(rules: RuleTree, path: Path) -> str:
     return paths.format_path(tuple(out))
 
 
-def capture(
+def capture(  # noqa: PLR0913 - two documents, their rules, and what is known of how they came about
     desired: Json,
     settled: Json,
     rules: RuleTree,
@@ -158,19 +158,40 @@ def capture(
     before: diff.Baseline | None = None,
     drift: Sequence[Finding] = (),
     adopted: bool = False,
+    chained: bool = True,
 ) -> Capture:
-    """Learn the whole set anew from a settled read; `drift` is what the read before our write had found."""
+    """Learn the whole set anew from a settled read; `drift` is what the read before our write had found.
+
+    `chained` tells that the service itself made sure that nobody wrote between that read and our write. Otherwise what
+    somebody did in just that moment may be among what is learnt, and is marked as less than certain.
+    """
     still = _unreverted(drift, desired, settled, rules, before)
     unresolved = tuple(Unresolved(finding.path, finding.observed, _wanted(finding)) for finding in still)
     apart = [*still, *_moved_again(still, desired, settled, rules, before)]
     baseline = patching.apply(settled, map(_undoing, apart)) if apart else settled
-    known = _bounded(tuple(_entry(d, adopted=adopted) for d in diff.differences(desired, baseline, rules)), rules)
+    known = _bounded(
+        tuple(_entry(d, adopted=adopted, chained=chained) for d in diff.differences(desired, baseline, rules)), rules
+    )
     effects: tuple[Finding, ...] = ()
     if before is not None:
         moved = diff.findings(desired, baseline, rules, diff.Baseline(desired, before.observed))
         touched = {finding.path for finding in drift}
         effects = tuple(finding for finding in moved if finding.path not in touched and finding.desired is ABSENT)
     return Capture(diff.Baseline(desired, baseline), known, unresolved, effects)
+
+
+def unremoved(drift: Sequence[Finding], settled: Json, rules: RuleTree) -> tuple[Finding, ...]:
+    """Return what was taken out of the declaration and stands there all the same after the write that was to remove it.
+
+    It becomes a default, for nothing declared could change it; but whoever removed it should hear of it.
+    """
+    return tuple(
+        finding
+        for finding in drift
+        if finding.cls is FindingClass.REMOVED
+        and finding.side is Side.INTENT
+        and _has_stayed(finding, paths.resolve(settled, finding.path), rules)
+    )
 
 
 def _wanted(finding: Finding) -> Json:
@@ -205,11 +226,17 @@ def _moved_again(
     return [
         finding
         for finding in diff.findings(desired, settled, rules, before)
-        if finding.side is Side.WORLD
-        and finding.desired is not ABSENT
-        and finding.path not in left
-        and diff.equal_at(node_at(rules, finding.path), finding.desired, finding.baseline)
+        if finding.side is Side.WORLD and finding.path not in left and _was_as_declared(finding, desired, before, rules)
     ]
+
+
+def _was_as_declared(finding: Finding, desired: Json, before: diff.Baseline, rules: RuleTree) -> bool:
+    """Tell whether the baseline had what is declared; of a new element it is asked of the list that it came into."""
+    path, wanted, shown = finding.path, finding.desired, finding.baseline
+    if finding.op is Op.ELEMENT_ADDED:
+        path = path[:-1]
+        wanted, shown = paths.resolve(desired, path), paths.resolve(before.observed, path)
+    return wanted is not ABSENT and shown is not ABSENT and diff.equal_at(node_at(rules, path), wanted, shown)
 
 
 def _has_stayed(finding: Finding, now: Json, rules: RuleTree) -> bool:
@@ -225,7 +252,7 @@ def _undoing(finding: Finding) -> Difference:
     return Difference(finding.path, op, finding.observed, _wanted(finding), finding.rule, finding.pointer)
 
 
-def _entry(difference: Difference, *, adopted: bool) -> KnownDifference:
+def _entry(difference: Difference, *, adopted: bool, chained: bool) -> KnownDifference:
     if adopted:
         kind = Kind.ADOPTED
     elif difference.desired is ABSENT or difference.op in (Op.ADDED, Op.ELEMENT_ADDED):
@@ -234,7 +261,7 @@ def _entry(difference: Difference, *, adopted: bool) -> KnownDifference:
         kind = Kind.NORMALISED
     else:
         kind = Kind.OVERRIDDEN
-    confidence = Confidence.LOW if adopted else Confidence.HIGH
+    confidence = Confidence.LOW if adopted else Confidence.HIGH if chained else Confidence.MEDIUM
     return KnownDifference(difference.path, difference.op, difference.desired, difference.observed, kind, confidence)
 
 
@@ -319,7 +346,7 @@ def invalid_because(captured: Validity, current: Validity) -> str | None:
     return None
 
 
-def volatile_paths(captured: Mapping[str, Sequence[str]], limit: int = VOLATILE_VALUES) -> frozenset[str]:
+def volatile_paths(captured: Mapping[str, Sequence[Hashable]], limit: int = VOLATILE_VALUES) -> frozenset[str]:
     """Return the paths that had at least `limit` distinct values over the captures given (path -> value digests)."""
     return frozenset(path for path, digests in captured.items() if len(set(digests)) >= limit)
 

@@ -274,13 +274,13 @@ class _Reader:
             if value not in (ListKind.ORDERED, ListKind.SET, ListKind.MULTISET):
                 self._fail(f"{value!r} is not a list semantics; ordered, set, multiset or {{keyed: [field]}}", pointer)
             return ListRule(ListKind(value))
-        body = self._mapping(value, {"keyed", "normalise", "one_or_many", "kind"}, pointer)
-        one_or_many = self._flag(body, "one_or_many", pointer)
+        body = self._mapping(value, {"keyed", "normalise", "one_or_many", "kind", "whole"}, pointer)
+        one_or_many, whole = self._flag(body, "one_or_many", pointer), self._flag(body, "whole", pointer)
         if "keyed" not in body:
             kind = body.get("kind", "ordered")
             if kind not in (ListKind.ORDERED, ListKind.SET, ListKind.MULTISET):
                 self._fail(f"{kind!r} is not a list semantics; ordered, set or multiset", (*pointer, "kind"))
-            return ListRule(ListKind(kind), one_or_many=one_or_many)
+            return ListRule(ListKind(kind), one_or_many=one_or_many, whole=whole)
         fields = self._strings(body["keyed"], (*pointer, "keyed"))
         normalise = self._mapping(body.get("normalise", {}), set(fields), (*pointer, "normalise"))
         return ListRule(
@@ -288,6 +288,7 @@ class _Reader:
             fields,
             tuple((name, self._comparator(how, (*pointer, "normalise", name))) for name, how in normalise.items()),
             one_or_many,
+            whole,
         )
 
     def _map(self, value: Json, pointer: Pointer) -> MapRule:

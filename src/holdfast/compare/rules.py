@@ -60,6 +60,7 @@ class ListRule:
     key: tuple[str, ...] = ()
     normalise: tuple[tuple[str, Comparator], ...] = ()
     one_or_many: bool = False  # a lone value stands for a list of one
+    whole: bool = False  # declared as a whole even if its elements are maps: what else is there, is too many
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,6 +42,11 @@ def judge(
             assert_never(reading)
 
 
+def uncompared() -> Verdict:
+    """Return what may be said of something that is there and is never compared: nothing."""
+    return Verdict(Status.UNKNOWN, "there; not compared, because it is sent at every turn")
+
+
 def _has_moved(desired: Json, applied: Json, rules: RuleTree) -> bool:
     return applied is not ABSENT and bool(diff.differences(desired, applied, rules))
 

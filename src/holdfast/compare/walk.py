@@ -242,8 +242,10 @@ class Walk:
         below = node.element(sample, index)
         label = _list_label(node, aligned.kind)
         four = (items[0], items[1], items[2], items[3])
-        if self._adopting and items[DESIRED] is ABSENT and not isinstance(sample, dict) and not below.hidden:
-            # A declared list of plain values is declared as a whole; among objects a service may keep its own.
+        is_whole = not isinstance(sample, dict) or (node.list_rule is not None and node.list_rule.whole)
+        if self._adopting and items[DESIRED] is ABSENT and is_whole and not below.hidden:
+            # A declared list of plain values is declared as a whole; among objects a service may keep its own, unless
+            # the rules say otherwise.
             self._emit(below, (*path, step), (*pointer, index), four, Op.ELEMENT_ADDED, Side.UNSETTLED, label)
             return
         self.value(below, (*path, step), (*pointer, index), four, element=label)

@@ -7,11 +7,11 @@ another. Nothing that is not idempotent is repeated without looking first.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 
-from holdfast.compare import diff, paths
-from holdfast.engine import recording
+from holdfast.compare import diff, patching, paths
+from holdfast.engine import leaving, recording
 from holdfast.engine.checking import Checked, Checker
 from holdfast.engine.clock import Clock
 from holdfast.engine.gates import Budget
@@ -25,10 +25,11 @@ from holdfast.engine.settling import Settler
 from holdfast.model.absent import ABSENT
 from holdfast.model.decision import Action
 from holdfast.model.json import Json
-from holdfast.model.reading import Found, Gone, Reading, Unreadable
+from holdfast.model.reading import Found, Gone, Reading, Trouble, Unreadable
 from holdfast.model.resource import Origin
 from holdfast.model.writing import Done, Refusal, Refused, UnderWay, Writing
 from holdfast.plan import decide, motives
+from holdfast.plan.motives import Motive
 from holdfast.providers.base import Change, Target, Unchanged, Writer
 from holdfast.store.base import (
     BudgetSpent,
@@ -155,7 +156,7 @@ class Actor:
 
     async def _intend(self, checked: Checked, operation: Operation, claim: Claim) -> None:
         """Record that a write begins, what it will change, and what it takes from the budgets; all or nothing."""
-        transaction = self._step(operation, checked.prepared, claim, "write.intended")
+        transaction = self._step(operation, checked.prepared, claim, "write.intended", _because(checked))
         transaction.corrections.append(self._correction(checked, operation))
         transaction.charges[operation.id] = list(checked.charges)
         if checked.observed is not ABSENT:
@@ -174,7 +175,7 @@ class Actor:
             for finding in checked.verdict.findings
             if (path := paths.format_path(finding.path)) in caused
         )
-        motive = motives.of_status(checked.verdict.status)
+        motive = Motive.INTENT if checked.asked else motives.of_status(checked.verdict.status)
         return Correction(
             operation.id,
             checked.address,
@@ -190,10 +191,18 @@ class Actor:
         """Record how far a write has come, before going further."""
         await self._store.commit(self._step(operation, prepared, claim, event))
 
-    def _step(self, operation: Operation, prepared: Prepared, claim: Claim, event: str) -> Transaction:
+    def _step(
+        self,
+        operation: Operation,
+        prepared: Prepared,
+        claim: Claim,
+        event: str,
+        more: Mapping[str, Json] | None = None,
+    ) -> Transaction:
         transaction = Transaction(operations=[operation], fences={claim.address: claim.fence})
         recording.keep(transaction, prepared.desired)
         data: dict[str, Json] = {"operation": operation.id, "action": operation.action, "phase": operation.phase}
+        data.update(more or {})
         transaction.events.append(self._settler.event(event, prepared, data))
         return transaction
 
@@ -226,7 +235,7 @@ class Actor:
 
     async def _write(self, item: Prepared, operation: Operation, checked: Checked, etag: str | None) -> Writing:
         writer = await self._world.writer(item.declaration.address.connection)
-        target = item.target()
+        target = replace(item.target(), version=None)  # what is written is written as declared
         action = Action(operation.action)
         etag = etag if item.kind.conditional else None
         if operation.phase == "delete" or action is Action.DELETE:
@@ -237,7 +246,7 @@ class Actor:
             begun = await self._store.correction(operation.id)
             touched = _written_paths(checked, {each.path for each in begun.paths} if begun is not None else set())
             observed = checked.reading.document if isinstance(checked.reading, Found) else None
-            change = Change(item.clear, observed, touched, etag)
+            change = Change(_pinned(checked), observed, touched, etag, _left(checked))
             return await self._sender.patiently(
                 item, Budget.WRITE, lambda: writer.update(target, change, _key(operation))
             )
@@ -300,7 +309,7 @@ class Actor:
 
     async def _resume_intended(self, operation: Operation, checked: Checked, claim: Claim) -> Acted:
         """Nobody knows whether the provider was asked: the world tells, or the same key makes asking again harmless."""
-        if isinstance(checked.reading, Unreadable):
+        if isinstance(checked.reading, Unreadable) and checked.reading.trouble is not Trouble.WITHHELD:
             return Acted(checked, Result.FAILED, "it could not be read; the write that was begun waits")
         creating = operation.action in (Action.CREATE.value, Action.RECREATE.value) or (
             operation.action == Action.REPLACE.value and operation.phase == "write"
@@ -353,6 +362,8 @@ class Actor:
 
 def _moved_since(checked: Checked, again: Reading | Unchanged) -> str | None:
     """Say how the world differs from what a decision was made on; None if it does not, where that counts."""
+    if checked.situation is not None and checked.situation.uncompared:
+        return None  # it is written whatever it holds
     match again:
         case Unreadable(trouble=trouble):
             return f"could not be read again before the write ({trouble.value})"
@@ -367,6 +378,31 @@ def _moved_since(checked: Checked, again: Reading | Unchanged) -> str | None:
             return "it changed since the plan"
         case Unchanged():
             return None
+
+
+def _because(checked: Checked) -> dict[str, Json]:
+    """Return what a write is for: the reason, and the paths that caused it."""
+    reason = checked.decision.reasons[0]
+    return {"reason": reason.code, "message": reason.message, "paths": list(reason.paths)}
+
+
+def _left(checked: Checked) -> tuple[str, ...]:
+    """Return what an update must leave as it is."""
+    if checked.tree is None:
+        return ()
+    caused = {path for reason in checked.decision.reasons[:1] for path in reason.paths}
+    documents = (checked.prepared.desired, checked.observed)
+    return leaving.left_alone(checked.verdict, caused, checked.unresolved, documents, checked.tree)
+
+
+def _pinned(checked: Checked) -> Json:
+    """Return what is declared, with the baseline value at the paths that the declaration alone did not put back."""
+    pins = {path for reason in checked.decision.reasons if reason.code == "pin" for path in reason.paths}
+    wanted = checked.prepared.clear
+    for finding in checked.verdict.findings if pins else ():
+        if paths.format_path(finding.path) in pins:
+            wanted = patching.put(patching.copied(wanted), finding.path, finding.baseline)
+    return wanted
 
 
 def _written_paths(checked: Checked, caused: Collection[str]) -> tuple[str, ...]:

@@ -40,12 +40,18 @@ async def look(
     progress: Progress | None = None,
     *,
     record: bool = True,
+    attribute: bool = False,
 ) -> Report:
-    """Check a fleet, or part of it, and change nothing in the world."""
+    """Check a fleet, or part of it, and change nothing in the world.
+
+    With `attribute` the providers are also asked who moved what, once for each resource that was moved.
+    """
     report = Report()
     wanted = list(addresses) if addresses is not None else list(preparer.fleet.graph.addresses)
     ready, report.waiting = await preparer.prepare(wanted)
     report.checked = await checker.check_all(ready, progress, record=record)
+    if attribute:
+        report.checked = await checker.attributed(report.checked)
     return report
 
 
@@ -181,6 +187,13 @@ class Applier:
         item = checked.prepared
         exists = not isinstance(checked.reading, Gone)
         decision = decide_removal(item.declaration.policy, checked.state.origin, item.settings.on_delete, exists=exists)
+        if decision.action is Action.DELETE and exists:
+            checked = await self.checker.limited(replace(checked, decision=decision))
+            decision = checked.decision
+            if decision.action is Action.HOLD:
+                acted = Acted(checked, Result.HELD, decision.reasons[0].message)
+                self._tell(acted)
+                return acted
         if decision.action is not Action.DELETE or not exists:
             await self._forget(item, decision.reasons[0].message)
             acted = Acted(checked, Result.DONE, decision.reasons[0].message)

@@ -1,4 +1,4 @@
-"""Attributing: who may be at the other end of a fight, as far as the provider can tell. A guess, and told as one.
+"""Attributing: who may have moved something, as far as the provider can tell. A guess, and told as one.
 
 Nothing is decided by it, so nothing may be lost for it: whoever does not answer soon, or at all, leaves the rival
 unnamed.
@@ -8,18 +8,22 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, Protocol
 
+from holdfast.compare import paths
 from holdfast.engine.gates import Budget
 from holdfast.engine.judging import Judged
 from holdfast.engine.opening import World
 from holdfast.engine.prepared import Prepared
+from holdfast.model.finding import Side
 from holdfast.model.json import Json
 from holdfast.model.suspect import Confidence, Suspect
+from holdfast.model.verdict import Verdict
 from holdfast.providers.base import Signed, attribution
 
 PATIENCE_SECONDS: Final = 5.0
 LONGEST_NAME: Final = 200  # characters; what is longer is no name
+MOST: Final = 100  # resources of one run that are asked about: where more moved at once, names are not what is missing
 
 _RANKS: Final = (Confidence.HIGH, Confidence.MEDIUM, Confidence.LOW)
 
@@ -44,6 +48,29 @@ async def rivals(world: World, judged: Judged) -> tuple[Suspect, ...]:
     found = await suspects_of(world, judged.prepared)
     ours = await _our_name(world, judged) if found else None
     return tuple(each for each in found if each.who != ours)
+
+
+class Attributed(Protocol):
+    """A check with its suspects."""
+
+    @property
+    def verdict(self) -> Verdict:
+        """What is true."""
+
+    @property
+    def suspects(self) -> tuple[Suspect, ...]:
+        """Who may have moved it."""
+
+
+def about(checked: Attributed) -> tuple[Suspect, ...]:
+    """Return those suspects who may have moved what was found, or of whom it is not known what they moved."""
+    found = [finding.path for finding in checked.verdict.findings if finding.side is not Side.INTENT]
+
+    def is_about(text: str) -> bool:
+        path = paths.parse_path(text)
+        return any(each[: len(path)] == path or path[: len(each)] == each for each in found)
+
+    return tuple(each for each in checked.suspects if not each.paths or any(map(is_about, each.paths)))
 
 
 async def _our_name(world: World, judged: Judged) -> str | None:

@@ -9,14 +9,14 @@ from typing import Any
 
 from holdfast.compare import known_differences, paths
 from holdfast.compare.ruletree import RuleTree
-from holdfast.engine import attributing, conditions, judging, recording
+from holdfast.engine import attributing, conditions, decision_log, judging, recording, transferring
 from holdfast.engine.clock import Clock
 from holdfast.engine.governing import FIGHT, Governed, Governor, Past, Rules, Standing
 from holdfast.engine.judging import Judged
 from holdfast.engine.looking import Lists, Looker
 from holdfast.engine.opening import World
 from holdfast.engine.prepared import Prepared, document_bytes
-from holdfast.engine.redaction import Fingerprint
+from holdfast.engine.redaction import FINGERPRINT, Fingerprint
 from holdfast.engine.retrying import Patience
 from holdfast.model.absent import ABSENT
 from holdfast.model.address import Address
@@ -24,17 +24,18 @@ from holdfast.model.charge import Charge
 from holdfast.model.decision import Action, Decision, Reason
 from holdfast.model.finding import Finding
 from holdfast.model.json import Json
-from holdfast.model.reading import Found, Reading, Unreadable
+from holdfast.model.reading import Found, Reading, Trouble, Unreadable
 from holdfast.model.suspect import Suspect
 from holdfast.model.verdict import SetAside, Status, Verdict
 from holdfast.plan import due
-from holdfast.plan.decide import Situation, decide
+from holdfast.plan.decide import ReconcileMode, Situation, decide, hold
 from holdfast.plan.fights import Fight
 from holdfast.plan.holding import Allowed
-from holdfast.providers.base import Hint, Unchanged
+from holdfast.providers.base import Habitual, Hint, Unchanged
 from holdfast.store.base import DecisionRecord, Demotion, Digest, Event, ResourceState, Store, Touch, Transaction
 
 BATCH = 500
+MOVED = frozenset({Status.DRIFTED, Status.CONFLICTED})  # somebody did it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,11 +45,12 @@ class Checked(Judged):
     decision: Decision
     situation: Situation | None  # None: nothing had to be decided
     state: ResourceState
+    asked: bool = False  # a person asked for exactly this
     plan: str = ""  # what an approval must name
     charges: tuple[Charge, ...] = ()  # what carrying it out takes from the budgets
     fights: tuple[Fight, ...] = ()  # all that are under way
     new_fights: tuple[Fight, ...] = ()
-    suspects: tuple[Suspect, ...] = ()  # who may be at the other end of the new ones
+    suspects: tuple[Suspect, ...] = ()  # who may have moved it, where that was asked
 
     @property
     def address(self) -> Address:
@@ -111,22 +113,27 @@ class Checker:
 
     async def _judge_batch(self, batch: Sequence[Prepared], listed: Lists, *, fresh: bool) -> list[Judged]:
         readings = await self._looker.read_all(batch, listed, fresh=fresh)
-        seen = [judging.observed_digest(item, reading) for item, reading in zip(batch, readings, strict=True)]
+        pairs = await transferring.in_old_version(self._looker, batch, readings)
+        seen = [judging.observed_digest(item, reading) for item, reading in pairs]
         documents = await self._prefetch(
             item
             for item, digest in zip(batch, seen, strict=True)
             if digest is not None and not judging.is_baseline(item, digest)
         )
         now = self._clock.now()
-        return [
+        judged = [
             judging.judge(item, reading, documents, digest, self._fingerprint, now)
-            for item, reading, digest in zip(batch, readings, seen, strict=True)
+            for (item, reading), digest in zip(pairs, seen, strict=True)
+        ]
+        return [
+            transferring.carried_over(each, item, reading, self._fingerprint)
+            for each, item, reading in zip(judged, batch, readings, strict=True)
         ]
 
     async def _decide_batch(
         self, batch: Iterable[Judged], standing: Standing, progress: Progress | None
     ) -> list[Checked]:
-        judged = [self._governor.set_aside(each, standing) for each in batch]
+        judged = [self._governor.set_aside(await self._with_habits(each), standing) for each in batch]
         past = await self._governor.past(judged, self._clock.now())
         out: list[Checked] = []
         for each in judged:
@@ -135,6 +142,17 @@ class Checker:
                 progress(checked)
             out.append(checked)
         return out
+
+    async def _with_habits(self, judged: Judged) -> Judged:
+        """Add what the platform itself seems to have moved, where its reader knows its habits."""
+        if not judged.verdict.findings:
+            return judged
+        address, desired = judged.prepared.declaration.address, judged.prepared.desired
+        reader = await self._looker.world.reader(address.connection)
+        if not isinstance(reader, Habitual):
+            return judged
+        platform = reader.habits(address.kind, desired, judged.observed)
+        return replace(judged, platform=platform) if platform else judged
 
     async def _prefetch(self, batch: Iterable[Prepared]) -> dict[Digest, Json]:
         wanted = {
@@ -196,7 +214,8 @@ class Checker:
             on_immutable=settings.on_immutable,
             recreate=settings.recreate,
             resyncs=settings.resync_period > 0,
-            applied=state.applied is not None,
+            applied=state.applied is not None and not judged.invalid,  # what is known counts no more: it is learnt anew
+            edited=state.applied is not None and state.applied != item.desired_digest,
             imports=item.declaration.import_from is not None,
             whole_writes=not item.kind.patches,
             immutable=fixed,
@@ -205,6 +224,7 @@ class Checker:
             ),
             unresolved=judged.unresolved,
             terminal=None if edited else state.terminal,
+            **_mode(judged),
         )
 
     def _next_due(self, item: Prepared, now: float) -> float | None:
@@ -233,6 +253,7 @@ class Checker:
             source=str(item.declaration.location) or None,
             checked_at=now,
             status=judged.verdict.status,
+            repeated=state.repeated + 1 if {state.status, judged.verdict.status} == {Status.MISSING} else 1,
             reason=judged.verdict.reason,
             terminal=_terminal(judged.verdict, governed.decision, state),
             handled=state.requested,
@@ -250,7 +271,8 @@ class Checker:
             retry = now + self._patience.delay(min(failures, 20), reading.retry_after_seconds, self._random01)
             return {"failures": failures, "due_at": None if due_at is None else min(due_at, retry)}
         # Without tags nothing is ever taken as unchanged: what is set aside counts again once a waiver has run out.
-        found = reading if isinstance(reading, Found) and not _is_set_aside(judged.verdict) else None
+        always = item.settings.reconcile_mode in (ReconcileMode.PUT_ONLY, ReconcileMode.SHADOW)
+        found = reading if isinstance(reading, Found) and not always and not _is_set_aside(judged.verdict) else None
         return {
             "failures": 0,
             "due_at": due_at,
@@ -262,6 +284,18 @@ class Checker:
         }
 
     # -- holding back
+
+    async def paused(self, address: Address) -> str | None:
+        """Say who paused a resource, and why, if somebody did."""
+        return self._governor.paused(address, await self._governor.standing(), self._clock.now())
+
+    async def limited(self, checked: Checked) -> Checked:
+        """Hold back a decision that a person made, such as a deletion, where a pause or a budget says so."""
+        paused = await self.paused(checked.address)
+        if paused is not None:
+            return replace(checked, decision=hold(checked.decision, Reason("paused", paused)))
+        (only,) = await self._held_back([checked], record=False)
+        return only
 
     async def _held_back(self, checks: list[Checked], *, record: bool) -> list[Checked]:
         """Hold back what a storm or an empty budget stops; what is held is recorded as a decision of its own."""
@@ -280,6 +314,9 @@ class Checker:
                 data = {"count": held.storm.count, "total": held.storm.total, "message": str(held.storm)}
                 transaction.events.append(Event(self._clock.now(), "storm.held", "", data))
             await self._store.commit(transaction)
+            for before, after in zip(checks, out, strict=True):
+                if after.decision is not before.decision:
+                    decision_log.decided(after)
         return out
 
     def _with(self, checked: Checked, allowed: Allowed) -> Checked:
@@ -301,10 +338,21 @@ class Checker:
         for checked in out:
             self.add(transaction, checked)
         await self._store.commit(transaction)
+        for checked in out:
+            decision_log.decided(checked)
         return out
 
     async def _named(self, checked: Checked) -> Checked:
         return replace(checked, suspects=await attributing.rivals(self._looker.world, checked))
+
+    async def attributed(self, checks: Sequence[Checked]) -> list[Checked]:
+        """Return the checks with who may have moved what; asks the provider once about each that the world moved."""
+        unnamed = [each for each in checks if each.verdict.status in MOVED and not each.suspects]
+        named = await asyncio.gather(*[self._named(each) for each in unnamed[: attributing.MOST]])
+        about = {each.address: attributing.about(each) for each in named}
+        return (
+            [replace(each, suspects=about.get(each.address, each.suspects)) for each in checks] if about else [*checks]
+        )
 
     def add(self, transaction: Transaction, checked: Checked) -> str | None:
         """Add a check to a transaction; return the id of its decision if it is one worth keeping."""
@@ -339,6 +387,9 @@ class Checker:
                     {**data, "reason": state.reason, "paths": recording.finding_paths(checked.verdict.findings)},
                 )
             )
+        if checked.invalid:
+            why: dict[str, Json] = {"why": checked.invalid, "carried_over": checked.carried_over}
+            transaction.events.append(Event(checked.at, "baseline.invalid", str(state.address), why))
         self._add_fights(transaction, checked)
         if checked.decision.action is Action.NONE and before is state.status:
             return None
@@ -376,6 +427,7 @@ class Checker:
                 "situation": recording.situation_as_json(checked.situation),
                 "aside": [[each.because.value, each.path, each.note] for each in checked.verdict.aside],
                 "lapsed": checked.lapsed,
+                **({"carried_over": True} if checked.carried_over else {}),
                 "held": recording.reason_as_json(held) if held is not None else None,
             },
         )
@@ -391,6 +443,30 @@ class Checker:
             )
         )
         return ident
+
+
+def _mode(judged: Judged) -> dict[str, Any]:
+    """Return how looking leads to writing here: as the settings say, and without comparing what nobody can see."""
+    settings, reading = judged.prepared.settings, judged.reading
+    mode = settings.reconcile_mode
+    withheld = isinstance(reading, Unreadable) and reading.trouble is Trouble.WITHHELD
+    if withheld and mode is not ReconcileMode.OBSERVE:
+        mode = ReconcileMode.PUT_ONLY
+    uncompared = withheld or (mode is ReconcileMode.PUT_ONLY and isinstance(reading, Found))
+    pinnable = judged.unresolved - judged.pinned if settings.pin_baseline else frozenset[str]()
+    known = {paths.format_path(f.path) for f in judged.verdict.findings if _has_baseline_only(f)}
+    damaged = judged.invalid == judging.DAMAGED
+    return {"mode": mode, "uncompared": uncompared, "damaged": damaged, "pinnable": pinnable & known}
+
+
+def _has_baseline_only(finding: Finding) -> bool:
+    """Tell whether a value is not declared but known; a fingerprint is not a value that could be sent."""
+    value = finding.baseline
+    return finding.desired is ABSENT and value is not ABSENT and not _is_fingerprint(value)
+
+
+def _is_fingerprint(value: Json) -> bool:
+    return isinstance(value, str) and value.startswith(FINGERPRINT)
 
 
 def _is_fixed(finding: Finding, tree: RuleTree) -> bool:

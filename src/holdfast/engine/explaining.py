@@ -8,7 +8,7 @@ silence it or to settle it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from holdfast.compare import known_differences, paths, profiles
 from holdfast.compare.paths import Pattern
@@ -68,20 +68,23 @@ async def tell(store: Store, state: ResourceState, pattern: str | None) -> Story
     matcher = paths.parse_pattern(pattern) if pattern else None
     everything = await store.findings()
     demotions = {each.path: each for each in await store.demotions([address])}
+    decisions = await store.decisions(address, 1)
+    inputs = await store.document(decisions[0].inputs) if decisions else {}
+    rules = inputs.get("rules") or state.rules
+    changed = bool(state.rules and rules != state.rules)
     corrections = await store.corrections([address], limit=HISTORY)
     told = tuple(
-        _told(record, address, everything, demotions, corrections)
+        _told(record, address, everything, demotions, Evidence(corrections, rules_changed=changed))
         for record in everything.get(address, [])
         if matcher is None or matcher.matches(record.finding.path, below=True)
     )
     known = await store.document(state.known) if state.known else {"known": [], "unresolved": []}
-    decisions = await store.decisions(address, 1)
     return Story(
         state,
         told,
         [entry for entry in known["known"] if _is_about(matcher, entry["path"])],
         known["unresolved"],
-        await _rule_at(store, state, pattern) if pattern else None,
+        await _rule_at(store, replace(state, rules=rules), pattern) if pattern else None,
         decisions[0] if decisions else None,
         await store.document(decisions[0].output) if decisions else None,
         corrections,
@@ -97,15 +100,12 @@ def _told(
     address: Address,
     everything: Mapping[Address, Sequence[FindingRecord]],
     demotions: Mapping[str, Demotion],
-    corrections: Sequence[Correction],
+    evidence: Evidence,
 ) -> Told:
     finding = record.finding
     demotion = demotions.get(paths.format_path(finding.path))
-    evidence = Evidence(
-        corrections,
-        contested=demotion is not None and demotion.cause == FIGHT,
-        alike=_alike(finding, address, everything),
-    )
+    contested = demotion is not None and demotion.cause == FIGHT
+    evidence = replace(evidence, contested=contested, alike=_alike(finding, address, everything))
     return Told(record, causes.explain(finding, evidence), Onset(record.clean_at, record.first_seen), demotion)
 
 
@@ -137,7 +137,9 @@ async def _rule_at(store: Store, state: ResourceState, path: str) -> Rule | None
         return None
     desired, observed = _document(documents, state.desired), _document(documents, state.observed)
     tree = profiles.stack([profiles.build(each) for each in raw], None).tree(desired, observed)
-    node = known_differences.node_at(tree, paths.parse_path(path))
+    asked = paths.parse_path(path)
+    nodes = [known_differences.node_at(tree, asked[:length]) for length in range(len(asked) + 1)]
+    node = next((each for each in nodes if each.hidden), nodes[-1])  # what hides a thing hides all below it
     label = node.labels.get("class") or node.labels.get("comparator") or "compared unless a rule says otherwise"
     if node.hidden:
         says = f"hidden ({node.cls.value if node.cls else ''}): neither compared nor written"

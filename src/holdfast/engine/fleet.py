@@ -17,12 +17,12 @@ from holdfast.manifests.secrets import Resolver, resolve_secrets
 from holdfast.model.absent import ABSENT
 from holdfast.model.address import Address
 from holdfast.model.json import Json
-from holdfast.model.resource import Declaration, Origin
-from holdfast.plan import references, strategies
+from holdfast.model.resource import Declaration, ManagementPolicy, Origin
+from holdfast.plan import locations, references, strategies
 from holdfast.plan.ordering import Graph
-from holdfast.plan.settings import Layer
+from holdfast.plan.settings import Layer, Scoped
 from holdfast.plan.strategies import Strategy
-from holdfast.providers.base import ReadFailed
+from holdfast.providers.base import Draft, Kind, ReadFailed
 from holdfast.store.base import Digest, ResourceState, Store
 
 
@@ -33,7 +33,7 @@ class Fleet:
     declarations: Mapping[Address, Declaration]
     graph: Graph
     strategies: Sequence[Strategy] = ()
-    outer: Sequence[Layer] = ()  # flag, environment, project file
+    outer: Sequence[Layer | Scoped] = ()  # flag, environment, project file
     profiles: Sequence[Profile] = ()  # the user's own, before the shipped ones
 
 
@@ -55,7 +55,7 @@ class Preparer:
     fleet: Fleet
     fingerprint: Fingerprint
     secrets: Callable[[Declaration], Resolver]
-    _rules: dict[tuple[str, str, tuple[str, ...]], tuple[RuleSet, Json, Digest]] = field(default_factory=dict)
+    _rules: dict[tuple[str, ...], tuple[RuleSet, Json, Digest]] = field(default_factory=dict)
     _secretive: set[Digest] = field(default_factory=set)  # of rules that call something secret
 
     async def prepare(self, addresses: Iterable[Address]) -> tuple[list[Prepared], list[Waiting]]:
@@ -86,7 +86,7 @@ class Preparer:
             return Waiting(declaration, f"${{{first.text}}} at {paths.format_path(first.pointer)}: {first.reason}")
         desired = resolution.document
         reader = await self.world.reader(address.connection)
-        kind = reader.kinds.get(address.kind)
+        kind = reader.kinds.get(declaration.type or address.kind) or reader.kinds.get(address.kind)
         if kind is None:
             known = ", ".join(sorted(reader.kinds)) or "none"
             message = f"connection {address.connection!r} has no kind {address.kind!r}; it has {known}"
@@ -97,6 +97,7 @@ class Preparer:
             if isinstance(found, Waiting):
                 return found
             state = found
+        desired = _completed(declaration, kind, desired)
         settings = strategies.settings_for(declaration, self.fleet.strategies, self.fleet.outer)
         rules, document, digest = self._rules_for(declaration, kind.profiles, settings.ignored_paths)
         if digest in self._secretive:
@@ -127,10 +128,12 @@ class Preparer:
     def _rules_for(
         self, declaration: Declaration, own: Sequence[Profile], ignored: tuple[str, ...]
     ) -> tuple[RuleSet, Json, Digest]:
-        key = (declaration.address.connection, declaration.address.kind, ignored)
+        names = [declaration.address.kind, *([declaration.type] if declaration.type else ())]
+        key = (declaration.address.connection, *names, "", *ignored)
         found = self._rules.get(key)
         if found is None:
-            users = [p for p in self.fleet.profiles if p.applies_to(declaration.provider, declaration.address.kind)]
+            about = (p for p in self.fleet.profiles if any(p.applies_to(declaration.provider, name) for name in names))
+            users = list(about)
             found = self._rules[key] = rules_of([*_ignoring(ignored), *users, *own])
             if has_secrets(found[0]):
                 self._secretive.add(found[2])
@@ -158,6 +161,19 @@ class Preparer:
         return Waiting(
             declaration, f"{len(found)} things match the import filter, one is needed: {shown}", is_error=True
         )
+
+
+def _completed(declaration: Declaration, kind: Kind, desired: Json) -> Json:
+    """Let the provider say what a declaration leaves unsaid."""
+    if kind.complete is None:
+        return desired
+    address = declaration.address
+    is_ours = declaration.policy is ManagementPolicy.MANAGED and declaration.import_from is None
+    try:
+        return dict(kind.complete(Draft(address.name, address.namespace, desired, is_ours)))
+    except InputError as error:
+        place = paths.parse_path(error.location.field or "")
+        raise InputError(error.message).at(locations.desired(declaration, tuple(map(str, place)))) from None
 
 
 def _ignoring(patterns: Sequence[str]) -> list[Profile]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from holdfast.engine.clock import Clock
+from holdfast.providers.base import Metered
 
 DEFAULT_PAUSE_SECONDS = 5.0  # where an API throttles without saying for how long
 LONGEST_PAUSE_SECONDS = 300.0
@@ -61,10 +62,15 @@ class Gate:
             Budget.DELETE: _Bucket(limits.deletes_per_second, now),
         }
         self._closed_until = 0.0
+        self.quota: Metered | None = None  # what the API itself has left for us, where its reader knows
 
     @asynccontextmanager
-    async def turn(self, budget: Budget) -> AsyncIterator[None]:
-        """Wait for a slot, a token and the end of any pause, then let one call through."""
+    async def turn(self, budget: Budget, *, urgent: bool = True) -> AsyncIterator[None]:
+        """Wait for a slot, a token and the end of any pause, then let one call through.
+
+        What is not urgent waits first for its share of the quota, and takes no slot while it does.
+        """
+        await self._share(budget, urgent=urgent)
         async with self._slots:
             while (pause := self._closed_until - self._clock.now()) > 0:
                 await self._clock.sleep(pause)
@@ -72,6 +78,13 @@ class Gate:
             if wait > 0:
                 await self._clock.sleep(wait)
             yield
+
+    async def _share(self, budget: Budget, *, urgent: bool) -> None:
+        while self.quota is not None:
+            wait = self.quota.wait(budget.value, self._clock.now(), urgent=urgent)
+            if wait <= 0:
+                return
+            await self._clock.sleep(wait)
 
     def throttled(self, retry_after_seconds: float | None) -> None:
         """Close the gate for everybody on this connection, not just for the one that was told."""

@@ -6,15 +6,16 @@ for are set aside, seen and counted, before anything is decided.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from holdfast.compare import canonical, paths, verdicts
+from holdfast.compare import canonical, contents, known_differences, paths, verdicts
 from holdfast.engine.judging import Judged
 from holdfast.engine.prepared import Prepared
 from holdfast.model.absent import ABSENT
 from holdfast.model.address import Address
+from holdfast.model.condition import ConditionType
 from holdfast.model.decision import Decision
 from holdfast.model.finding import Finding, Side
 from holdfast.model.json import Json
@@ -30,6 +31,7 @@ from holdfast.plan.settings import PathPolicy, Settings
 from holdfast.plan.storms import Storm
 from holdfast.plan.waivers import Waiver
 from holdfast.store.base import Acceptance, Correction, Demotion, FindingRecord, Pause, Store
+from holdfast.store.encoding import encode_finding
 
 FIGHT = "fight"
 UNDONE = "undone"
@@ -152,6 +154,8 @@ class Governor:
         item, verdict, now = judged.prepared, judged.verdict, judged.at
         address = item.declaration.address
         situation = replace(situation, paused=_paused(address, standing.pauses, now))
+        closed = windows.closed_by(self.rules.corrections.windows, now, motives.of_status(verdict.status))
+        situation = replace(situation, frozen=str(closed) if closed is not None else None)
         if verdict.status not in CORRECTED:
             return Governed(situation, decide(verdict, situation))
         corrections = past.corrections.get(address, ())
@@ -161,21 +165,21 @@ class Governor:
         new = tuple(each for each in seen if each.path not in demoted)
         restrained = {
             **self._laddered(verdict, corrections, now),
+            **_volatile(verdict, corrections),
             **_unripe(verdict, item, past.findings.get(address, ()), now),
+            **_platforms_own(judged),
             **_by_policy(verdict, item.settings),
             **{path: _demoted(each) for path, each in demoted.items()},
             **{each.path: Restrained(Restraint.FIGHT, f"a fight: {each}") for each in new},
         }
-        held = windows.closed_by(self.rules.corrections.windows, now, motives.of_status(verdict.status))
-        situation = replace(
-            situation,
-            restrained=restrained,
-            free=_free(verdict, item.settings),
-            frozen=str(held) if held is not None else None,
-        )
+        situation = replace(situation, restrained=restrained, free=_free(verdict, item.settings))
         plan = plan_digest(judged, decide(verdict, replace(situation, approved=True, paused=None, frozen=None)))
         situation = replace(situation, approved=plan in standing.approved)
         return Governed(situation, decide(verdict, situation), tuple(seen), new, plan)
+
+    def paused(self, address: Address, standing: Standing, now: float) -> str | None:
+        """Say who paused a resource, and why, if somebody did."""
+        return _paused(address, standing.pauses, now)
 
     async def held_back(self, checks: Sequence[Wanting], now: float) -> Held:
         """Look at a batch as a whole: whether it is a storm, and what fits into the budgets."""
@@ -222,15 +226,28 @@ class Governor:
         return out
 
 
+def _volatile(verdict: Verdict, corrections: Sequence[Correction]) -> dict[str, Restrained]:
+    """Return what had another value before each of our writes: it moves by itself, and no write can settle it."""
+    found: dict[str, list[Hashable]] = {}
+    for correction in corrections:
+        for each in correction.paths:
+            found.setdefault(each.path, []).append(contents.text(each.before))
+    _, apart = known_differences.quarantine(verdict.findings, known_differences.volatile_paths(found))
+    message = "it has another value each time, so no write can settle it; a profile should call it runtime"
+    return {paths.format_path(each.path): Restrained(Restraint.VOLATILE, message) for each in apart}
+
+
 def plan_digest(judged: Judged, decision: Decision) -> str:
-    """Name exactly this plan: what would be done to which resource, from which state to which declaration."""
-    reason = decision.reasons[0]
+    """Name exactly this plan: what would be done to which resource, from which live values to which declaration.
+
+    Values that are not compared are not part of it: many APIs show some that never stand still.
+    """
     body = {
         "address": str(judged.prepared.declaration.address),
         "action": (decision.held or decision.action).value,
-        "paths": sorted(reason.paths),
+        "paths": sorted(decision.reasons[0].paths),
         "desired": judged.prepared.desired_digest,
-        "observed": judged.observed_digest,
+        "findings": [encode_finding(finding) for finding in judged.verdict.findings],
     }
     return canonical.digest_bytes(canonical.canonical_bytes(body, lists="ordered")).removeprefix("sha256:")[:16]
 
@@ -284,6 +301,15 @@ def _demoted(demotion: Demotion) -> Restrained:
     return Restrained(Restraint.FIGHT, f"a fight{f' with {rival}' if rival else ''}; it waits for a person's decision")
 
 
+def _platforms_own(judged: Judged) -> dict[str, Restrained]:
+    """Return what the platform itself moved: it would move it again, so it is told and left, unless policy insists."""
+    if not judged.platform:
+        return {}
+    free = _free(judged.verdict, judged.prepared.settings)
+    moved = {paths.format_path(each.path) for each in judged.verdict.findings if each.side is Side.WORLD} - free
+    return {path: Restrained(Restraint.PLATFORM, why) for path, why in judged.platform.items() if path in moved}
+
+
 def _by_policy(verdict: Verdict, settings: Settings) -> dict[str, Restrained]:
     """Return what policy says about the paths of the findings, where it does not simply correct."""
     out = {}
@@ -329,10 +355,19 @@ def _unripe(verdict: Verdict, item: Prepared, records: Sequence[FindingRecord], 
             if times < checks or now - since < seconds:
                 out[path] = Restrained(Restraint.DEBOUNCE, _still_unripe(times, checks, now - since, seconds))
     if verdict.status is Status.MISSING:
-        was_missing = item.state is not None and item.state.status is Status.MISSING
-        if checks > 1 and not was_missing:
-            out[WHOLE] = Restrained(Restraint.DEBOUNCE, f"seen once; it is made again after {checks} checks")
+        times, since = _missing_since(item, now)
+        if times < checks or now - since < seconds:
+            out[WHOLE] = Restrained(Restraint.DEBOUNCE, _still_unripe(times, checks, now - since, seconds))
     return out
+
+
+def _missing_since(item: Prepared, now: float) -> tuple[int, float]:
+    """Return how many looks in a row, with this one, found nothing, and since when."""
+    state = item.state
+    if state is None or state.status is not Status.MISSING:
+        return 1, now
+    drifted = next((each for each in state.conditions if each.type is ConditionType.DRIFTED), None)
+    return state.repeated + 1, drifted.last_transition if drifted is not None else now
 
 
 def _still_unripe(times: int, checks: int, age: float, seconds: float) -> str:

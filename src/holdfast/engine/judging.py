@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from holdfast.compare import diff, known_differences, verdicts
+from holdfast.compare.known_differences import Validity
 from holdfast.compare.ruletree import RuleTree
 from holdfast.engine.prepared import Prepared, digest_of
 from holdfast.engine.redaction import Fingerprint, redact
@@ -15,8 +16,11 @@ from holdfast.model.json import Json
 from holdfast.model.reading import Found, Gone, Reading, Unreadable
 from holdfast.model.resource import ManagementPolicy
 from holdfast.model.verdict import Status, Verdict
+from holdfast.plan.decide import ReconcileMode
 from holdfast.providers.base import Unchanged
 from holdfast.store.base import Digest, ResourceState
+
+DAMAGED = "the stored baseline is damaged: its checksum does not match"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +39,12 @@ class Judged:
     baseline_digest: Digest | None = None
     unresolved: frozenset[str] = frozenset()  # paths that our last write failed to revert
     lapsed: str = ""  # waivers that have run out, as a sentence
+    pinned: frozenset[str] = frozenset()  # of these, what did not go back though its baseline value was sent
+    invalid: str = ""  # why what was known of it counts no more, as a sentence
+    carried_over: bool = False  # in sync by what it shows in the version of the API that what is known was learnt in
+    platform: Mapping[str, str] = field(
+        default_factory=dict
+    )  # paths that the platform itself moved, and why it seems so
 
     @property
     def is_fast(self) -> bool:
@@ -61,9 +71,13 @@ def judge(
         verdict = Verdict(Status.IN_SYNC, "nothing moved since the last check")
         return Judged(item, now, reading, ABSENT, None, verdict)
     state = item.state
-    applied, baseline = _remembered(item, reading, documents, seen)
+    damaged = _is_damaged(item, reading, documents, seen)
+    invalid = DAMAGED if damaged else _invalid(item, reading)
+    applied, baseline = _remembered(item, reading, documents, seen, damaged=damaged)
     was_applied = state is not None and state.applied is not None
     baseline_digest = state.baseline if state is not None and was_applied and isinstance(reading, Found) else None
+    if invalid:
+        baseline, baseline_digest = None, None
     tree, secret_rules = item.rules_for(reading.document if isinstance(reading, Found) else ABSENT)
     if isinstance(reading, Found):
         shown = redact(reading.document, tree, fingerprint, item.secret_values())
@@ -72,7 +86,9 @@ def judge(
             seen = digest_of(shown)
     if item.declaration.policy is ManagementPolicy.UNMANAGED:
         verdict = _presence_only(reading)
-    elif seen is not None and is_baseline(item, seen):
+    elif item.settings.reconcile_mode is ReconcileMode.PUT_ONLY and isinstance(reading, Found):
+        verdict = verdicts.uncompared()
+    elif not invalid and seen is not None and is_baseline(item, seen):
         verdict = verdicts.conclude(())  # neither side moved, so there is nothing to compare
     else:
         verdict = verdicts.judge(reading, item.desired, tree, applied=applied, baseline=baseline)
@@ -80,23 +96,51 @@ def judge(
         if settled is not baseline:
             baseline, baseline_digest = settled, digest_of(settled.observed) if settled else None
     observed = reading.document if isinstance(reading, Found) else ABSENT
-    unresolved = _unresolved(item, documents)
+    unresolved = _of_last_write("unresolved", item, documents)
+    pinned = _of_last_write("pinned", item, documents)
     return Judged(
-        item, now, reading, observed, tree, verdict, baseline, secret_rules, seen, baseline_digest, unresolved
-    )
+        item, now, reading, observed, tree, verdict, baseline, secret_rules, seen, baseline_digest, unresolved,
+        pinned=pinned, invalid=invalid,
+    )  # fmt: skip
 
 
-def _unresolved(item: Prepared, documents: Mapping[Digest, Json]) -> frozenset[str]:
+def _invalid(item: Prepared, reading: Reading | Unchanged) -> str:
+    """Say why what is known of a resource is not about what was read: that has been made since, under the same id.
+
+    Where either side has no identity, or no version, nothing speaks against it.
+    """
+    state = item.state
+    if state is None or state.baseline is None or not isinstance(reading, Found):
+        return ""
+    was = Validity(state.identity or reading.identity, state.version or reading.version)
+    now = Validity(reading.identity or was.identity, reading.version or was.api_version)
+    return known_differences.invalid_because(was, now) or ""
+
+
+def _of_last_write(what: str, item: Prepared, documents: Mapping[Digest, Json]) -> frozenset[str]:
     """Return the paths that our last write failed to revert, unless the declaration was edited since."""
     state = item.state
     if state is None or state.known is None or state.desired != item.desired_digest:
         return frozenset()
     known = documents.get(state.known)
-    return frozenset(known.get("unresolved", ())) if known else frozenset()
+    return frozenset(known.get(what, ())) if known else frozenset()
+
+
+def _is_damaged(
+    item: Prepared, reading: Reading | Unchanged, documents: Mapping[Digest, Json], seen: Digest | None
+) -> bool:
+    """Tell whether the baseline is lost, or is not what was kept; then it says nothing, and must not be believed."""
+    state = item.state
+    if state is None or state.applied is None or state.baseline is None or not isinstance(reading, Found):
+        return False
+    if seen is not None and is_baseline(item, seen):
+        return False
+    kept = documents.get(state.baseline, ABSENT)
+    return kept is ABSENT or digest_of(kept) != state.baseline
 
 
 def _remembered(
-    item: Prepared, reading: Reading, documents: Mapping[Digest, Json], seen: Digest | None
+    item: Prepared, reading: Reading, documents: Mapping[Digest, Json], seen: Digest | None, *, damaged: bool = False
 ) -> tuple[Json, diff.Baseline | None]:
     """Return what was applied and the baseline, as far as the verdict can depend on their contents."""
     state = item.state
@@ -107,7 +151,7 @@ def _remembered(
     if not isinstance(reading, Found):
         return item.desired, None
     applied = item.desired if same else _kept(documents, state.applied, item)
-    if state.baseline is None:
+    if state.baseline is None or damaged:
         return applied, None
     if seen is not None and is_baseline(item, seen):  # the very document that was just read
         return applied, diff.Baseline(applied, reading.document)

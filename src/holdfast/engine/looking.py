@@ -13,9 +13,11 @@ from holdfast.engine.prepared import Prepared
 from holdfast.engine.retrying import RETRIED, Patience
 from holdfast.model.reading import Found, Reading, Trouble, Unreadable
 from holdfast.model.verdict import Status
+from holdfast.plan.decide import ReconcileMode
 from holdfast.providers.base import Hint, Listed, ReadFailed, Unchanged
 
 WORKERS = 64  # reading at once, over all connections; each connection's gate lets fewer through
+_ALWAYS = (ReconcileMode.PUT_ONLY, ReconcileMode.SHADOW)
 LIST_FROM = 4  # resources of one kind from which one list call is worth more than single reads
 
 Listing = dict[str, Listed | Unchanged]
@@ -101,9 +103,13 @@ class Looker:
         state = item.state
         if state is None or state.status is not Status.IN_SYNC or state.baseline is None:
             return None
+        if item.settings.reconcile_mode in _ALWAYS:  # what is sent at every turn is looked at every time
+            return None
         if state.requested != state.handled:  # somebody asked for a look, not for a glance
             return None
-        if state.desired != item.desired_digest or state.rules != item.rules_digest or state.terminal is not None:
+        if state.desired != item.desired_digest or state.applied != item.desired_digest:
+            return None
+        if state.rules != item.rules_digest or state.terminal is not None:
             return None
         return Hint(state.etag, state.raw_digest)
 
@@ -116,7 +122,7 @@ class Looker:
         attempt = 0
         while True:
             attempt += 1
-            async with gate.turn(Budget.READ):
+            async with gate.turn(Budget.READ, urgent=item.is_urgent):
                 reading = await reader.read(target, hint)
             if not isinstance(reading, Unreadable) or not await self._may_retry(connection, reading, attempt):
                 return reading

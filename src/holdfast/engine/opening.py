@@ -14,7 +14,7 @@ from typing import Self
 
 from holdfast.engine.clock import Clock
 from holdfast.engine.gates import Gate, Limits
-from holdfast.providers.base import Connection, Provider, Reader, Writer
+from holdfast.providers.base import Connection, Metered, Provider, Reader, Writer
 
 
 @dataclass(slots=True)
@@ -55,7 +55,8 @@ class World:
             async with self._opening:
                 if connection not in self._readers:
                     opened = self.provider(connection).reader(self.connections[connection])
-                    self._readers[connection] = await self._stack.enter_async_context(opened)
+                    reader = self._readers[connection] = await self._stack.enter_async_context(opened)
+                    self.gate(connection).quota = reader if isinstance(reader, Metered) else None
         return self._readers[connection]
 
 

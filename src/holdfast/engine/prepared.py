@@ -37,6 +37,7 @@ class Prepared:
     state: ResourceState | None
     depends_on: tuple[str, ...] = ()
     options: Mapping[str, Json] = field(default_factory=dict)  # the settings in force, as they are remembered
+    version: str | None = None  # of the API to read in, while what is known was learnt in another than the usual one
 
     def secret_values(self) -> tuple[str, ...]:
         """Return the secrets in clear that are long enough to be recognised inside other texts."""
@@ -47,7 +48,13 @@ class Prepared:
         """Name the live thing for the provider."""
         address = self.declaration.address
         provider_id = self.state.provider_id if self.state is not None else None
-        return Target(address.kind, address.name, provider_id, self.clear, address.namespace)
+        return Target(address.kind, address.name, provider_id, self.clear, address.namespace, self.version)
+
+    @property
+    def is_urgent(self) -> bool:
+        """Whether somebody waits for it: the declaration was edited, or a look was asked for."""
+        state = self.state
+        return state is None or state.applied != self.desired_digest or state.requested != state.handled
 
     def without_id(self) -> Prepared:
         """Return the same for when what had the id is gone: whatever bears the name now is meant."""

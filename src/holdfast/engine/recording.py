@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,7 +17,7 @@ from holdfast.model.json import Json
 from holdfast.model.reading import Found, Gone, Reading, Trouble, Unreadable
 from holdfast.model.resource import ManagementPolicy, OnDrift, Origin
 from holdfast.model.verdict import Aside, SetAside, Verdict
-from holdfast.plan.decide import OnImmutable, Recreate, Restrained, Restraint, Situation, decide, hold
+from holdfast.plan.decide import OnImmutable, ReconcileMode, Recreate, Restrained, Restraint, Situation, decide, hold
 from holdfast.plan.settings import REGISTRY, Settings
 from holdfast.store.base import DecisionRecord, Digest, Store, Transaction
 from holdfast.store.encoding import encode_finding
@@ -52,6 +52,7 @@ def situation_as_json(situation: Situation) -> dict[str, Json]:
         "recreate": situation.recreate.value,
         "resyncs": situation.resyncs,
         "applied": situation.applied,
+        "edited": situation.edited,
         "imports": situation.imports,
         "whole_writes": situation.whole_writes,
         "immutable": sorted(situation.immutable),
@@ -63,6 +64,10 @@ def situation_as_json(situation: Situation) -> dict[str, Json]:
         "paused": situation.paused,
         "frozen": situation.frozen,
         "terminal": situation.terminal,
+        "mode": situation.mode.value,
+        "uncompared": situation.uncompared,
+        "damaged": situation.damaged,
+        "pinnable": sorted(situation.pinnable),
     }
 
 
@@ -76,6 +81,7 @@ def situation_from_json(body: Mapping[str, Any]) -> Situation:
         Recreate(body["recreate"]),
         body["resyncs"],
         body["applied"],
+        body.get("edited", False),
         body["imports"],
         body["whole_writes"],
         frozenset(body["immutable"]),
@@ -87,6 +93,10 @@ def situation_from_json(body: Mapping[str, Any]) -> Situation:
         body["paused"],
         body["frozen"],
         body["terminal"],
+        ReconcileMode(body.get("mode", ReconcileMode.GET_PUT)),
+        body.get("uncompared", False),
+        body.get("damaged", False),
+        frozenset(body.get("pinnable", ())),
     )
 
 
@@ -143,9 +153,15 @@ async def replay(store: Store, record: DecisionRecord) -> tuple[Json, Json]:
     if inputs["baseline"]:
         baseline = diff.Baseline(applied, found[Digest(inputs["baseline"])])
     observed = reading.document if isinstance(reading, Found) else ABSENT
-    verdict = verdicts.judge(reading, desired, rules.tree(desired, observed), applied=applied, baseline=baseline)
+    situation = situation_from_json(inputs["situation"])
+    if inputs.get("carried_over"):
+        verdict = verdicts.conclude(())
+    elif situation.uncompared and isinstance(reading, Found):
+        verdict = verdicts.uncompared()
+    else:
+        verdict = verdicts.judge(reading, desired, rules.tree(desired, observed), applied=applied, baseline=baseline)
     verdict = _without_aside(verdict, inputs)
-    decision = decide(verdict, situation_from_json(inputs["situation"]))
+    decision = decide(verdict, situation)
     if inputs["held"] is not None:
         held = inputs["held"]
         decision = hold(decision, Reason(held["code"], held["message"], tuple(held["paths"])))
@@ -178,10 +194,14 @@ def finding_paths(findings: tuple[Finding, ...]) -> list[str]:
     return [paths.format_path(finding.path) for finding in findings]
 
 
-def known_document(known: tuple[KnownDifference, ...], unresolved: tuple[str, ...]) -> Json:
-    """Return the known differences for people and for `explain`."""
+def known_document(known: tuple[KnownDifference, ...], unresolved: tuple[str, ...], pinned: Sequence[str] = ()) -> Json:
+    """Return the known differences for people and for `explain`, and what the last write did not put back.
+
+    `pinned` are the paths among these whose baseline value was sent in vain.
+    """
     return {
         "unresolved": list(unresolved),
+        **({"pinned": list(pinned)} if pinned else {}),
         "known": [
             {
                 "path": paths.format_path(entry.path),

@@ -31,8 +31,7 @@ def split(value: Json, fingerprint: Fingerprint) -> tuple[Json, Json, list[Path]
 def _split(value: Json, fingerprint: Fingerprint, path: Path, found: list[Path]) -> tuple[Json, Json]:
     if isinstance(value, Secret):
         found.append(path)
-        clear = value.reveal()
-        return clear, fingerprint(clear)
+        return value.reveal(), fingerprint(value.told_by())
     if isinstance(value, dict):
         pairs = {key: _split(item, fingerprint, (*path, key), found) for key, item in value.items()}
         return {key: pair[0] for key, pair in pairs.items()}, {key: pair[1] for key, pair in pairs.items()}

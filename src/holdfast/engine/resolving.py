@@ -70,7 +70,7 @@ def reverted(checked: Checked, pattern: str | None) -> Checked:
         approved=True,
         terminal=None,
     )
-    return replace(checked, decision=decide(checked.verdict, situation), situation=situation)
+    return replace(checked, decision=decide(checked.verdict, situation), situation=situation, asked=True)
 
 
 async def rebaseline(

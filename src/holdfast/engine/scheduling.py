@@ -43,6 +43,7 @@ class Watcher:
     complain: Callable[[InputError], None] = lambda _error: None
     is_over: Callable[[], Awaitable[bool]] | None = None  # asked between rounds; the declarations may have changed
     wait_at_most: float = LONGEST_WAIT_SECONDS
+    look: Correct | None = None  # the same without acting; for seeing how much has moved before any of it is put back
 
     async def run(self, *, rounds: int | None = None) -> int:
         """Watch until stopped, until it is over, or for a number of rounds; return how many there were."""
@@ -81,7 +82,11 @@ class Watcher:
         swept = await self.sweeper.sweep(connection, kind)
         if swept.failure is not None:
             return False
-        async for batch in self.sweeper.closer(connection, kind, swept):
+        moved = [batch async for batch in self.sweeper.closer(connection, kind, swept)]
+        if self.look is not None and len(moved) > 1:  # a storm is one only as a whole: see all, then put back
+            for batch in moved:
+                await self.look(batch)
+        for batch in moved:
             await self._closely(batch)
         return True
 

@@ -28,7 +28,7 @@ class Sender:
         attempt = 0
         while True:
             attempt += 1
-            async with gate.turn(budget):
+            async with gate.turn(budget, urgent=item.is_urgent):
                 writing = await call()
             if not isinstance(writing, Refused) or attempt >= self.patience.attempts:
                 return writing

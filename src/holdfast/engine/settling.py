@@ -10,7 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from holdfast.compare import diff, known_differences, paths, schemes, verdicts
-from holdfast.engine import conditions, recording
+from holdfast.compare.ruletree import RuleTree
+from holdfast.engine import conditions, decision_log, recording
 from holdfast.engine.checking import Checked, Checker
 from holdfast.engine.clock import Clock
 from holdfast.engine.outcomes import Acted, Result
@@ -22,10 +23,10 @@ from holdfast.model.decision import Action
 from holdfast.model.json import Json
 from holdfast.model.reading import Found, Gone, Reading, Trouble, Unreadable
 from holdfast.model.resource import Origin
-from holdfast.model.verdict import Status
+from holdfast.model.verdict import SetAside, Status
 from holdfast.model.writing import Refusal, Refused
 from holdfast.plan import decide
-from holdfast.plan.decide import Situation
+from holdfast.plan.decide import ReconcileMode, Situation
 from holdfast.providers.base import Unchanged
 from holdfast.store.base import Claim, Event, Operation, Outcome, ResourceState, Revision, Store, Transaction
 
@@ -50,7 +51,7 @@ class Settler:
         provider_id = operation.token.get("id")
         item = checked.prepared
         state = item.state or ResourceState(item.declaration.address, item.declaration.provider)
-        item = item.with_state(replace(state, provider_id=provider_id))
+        item = replace(item, state=replace(state, provider_id=provider_id), version=None)
         if operation.action == Action.DELETE.value:
             return await self._deleted(checked, operation, claim)
         absent = 0
@@ -61,6 +62,8 @@ class Settler:
                 return await self.given_up(checked, operation, claim, "it was written, and is gone again")
             if isinstance(reading, Found):
                 return await self.captured(replace(checked, prepared=item), operation, claim, reading)
+            if isinstance(reading, Unreadable) and reading.trouble is Trouble.WITHHELD:
+                return await self._uncaptured(replace(checked, prepared=item), operation, claim, reading)
             wait = self.patience.delay(min(attempt, 8), None, self.random01)
             if isinstance(reading, Unreadable) and reading.trouble not in (Trouble.UNSETTLED, Trouble.UNCONFIRMED):
                 break
@@ -82,8 +85,15 @@ class Settler:
         observed = redact(reading.document, tree, self.fingerprint, item.secret_values())
         adopting = operation.action == Action.ADOPT.value
         capture = known_differences.capture(
-            item.desired, observed, tree, before=checked.baseline, drift=operation.drift, adopted=adopting
+            item.desired,
+            observed,
+            tree,
+            before=checked.baseline,
+            drift=operation.drift,
+            adopted=adopting,
+            chained=item.kind.conditional and reading.etag is not None,
         )
+        kept = recording.finding_paths(known_differences.unremoved(operation.drift, observed, tree))
         meant = await self._meant(operation)
         left = (paths.format_path(entry.path) for entry in capture.unresolved)
         stuck = tuple(path for path in left if meant is None or path in meant)
@@ -97,13 +107,13 @@ class Settler:
             applied=written,
             baseline=recording.keep(transaction, capture.baseline.observed),
             observed=recording.keep(transaction, observed),
-            known=recording.keep(transaction, recording.known_document(capture.known, stuck)),
+            known=recording.keep(transaction, recording.known_document(capture.known, stuck, _pinned(checked, stuck))),
             rules=recording.keep(transaction, item.rules_document),
             status=Status.DRIFTED if still else Status.IN_SYNC,
             reason="our write did not take everywhere" if stuck else verdicts.conclude(still).reason,
         )
         settled = verdicts.conclude(still)
-        decision = decide.decide(settled, Situation(applied=True))
+        decision = decide.decide(settled, checked.situation or Situation(applied=True))
         outcome = conditions.Outcome(after.generation, settled, decision, now)
         after = replace(after, conditions=conditions.after(after.conditions, outcome))
         transaction.states.append(after)
@@ -125,12 +135,17 @@ class Settler:
                     "unresolved": list(stuck),
                     "paths": recording.finding_paths(operation.drift),
                     "side_effects": recording.finding_paths(capture.side_effects),
+                    **({"not_removed": kept} if kept else {}),
+                    **_shadow(checked, observed, tree),
                 },
             )
         )
         await self._end(transaction, operation, Outcome.INEFFECTIVE if stuck else Outcome.DONE, stuck)
         await self.store.commit(transaction)
-        message = f"written, but {', '.join(stuck)} did not take" if stuck else "as declared"
+        if not adopting:
+            decision_log.ended(checked, stuck, recording.finding_paths(capture.side_effects), kept)
+        spared = f"written; {len(still)} left as policy says" if still else "as declared"
+        message = f"written, but {', '.join(stuck)} did not take" if stuck else spared
         return Acted(replace(checked, state=after), Result.DONE, message, stuck, operation.id)
 
     async def _meant(self, operation: Operation) -> frozenset[str] | None:
@@ -163,11 +178,37 @@ class Settler:
             labels=item.declaration.labels,
             options=item.options,
             conditions=checked.state.conditions,
+            aside=tuple(each for each in state.aside if each[0] != SetAside.BASELINED),  # told anew at the next look
+            repeated=1,
             depends_on=item.depends_on,
             source=str(item.declaration.location) or None,
             terminal=None,
             failures=0,
+            identity=reading.identity,
+            version=reading.version,
         )
+
+    async def _uncaptured(self, checked: Checked, operation: Operation, claim: Claim, reading: Unreadable) -> Acted:
+        """End the write of something that nobody can read: it was sent, and what became of it stays unknown."""
+        item, now = checked.prepared, self.clock.now()
+        transaction = Transaction(findings_at=now, fences={claim.address: claim.fence}, finished=[operation.id])
+        written = recording.keep(transaction, item.desired)
+        after = replace(
+            self._as_captured(checked, operation, Found(None), None),
+            desired=written,
+            applied=written,
+            status=Status.UNKNOWN,
+            reason=f"written; {reading.detail}",
+        )
+        transaction.states.append(after)
+        transaction.revisions.append(
+            Revision(after.address, after.applied_revision, written, str(schemes.ORDERED.stamp(item.desired)), now)
+        )
+        data: dict[str, Json] = {"operation": operation.id, "action": operation.action, "id": after.provider_id}
+        transaction.events.append(self.event("write.done", item, {**data, "revision": after.applied_revision}))
+        await self._end(transaction, operation, Outcome.DONE)
+        await self.store.commit(transaction)
+        return Acted(replace(checked, state=after), Result.DONE, "sent; it cannot be read back", (), operation.id)
 
     async def _deleted(self, checked: Checked, operation: Operation, claim: Claim) -> Acted:
         address = checked.prepared.declaration.address
@@ -244,9 +285,26 @@ class Settler:
         begun = await self.store.correction(operation.id)
         if begun is not None:
             changed = tuple(replace(each, took=each.path not in stuck) for each in begun.paths)
+            transaction.unaccepted += [(begun.address, each.path) for each in begun.paths]
             after = transaction.states[0].observed if transaction.states and outcome is not Outcome.FAILED else None
             transaction.corrections.append(replace(begun, outcome=outcome, paths=changed, post_image=after))
 
     def event(self, kind: str, prepared: Prepared, data: dict[str, Json]) -> Event:
         """Return an event of this worker about a resource."""
         return Event(self.clock.now(), kind, str(prepared.declaration.address), {**data, "worker": self.owner})
+
+
+def _pinned(checked: Checked, stuck: Sequence[str]) -> list[str]:
+    """Return what did not go back though its baseline value was sent; it is not sent again."""
+    tried = {path for reason in checked.decision.reasons if reason.code == "pin" for path in reason.paths}
+    return [path for path in stuck if path in tried or path in checked.pinned]
+
+
+def _shadow(checked: Checked, observed: Json, tree: RuleTree) -> dict[str, Json]:
+    """Return, for a resource in shadow mode, whether the write was needed by our reckoning, and what it changed."""
+    if checked.prepared.settings.reconcile_mode is not ReconcileMode.SHADOW or checked.observed is ABSENT:
+        return {}
+    moved = diff.differences(checked.observed, observed, tree)
+    changed = [each for each in moved if not known_differences.node_at(tree, each.path).hidden_unless_declared]
+    needed = checked.decision.reasons[0].code != "shadow"
+    return {"shadow": {"needed": needed, "changed": [paths.format_path(each.path) for each in changed]}}

@@ -79,6 +79,7 @@ class Undoer:
             raise CannotUndo(f"another worker is at {correction.address}; try again when it is done")
         try:
             (checked,) = await self.checker.check_all([item], record=False, fresh=True)
+            _require_running(await self.checker.paused(correction.address))
             if correction.action == _UPDATED and isinstance(checked.reading, Found):
                 left = _not_back(correction, checked.observed)
                 if not left:  # an earlier attempt came this far
@@ -215,6 +216,11 @@ def _require_undoable(correction: Correction) -> None:
     secret = [each.path for each in correction.paths if _is_fingerprint(each.before)]
     if secret:
         raise CannotUndo(f"{name} changed the secret at {secret[0]}, of which only a fingerprint is kept")
+
+
+def _require_running(paused: str | None) -> None:
+    if paused is not None:
+        raise CannotUndo(f"{paused}; nothing was undone")
 
 
 def _require_unmoved(correction: Correction, checked: Checked) -> None:

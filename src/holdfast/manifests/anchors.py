@@ -54,6 +54,8 @@ def _merged(text: str, node: Node, step: str | int, line: int) -> str:
 def _said(text: str, node: Node, line: int, how: str) -> str:
     anchored = node.target or node
     where = _line(text, anchored, line)
+    if anchored.anchor is None:
+        return f"this {how} the map in line {where}; change it there by hand"
     return f"this {how} the anchor &{anchored.anchor} in line {where}, which other places may use too; {_INSTEAD}"
 
 

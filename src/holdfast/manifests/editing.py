@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from holdfast.compare import patching, paths
 from holdfast.compare.comparators import typed_equal
 from holdfast.errors import DocumentError, Location
-from holdfast.manifests import anchors, edittargets
+from holdfast.manifests import anchors, documents, edittargets
 from holdfast.manifests.edittargets import UNSAID, Change, Edit, of_finding
 from holdfast.manifests.refusals import BY_HAND, Refused
 from holdfast.manifests.sourcetext import Part, SourceText
@@ -35,7 +35,8 @@ _RESOURCE: Pointer = ("spec", "resource")
 def accept(source: bytes, name: str, declaration: Declaration, edits: Sequence[Edit]) -> bytes:
     """Return the file with the edits made to one of its declarations; raise Refused, and then nothing was changed."""
     file = SourceText.of(source, name)
-    part = file.find(declaration)
+    resources = file.resources()
+    part = file.find(resources, declaration)
     resource = paths.resolve(part.document, (*part.pointer, *_RESOURCE))
     if not typed_equal({} if resource in (ABSENT, None) else resource, dict(declaration.desired)):
         raise Refused("the file has changed since it was read; check again", Location(name, declaration.location.line))
@@ -52,7 +53,11 @@ def accept(source: bytes, name: str, declaration: Declaration, edits: Sequence[E
     if work.text == part.text:
         return source
     result = file.encoded(part, work.text)
-    _check(file, part, work.document, result)
+    expected = [
+        paths.resolve(work.document, each.pointer) if each.start == len(part.before) else each.value
+        for each in resources
+    ]
+    _check(file, part, expected, result)
     return result
 
 
@@ -65,6 +70,7 @@ class _Work:
         self._declaration = declaration
         self.text = part.text
         self.document = patching.copied(part.document)
+        self._parsed: tuple[str, Node] | None = None
 
     def change(self, pointer: Pointer, change: Change) -> None:
         """Make a change, in as many and as small steps as it takes; raise Refused if the text cannot take it."""
@@ -145,7 +151,9 @@ class _Work:
             return
 
     def _root(self) -> Node:
-        return yamlnodes.documents(self.text)[0].root
+        if self._parsed is None or self._parsed[0] is not self.text:
+            self._parsed = self.text, yamlnodes.documents(self.text)[0].root
+        return self._parsed[1]
 
     def _first_line(self) -> int:
         return yamlnodes.line_number(self._part.before, len(self._part.before))
@@ -161,13 +169,11 @@ class _Work:
         return Refused(reason, locations.desired(self._declaration, pointer))
 
 
-def _check(file: SourceText, part: Part, document: Json, result: bytes) -> None:
-    """Read the whole result again: one document says what was wanted, the others are what they were."""
-    after = SourceText.of(result, file.name)
-    expected = [
-        paths.resolve(document, each.pointer) if each.before == part.before else value
-        for each, value, _ in file.resources()
-    ]
-    found = [value for _, value, _ in after.resources()]
-    if not typed_equal(found, expected) or not after.surrounds(part) or len(found) != len(expected):
+def _check(file: SourceText, part: Part, expected: list[Json], result: bytes) -> None:
+    """Read the whole result as manifests are read: one resource says what was wanted, the rest is what it was."""
+    try:
+        found = [each.value for each in documents.read(result, file.name, is_json=file.is_json)]
+    except DocumentError:
+        found = []
+    if not typed_equal(found, expected) or not SourceText.of(result, file.name).surrounds(part):
         raise Refused(f"the change would disturb other documents of the file; {BY_HAND}", Location(file.name))

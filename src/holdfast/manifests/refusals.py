@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from holdfast.compare import yamltext
 from holdfast.compare.comparators import is_masked
 from holdfast.errors import InputError
 from holdfast.manifests import secrets
@@ -62,18 +63,16 @@ def _is_above(one: Pointer, other: Pointer) -> bool:
 
 def value_trouble(value: Json) -> str:
     """Say why a live value cannot be written into a manifest; nothing if it can."""
-    pending = [value]
+    pending = [(value, 0)]
     while pending:
-        here = pending.pop()
+        here, depth = pending.pop()
         if isinstance(here, secrets.Secret):
             return f"the live value is a secret, and those never stand in manifests; {BY_HAND} with a secretRef"
         if isinstance(here, str) and here.strip() and is_masked(here):
             return f"the service shows a mask in place of the live value; {BY_HAND}"
-        if isinstance(here, Mapping):
-            pending.extend(here.values())
-        elif isinstance(here, list):
-            pending.extend(here)
-        if not _is_json(here):
+        if isinstance(here, dict | list):
+            pending.extend((item, depth + 1) for item in (here.values() if isinstance(here, dict) else here))
+        if not _is_json(here) or depth > yamltext.MAX_DEPTH:
             return f"the live value is not one that a manifest can hold; {BY_HAND}"
     if any(True for _ in secrets.find(value)):
         return f"the live value would be read as a reference to a secret; {BY_HAND}"

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Final
 
 from holdfast.compare import paths
-from holdfast.errors import Location
+from holdfast.errors import InputError, Location
 from holdfast.manifests import options, project, secrets
 from holdfast.manifests.project import ConnectionSpec
 from holdfast.manifests.validation import Sheet, shown
@@ -19,6 +19,7 @@ from holdfast.model.path import Pointer
 from holdfast.model.resource import Declaration, Import, ManagementPolicy
 from holdfast.plan import ordering, suggestions
 from holdfast.plan.settings import Level
+from holdfast.providers import registry
 
 GROUP: Final = "holdfast.dev"
 VERSION: Final = "v1"
@@ -83,6 +84,7 @@ def read(sheet: Sheet, top: Mapping[str, Json], provider: str, around: Surroundi
     spec.check_policy(policy)
     spec.check_secrets(wanted, connection)
     depends_on = spec.depends_on(head.annotations)
+    wanted, type_ = _understood(sheet, provider, kind or "", wanted)
     if kind is None or head.name is None or connection is None or len(sheet.errors) > before:
         return None
     annotations = {**head.annotations, ordering.DEPENDS_ON: depends_on} if depends_on else head.annotations
@@ -96,9 +98,23 @@ def read(sheet: Sheet, top: Mapping[str, Json], provider: str, around: Surroundi
         policy=policy,
         options=given,
         import_from=import_from,
+        type=type_,
         location=Location(sheet.written.file, sheet.written.line),
         places={_path_text(pointer): place[0] for pointer, place in sheet.written.places.items()},
     )
+
+
+def _understood(sheet: Sheet, provider: str, kind: str, wanted: dict[str, Json]) -> tuple[dict[str, Json], str | None]:
+    """Return a wanted document with its provider's own forms of reference as ours, and the provider's own type."""
+    rewrite = registry.rewriting(provider)
+    if rewrite is None:
+        return wanted, None
+    try:
+        return rewrite(kind, wanted)
+    except InputError as error:
+        place = paths.parse_path(error.location.field or "")
+        sheet.fail(error.message, ("spec", "resource", *(str(step) for step in place)))
+        return wanted, None
 
 
 @lru_cache(maxsize=65536)

@@ -42,6 +42,10 @@ class Secret:
         """Return the value in clear; only for what is sent to a provider, and for fingerprints."""
         return self._value
 
+    def told_by(self) -> Json:
+        """Return what a change of it is told by: the value itself; only for fingerprints."""
+        return self._value
+
     def joined(self, parts: Iterable[object]) -> Secret:
         """Return the text made of these parts, itself a secret because one of them is."""
         clear = (part.reveal() if isinstance(part, Secret) else part for part in parts)
@@ -72,6 +76,16 @@ class Secret:
 
     def __getstate__(self) -> NoReturn:
         raise TypeError("a secret cannot be pickled")
+
+
+class Unwatched(Secret):
+    """A secret that is sent and may be another tomorrow: no change of it is ever told, or leads to a write."""
+
+    __slots__ = ()
+
+    def told_by(self) -> Json:
+        """Return the same for all."""
+        return ""
 
 
 def _bytes(value: Json) -> bytes:

@@ -9,7 +9,7 @@ import codecs
 import difflib
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -41,6 +41,17 @@ class Part:
     document: Json
     pointer: Pointer  # of the resource, where the document is a list of several
     ends: tuple[str, ...]  # of all lines of the file
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """One resource of a file with its value; the document that holds it stands between `start` and `end`."""
+
+    start: int
+    end: int
+    document: Json
+    pointer: Pointer
+    value: Json
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,21 +89,16 @@ class SourceText:
         _check_generated(out)
         return out
 
-    def resources(self) -> list[tuple[Part, Json, int]]:
-        """Return every resource with its value and line, in the order in which manifests are read."""
+    def resources(self) -> list[Resource]:
+        """Return every resource, in the order in which manifests are read; raise Refused if the file is unreadable."""
         try:
-            written = documents.read(self.data, self.name, is_json=self.is_json)
-            found = [
-                (self._part(start, end, value, pointer), item)
-                for start, end, value in (self._json() if self.is_json else self._yaml())
-                for pointer, item in _expanded(value, ())
+            return [
+                Resource(start, end, document, pointer, value)
+                for start, end, document in (self._json() if self.is_json else self._yaml())
+                for pointer, value in _expanded(document, ())
             ]
         except InputError as error:
             raise self._unreadable(error) from None
-        return [(part, item, each.line) for (part, item), each in zip(found, written, strict=True)]
-
-    def _part(self, start: int, end: int, value: Json, pointer: Pointer) -> Part:
-        return Part(self.text[:start], self.text[start:end], self.text[end:], value, pointer, self.line_ends)
 
     def _unreadable(self, error: InputError) -> Refused:
         line = error.location.line
@@ -102,24 +108,30 @@ class SourceText:
         return Refused(f"{error.message}; correct the file first", error.at(Location(self.name)).location)
 
     def _yaml(self) -> Iterator[tuple[int, int, Json]]:
+        read = yamltext.documents(self._said(self.text), self.name)  # first: it is strict, and says where
         nodes = [document for document in yamlnodes.documents(self.text) if not document.is_empty]
-        for node, document in zip(nodes, yamltext.documents(self._said(self.text), self.name), strict=True):
+        for node, document in zip(nodes, read, strict=True):
             start = yamlnodes.line_start(self.text, node.start)
             start = node.start if self.text[start : node.start].strip() else start  # indentation is part of it
             yield start, node.end, jsontext.round_integers(document.value, "int64")
 
     def _json(self) -> Iterator[tuple[int, int, Json]]:
+        documents.read(self.data, self.name, is_json=True)  # first: it is strict, and says where
         for start, end in jsonplaces.spans(self.text):
             yield start, end, jsontext.loads(self.text[start:end], "int64")
 
-    def find(self, declaration: Declaration) -> Part:
+    def find(self, resources: Sequence[Resource], declaration: Declaration) -> Part:
         """Return where a declaration stands that was read from this file; raise Refused if it no longer does."""
-        named = [each for each in self.resources() if _is_of(each[1], declaration)]
-        here = [each for each in named if each[2] == declaration.location.line] if len(named) > 1 else named
-        if len(here) != 1:
+        named = [at for at, each in enumerate(resources) if _is_of(each.value, declaration)]
+        if len(named) > 1:  # of several connections, say
+            written = documents.read(self.data, self.name, is_json=self.is_json)
+            named = [at for at in named if written[at].line == declaration.location.line] or named
+        if len(named) != 1:
             what = "is not in this file" if not named else "stands more than once in this file"
             raise Refused(f"{declaration.address} {what}; check again", Location(self.name))
-        return here[0][0]
+        found = resources[named[0]]
+        around = self.text[: found.start], self.text[found.start : found.end], self.text[found.end :]
+        return Part(*around, found.document, found.pointer, self.line_ends)
 
     def value_of(self, part: Part, text: str) -> Json:
         """Read the document of a part, its text changed; raise DocumentError if it is none any more."""
@@ -134,6 +146,8 @@ class SourceText:
 
     def encoded(self, part: Part, text: str) -> bytes:
         """Return the bytes of the file with the text of a part changed; lines that did not change keep their ends."""
+        if not self.line_ends[-1] and not part.after:  # a blank line at the end would be a line break
+            text = text.rstrip("\n") + "\n"
         ends = self._ends(part, text)
         lines = (part.before + text + part.after).split("\n")[:-1]
         out = "".join(line + end for line, end in zip(lines, ends, strict=True)).encode()

@@ -23,6 +23,7 @@ class Trouble(StrEnum):
     UNREACHABLE = "unreachable"
     UNSETTLED = "unsettled"
     UNCONFIRMED = "unconfirmed"
+    WITHHELD = "withheld"  # it may well be there; what it holds is shown to nobody, now or later
     OTHER = "other"
 
 
@@ -34,6 +35,8 @@ class Found:
     etag: str | None = None
     raw_digest: str | None = None
     id: str | None = None  # the provider's name for what was found, where it was asked for by something else
+    identity: str | None = None  # what the thing has from birth to death, and its successor under the same id has not
+    version: str | None = None  # of the API that the document was read in, where the provider speaks several
 
 
 @dataclass(frozen=True, slots=True)

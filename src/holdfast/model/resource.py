@@ -62,5 +62,6 @@ class Declaration:
     policy: ManagementPolicy = ManagementPolicy.MANAGED
     options: Mapping[str, Json] = field(default_factory=dict)  # managedOptions as written
     import_from: Import | None = None
+    type: str | None = None  # what the provider itself calls such a thing, where kinds are friendly names for that
     location: Location = field(default_factory=Location, compare=False)
     places: Mapping[str, int] = field(default_factory=dict, compare=False, repr=False)  # path of a field -> its line

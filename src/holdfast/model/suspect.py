@@ -22,3 +22,4 @@ class Suspect:
     confidence: Confidence
     why: str  # one clause: "owner of the file"
     at: float | None = None  # when they did it, in seconds since the epoch, where that is known
+    paths: tuple[str, ...] = ()  # what they moved, where that is known; none: they wrote the thing

@@ -7,7 +7,7 @@ somebody. Limits of the whole fleet (budgets, storms) hold back afterwards what 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from holdfast.compare import paths
@@ -34,6 +34,15 @@ class OnImmutable(StrEnum):
     REPLACE = "replace"
 
 
+class ReconcileMode(StrEnum):
+    """How looking at a resource leads to writing it."""
+
+    GET_PUT = "get_put"  # compare, and write what differs
+    PUT_ONLY = "put_only"  # do not compare; write at every turn
+    OBSERVE = "observe"  # compare and report; write nothing
+    SHADOW = "shadow"  # compare, and write all the same, to see whether the comparison would have been right
+
+
 class Restraint(StrEnum):
     """Why a path that drifted is not simply put back."""
 
@@ -44,6 +53,8 @@ class Restraint(StrEnum):
     DEBOUNCE = "debounce"  # not seen often or long enough yet
     BACKOFF = "backoff"  # corrected a moment ago; each time we wait longer
     UNRESOLVED = "unresolved"  # our last write did not take
+    VOLATILE = "volatile"  # it has another value each time: no write can settle it
+    PLATFORM = "platform"  # the platform itself did it, and would do it again
 
     @property
     def waits(self) -> bool:
@@ -73,6 +84,7 @@ class Situation:
     recreate: Recreate = Recreate.WHEN_RESYNC
     resyncs: bool = False  # periodic checks are on
     applied: bool = False  # we have written it, or taken it over, before
+    edited: bool = False  # what is declared is not what was last applied
     imports: bool = False  # the declaration says to take over something that exists
     whole_writes: bool = True  # an update sends the whole document, so undeclared drift is put back by it
     immutable: frozenset[str] = frozenset()  # paths among the findings that are fixed at birth
@@ -82,8 +94,12 @@ class Situation:
     free: frozenset[str] = frozenset()  # paths that policy corrects whatever on_drift says
     approved: bool = False  # a person said yes to exactly this plan
     paused: str | None = None  # who stopped all writes, and why
-    frozen: str | None = None  # which window holds back corrections, and until when
+    frozen: str | None = None  # which window holds back such a write, and until when
     terminal: str | None = None  # why we stopped, if the declaration has not changed since
+    mode: ReconcileMode = ReconcileMode.GET_PUT
+    uncompared: bool = False  # it is there, as far as can be told, and was not compared: the mode, or nobody can see it
+    damaged: bool = False  # what was known of it is lost: it is written once, and learnt anew
+    pinnable: frozenset[str] = frozenset()  # unresolved paths that may be put back by sending their baseline value
 
 
 def decide(verdict: Verdict, situation: Situation) -> Decision:
@@ -92,11 +108,24 @@ def decide(verdict: Verdict, situation: Situation) -> Decision:
         return _decision(Action.NONE, "unmanaged", "unmanaged: read so that others can refer to it")
     if situation.terminal is not None:
         return _decision(Action.BLOCK, "terminal", f"stopped until the declaration changes: {situation.terminal}")
-    decision = _BY_STATUS[verdict.status](verdict, situation)
+    if situation.mode is ReconcileMode.OBSERVE:
+        situation = replace(situation, policy=ManagementPolicy.OBSERVED)
+    decision = _in_mode(_BY_STATUS[verdict.status](verdict, situation), verdict, situation)
     if decision.action.is_write and situation.paused is not None:
         return hold(decision, Reason("paused", situation.paused))
-    if decision.action.is_write and situation.frozen is not None and verdict.status in CORRECTED:
+    if decision.action.is_write and situation.frozen is not None:
         return hold(decision, Reason("frozen", situation.frozen))
+    return decision
+
+
+def _in_mode(decision: Decision, verdict: Verdict, situation: Situation) -> Decision:
+    """Write where the comparison would have left it, in a mode that writes at every turn."""
+    if situation.policy is not ManagementPolicy.MANAGED:
+        return decision
+    if situation.mode is ReconcileMode.PUT_ONLY and situation.uncompared:
+        return _decision(Action.UPDATE, "put_only", "sent at every turn; this kind is not compared")
+    if situation.mode is ReconcileMode.SHADOW and verdict.status is Status.IN_SYNC:
+        return _decision(Action.UPDATE, "shadow", "as declared; sent all the same, to see whether that is so")
     return decision
 
 
@@ -113,8 +142,14 @@ def _unknown(verdict: Verdict, _: Situation) -> Decision:
 
 
 def _in_sync(_: Verdict, situation: Situation) -> Decision:
+    if situation.applied and situation.edited:
+        return _decision(
+            Action.ADOPT, "converged", "the declaration says what is there now; remembered without a write"
+        )
     if situation.applied:
         return _decision(Action.NONE, "in_sync", "as declared")
+    if situation.damaged and situation.policy is ManagementPolicy.MANAGED:
+        return _decision(Action.UPDATE, "recapture", "what was known of it is damaged; written once, to learn it anew")
     return _decision(Action.ADOPT, "adopt", "exists as declared; taken over without a write")
 
 
@@ -184,6 +219,10 @@ def _by_path(verdict: Verdict, situation: Situation, code: str, message: str) ->
         reason = others[0]
         together = Reason(reason.code, "replacing it would also put back what is not to be", reason.paths)
         return hold(decision, together)
+    pinned = [finding for finding in to_write if paths.format_path(finding.path) in situation.pinnable]
+    if pinned:
+        said = "a write of the declaration did not put it back; this one also sends the value it had"
+        others.append(_reason("pin", said, pinned))
     return Decision(decision.action, (*decision.reasons, *others), decision.held)
 
 
@@ -216,7 +255,7 @@ _REPORTED = Restrained(Restraint.REPORT, "policy is to report")
 
 def _restraint(path: str, situation: Situation) -> Restrained | None:
     """Return what keeps a path from being put back; a person's yes lifts everything that only waits for one."""
-    if path in situation.unresolved:
+    if path in situation.unresolved and path not in situation.pinnable:
         return Restrained(Restraint.UNRESOLVED, "our last write did not take; it is not repeated in vain")
     found = situation.restrained.get(path)
     if found is None and path not in situation.free:
@@ -240,10 +279,11 @@ def _is_correctable(finding: Finding, situation: Situation) -> bool:
     """Tell whether a write of the declaration may put this back."""
     if finding.desired is not ABSENT or finding.cls is FindingClass.REMOVED:
         return True
-    if paths.format_path(finding.path) in situation.declared_lists:
+    if paths.format_path(finding.path) in situation.pinnable:
         return True
-    vanished = finding.op in (Op.MISSING, Op.ELEMENT_MISSING)
-    return situation.whole_writes and not vanished
+    if finding.op in (Op.MISSING, Op.ELEMENT_MISSING):  # nobody declares it, so no write can bring it back
+        return False
+    return situation.whole_writes or paths.format_path(finding.path) in situation.declared_lists
 
 
 def _write(findings: Sequence[Finding], situation: Situation, code: str, message: str) -> Decision:

@@ -56,8 +56,11 @@ def fights(
     """Return the paths that have drifted now and were put back often enough of late; corrections of one resource."""
     drifted = {paths.format_path(finding.path): None for finding in findings if finding.side is not Side.INTENT}
     by_path: dict[str, list[Write]] = {path: [] for path in drifted}
-    for write in history.reverts(corrections):
-        if write.path.path in by_path and now - rules.within <= write.at <= now:
+    listed = list(corrections)
+    decided = history.decided(listed)
+    for write in history.reverts(listed):
+        recent = max(now - rules.within, decided.get(write.path.path, 0.0)) <= write.at <= now
+        if write.path.path in by_path and recent:
             by_path[write.path.path].append(write)
     return [_fight(path, writes) for path, writes in by_path.items() if len(writes) >= max(rules.reverts, 1)]
 
@@ -88,7 +91,9 @@ def backoff_until(path: str, corrections: Iterable[Correction], rules: FightRule
     The first correction of a window is followed by no wait, the second by `backoff`, each further one by twice the wait
     before it, never by more than the window.
     """
-    times = [write.at for write in history.reverts(corrections) if write.path.path == path]
+    listed = list(corrections)
+    since = history.decided(listed).get(path, 0.0)
+    times = [write.at for write in history.reverts(listed) if write.path.path == path and write.at >= since]
     recent = [at for at in times if at >= times[-1] - rules.within]
     if len(recent) < 2 or rules.backoff <= 0:
         return None

@@ -85,6 +85,15 @@ def verified(corrections: Iterable[Correction]) -> Iterator[Write]:
             yield from (Write(correction.at, path, correction) for path in correction.paths)
 
 
+def decided(corrections: Iterable[Correction]) -> dict[str, float]:
+    """Return when a person last decided about each path, by an edit or by asking: what was before is settled."""
+    out: dict[str, float] = {}
+    for write in verified(corrections):
+        if motives.of_code(write.correction.reason) is Motive.INTENT:
+            out[write.path.path] = write.at
+    return out
+
+
 def reverts(corrections: Iterable[Correction]) -> Iterator[Write]:
     """Go through the paths where we put the world back and it took, in order of time.
 

@@ -21,7 +21,7 @@ from holdfast.errors import InputError, Location
 from holdfast.model.json import Json
 from holdfast.model.resource import Declaration, OnDelete, OnDrift
 from holdfast.plan import durations, locations, suggestions
-from holdfast.plan.decide import OnImmutable, Recreate
+from holdfast.plan.decide import OnImmutable, ReconcileMode, Recreate
 
 
 class JitterShape(StrEnum):
@@ -64,6 +64,8 @@ class Settings:
     recreate: Recreate = Recreate.WHEN_RESYNC
     settle_window: float = 300.0  # seconds
     state_hash: bool = True
+    reconcile_mode: ReconcileMode = ReconcileMode.GET_PUT
+    pin_baseline: bool = False
     provenance: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -112,6 +114,7 @@ class Setting:
     show: Callable[[Any], str] = str
     env: str = ""
     flag: str = ""
+    provider_env: Mapping[str, str] = field(default_factory=dict)  # by provider: a variable that its users know
     joins: bool = False  # every level adds to it, instead of the nearest hiding the others
 
     @property
@@ -215,6 +218,7 @@ REGISTRY: Final[tuple[Setting, ...]] = (
         show=durations.format_seconds,
         env="HOLDFAST_DEFAULT_RESYNC_PERIOD",
         flag="--default-resync-period",
+        provider_env={"azure": "AZURE_SYNC_PERIOD"},
     ),
     Setting(
         "resync_jitter",
@@ -309,6 +313,24 @@ REGISTRY: Final[tuple[Setting, ...]] = (
         _truth_in,
         _show_truth,
     ),
+    Setting(
+        "reconcile_mode",
+        "reconcileMode",
+        "Whether to compare and write what differs (get_put), to write at every turn without comparing (put_only), to "
+        "compare and write nothing (observe), or to compare and write all the same (shadow).",
+        _choice(ReconcileMode),
+        _DEFAULT.reconcile_mode,
+    ),
+    Setting(
+        "pin_baseline",
+        "pinBaseline",
+        "Whether drift that nobody declared, and that a write of the declaration did not put back, is put back by "
+        "sending the value it had.",
+        _truth,
+        _DEFAULT.pin_baseline,
+        _truth_in,
+        _show_truth,
+    ),
 )
 BY_NAME: Final = {setting.name: setting for setting in REGISTRY}
 BY_SPELLING: Final = {setting.spelling: setting for setting in REGISTRY}
@@ -348,6 +370,29 @@ def of_environment(environ: Mapping[str, str]) -> Layer:
     """Return what the environment says; an empty variable says nothing."""
     found = {setting.name: environ.get(setting.variable) for setting in REGISTRY}
     return _of_text(found, Level.ENVIRONMENT, lambda setting: setting.variable)
+
+
+@dataclass(frozen=True, slots=True)
+class Scoped:
+    """A level that speaks only about the resources of one provider."""
+
+    provider: str
+    layer: Layer
+
+
+def of_provider_variables(environ: Mapping[str, str]) -> list[Scoped]:
+    """Return what variables say that the users of single providers know, such as AZURE_SYNC_PERIOD."""
+    out = []
+    for setting in REGISTRY:
+        for provider, variable in setting.provider_env.items():
+            text = environ.get(variable)
+            if text:
+                try:
+                    value = setting.parse(setting.from_text(text))
+                except InputError as error:
+                    raise error.at(Location(field=variable)) from None
+                out.append(Scoped(provider, {setting.name: Given(value, Level.ENVIRONMENT, variable)}))
+    return out
 
 
 def of_flags(flags: Mapping[str, str | None]) -> Layer:

@@ -18,7 +18,7 @@ from holdfast.model.address import Address
 from holdfast.model.resource import Declaration
 from holdfast.plan import settings
 from holdfast.plan.selection import EVERYTHING, LabelSelector
-from holdfast.plan.settings import Layer, Settings
+from holdfast.plan.settings import Layer, Scoped, Settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +38,16 @@ class Strategy:
 
     def layers(self, declaration: Declaration) -> list[Layer]:
         """Return what this strategy says about a resource's kind, the most exact first."""
-        names = (declaration.address.kind, f"{declaration.provider}/{declaration.address.kind}")
+        names = _names(declaration)
         covering = [kind for kind in self.kinds if any(fnmatch.fnmatchcase(name, kind) for name in names)]
         covering.sort(key=lambda kind: (kind not in names, -len(kind), kind))
         return [*(self.kinds[kind] for kind in covering), self.defaults]
+
+
+def _names(declaration: Declaration) -> tuple[str, ...]:
+    """Return what a kind may be called in a strategy: as declared, and as the provider itself calls it."""
+    kinds = [declaration.address.kind, *([declaration.type] if declaration.type else ())]
+    return (*kinds, *(f"{declaration.provider}/{kind}" for kind in kinds))
 
 
 def ordered(strategies: Iterable[Strategy]) -> tuple[Strategy, ...]:
@@ -49,14 +55,23 @@ def ordered(strategies: Iterable[Strategy]) -> tuple[Strategy, ...]:
     return tuple(sorted(strategies, key=lambda strategy: (-strategy.priority, strategy.name)))
 
 
-def layers_for(declaration: Declaration, strategies: Sequence[Strategy], outer: Sequence[Layer] = ()) -> list[Layer]:
+def layers_for(
+    declaration: Declaration, strategies: Sequence[Strategy], outer: Sequence[Layer | Scoped] = ()
+) -> list[Layer]:
     """Return every level that speaks for a resource, nearest first; `outer` are flag, environment and project file."""
     chosen = [strategy for strategy in ordered(strategies) if strategy.selects(declaration)]
     inner = (each for strategy in chosen for each in strategy.layers(declaration))
-    return [settings.of_resource(declaration), *inner, *outer]
+    beyond = (each.layer if isinstance(each, Scoped) else each for each in outer if _is_heard(each, declaration))
+    return [settings.of_resource(declaration), *inner, *beyond]
 
 
-def settings_for(declaration: Declaration, strategies: Sequence[Strategy], outer: Sequence[Layer] = ()) -> Settings:
+def _is_heard(outer: Layer | Scoped, declaration: Declaration) -> bool:
+    return not isinstance(outer, Scoped) or outer.provider == declaration.provider
+
+
+def settings_for(
+    declaration: Declaration, strategies: Sequence[Strategy], outer: Sequence[Layer | Scoped] = ()
+) -> Settings:
     """Return the settings in force for a resource."""
     return settings.resolve(layers_for(declaration, strategies, outer))
 

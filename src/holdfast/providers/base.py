@@ -6,7 +6,7 @@ so a read-only command cannot write, whatever it does.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
@@ -16,6 +16,20 @@ from holdfast.model.json import Json
 from holdfast.model.reading import Reading
 from holdfast.model.suspect import Suspect
 from holdfast.model.writing import Writing
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A declaration as a person left it, for a provider to complete."""
+
+    name: str
+    namespace: str | None
+    desired: Mapping[str, Json] = field(repr=False)  # references filled in, secrets still wrapped
+    is_ours: bool  # managed, and not imported: what is not said has its usual meaning
+
+
+# Returns a declaration in full, in the service's spelling; raises InputError with the field that is wrong.
+Complete = Callable[[Draft], Mapping[str, Json]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +44,7 @@ class Kind:
     schema: Mapping[str, Json] | None = None  # for validating declarations, where the provider has one
     discovers: bool = False  # a list brings all there is, though it is no good for checks: too dear, or summaries only
     pool: str = ""  # kinds of one pool are ways to see the same things: an id means the same in each
+    complete: Complete | None = field(default=None, repr=False)  # says what a declaration leaves unsaid
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +56,7 @@ class Target:
     id: str | None
     desired: Mapping[str, Json] = field(repr=False)  # with secrets in clear
     namespace: str | None = None
+    version: str | None = None  # of the API to read in, where it is not the declared or the usual one
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +92,7 @@ class Change:
     observed: Json = field(repr=False)  # with secrets as fingerprints
     paths: tuple[str, ...]  # the paths that differ, and nothing else, may be written
     etag: str | None = None
+    left: tuple[str, ...] = ()  # paths that differ and are to stay as they are: who writes whole documents needs them
 
 
 class Reader(Protocol):
@@ -110,6 +127,36 @@ class Signed(Protocol):
 
     def signature(self, kind: str, document: Json) -> str | None:
         """Return the name a document bears; in one that was read back after our own write that is our own."""
+
+
+@runtime_checkable
+class Habitual(Protocol):
+    """What a reader may offer besides: knowing what its platform does to things by itself, whoever owns them."""
+
+    def habits(self, kind: str, desired: Mapping[str, Json], observed: Json) -> Mapping[str, str]:
+        """Return the paths where the platform itself seems to have been at work, each with a sentence that says why.
+
+        Told from the two documents alone, so that what is decided on it can be decided again.
+        """
+
+
+@runtime_checkable
+class Owned(Protocol):
+    """What a reader may offer besides: telling whose things it sees."""
+
+    async def account(self) -> str:
+        """Return the provider's own name for the account; raise ReadFailed if that cannot be known now."""
+
+
+@runtime_checkable
+class Metered(Protocol):
+    """What a reader may offer besides: knowing what is left of a quota, so that nobody has to be refused."""
+
+    def wait(self, budget: str, now: float, *, urgent: bool) -> float:
+        """Return how long a read, write or delete should wait for its share; 0 takes it.
+
+        What is not urgent, a check that nobody asked for, leaves a reserve to what is.
+        """
 
 
 def attribution(reader: Reader) -> Attributing | None:
@@ -152,6 +199,17 @@ class Provider(Protocol):
 
     def writer(self, connection: Connection) -> AbstractAsyncContextManager[Writer]:
         """Open the writing half."""
+
+
+@runtime_checkable
+class Ambient(Protocol):
+    """What a provider may offer besides: a connection for those who have declared none."""
+
+    def ambient(self, environ: Mapping[str, str]) -> Connection:
+        """Return the connection that an environment describes, as the provider's own tools read it.
+
+        Raise InputError that says which variable is missing.
+        """
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,13 +8,14 @@ Holdfast loads none. A package brings its own with an entry point in the group `
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from importlib import metadata
 from typing import Final, cast
 
 from holdfast.compare import paths, yamltext
 from holdfast.errors import InputError, Location
+from holdfast.model.json import Json
 from holdfast.model.path import Pointer
 from holdfast.providers.base import Provider
 
@@ -22,10 +23,26 @@ GROUP: Final = "holdfast.providers"
 DOMAIN: Final = ".holdfast.dev"
 
 _BUILT_IN: Final = {
+    "azure": "holdfast.providers.azure.provider:AzureProvider",
     "file": "holdfast.providers.file.provider:FileProvider",
     "http": "holdfast.providers.http.provider:HttpProvider",
+    "openstack": "holdfast.providers.openstack.provider:OpenStackProvider",
     "runpod": "holdfast.providers.runpod.provider:RunPodProvider",
 }
+
+
+# Providers that let people write references in forms of their own; what reads them needs nothing installed.
+_REWRITING: Final = {"azure": "holdfast.providers.azure.references:rewritten"}
+
+Rewriting = Callable[[str, Mapping[str, Json]], tuple[dict[str, Json], str | None]]
+
+
+def rewriting(name: str) -> Rewriting | None:
+    """Return what turns a provider's own forms of reference into Holdfast's, and tells what it calls a kind."""
+    if name not in _REWRITING:
+        return None
+    module, _, attribute = _REWRITING[name].partition(":")
+    return cast("Rewriting", getattr(importlib.import_module(module), attribute))
 
 
 def names() -> tuple[str, ...]:

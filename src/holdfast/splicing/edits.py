@@ -103,7 +103,8 @@ def reordered(before: Json, after: Json, pointer: Pointer = ()) -> Iterator[Poin
     elif isinstance(before, list) and isinstance(after, list) and not typed_equal(before, after):
         key = contents.natural_key((before, after)) if before and after else None
         old, new = ([_token(element, key) for element in elements] for elements in (before, after))
-        if [token for token in old if token in new] != [token for token in new if token in old]:
+        common = set(old) & set(new)
+        if [token for token in old if token in common] != [token for token in new if token in common]:
             yield pointer
         for here, there in _pairs(old, new):
             yield from reordered(before[here], after[there], (*pointer, here))

@@ -20,6 +20,7 @@ class Layout:
     quote: str = "'"  # for strings that need quotes
     keys: str = ""  # the quotes of all keys, if they have the same
     strings: str = ""  # the quotes of all strings, if they have the same
+    has_blocks: bool = True  # whether texts of several lines may stand below a |
 
 
 def of(text: str, root: Node, near: Node) -> Layout:

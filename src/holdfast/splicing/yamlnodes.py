@@ -5,7 +5,6 @@ Knows nothing of what the values mean; that is `compare.yamltext`'s business. On
 
 from __future__ import annotations
 
-import bisect
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -22,6 +21,7 @@ _Parser: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _PROPERTIES = re.compile(r"(?:[&!]\S*(?P<after>(?:\s|(?<=\s)#.*)*))+")
 _HEADER = re.compile(r"[|>][-+0-9]*")
 _COLON = re.compile(r"\s*:")
+_TO_DASH = re.compile(r"(?:\s|#.*)*+-")  # nothing but comments stands between two elements
 _MERGE = "<<"
 
 
@@ -179,8 +179,6 @@ class _Builder:
     def __init__(self, text: str) -> None:
         self._text = text
         self._events: Iterator[_Event] = iter(yaml.parse(text, Loader=_Parser))
-        tokens: Iterator[_Event] = iter(yaml.scan(text, Loader=_Parser))
-        self._dashes = [int(token.start_mark.index) for token in tokens if isinstance(token, yaml.BlockEntryToken)]
         self._anchors: dict[str, Node] = {}
 
     def documents(self) -> Iterator[Document]:
@@ -249,9 +247,14 @@ class _Builder:
             if isinstance(inner, yaml.SequenceEndEvent):
                 node.end = self._end(node, inner)
                 break
+            before = node.entries[-1].end if node.entries else node.body
             value = self._node(inner)
-            start = value.start if node.is_flow else self._dashes[bisect.bisect_left(self._dashes, value.start) - 1]
-            node.entries.append(Entry(None, value, start, start if node.is_flow else start + 1))
+            if node.is_flow:
+                node.entries.append(Entry(None, value, value.start, value.start))
+            else:
+                dash = _TO_DASH.match(self._text, before)
+                assert dash is not None
+                node.entries.append(Entry(None, value, dash.end() - 1, dash.end()))
         self._finish(node)
 
     @staticmethod

@@ -32,7 +32,7 @@ def folded(value: str, indent: int, width: int) -> tuple[str, list[str]] | None:
     position = 0
     for run in [*_RUN.finditer(body), None]:
         paragraph = body[position : run.start() if run is not None else len(body)]
-        lines += _wrapped(paragraph, max(width - indent, _SHORTEST))
+        lines += _wrapped(paragraph, max(width - indent, _SHORTEST)) if paragraph else []
         if run is not None:
             lines += [""] * len(run[0])
             position = run.end()
@@ -56,4 +56,4 @@ def _indented(lines: list[str], value: str, indent: int) -> list[str]:
 def _wrapped(paragraph: str, width: int) -> list[str]:
     if "  " in paragraph or "\t" in paragraph:  # folding would lose them
         return [paragraph]
-    return textwrap.wrap(paragraph, width, break_long_words=False, break_on_hyphens=False) or [""]
+    return textwrap.wrap(paragraph, width, break_long_words=False, break_on_hyphens=False)

@@ -6,6 +6,7 @@ because only reading tells. What cannot be done to a value by itself raises Cann
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Iterator
 
 import yaml
@@ -18,6 +19,7 @@ from holdfast.model.path import Pointer
 from holdfast.splicing import edits, texts, yamlblock, yamlflow, yamllayout, yamlnodes, yamlwriting
 from holdfast.splicing.edits import Act, Edit
 from holdfast.splicing.texts import CannotError, Patch
+from holdfast.splicing.yamllayout import Layout
 from holdfast.splicing.yamlnodes import Entry, Kind, Node
 
 
@@ -25,28 +27,36 @@ def attempts(text: str, root: Node, edit: Edit) -> Iterator[str]:
     """Yield the text with one edit made to the document of that root; `text` must end with a line break."""
     edit = _feasible(root, edit)
     holder, step = _holder(root, edit.pointer), edit.pointer[-1]
-    layout = yamllayout.of(text, root, holder)
     place = holder.position(step)
-    if edit.act is Act.REPLACE and place is None and holder.merges():
-        edit = Edit(Act.ADD, edit.pointer, edit.value)  # an entry of its own overrules what was merged in
-    if edit.act is Act.ADD:
-        add = yamlflow.added if holder.is_flow else yamlblock.added
-        yield texts.patched(text, add(text, holder, step, edit.value, layout))
-        return
-    if place is None:
-        raise CannotError
     if edit.act is Act.REMOVE:
+        if place is None:
+            raise CannotError
         remove = yamlflow.removed if holder.is_flow else yamlblock.removed
         yield texts.patched(text, remove(text, holder, place))
         return
+    layout = yamllayout.of(text, root, holder)
+    for each in (layout, dataclasses.replace(layout, has_blocks=False)):  # a | at the end of a file may say too little
+        for patches in _written(text, root, edit, each):
+            yield texts.patched(text, patches)
+
+
+def _written(text: str, root: Node, edit: Edit, layout: Layout) -> Iterator[list[Patch]]:
+    """Add or replace an entry; one of its own overrules what was merged in."""
+    holder, step = _holder(root, edit.pointer), edit.pointer[-1]
+    place = holder.position(step)
+    if edit.act is Act.ADD or (place is None and holder.merges()):
+        add = yamlflow.added if holder.is_flow else yamlblock.added
+        yield add(text, holder, step, edit.value, layout)
+        return
+    if place is None:
+        raise CannotError
     entry = holder.entries[place]
     if entry.value.anchor is not None and yamlnodes.uses(root, entry.value):
         raise CannotError
     if holder.is_flow:
-        yield texts.patched(text, [_in_flow(text, entry, edit.value, layout)])
-        return
-    for patches in yamlblock.replaced(text, holder, entry, edit.value, layout):
-        yield texts.patched(text, patches)
+        yield [_in_flow(text, entry, edit.value, layout)]
+    else:
+        yield from yamlblock.replaced(text, holder, entry, edit.value, layout)
 
 
 def concerned(text: str, root: Node, edit: Edit) -> tuple[int, int]:
@@ -93,7 +103,7 @@ def _holder(root: Node, pointer: Pointer) -> Node:
     return node
 
 
-def _in_flow(text: str, entry: Entry, value: Json, layout: yamllayout.Layout) -> Patch:
+def _in_flow(text: str, entry: Entry, value: Json, layout: Layout) -> Patch:
     """Put a value in the place of another between commas."""
     node = entry.value
     if node.is_tagged and node.anchor is not None:

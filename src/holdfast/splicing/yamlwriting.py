@@ -91,7 +91,7 @@ def key_text(key: str, quote: str, layout: Layout) -> str:
 
 def _scalar(value: Json, layout: Layout, like: Node | None, quote: str, indent: int) -> Content:
     quote = _quote(like) or quote or layout.strings
-    if isinstance(value, str) and "\n" in value and quote != '"':
+    if isinstance(value, str) and "\n" in value and quote != '"' and layout.has_blocks:
         written = yamlscalars.literal(value, indent)
         if written is not None:
             return written

@@ -59,7 +59,10 @@ class ResourceState:
     handled: str | None = None  # token of the last re-check done
     depends_on: tuple[str, ...] = ()  # addresses this one refers to
     source: str | None = None  # file:line of the declaration
+    repeated: int = 1  # how many looks in a row found it missing; of other states nobody asks
     aside: tuple[tuple[str, str, str], ...] = ()  # what does not count though it is there: because, path, note
+    identity: str | None = None  # of the very thing the baseline was taken from; another under the same id has another
+    version: str | None = None  # of the API the baseline was taken in
 
 
 @dataclass(frozen=True, slots=True)

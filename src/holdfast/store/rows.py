@@ -77,7 +77,7 @@ def mark_of_detail(state: ResourceState) -> int | None:
         state.provider_id, state.raw_digest, state.resync_seconds, state.etag, state.state_hash, state.generation,
         state.applied_revision, state.origin, state.settle_until, state.desired, state.applied, state.baseline,
         state.known, state.observed, state.rules, state.provider, state.source, state.reason, state.terminal,
-        state.requested, state.handled, conditions, state.labels, state.options, state.depends_on, state.aside,
+        state.requested, state.handled, conditions, state.labels, state.options, state.depends_on, _more(state),
     )  # fmt: skip
     try:
         return int.from_bytes(hashlib.sha256(orjson.dumps(detail)).digest()[:8], signed=True)
@@ -146,9 +146,19 @@ def _conditions(state: ResourceState) -> list[Row]:
 
 def _rest(state: ResourceState) -> bytes:
     rest: tuple[Json, ...] = (_conditions(state), state.labels, state.options, state.depends_on)
-    if state.aside:
-        rest = (*rest, state.aside)
-    return documents.pack(encoding.dumps(rest), _PACK_REST_AT)
+    more = _more(state)
+    return documents.pack(encoding.dumps((*rest, more) if more else rest), _PACK_REST_AT)
+
+
+def _more(state: ResourceState) -> dict[str, Json]:
+    """Return what few resources have; the others pay nothing for it."""
+    found: dict[str, Json] = {
+        "aside": state.aside,
+        "identity": state.identity,
+        "version": state.version,
+        "repeated": state.repeated if state.repeated > 1 else None,
+    }
+    return {name: value for name, value in found.items() if value}
 
 
 def state_of(row: Row) -> ResourceState:
@@ -159,7 +169,8 @@ def state_of(row: Row) -> ResourceState:
         desired, applied, baseline, known, observed, rules, provider, source, reason, terminal, requested, handled,
         rest,
     ) = row  # fmt: skip
-    conditions, labels, options, depends_on, *more = encoding.loads(documents.unpack(rest))
+    conditions, labels, options, depends_on, *last = encoding.loads(documents.unpack(rest))
+    more = last[0] if last else {}
     wanted, settled = unpacked(desired), unpacked(baseline)
     return ResourceState(
         names.address_of(connection, kind, local),
@@ -193,7 +204,10 @@ def state_of(row: Row) -> ResourceState:
         handled,
         tuple(depends_on),
         source,
-        tuple((because, path, note) for because, path, note in more[0]) if more else (),
+        more.get("repeated", 1),
+        tuple((because, path, note) for because, path, note in more.get("aside", ())),
+        more.get("identity"),
+        more.get("version"),
     )
 
 

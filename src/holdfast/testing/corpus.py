@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import gzip
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path as FilePath
 
 from holdfast.compare import diff, jsontext, paths, profiles, verdicts
@@ -158,19 +158,46 @@ def rules_of_schema(schema: Mapping[str, Json] | None) -> list[Rule] | None:
     return out
 
 
-class Scorer:
-    """Judges cases and keeps the score."""
+@dataclass(frozen=True, slots=True)
+class Lens:
+    """How a provider sees its own traffic: what it makes of an answer, and which rules it has for a kind."""
 
-    def __init__(self, shipped: Sequence[profiles.Profile], *, use_schema: bool = True) -> None:
+    convert: Callable[[Json], Json]
+    profiles: Callable[[str], Sequence[profiles.Profile]]
+
+    def seen(self, case: Case) -> Case:
+        """Return a case as the provider would hand it to the comparison."""
+        looks = tuple(replace(each, observed=self._one(each.observed)) for each in case.observations)
+        return replace(case, settled=self._one(case.settled), observations=looks)
+
+    def _one(self, document: Json) -> Json:
+        return self.convert(document) if isinstance(document, dict) else document
+
+
+class Scorer:
+    """Judges cases and keeps the score; cases of a provider that has a lens are seen through it."""
+
+    def __init__(
+        self,
+        shipped: Sequence[profiles.Profile],
+        *,
+        use_schema: bool = True,
+        lenses: Mapping[str, Lens] | None = None,
+    ) -> None:
         self._shipped = shipped
         self._use_schema = use_schema
+        self._lenses = lenses or {}
         self._rows: dict[tuple[str, str, str, str], list[int]] = {}
         self._false_positives: list[Offender] = []
         self._false_negatives: list[Offender] = []
 
     def add(self, case: Case) -> None:
         """Judge every observation of a case."""
-        chosen = [profile for profile in self._shipped if profile.applies_to(case.provider, case.kind)]
+        lens = self._lenses.get(case.provider)
+        if lens is None:
+            chosen = [profile for profile in self._shipped if profile.applies_to(case.provider, case.kind)]
+        else:
+            case, chosen = lens.seen(case), list(lens.profiles(case.kind))
         rules = profiles.stack(chosen, schema=rules_of_schema(case.schema) if self._use_schema else None)
         silent: dict[str, bool] = {}
         for observation in case.observations:
@@ -207,9 +234,15 @@ class Scorer:
         return Report(rows, tuple(self._false_positives), tuple(self._false_negatives))
 
 
-def score(cases: Iterable[Case], shipped: Sequence[profiles.Profile], *, use_schema: bool = True) -> Report:
-    """Judge all cases with the shipped profiles."""
-    scorer = Scorer(shipped, use_schema=use_schema)
+def score(
+    cases: Iterable[Case],
+    shipped: Sequence[profiles.Profile],
+    *,
+    use_schema: bool = True,
+    lenses: Mapping[str, Lens] | None = None,
+) -> Report:
+    """Judge all cases with the shipped profiles, or through a provider's own lens."""
+    scorer = Scorer(shipped, use_schema=use_schema, lenses=lenses)
     for case in cases:
         scorer.add(case)
     return scorer.report()

@@ -47,6 +47,7 @@ class MemoryWorld:
     seen_keys: dict[str, str] = field(default_factory=dict)
     ids: int = 0
     actors: dict[tuple[str, str], str] = field(default_factory=dict)  # who wrote what last; others enter themselves
+    habits: dict[str, str] = field(default_factory=dict)  # paths that the platform itself moves, and how it is known
     before_write: Callable[[str], None] = lambda _verb: None
     after_write: Callable[[str], None] = lambda _verb: None
 
@@ -154,6 +155,9 @@ class _MemoryReader:
         ident = target.id or self._world.find(target.kind, target.name) or ""
         who = self._world.actors.get((target.kind, ident))
         return () if who is None else (Suspect(who, Confidence.HIGH, "who wrote the thing last"),)
+
+    def habits(self, kind: str, desired: Mapping[str, Json], observed: Json) -> Mapping[str, str]:  # noqa: ARG002
+        return self._world.habits
 
     def signature(self, kind: str, document: Json) -> str | None:  # noqa: ARG002 - one name for all
         return OURSELVES

@@ -236,6 +236,37 @@ def test_drift_that_became_a_third_value_by_our_write_is_a_new_default():
     assert diff.findings({}, {"x": 3}, NO_RULES, captured.baseline) == []
 
 
+@pytest.mark.parametrize(
+    "rules, declared, settled, after",
+    [
+        pytest.param("", {"x": 1}, {"x": 1}, {"x": 3}, id="a value"),
+        pytest.param("", {"x": 1}, {"x": 1}, {}, id="a value is gone"),
+        pytest.param("", {"x": 1, "y": 1}, {"x": 1, "y": 1}, {"x": 1, "y": 3}, id="a value that had not drifted"),
+        pytest.param("- {path: /l, list: set}", {"x": 1, "l": ["a", "b"]}, {"x": 1, "l": ["b", "a"]},
+                     {"x": 1, "l": ["a", "b", "evil"]}, id="an element"),
+        pytest.param("", {"x": 1, "l": [1, 2]}, {"x": 1, "l": [1, 2]}, {"x": 1, "l": [1]}, id="an element is gone"),
+        pytest.param("", {"x": 1, "l": [1, 2]}, {"x": 1, "l": [1, 2]}, {"x": 1, "l": [1, 9]}, id="one for another"),
+    ],
+)  # fmt: skip
+def test_what_was_shown_as_declared_and_moves_between_write_and_read_is_drift_and_no_default(
+    rules: str, declared: Json, settled: Json, after: Json
+):
+    compiled = tree(rules)
+    before = diff.Baseline(declared, settled)
+    captured = settle(before, {**settled, "x": 2}, after, compiled)
+    assert captured.known == ()
+    assert captured.unresolved == ()
+    assert told(diff.findings(declared, after, compiled, captured.baseline)) == told(
+        diff.findings(declared, after, compiled, before)
+    )
+    assert diff.findings(declared, settled, compiled, captured.baseline) == []
+
+
+def test_a_declared_value_that_the_service_spells_its_own_way_may_be_spelt_anew_by_each_write():
+    captured = settle(diff.Baseline({"x": 1}, {"x": "salted-1"}), {"x": "salted-2"}, {"x": "salted-3"})
+    assert diff.findings({"x": 1}, {"x": "salted-3"}, NO_RULES, captured.baseline) == []
+
+
 def test_an_intruder_in_a_set_is_recognised_though_the_list_came_back_in_another_order():
     rules = tree("- {path: /l, list: set}")
     captured = settle(diff.Baseline({}, {"l": ["a", "b"]}), {"l": ["a", "b", "evil"]}, {"l": ["evil", "b", "a"]}, rules)

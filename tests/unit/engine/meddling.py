@@ -114,7 +114,7 @@ class Meddler:
         bench.live.faults.append(self._on_call)
         bench.live.after_write = self._after_write
         steps = {Moment.BEFORE_CLAIM: "claim", Moment.BEFORE_GUARD: "claimed"}
-        bench.store = Watched(bench.store, steps.get(moment, ""), self._enter)  # type: ignore[assignment]
+        bench.store = Watched(bench.store, steps.get(moment, ""), self._enter)
         if moment is Moment.BEFORE_LOOK:
             self.strike()
 

@@ -9,6 +9,7 @@ import pytest
 from holdfast.compare import paths
 from holdfast.engine.governing import Rules
 from holdfast.engine.outcomes import Result
+from holdfast.engine.resolving import reverted
 from holdfast.model.address import Address
 from holdfast.model.condition import ConditionType
 from holdfast.model.decision import Action
@@ -16,6 +17,7 @@ from holdfast.model.verdict import SetAside, Status
 from holdfast.plan.budgets import DESTRUCTIVE, BudgetRule, Each, Percent
 from holdfast.plan.corrections import CorrectionRules
 from holdfast.plan.fights import FightRules
+from holdfast.plan.motives import EVERY
 from holdfast.plan.storms import StormGuard
 from holdfast.plan.windows import Mode, Window
 from holdfast.store.base import Approval, Outcome, Pause, Transaction
@@ -270,6 +272,69 @@ def test_an_approval_binds_to_the_exact_plan_and_is_used_once():
     assert decisions(run(bench.apply(fleet)))["n0"].action is Action.HOLD, "a yes is not a yes for ever"
 
 
+def test_a_pause_also_stops_what_a_person_asks_for():
+    bench = governed()
+    fleet = reds(1)
+    run(bench.apply(fleet))
+    run(bench.store.commit(Transaction(pauses=[Pause("", "ada", "incident", bench.clock.now())])))
+    (acted,) = run(bench.delete(fleet)).acted
+    assert (acted.result, "incident" in acted.message) == (Result.HELD, True)
+    assert bench.live_thing("n0") is not None
+
+
+def test_a_budget_for_every_reason_also_limits_deleting():
+    bench = governed(budgets=(BudgetRule(1, 3600.0, actions=DESTRUCTIVE, reasons=EVERY),))
+    fleet = reds(3)
+    run(bench.apply(fleet))
+    results = [acted.result for acted in run(bench.delete(fleet)).acted]
+    assert sorted(results) == [Result.DONE, Result.HELD, Result.HELD]
+
+
+def test_a_window_for_every_reason_holds_what_the_declaration_wants_too():
+    bench = governed(windows=(Window(Mode.FREEZE, reason="holidays", reasons=EVERY),))
+    assert decisions(run(bench.apply(reds(1))))["n0"].held is Action.CREATE
+    assert bench.live_thing("n0") is None
+
+
+def test_what_was_deleted_comes_back_only_after_it_was_missed_often_and_long_enough():
+    bench = governed()
+    fleet = reds(1, recreate="always", debounceChecks=3, debounceTime="10m")
+    run(bench.apply(fleet))
+    del bench.live.things["Thing", bench.id_of("n0")]
+    for _ in range(3):
+        assert decisions(run(bench.apply(fleet)))["n0"].reasons[0].code == "debounce"
+        bench.clock.advance(60)
+    bench.clock.advance(600)
+    run(bench.apply(fleet))
+    assert bench.live_thing("n0") is not None
+
+
+def test_a_declaration_that_comes_to_say_what_is_there_is_remembered_without_a_write():
+    """Otherwise a later move of the world would look like our own edit, and no policy would hold its correction."""
+    bench = governed()
+    run(bench.apply(reds(1, onDrift="report")))
+    drift(bench, "n0")
+    accepted = [declare("n0", {"color": "black", "size": 1, "tags": {"a": "1"}}, onDrift="report")]
+    writes(bench)
+    (acted,) = run(bench.apply(accepted)).acted
+    assert (acted.checked.decision.action, writes(bench)) == (Action.ADOPT, [])
+    drift(bench, "n0", color="red")
+    (one,) = run(bench.apply(accepted)).checked
+    assert (one.verdict.status, one.decision.action, writes(bench)) == (Status.DRIFTED, Action.REPORT, [])
+
+
+def test_a_plan_is_named_by_what_is_compared_and_not_by_what_never_stands_still():
+    profile = "profile: t/clock\nversion: 1\napplies: {provider: memory}\nrules: [{path: /clock, class: runtime}]"
+    bench = Bench(profile=profile, rules=Rules(CorrectionRules(storm=None)))
+    fleet = reds(1, onDrift="approve")
+    run(bench.apply(fleet))
+    plans = set()
+    for tick in range(2):
+        drift(bench, "n0", color="black", clock=tick)
+        plans.add(run(bench.check(fleet)).checked[0].plan)
+    assert len(plans) == 1
+
+
 # -- fights and the ladder
 
 
@@ -308,6 +373,18 @@ def test_an_edit_of_the_declared_value_is_a_persons_decision():
     edited = [declare("n0", {"color": "green", "size": 1, "tags": {"a": "1"}})]
     run(bench.apply(edited))
     assert bench.live_thing("n0")["color"] == "green"
+
+
+def test_a_person_who_reverts_begins_a_new_count():
+    bench = governed(fights=FightRules(reverts=2, within=3600.0, backoff=0.0))
+    fleet = reds(1)
+    run(bench.apply(fleet))
+    fought(bench, fleet, 3)
+    run(bench.apply(fleet, reconsider=lambda checked: reverted(checked, "/color")))
+    run(bench.store.commit(Transaction(promoted=[(address("n0"), "/color")])))
+    bench.clock.advance(1)
+    assert decisions(fought(bench, fleet, 1))["n0"].action is Action.UPDATE
+    assert decisions(fought(bench, fleet, 2))["n0"].reasons[0].code == "fight"
 
 
 def test_each_correction_of_one_field_waits_longer():

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import asyncio
 
-from holdfast.engine import scheduling
+from holdfast.engine import scheduling, sweeping
+from holdfast.engine.applying import look
+from holdfast.engine.governing import Rules
 from holdfast.engine.scheduling import Watcher
 from holdfast.engine.sweeping import Sweeper
+from holdfast.plan.corrections import CorrectionRules
+from holdfast.plan.storms import StormGuard
 from tests.unit.engine.fixtures import Bench, declare
 
 
@@ -76,3 +80,27 @@ def test_what_is_declared_nowhere_any_more_is_not_asked_about_again():
     bench.live.calls.clear()
     run(watched(bench, [declare("a", {"x": 1}, resyncPeriod="10m")], rounds=2))
     assert not any("/b" in call for call in bench.live.calls)
+
+
+def test_a_storm_is_seen_as_a_whole_though_it_is_looked_at_in_batches(monkeypatch):
+    """Each batch by itself would be too small a share of the fleet to be one."""
+    monkeypatch.setattr(sweeping, "BATCH", 10)
+    bench = Bench(rules=Rules(CorrectionRules(storm=StormGuard(share=0.3, at_least=10, identical=1000))))
+    fleet = [declare(f"n{i}", {"i": i}, resyncPeriod="10m") for i in range(100)]
+    run(bench.apply(fleet))
+    run(bench.apply(fleet))  # the digests of list items are those of a list read
+    for i in range(40):
+        bench.live_thing(f"n{i}")["i"] = -i - 1
+    bench.live.writes.clear()
+    bench.clock.advance(3600)
+
+    async def watch():
+        async with bench.world() as world:
+            applier = bench.applier(world, fleet)
+            sweeper = Sweeper(bench.store, world, bench.clock, bench.random)
+            watcher = Watcher(bench.store, applier.apply, bench.clock, bench.random, sweeper)
+            watcher.look = lambda addresses: look(applier.preparer, applier.checker, addresses)
+            await watcher.round()
+
+    run(watch())
+    assert bench.live.writes == []

@@ -10,6 +10,7 @@ from holdfast.cli import planfiles
 from holdfast.cli.session import Options
 from holdfast.engine.governing import Rules
 from holdfast.engine.outcomes import Result
+from holdfast.model.reading import Trouble, Unreadable
 from holdfast.model.verdict import Status
 from holdfast.plan.budgets import BudgetRule
 from holdfast.plan.corrections import CorrectionRules
@@ -35,6 +36,7 @@ from tests.unit.engine.meddling import (
     to_replace,
 )
 
+WITHHELD = Unreadable(Trouble.WITHHELD, "shown to nobody")
 UNDER_THE_CLAIM = ("claimed", "write.intended", "write.sent", "write.accepted")
 
 
@@ -266,6 +268,15 @@ def test_nothing_that_was_begun_is_sent_blindly(make):
     assert resumed(bench, fleet, operation).result is Result.FAILED
     assert bench.live.writes == []
     assert run(bench.store.operations()) == [operation], "it waits for somebody who can see"
+
+
+def test_what_is_shown_to_nobody_is_not_waited_for_in_vain():
+    bench = bench_of(lists=False)
+    fleet = settled(bench)
+    bench.live.faults.append(lambda call: WITHHELD if call.startswith("read") else None)
+    left_behind(bench, bench.apply(fleet))
+    run(bench.apply(fleet))
+    assert run(bench.store.operations()) == []
 
 
 def test_what_appears_where_a_creation_was_begun_is_not_doubled():

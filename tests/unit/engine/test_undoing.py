@@ -11,7 +11,7 @@ from holdfast.engine.undoing import CannotUndo
 from holdfast.model.decision import Action
 from holdfast.model.reading import Trouble, Unreadable
 from holdfast.model.writing import Refusal, Refused
-from holdfast.store.base import Outcome
+from holdfast.store.base import Outcome, Pause, Transaction
 from holdfast.testing.memory import once
 from tests.unit.engine.fixtures import Bench, declare
 
@@ -66,6 +66,14 @@ def test_what_cannot_be_read_is_not_undone():
     bench.live.faults.append(lambda call: Unreadable(Trouble.UNREACHABLE) if call.startswith("read") else None)
     with pytest.raises(CannotUndo, match="could not be found"):
         run(bench.undo(ident, fleet))
+
+
+def test_a_pause_holds_an_undo_too():
+    bench, fleet, ident = corrected()
+    run(bench.store.commit(Transaction(pauses=[Pause("mem", "ada", "incident", bench.clock.now())])))
+    with pytest.raises(CannotUndo, match="incident"):
+        run(bench.undo(ident, fleet))
+    assert bench.live_thing("a")["color"] == "red"
 
 
 def test_undoing_twice_is_refused_and_undoing_an_undo_is_a_correction_of_its_own():

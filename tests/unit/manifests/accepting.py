@@ -85,7 +85,7 @@ def declared(file: Path, resource: str = "") -> Declaration:
     named = [
         each
         for each in found.declarations
-        if each.location.file == str(file) and (not resource or str(each.address).partition("/")[2] == resource)
+        if each.location.file == str(file) and (not resource or f"/{each.address}".endswith(f"/{resource}"))
     ]
     assert len(named) == 1, (file, resource, [str(each.address) for each in named])
     return named[0]
@@ -187,7 +187,8 @@ def _find(root: list[Json], edit: Edit) -> tuple[Json, Json]:
         elif isinstance(step, Selector):
             ((field, text),) = step.fields
             found = [at for at, each in enumerate(holder) if str(each.get(field)).lower() == text.lower()]
-            step = found[0] if found else len(holder)
+            is_new = not found or (edit.was is ABSENT and following is edit.path[-1])
+            step = len(holder) if is_new else found[0]
         else:
             step = int(step)
             if following is edit.path[-1] and edit.was in holder and holder[step] != edit.was:
@@ -226,5 +227,5 @@ def _lines(written: Written, pointer: Pointer) -> tuple[int, int]:
     later = [place for other, place in written.places.items() if place > start and other[: len(pointer)] != pointer]
     following = min(later, default=(10**9, 0))
     last = following[0] - 1
-    is_first = isinstance(paths.resolve(written.value, pointer[:-1]), dict) and written.places[pointer[:-1]] == start
+    is_first = pointer[-1] == 0 or written.places[pointer[:-1]] == start
     return start[0], last + 1 if is_first or last < start[0] else last  # what follows moves up behind its dash

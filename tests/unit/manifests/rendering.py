@@ -150,7 +150,8 @@ def indented(lines: list[str], by: int) -> list[str]:
 
 
 def is_literal(text: str) -> bool:
-    return bool(text.strip()) and not text[0].isspace() and not text.endswith("\n\n") and text.isascii()
+    is_visible = text.isascii() and text.replace("\n", "").isprintable()
+    return is_visible and bool(text.strip()) and not text[0].isspace() and not text.endswith("\n\n")
 
 
 def is_foldable(text: str) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import assume, given
@@ -59,6 +60,32 @@ def test_accepting_what_the_manifest_says_changes_no_byte(file):
     if declaration.desired:
         assert editing.accept(source, str(file), declaration, same) == source
     assert editing.accept(source, str(file), declaration, []) == source
+
+
+@pytest.mark.parametrize("file", SOURCES, ids=[file.name for file in SOURCES])
+def test_any_place_of_any_file_is_edited_exactly_or_not_at_all(file):
+    chance = random.Random(file.name)
+    source, declaration = file.read_bytes(), accepting.cases(file)[0].declaration()
+    for edit in chance.sample(possible := list(everywhere(declaration.desired)), min(25, len(possible))):
+        try:
+            after = editing.accept(source, str(file), declaration, [edit])
+        except Refused:
+            continue
+        accepting.check(source, after, declaration, [edit])
+
+
+VALUES: tuple[Json, ...] = (ABSENT, 5, "a: b", "one\ntwo\n", {"x": {"y": [1]}}, [])
+
+
+def everywhere(resource: Json) -> Iterator[Edit]:
+    """Change, remove and add at every place."""
+    for pointer in pointers(resource):
+        here = paths.resolve(resource, pointer)
+        if pointer:
+            yield from (Edit(pointer, value) for value in VALUES)
+        if isinstance(here, dict | list):
+            step = len(here) if isinstance(here, list) else "added"
+            yield from (Edit((*pointer, step), value) for value in VALUES[1:])
 
 
 # --- one text, written out --------------------------------------------------------------------------------------------
@@ -118,12 +145,21 @@ def test_a_file_that_cannot_be_edited_is_refused(now, line, reason):
     assert raised.value.location.line == line
 
 
+def test_json_that_is_too_deep_to_be_spliced_is_refused():
+    deep = json.loads('{"a":' * 250 + "1" + "}" * 250)
+    source = json.dumps(manifest({"deep": deep, "size": 1}, "it")).encode()
+    declaration, _ = declared(source, "m.json")
+    with pytest.raises(Refused, match="edit the manifest by hand"):
+        editing.accept(source, "m.json", declaration, [Edit(("size",), 2)])
+
+
 UNWRITABLE = {
     "a secret": Secret("hunter2"),
     "a secret inside": {"a": [Secret("hunter2")]},
     "not a number": float("nan"),
     "a key that is no text": {1: 2},
     "a thing": object(),
+    "deeper than any manifest": json.loads("[" * 300 + "]" * 300),
     "a mask": "<redacted>",
     "a reference to a secret": [{"secretRef": {"file": "/etc/shadow"}}],
 }

@@ -14,7 +14,6 @@ from holdfast.model.finding import Finding, FindingClass, Op, Side
 from holdfast.model.resource import ManagementPolicy, OnDelete, OnDrift, Origin
 from holdfast.model.verdict import Status, Verdict
 from holdfast.plan.decide import (
-    CORRECTED,
     OnImmutable,
     Recreate,
     Restrained,
@@ -133,7 +132,7 @@ TABLE = [
     (verdict(Status.DRIFTED, DECLARED), Situation(restrained=A_FIGHT, approved=True), Action.REPORT),
     (verdict(Status.DRIFTED, DECLARED), Situation(paused="by ada"), Action.HOLD),
     (verdict(Status.DRIFTED, DECLARED), Situation(frozen="weekend"), Action.HOLD),
-    (verdict(Status.PENDING, EDITED), Situation(frozen="weekend"), Action.UPDATE),  # windows hold corrections only
+    (verdict(Status.IN_SYNC), Situation(applied=True, edited=True), Action.ADOPT),  # converged: remembered, not written
     (verdict(Status.PENDING, EDITED), Situation(paused="by ada"), Action.HOLD),
 ]
 
@@ -182,11 +181,11 @@ def test_a_restrained_path_never_causes_a_write(said, situation):
 
 
 @given(verdicts, situations)
-def test_a_pause_stops_every_write_and_a_window_every_correction(said, situation):
+def test_a_pause_or_a_window_stops_every_write_it_is_about(said, situation):
     decision = decide(said, situation)
     if situation.paused is not None:
         assert not decision.action.is_write
-    if situation.frozen is not None and said.status in CORRECTED:
+    if situation.frozen is not None:
         assert not decision.action.is_write
 
 

@@ -14,7 +14,7 @@ from holdfast.errors import InputError, Location
 from holdfast.model.address import Address
 from holdfast.model.resource import Declaration, OnDelete, OnDrift
 from holdfast.plan import settings, strategies
-from holdfast.plan.decide import OnImmutable, Recreate
+from holdfast.plan.decide import OnImmutable, ReconcileMode, Recreate
 from holdfast.plan.settings import BY_NAME, REGISTRY, Given, JitterShape, Level, OnFailedVerify, PathPolicy, Settings
 
 SPELLINGS = {setting.name: setting.spelling for setting in REGISTRY}
@@ -36,6 +36,8 @@ VALUES: dict[str, list[tuple[Any, Any]]] = {
     "recreate": [("always", Recreate.ALWAYS), ("never", Recreate.NEVER)],
     "settle_window": [("10s", 10.0), ("1m", 60.0)],
     "state_hash": [(False, False), (True, True)],
+    "reconcile_mode": [("put_only", ReconcileMode.PUT_ONLY), ("shadow", ReconcileMode.SHADOW)],
+    "pin_baseline": [(True, True), (False, False)],
 }
 
 
@@ -183,3 +185,24 @@ def test_whatever_is_given_where_the_nearest_level_wins_and_is_named(given_where
         shown = getattr(found, name)
         assert value.items() <= shown.items() if BY_NAME[name].joins else shown == value
         assert found.provenance[name] == said
+
+
+def test_a_providers_own_variable_speaks_for_its_resources_only_and_a_flag_is_stronger():
+    azure = dataclasses.replace(declaration(), provider="azure")
+    outer = [*settings.of_provider_variables({"AZURE_SYNC_PERIOD": "15m"}), {}]
+    assert strategies.settings_for(azure, [], outer).resync_period == 900
+    assert strategies.settings_for(declaration(), [], outer).resync_period == 0
+    flag = settings.of_flags({"resync_period": "1h"})
+    assert strategies.settings_for(azure, [], [flag, *outer]).resync_period == 3600
+    off = settings.of_provider_variables({"AZURE_SYNC_PERIOD": "never"})
+    assert strategies.settings_for(azure, [], off).provenance["resync_period"] == "environment (AZURE_SYNC_PERIOD)"
+    with pytest.raises(InputError, match="AZURE_SYNC_PERIOD"):
+        settings.of_provider_variables({"AZURE_SYNC_PERIOD": "often"})
+
+
+def test_a_strategy_may_name_a_kind_as_the_provider_does():
+    typed = dataclasses.replace(declaration(), type="Microsoft.Network/virtualNetworks")
+    put_only = settings.layer({"reconcileMode": "put_only"}, Level.STRATEGY_KIND, str)
+    strategy = strategies.Strategy("migrating", kinds={"Microsoft.Network/*": put_only})
+    assert strategies.settings_for(typed, [strategy]).reconcile_mode is ReconcileMode.PUT_ONLY
+    assert strategies.settings_for(declaration(), [strategy]).reconcile_mode is ReconcileMode.GET_PUT

@@ -125,6 +125,9 @@ def full_state(address: Address = A, **changes: Any) -> ResourceState:
         "depends_on": ("prod/Subnet/a",),
         "source": "infra/a.yaml:3",
         "aside": (("waived", "size", "until the move"), ("ignored", "tags", "")),
+        "repeated": 3,
+        "identity": "born-1",
+        "version": "2026-01-01",
     }
     return ResourceState(address, **(fields | changes))
 
@@ -267,4 +270,5 @@ def states(addresses: st.SearchStrategy[Address] = st.just(A)) -> st.SearchStrat
         depends_on=st.lists(texts, max_size=2).map(tuple),
         source=some_text,
         aside=st.lists(st.tuples(texts, texts, texts), max_size=2).map(tuple),
+        repeated=st.integers(1, 5),
     )

@@ -16,9 +16,10 @@
             etag: header
             conditional: true
             status: {unsettled: {pointer: /state, values: [creating, updating]}}
-            profile: {rules: [{path: /revision, class: read_only}]}
+            attribution: {who: /updated_by, at: /updated_at}               # or just /updated_by
+            profile: {rules: [{path: /revision, class: read_only}, {path: "/updated_*", class: read_only}]}
 
 Belongs here: speaking HTTP, and turning each way an answer can be wrong into the one reading or refusal it means. Must
 not be here: any decision, and any retry. What an answer says never reaches a message, unless `error` names a place in
-it to quote; and then not with a secret, nor with anything that was sent.
+it to quote; and then not with a secret, nor with anything that was sent. `attribution` names the one of a name.
 """

@@ -16,6 +16,11 @@ from holdfast.model.suspect import Confidence, Suspect
 from holdfast.providers.runpod import merging
 
 PLATFORM: Final = "RunPod itself"
+SOMEBODY: Final = "somebody with access to the account"
+SCALING: Final = frozenset(
+    {"workersMin", "workersMax", "workersStandby", "idleTimeout", "scalerType", "scalerValue", "executionTimeoutMs"}
+)
+"""Fields whose change makes no release."""
 _IDLE: Final = {2: "three days without a request", 0: "seven days without a request"}
 _PATHS: Final = {
     "gpuIds": "/gpus",
@@ -71,18 +76,28 @@ def changes(body: Mapping[str, Json]) -> list[LiveChange]:
 def suspects(found: Sequence[LiveChange], desired: Mapping[str, Json], live: Mapping[str, Json]) -> list[Suspect]:
     """Name who may have moved an endpoint: the platform where it looks like it, then makers of releases.
 
-    A release that changed nothing but what is as declared again, our own among them, speaks for little.
+    A release that changed nothing but what is as declared again, or what a newer one changed after it, speaks for
+    little; our own are among those. Who changed the scaling, and is not the platform, cannot be named at all.
     """
-    out = [*_platform(desired, live)]
-    seen: set[tuple[str, float | None]] = set()
-    for change in found:
-        if (change.by, change.at) not in seen:
-            seen.add((change.by, change.at))
-            paths = sorted({each.path for each in found if (each.by, each.at) == (change.by, change.at)})
-            why = f"release {change.version} changed {', '.join(paths)}"
-            moved = any(_may_have_moved(path.split("/")[1], desired, live) for path in paths)
-            out.append(Suspect(change.by, Confidence.HIGH if moved else Confidence.LOW, why, change.at))
+    habits = platform(desired, live)
+    out = [Suspect(PLATFORM, Confidence.MEDIUM, why, paths=(path,)) for path, why in habits.items()]
+    told: set[str] = set()
+    for release in dict.fromkeys((each.by, each.at, each.version) for each in found):
+        by, at, version = release
+        paths = sorted({each.path for each in found if (each.by, each.at, each.version) == release})
+        moved = tuple(p for p in paths if p not in told and _may_have_moved(p.split("/")[1], desired, live))
+        told.update(paths)
+        why = f"release {version} changed {', '.join(paths)}"
+        out.append(Suspect(by, Confidence.HIGH if moved else Confidence.LOW, why, at, moved or tuple(paths)))
+    scaled = tuple(f"/{name}" for name in merging.declared(_only(desired, SCALING), live) if f"/{name}" not in habits)
+    if scaled and live:
+        why = f"RunPod keeps no record of who changes {', '.join(scaled)}"
+        out.append(Suspect(SOMEBODY, Confidence.LOW, why, paths=scaled))
     return sorted(out, key=lambda suspect: suspect.confidence is Confidence.LOW)
+
+
+def _only(document: Mapping[str, Json], names: frozenset[str]) -> dict[str, Json]:
+    return {name: value for name, value in document.items() if name in names}
 
 
 def _may_have_moved(name: str, desired: Mapping[str, Json], live: Mapping[str, Json]) -> bool:
@@ -92,12 +107,12 @@ def _may_have_moved(name: str, desired: Mapping[str, Json], live: Mapping[str, J
     return bool(merging.declared({name: desired[name]}, live) or merging.declared({name: live[name]}, desired))
 
 
-def _platform(desired: Mapping[str, Json], live: Mapping[str, Json]) -> list[Suspect]:
-    """Recognise an idle endpoint that was scaled down; a person may have chosen the same number."""
+def platform(desired: Mapping[str, Json], live: Mapping[str, Json]) -> dict[str, str]:
+    """Recognise an idle endpoint that was scaled down, by path; a person may have chosen the same number."""
     wanted, now = desired.get("workersMax"), live.get("workersMax")
     if not isinstance(wanted, int) or not isinstance(now, int) or now >= wanted or now not in _IDLE:
-        return []
-    return [Suspect(PLATFORM, Confidence.MEDIUM, f"workersMax is {now}, as after {_IDLE[now]}")]
+        return {}
+    return {"/workersMax": f"workersMax is {now}, as after {_IDLE[now]}"}
 
 
 def moment(value: Json) -> float | None:

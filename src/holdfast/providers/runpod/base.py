@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, model_validator
 from pydantic_core.core_schema import ValidationInfo
 
 from holdfast.model.json import Json
+from holdfast.model.outline import Means, Outline
 from holdfast.providers.runpod import hashing
 from holdfast.providers.runpod.hashing import DEFAULT_KEY, EnvPolicy
 
@@ -39,6 +40,7 @@ class BaseResource(BaseModel):
 
     model_config = ConfigDict(extra="forbid", defer_build=True, validate_by_name=True)
 
+    PROVIDER: ClassVar[str] = "runpod"
     KIND: ClassVar[str] = ""
     ENV_POLICY: ClassVar[EnvPolicy] = EnvPolicy.MANAGED
     """Whether the environment counts as configuration. The design Flash was built from says it does not; set
@@ -94,6 +96,21 @@ class BaseResource(BaseModel):
         """The hash Flash would have stored: 32 hex digits. For recognising its stamps, not for new ones."""
         wrapped = {"class": type(self).__name__, "config": self.flash_document()}
         return hashing.flash_digest(wrapped).removeprefix("md5:")
+
+    def outline(self, means: Means) -> Outline:
+        """Describe itself to whoever deploys it; see `declaring`."""
+        from holdfast.providers.runpod import declaring  # noqa: PLC0415 - it knows the classes, which know this one
+
+        return declaring.outline(self, means)
+
+    def has_stamp(self, stamp: str) -> bool:
+        """Tell whether a stamp is of this configuration: ours, or the 32 digits that Flash keeps."""
+        plain = stamp.removeprefix(f"{hashing.FLASH.id}:").removeprefix("md5:")
+        return stamp == self.config_hash or plain == self.flash_hash
+
+    def deployed(self, ident: str) -> Self:
+        """Return a copy that knows its id."""
+        return self.model_copy(update={"id": ident}, deep=True)
 
     def get_resource_key(self) -> str:
         """Return the key under which Flash tracks this: the class and the name."""

@@ -1,23 +1,31 @@
 """From a resource class to the document that is declared: what the same thing would say in YAML.
 
 Only what counts is declared: a setting that is None, or a timeout of zero, is left to the service.
+
+`outline` says what the Python door needs besides. All classes of endpoint are one kind, so that another class under the
+same name replaces the endpoint instead of leaving it behind. A volume is told from others by its data centre too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
 from holdfast.errors import InputError
 from holdfast.model.json import Json
-from holdfast.providers.runpod import gpus, rules
+from holdfast.model.outline import Means, Outline
+from holdfast.providers.runpod import documents, gpus, hashing, kinds, rules
 from holdfast.providers.runpod.enums import ServerlessScalerType, ServerlessType
 from holdfast.providers.runpod.fields import Family
+from holdfast.providers.runpod.hashing import EnvPolicy
 from holdfast.providers.runpod.templates import DEFAULT_DISK_GB, PodTemplate
 from holdfast.providers.runpod.volumes import NetworkVolume
 
 if TYPE_CHECKING:
+    from holdfast.providers.runpod.base import BaseResource
     from holdfast.providers.runpod.serverless import ServerlessResource
+
+CLASS: Final = "runpod.holdfast.dev/class"
 
 Document = dict[str, Json]
 Wrap = Callable[[str], Json]
@@ -44,6 +52,7 @@ def endpoint(
     """
     if resource.type == ServerlessType.LB and resource.scalerType == ServerlessScalerType.QUEUE_DELAY:
         raise InputError(f"{type(resource).__name__} {resource.name!r} needs the scaler REQUEST_COUNT, not QUEUE_DELAY")
+    _refuse_what_would_be_lost(resource)
     resource.config_hash  # noqa: B018 - brings spellings in step that were changed in place
     out: Document = {
         "name": resource.name,
@@ -101,6 +110,17 @@ def _container(resource: ServerlessResource, secret: Wrap) -> Document:
 _SETTINGS = frozenset({"containerDiskInGb", "dockerArgs", "ports", "containerRegistryAuthId"})
 
 
+def _refuse_what_would_be_lost(resource: ServerlessResource) -> None:
+    """Refuse settings that no API takes for an endpoint: a change of them would be told as done, and not be."""
+    own = resource.template
+    lost = sorted(own.settings().keys() - _SETTINGS) if own is not None and own.id is None else []
+    if lost:
+        raise InputError(f"{', '.join(lost)} of the template of {resource.name!r} cannot be set on an endpoint")
+    image = resource.imageName or (own.imageName if own is not None and own.id is None else "")
+    if not image and not resource.templateId:
+        raise InputError(f"{type(resource).__name__} {resource.name!r} needs one of imageName, template and templateId")
+
+
 def _volumes(resource: ServerlessResource, refer: Callable[[NetworkVolume], Json]) -> Json:
     if resource.networkVolumes:
         return [refer(each) for each in resource.networkVolumes]
@@ -134,3 +154,71 @@ def template(resource: PodTemplate, secret: Wrap = _as_it_is) -> Document:
         "isServerless": True,
     }
     return {name: value for name, value in out.items() if value is not None}
+
+
+# -- for the Python door
+
+
+def outline(resource: BaseResource, means: Means) -> Outline:
+    """Describe a resource to whoever deploys it."""
+    name, desired, options, environment = _OUTLINES[resource.KIND](resource, means)
+    return Outline(
+        resource.KIND,
+        name,
+        desired,
+        resource.config_hash_with(means.key),
+        resource.id,
+        environment,
+        {"recreate": "always", **options},
+        {CLASS: type(resource).__name__},
+    )
+
+
+_Parts = tuple[str, Document, Document, str | None]  # name, document, options, environment
+
+
+def _endpoint_outline(resource: Any, means: Means) -> _Parts:  # noqa: ANN401 - a ServerlessResource
+    desired = endpoint(resource, means.secret, lambda each: each.id if not each.name else means.refer(each))
+    desired["name"] = _live_name(resource.name, means)
+    options: Document = {"onImmutable": "replace"}
+    if resource.ENV_POLICY is EnvPolicy.IGNORE:
+        options["onDriftPaths"] = {"/env": "ignore"}
+    elif resource.ENV_POLICY is EnvPolicy.MANAGED and "env" in desired:
+        injected = _injected(resource, means)
+        desired["env"] = {**desired["env"], **injected}
+        ignored = {f"/env/{name}": "ignore" for name in injected if name not in documents.MASKED}
+        options |= {"onDriftPaths": ignored} if ignored else {}
+    return resource.name, desired, options, resource.flashEnvironmentId
+
+
+def _injected(resource: ServerlessResource, means: Means) -> Document:
+    """Return the variables of deploying tools, such that they are set when an endpoint is made and count no more."""
+    given = resource.env or (resource.template.env_map() if resource.template is not None else {})
+    names = sorted(hashing.INJECTED & given.keys())
+    return {name: means.unwatched(given[name]) if name in documents.MASKED else given[name] for name in names}
+
+
+def _volume_outline(resource: Any, means: Means) -> _Parts:  # noqa: ANN401 - a NetworkVolume
+    if not resource.name:
+        raise InputError(f"the network volume {resource.id} has no name; a volume that is only used needs no deploying")
+    desired = {**volume(resource), "name": _live_name(resource.name, means)}
+    return f"{resource.name}@{resource.dataCenterId}", desired, {}, None
+
+
+def _template_outline(resource: Any, means: Means) -> _Parts:  # noqa: ANN401 - a PodTemplate
+    if not resource.name:
+        raise InputError("a template needs a name to be deployed by itself")
+    desired = {**template(resource, means.secret), "name": _live_name(resource.name, means)}
+    return resource.name, desired, {}, None
+
+
+def _live_name(name: str, means: Means) -> str:
+    """Return what a thing is called at RunPod: names are shared by a whole account, so the environment is in them."""
+    return f"{name}@{means.environment}" if means.environment else name
+
+
+_OUTLINES: Final = {
+    kinds.ENDPOINT: _endpoint_outline,
+    kinds.VOLUME: _volume_outline,
+    kinds.TEMPLATE: _template_outline,
+}

@@ -25,6 +25,7 @@ EXTRA: Final = (
     "query holdfastExtra($id: String!) "
     f"{{ myself {{ endpoint(id: $id) {{ id name {' '.join(documents.GRAPHQL_ONLY)} }} }} }}"
 )
+MYSELF: Final = "query holdfastMyself { myself { id } }"
 ENDPOINT: Final = f"query holdfastEndpoint($id: String!) {{ myself {{ endpoint(id: $id) {{ {_FIELDS} }} }} }}"
 SAVE: Final = f"mutation holdfastSave($input: EndpointInput!) {{ saveEndpoint(input: $input) {{ {_FIELDS} }} }}"
 TEMPLATE: Final = f"query holdfastTemplate($id: String!) {{ podTemplate(id: $id) {{ {_TEMPLATE_FIELDS} }} }}"

@@ -29,6 +29,10 @@ class RunPodProvider:
         """The kinds there are."""
         return kinds.shipped()
 
+    def ambient(self, environ: Mapping[str, str]) -> Connection:
+        """Return the connection that RunPod's own variables describe; raise InputError if there is no key."""
+        return settings.ambient(environ)
+
     @asynccontextmanager
     async def reader(self, connection: Connection) -> AsyncIterator[Reader]:
         """Open the reading half; raise InputError if the connection is not well described."""

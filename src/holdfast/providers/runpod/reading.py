@@ -89,6 +89,8 @@ class RunPodReader:
         wanted = {"name": kinds.live_name(target)}
         if target.kind == kinds.VOLUME and target.desired.get("dataCenterId") is not None:
             wanted["dataCenterId"] = str(target.desired["dataCenterId"]).upper()
+        if target.kind in kinds.ENDPOINTS and target.desired.get("flashEnvironmentId") is not None:
+            wanted["flashEnvironmentId"] = str(target.desired["flashEnvironmentId"])
         items = [item async for item in self._lists.fresh(target.kind)]
         if not items:
             await self._confirm_empty(target.kind)
@@ -170,6 +172,23 @@ class RunPodReader:
             now = await self.read(target)
             live = now.document if isinstance(now, Found) else None
         return attributing.suspects(found, target.desired, live or {})
+
+    def habits(self, kind: str, desired: Mapping[str, Json], observed: Json) -> Mapping[str, str]:
+        """Recognise what the platform does to idle endpoints."""
+        if kind not in kinds.ENDPOINTS or not isinstance(observed, Mapping):
+            return {}
+        found = attributing.platform(desired, observed)
+        return {path: f"{attributing.PLATFORM} did it: {why}" for path, why in found.items()}
+
+    async def account(self) -> str:
+        """Return the id of the user whose key this is."""
+        mine = await self._calls.myself(graphql.MYSELF, {}, "the account (GraphQL)")
+        if isinstance(mine, Unreadable):
+            raise ReadFailed(mine)
+        ident = mine.get("id")
+        if not isinstance(ident, str) or not ident:
+            raise ReadFailed(Unreadable(Trouble.MALFORMED, "the service does not say whose key this is"))
+        return ident
 
     def _remember(self, ident: Json, document: Json) -> None:
         """Keep in mind what was seen last: who is asked about is asked about because of that."""

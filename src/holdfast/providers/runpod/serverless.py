@@ -57,7 +57,7 @@ class ServerlessResource(BaseResource):
     _plan: ClassVar[configs.Plan]
 
     cudaVersions: list[CudaWord] | None = []  # noqa: RUF012 - pydantic copies it
-    env: dict[str, str] | None = None
+    env: dict[str, str] | None = Field(default=None, repr=False)
     flashboot: bool | str | None = True
     gpus: list[GpuWord] | None = [GpuGroup.ANY]  # noqa: RUF012
     imageName: str | None = ""

@@ -23,6 +23,8 @@ from holdfast.providers.http.description import Api
 
 BASE_URL: Final = "https://api.runpod.io"
 SECRET: Final = "api_key"  # noqa: S105 - the name of a secret, not one
+KEY_VARIABLE: Final = "RUNPOD_API_KEY"
+BASE_VARIABLE: Final = "RUNPOD_API_BASE_URL"
 _WORDS: Final = ("base_url", "extended", "timeout", "max_connections")
 
 
@@ -42,6 +44,20 @@ class Account:
     def graphql(self) -> str:
         """The address of GraphQL."""
         return f"{self.api.base_url}/graphql"
+
+
+def ambient(environ: Mapping[str, str]) -> Connection:
+    """Return the connection of whoever has declared none: the key and the address as Flash finds them.
+
+    It reads what only GraphQL shows as well; whoever minds the further call declares a connection.
+    """
+    key = environ.get(KEY_VARIABLE)
+    if not key:
+        message = f"no connection to RunPod is declared in holdfast.yaml, and {KEY_VARIABLE} is not set"
+        raise InputError(f"{message}; set it, or declare one with secrets: {{{SECRET}: ...}}")
+    base = environ.get(BASE_VARIABLE)
+    given: dict[str, Json] = {"extended": True, **({"base_url": base} if base else {})}
+    return Connection("runpod", "runpod", given, {SECRET: key})
 
 
 def account(connection: Connection) -> Account:

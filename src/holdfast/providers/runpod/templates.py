@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
-from pydantic import BaseModel, ConfigDict, field_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from holdfast.model.json import Json
 from holdfast.providers.runpod import hashing
@@ -23,7 +23,7 @@ class KeyValuePair(BaseModel):
     model_config = ConfigDict(extra="ignore", defer_build=True)
 
     key: str
-    value: str = ""
+    value: str = Field(default="", repr=False)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, str]) -> list[KeyValuePair]:

@@ -14,7 +14,7 @@ from holdfast.model.writing import Refusal
 from holdfast.providers import registry
 from holdfast.providers.base import Connection
 from holdfast.providers.http import describing
-from holdfast.providers.http.description import Body, ByCursor, ByLink, ByPage, IdFrom
+from holdfast.providers.http.description import Attribution, Body, ByCursor, ByLink, ByPage, IdFrom
 
 WHOLE = """
 connections:
@@ -39,6 +39,7 @@ connections:
         operation: {header: Operation-Location, done: {pointer: /status, values: [ok]}}
         idempotency_header: Idempotency-Key
         error: /error/message
+        attribution: {who: /meta/updated_by, at: /meta/updated_at}
         profile: {rules: [{path: /revision, class: read_only}]}
 """
 
@@ -63,6 +64,7 @@ def test_a_whole_description_is_understood():
     assert kind.list.paging == ByCursor(("next",), "after")
     assert kind.status.refusals == {418: Refusal.RETRYABLE}
     assert kind.rules.root.child("revision").cls is FieldClass.READ_ONLY
+    assert kind.attribution == Attribution(("meta", "updated_by"), ("meta", "updated_at"))
     assert "t0ken" not in repr(api)
 
 
@@ -131,6 +133,19 @@ MISTAKES = {
         '", status: {unsettled: {pointer: /s}}}',
         "/kinds/A/status/unsettled/values",
         "`values` lists",
+    ),
+    "attribution to nobody": ('"}', '", attribution: {at: /t}}', "/kinds/A/attribution", "`who` is missing"),
+    "attribution without a slash": (
+        '"}',
+        '", attribution: {who: me}}',
+        "/kinds/A/attribution/who",
+        "must start with /",
+    ),
+    "attribution misspelt": (
+        '"}',
+        '", attribution: {who: /w, when: /t}}',
+        "/kinds/A/attribution/when",
+        "unknown word 'when'",
     ),
     "a number that is none": ("base_url:", "timeout_seconds: -1\n    base_url:", "/timeout_seconds", "above zero"),
     "a rule that is none": (

@@ -10,11 +10,10 @@ import pytest
 from holdfast.errors import InputError
 from holdfast.model.json import Json
 from holdfast.model.reading import Found, Gone, Trouble, Unreadable
-from holdfast.model.suspect import Confidence
 from holdfast.providers import registry
 from holdfast.providers.base import Connection, Hint, ReadFailed, Target, Unchanged
 from holdfast.providers.runpod import kinds, settings
-from holdfast.testing.runpod import Access, Fault, Habits, Limits, RunPodServer, Wrong
+from holdfast.testing.runpod import USER, Access, Fault, Habits, Limits, RunPodServer, Wrong
 from tests.unit.providers.runpod.world import at_desk, cpu, endpoint, known, wanting
 
 
@@ -399,84 +398,30 @@ def test_what_rest_shows_and_graphql_does_not_yet_is_not_settled():
     assert (nobody.trouble, failed.trouble) == (Trouble.UNAUTHORISED, Trouble.SERVER_ERROR)
 
 
-# -- who did it
-
-
-def test_releases_name_who_changed_what_without_the_values_of_an_environment():
+def test_the_key_tells_the_account_and_an_outage_does_not():
     async def story(desk):
-        target = await desk.made(endpoint())
-        desk.server.console("user_alice").edit(target.id, template={"imageName": "user/image:9"}, gpuCount=2)
-        desk.server.console("user_bob").set_env(target.id, PASSWORD="hunter2")
-        return await desk.reader.changes(target), await desk.reader.suspects(target)
+        mine = await desk.reader.account()
+        desk.server.faults.append(Fault(Wrong.EMPTY_LIST, "POST", "/graphql*"))
+        with pytest.raises(ReadFailed):
+            await desk.reader.account()
+        desk.server.faults.append(Fault(status=503, method="POST", path="/graphql*"))
+        with pytest.raises(ReadFailed):
+            await desk.reader.account()
+        return mine
 
-    changes, suspects = at_desk(story)
-    assert [(each.by, each.path, each.version) for each in changes] == [
-        ("user_bob", "/env", 3),
-        ("user_alice", "/gpuCount", 2),
-        ("user_alice", "/imageName", 2),
-    ]
-    assert (changes[2].old, changes[2].new, changes[0].new) == ("user/image:1.0", "user/image:9", None)
-    assert "hunter2" not in repr(changes)
-    assert [(each.who, each.confidence) for each in suspects] == [
-        ("user_bob", Confidence.HIGH),
-        ("user_alice", Confidence.HIGH),
-    ]
-    assert suspects[1].why == "release 2 changed /gpuCount, /imageName"
-    assert suspects[1].at == pytest.approx(1_800_000_000.0)
+    assert at_desk(story) == USER
 
 
-@pytest.mark.parametrize("days, left", [(3.5, 2), (8, 0)])
-def test_the_platforms_own_scaling_down_is_recognised(days, left):
+def test_the_flash_environment_tells_endpoints_of_one_name_apart():
     async def story(desk):
-        target = await desk.made(endpoint())
-        desk.server.advance(days=days)
-        assert (await desk.found(target)).document["workersMax"] == left
-        desk.server.journal.clear()
-        return await desk.reader.suspects(target), desk.server.counts()
+        account = desk.server.account
+        staging, production = (desk.server.world.add_environment(account, "app", name).id for name in ("s", "p"))
+        made = [await desk.made(endpoint("e", flashEnvironmentId=each), each) for each in (staging, production)]
+        return [(target.id, (await desk.found(known(target, None))).id) for target in made]
 
-    (suspect, *_), counts = at_desk(story)
-    assert (suspect.who, suspect.confidence) == ("RunPod itself", Confidence.MEDIUM)
-    assert f"workersMax is {left}" in suspect.why
-    assert counts == {"GET /v2/serverless/*/releases": 1}
-
-
-def test_a_release_that_was_put_back_speaks_for_little():
-    async def story(desk):
-        target = await desk.made(endpoint())
-        desk.server.console("user_alice").edit(target.id, template={"imageName": "user/image:9"})
-        await desk.put_right(target, "/imageName")
-        desk.server.console("user_bob").edit(target.id, gpuCount=2)
-        await desk.found(target)
-        return [(each.who, each.confidence) for each in await desk.reader.suspects(target)]
-
-    assert at_desk(story) == [
-        ("user_bob", Confidence.HIGH),
-        ("user_holdfast", Confidence.LOW),
-        ("user_alice", Confidence.LOW),
-    ]
-
-
-def test_a_person_who_raised_the_number_is_not_taken_for_the_platform():
-    async def story(desk):
-        target = await desk.made(endpoint())
-        desk.server.console().edit(target.id, workersMax=50)
-        return await desk.reader.suspects(target)
-
-    assert at_desk(story) == []
-
-
-def test_where_nothing_can_be_told_nobody_is_named():
-    async def story(desk):
-        target = await desk.made(endpoint())
-        desk.server.faults.append(Fault(status=500, times=None))
-        volume = Target("NetworkVolume", "v", "v1", {})
-        return (
-            await desk.reader.suspects(target),
-            await desk.reader.suspects(volume),
-            await desk.reader.changes(endpoint()),
-        )
-
-    assert at_desk(story) == ([], [], [])
+    (one, again), (other, too) = at_desk(story, extended=True)
+    assert (one, other) == (again, too)
+    assert one != other
 
 
 # -- connections and kinds

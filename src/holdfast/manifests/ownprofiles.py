@@ -1,0 +1,22 @@
+"""The user's own profiles, from the folders and files that the project file names."""
+
+from __future__ import annotations
+
+from holdfast.compare import profiles
+from holdfast.compare.profiles import Profile
+from holdfast.errors import InputError
+from holdfast.manifests.project import Project
+
+
+def load(project: Project) -> list[Profile]:
+    """Read them, in the order of the project file; raise InputError for the first that cannot be read."""
+    found: list[Profile] = []
+    for folder in project.profiles:
+        files = sorted([*folder.glob("*.yaml"), *folder.glob("*.yml")]) if folder.is_dir() else [folder]
+        for file in files:
+            try:
+                found += profiles.parse(file.read_bytes(), str(file))
+            except OSError as error:
+                message = f"the profile {file} cannot be read: {error.strerror or error}"
+                raise InputError(message) from None
+    return found

@@ -1,0 +1,121 @@
+"""One exchange with Azure Resource Manager through the pipeline of azure-core. Raises for nothing the world does.
+
+The pipeline is Azure's own, with two of its policies left out on purpose: the one that retries, because it sleeps
+inside the call and repeats whatever carries a Retry-After, and the one that registers resource providers, because it
+waits without end. Patience is the engine's. Nor is anything logged here: bodies hold secrets.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from importlib import metadata
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from azure.core.exceptions import (
+    AzureError,
+    ClientAuthenticationError,
+    IncompleteReadError,
+    ServiceRequestError,
+    ServiceRequestTimeoutError,
+    ServiceResponseTimeoutError,
+)
+from azure.core.pipeline import policies
+from azure.core.pipeline.transport import AioHttpTransport
+from azure.core.rest import AsyncHttpResponse, HttpRequest
+from azure.mgmt.core import AsyncARMPipelineClient
+from azure.mgmt.core.policies import AsyncARMChallengeAuthenticationPolicy
+
+from holdfast.model.reading import Trouble
+from holdfast.providers.azure import complaints, credentials, ids
+from holdfast.providers.azure.quota import Quota
+from holdfast.providers.azure.settings import Account
+from holdfast.providers.http import outcomes
+from holdfast.providers.http.client import Answer, Lost
+
+Pipeline = AsyncARMPipelineClient[HttpRequest, AsyncHttpResponse]
+
+_LOG: Final = logging.getLogger("holdfast.providers.azure")
+_MAX_BYTES: Final = 64 * 2**20
+_TRACED: Final = ("x-ms-request-id", "x-ms-correlation-request-id")
+
+
+class Client:
+    """Sends requests to Azure, and to no other host whatever an answer may say."""
+
+    def __init__(self, pipeline: Pipeline, account: Account, quota: Quota) -> None:
+        self._pipeline = pipeline
+        self._account = account
+        self._quota = quota
+        self._host = urlsplit(account.base_url).netloc
+
+    def url(self, ident: str, api_version: str) -> str:
+        """Return where a resource is asked for."""
+        return f"{self._account.base_url}{ids.url_path(ident)}?api-version={api_version}"
+
+    def may_ask(self, url: str) -> bool:
+        """Tell whether our token may be sent to where an answer points: the same host, or one of Azure's own."""
+        parts = urlsplit(url)
+        if parts.netloc == self._host:
+            return parts.scheme == urlsplit(self._account.base_url).scheme
+        name = (parts.hostname or "").lower()
+        return parts.scheme == "https" and any(name.endswith(f".{suffix}") for suffix in self._account.hosts)
+
+    async def send(
+        self, method: str, url: str, label: str, headers: Mapping[str, str] | None = None, body: bytes | None = None
+    ) -> Answer | Lost:
+        """Send one request, once; `label` is how it is called in messages."""
+        given = {"Accept": "application/json", **(headers or {})}
+        if body is not None:
+            given["Content-Type"] = "application/json"
+        request = HttpRequest(method, url, headers=given, content=body)
+        try:
+            response = await self._pipeline.send_request(request, **self._options(url))
+            data = await response.read()
+        except ClientAuthenticationError:
+            return Lost(Trouble.UNAUTHORISED, f"{label}: signing in to Azure did not work ({self._account.auth.type})")
+        except (ServiceRequestTimeoutError, ServiceResponseTimeoutError, TimeoutError):
+            return Lost(Trouble.TIMEOUT, f"{label} was not answered in time")
+        except IncompleteReadError:
+            return Lost(Trouble.MALFORMED, f"the answer to {label} broke off")
+        except ServiceRequestError:
+            return Lost(Trouble.UNREACHABLE, f"{label}: cannot connect to {urlsplit(url).netloc}")
+        except (AzureError, OSError, ValueError) as error:
+            return Lost(Trouble.UNREACHABLE, f"{label}: the connection was lost ({type(error).__name__})")
+        if len(data) > _MAX_BYTES:
+            return Lost(Trouble.OTHER, f"{label} was answered with more than {_MAX_BYTES:,} bytes")
+        answer = Answer(response.status_code, response.headers, data, url)
+        self._note(method, answer, label)
+        return answer
+
+    def _options(self, url: str) -> dict[str, Any]:
+        # Only ever for an emulator on this machine: the settings let no other plain address through.
+        return {"enforce_https": False} if url.startswith("http://") else {}
+
+    def _note(self, method: str, answer: Answer, label: str) -> None:
+        if answer.status == 429 and complaints.read(answer.body).is_not_ready:
+            return  # not quota: only this one has to wait
+        self._quota.learn(method, answer.status, answer.headers, outcomes.retry_after(answer.headers))
+        if answer.status >= 400 and answer.status != 404:
+            traced = " ".join(f"{name}={answer.headers[name]}" for name in _TRACED if name in answer.headers)
+            _LOG.info("%s was answered %d %s", label, answer.status, traced)
+
+
+@asynccontextmanager
+async def opened(account: Account, quota: Quota, transport: Any = None) -> AsyncIterator[Client]:  # noqa: ANN401
+    """Open the one pipeline of a half of a connection; `transport` replaces the last step, for tests."""
+    verify = account.ca_file if account.ca_file is not None else True
+    last = transport or AioHttpTransport(
+        connection_verify=verify, connection_timeout=account.timeout_seconds, read_timeout=account.timeout_seconds
+    )
+    async with credentials.credential(account, transport) as credential:
+        chain = [
+            policies.RequestIdPolicy(),
+            policies.UserAgentPolicy(f"holdfast/{metadata.version('holdfast')}"),
+            AsyncARMChallengeAuthenticationPolicy(credential, f"{account.audience}/.default"),
+        ]
+        pipeline: Pipeline = AsyncARMPipelineClient(account.base_url, policies=chain, transport=last)
+        async with pipeline:
+            yield Client(pipeline, account, quota)

@@ -1,0 +1,75 @@
+"""The kinds: a mapping that answers for every kind there is.
+
+A kind is a friendly name of `types.yaml`, or `Resource`, whose declarations say their type themselves. Asked for an ARM
+type, as the corpus and the API do, it answers too. Only the friendly ones are listed: there are thousands of types.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+
+from holdfast.compare import paths, profiles
+from holdfast.compare.profiles import Profile
+from holdfast.providers import packs
+from holdfast.providers.azure import types
+from holdfast.providers.azure.types import Habits, Types
+from holdfast.providers.base import Kind
+
+NAME = "azure"
+
+
+class Kinds(Mapping[str, Kind]):
+    """Every kind of a connection."""
+
+    def __init__(self, known: Types | None = None) -> None:
+        self._types = known or Types()
+        self._made: dict[str, Kind] = {}
+
+    def __getitem__(self, name: str) -> Kind:
+        found = self._made.get(name)
+        if found is None:
+            found = self._made[name] = self._kind(name)
+        return found
+
+    def _kind(self, name: str) -> Kind:
+        if name == types.ANY_KIND:
+            return Kind(name, conditional=True, profiles=_shipped(name), pool=NAME)
+        named = types.named(name)
+        type_ = named.type if named is not None else name
+        if named is None and "/" not in name:
+            raise KeyError(name)
+        habits = self._types[type_]
+        own = children_profile(type_, habits)
+        return Kind(
+            name,
+            conditional=habits.conditional,
+            profiles=(*((own,) if own else ()), *_shipped(type_)),
+            discovers=named is not None and type_.count("/") == 1,
+            pool=NAME,
+        )
+
+    def __iter__(self) -> Iterator[str]:
+        yield types.ANY_KIND
+        yield from types.shipped()[0]
+
+    def __len__(self) -> int:
+        return 1 + len(types.shipped()[0])
+
+
+@cache
+def _shipped(type_: str) -> tuple[Profile, ...]:
+    return tuple(each for each in packs.shipped() if each.applies_to(NAME, type_))
+
+
+@cache
+def children_profile(type_: str, habits: Habits) -> Profile | None:
+    """Return the rule that what a parent shows of its children is theirs, for a type that shows any."""
+    if not habits.children:
+        return None
+    rules = [
+        {"path": paths.format_path(each.path), "class": "owned_elsewhere", "list": {"keyed": [each.key]},
+         "why": "made and changed as resources of their own"}
+        for each in habits.children
+    ]  # fmt: skip
+    return profiles.build({"profile": f"azure/children of {type_}", "version": 1, "rules": rules})

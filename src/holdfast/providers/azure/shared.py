@@ -1,0 +1,54 @@
+"""What the two halves of a connection know of one another: what was last seen of a thing, and what was just written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from holdfast.providers.azure import ids
+from holdfast.providers.azure.quota import Quota
+
+_REMEMBERED: Final = 100_000
+_LOOKS: Final = 4  # that may still show what was there before a write; then it is believed
+
+
+@dataclass(slots=True)
+class Shared:
+    """The memory of one connection in one process; nothing depends on it but patience."""
+
+    quota: Quota = field(default_factory=Quota)
+    _seen: dict[str, str] = field(default_factory=dict)  # canonical id -> digest of the last answer
+    _stale: dict[str, tuple[str, int]] = field(default_factory=dict)  # what a read may still show, and how often
+    _unreadable: set[str] = field(default_factory=set)  # types that answered 405 to a GET, in lower case
+
+    def saw(self, ident: str, digest: str) -> None:
+        """Note what was read."""
+        if len(self._seen) >= _REMEMBERED:
+            self._seen.clear()
+        self._seen[ids.canonical(ident)] = digest
+
+    def wrote(self, ident: str) -> None:
+        """Note that something was changed: what was last seen of it is not true any more."""
+        key = ids.canonical(ident)
+        if key in self._seen:
+            self._stale[key] = (self._seen[key], _LOOKS)
+
+    def is_stale(self, ident: str, digest: str) -> bool:
+        """Tell whether an answer shows what was there before our write, as reads that lag behind do for a while."""
+        key = ids.canonical(ident)
+        found = self._stale.get(key)
+        if found is None:
+            return False
+        if found[0] != digest or found[1] <= 0:
+            del self._stale[key]
+            return False
+        self._stale[key] = (digest, found[1] - 1)
+        return True
+
+    def cannot_get(self, type_: str) -> None:
+        """Note that a type cannot be read."""
+        self._unreadable.add(type_.casefold())
+
+    def can_get(self, type_: str) -> bool:
+        """Tell whether a type can be read, as far as is known."""
+        return type_.casefold() not in self._unreadable

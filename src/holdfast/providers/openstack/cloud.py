@@ -1,0 +1,175 @@
+"""One authenticated session with one cloud: the only place that knows openstacksdk.
+
+The SDK blocks, so its calls run in a few threads of their own, away from the event loop. Both halves of a connection
+share the session, and with it the token, the catalogue and the pool of TCP connections. The SDK's own resource classes
+are not used: they rename attributes, remember what was changed, and hide what an answer really said.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from importlib import metadata
+from typing import Any, Final, TypeVar
+
+import orjson
+
+from holdfast.errors import InputError, Location
+from holdfast.model.json import Json
+from holdfast.model.reading import Trouble
+from holdfast.providers.http.client import Answer, Lost
+from holdfast.providers.openstack.settings import Account
+
+Params = Sequence[tuple[str, str]]
+_Result = TypeVar("_Result")
+
+VERSIONS: Final = {"network": "2", "identity": "3", "image": "2", "compute": "2", "block-storage": "3"}
+_SAID: Final = {401: Trouble.UNAUTHORISED, 403: Trouble.UNAUTHORISED, 429: Trouble.THROTTLED}
+
+
+class Cloud:
+    """Sends requests to the services of one cloud, as one user in one project."""
+
+    def __init__(self, account: Account) -> None:
+        self.account = account
+        self._pool = ThreadPoolExecutor(account.threads, thread_name_prefix=f"openstack-{account.connection}")
+        self._lock = threading.Lock()
+        self._region: Any = None
+        self._clients: dict[str, Any] = {}
+
+    async def send(  # noqa: PLR0913 - a request is made of these
+        self,
+        service: str,
+        method: str,
+        path: str,
+        label: str,
+        *,
+        params: Params = (),
+        body: Json = None,
+        headers: Mapping[str, str] | None = None,
+        data: bytes | None = None,
+        microversion: str | None = None,
+    ) -> Answer | Lost:
+        """Send a request; `label` is how it is called in messages. Raises for nothing the world does."""
+        given: dict[str, Any] = {"params": list(params), "headers": dict(headers or {})}
+        if body is not None:
+            given["data"] = orjson.dumps(body)
+            given["headers"].setdefault("Content-Type", "application/json")
+        if data is not None:
+            given["data"] = data
+        if microversion is not None:
+            given["microversion"] = microversion
+
+        def exchange() -> Answer | Lost:
+            try:
+                return self._exchange(service, method, path, given)
+            except InputError:
+                raise
+            except Exception as error:  # noqa: BLE001 - SDK, keystoneauth, requests and urllib3 have no common base
+                return lost(label, error)
+
+        return await self._in_thread(exchange)
+
+    async def project_id(self) -> str | Lost:
+        """Return the project that we are in."""
+
+        def ask() -> str | Lost:
+            try:
+                return str(self._opened().get_session().get_project_id())
+            except InputError:
+                raise
+            except Exception as error:  # noqa: BLE001
+                return lost("signing in", error)
+
+        return await self._in_thread(ask)
+
+    def close(self) -> None:
+        """Wait for nothing more; requests under way end by their own time limit."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        if self._region is not None:
+            self._region.get_session().session.close()
+
+    async def _in_thread(self, work: Callable[[], _Result]) -> _Result:
+        return await asyncio.get_running_loop().run_in_executor(self._pool, work)
+
+    # -- in a thread
+
+    def _exchange(self, service: str, method: str, path: str, given: dict[str, Any]) -> Answer:
+        from keystoneauth1.adapter import Adapter  # noqa: PLC0415 - the SDK is optional
+
+        client = self._client(service)
+        # Not the SDK's own request(), which caches, counts, and warns about its own future.
+        response = Adapter.request(client, path, method, raise_exc=False, **given)
+        return Answer(response.status_code, response.headers, response.content, response.url)
+
+    def _client(self, service: str) -> Any:  # noqa: ANN401 - the SDK's
+        region = self._opened()
+        with self._lock:
+            if service not in self._clients:
+                self._clients[service] = region.get_session_client(service, version=VERSIONS[service])
+            return self._clients[service]
+
+    def _opened(self) -> Any:  # noqa: ANN401 - the SDK's
+        with self._lock:
+            if self._region is None:
+                self._region = _region(self.account)
+            return self._region
+
+
+def _region(account: Account) -> Any:  # noqa: ANN401 - the SDK's
+    """Read the configuration as OpenStack's own tools do; nothing is sent by this."""
+    try:
+        from openstack import config  # noqa: PLC0415 - optional, and slow to import
+        from openstack.exceptions import ConfigException  # noqa: PLC0415
+    except ImportError:
+        raise InputError("the openstack provider needs openstacksdk: pip install 'holdfast[openstack]'") from None
+    is_given = account.auth is not None
+    options: dict[str, Any] = dict(account.options)
+    auth = {**(account.auth or {}), **account.secrets}
+    if auth:
+        options["auth"] = auth
+    named = {"region_name": account.region, "auth_type": account.auth_type}
+    options.update({name: value for name, value in named.items() if value is not None})
+    try:
+        loader = config.OpenStackConfig(
+            config_files=_files(account, config.loader.CONFIG_FILES),
+            load_yaml_config=not is_given,
+            load_envvars=not is_given,
+            app_name="holdfast",
+            app_version=metadata.version("holdfast"),
+        )
+        region = loader.get_one(cloud=account.cloud, api_timeout=account.timeout_seconds, **options)
+        region.get_session().additional_user_agent.append(("connection", account.connection))
+    except (ConfigException, TypeError, ValueError, OSError) as error:
+        place = Location(field=f"/connections/{account.connection}")
+        raise InputError(f"the connection to OpenStack is not well described: {error}", place) from None
+    return region
+
+
+def _files(account: Account, usual: Sequence[str]) -> list[str]:
+    """Return where to look for clouds.yaml: the named one alone, or one beside the project before the usual ones."""
+    return list(account.files) if account.is_file_named else [*account.files, *usual]
+
+
+def lost(label: str, error: Exception) -> Lost:
+    """Say why there was no answer, in words of our own: the texts of exceptions hold addresses and bodies."""
+    from keystoneauth1 import exceptions as known  # noqa: PLC0415 - as above
+
+    if isinstance(error, known.HttpError) and not isinstance(error, known.RequestTimeout):
+        status = int(error.http_status or 0)
+        trouble = _SAID.get(status, Trouble.SERVER_ERROR if status >= 500 else Trouble.OTHER)
+        return Lost(trouble, f"{label}: signing in or finding the service was answered {status}")
+    troubles: tuple[tuple[tuple[type[Exception], ...], Trouble, str], ...] = (
+        ((known.ConnectTimeout, known.RequestTimeout, TimeoutError), Trouble.TIMEOUT, "not answered in time"),
+        ((known.SSLError,), Trouble.UNREACHABLE, "no trusted TLS connection could be made"),
+        ((known.ConnectionError, OSError), Trouble.UNREACHABLE, "the service cannot be reached"),
+        ((known.EndpointNotFound,), Trouble.OTHER, "the catalogue of the cloud has no such service"),
+        ((known.DiscoveryFailure,), Trouble.UNREACHABLE, "the service does not say which versions it speaks"),
+        ((known.AuthPluginException,), Trouble.UNAUTHORISED, "the connection does not say how to sign in"),
+    )
+    for kinds, trouble, words in troubles:
+        if isinstance(error, kinds):
+            return Lost(trouble, f"{label}: {words}")
+    return Lost(Trouble.OTHER, f"{label} could not be sent ({type(error).__name__})")

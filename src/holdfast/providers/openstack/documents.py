@@ -1,0 +1,104 @@
+"""From what a service says to the shape of a declaration, and back."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+import orjson
+
+from holdfast.model.absent import ABSENT
+from holdfast.model.json import Json
+from holdfast.providers.openstack import naming
+from holdfast.providers.openstack.table import Field, Item, Role, Thing
+
+_UNTOLD: Final = frozenset({Role.BIRTH_ONLY, Role.WRITE_ONLY})
+_BORN_WITH: Final = frozenset({Role.MUTABLE, Role.FIXED, Role.BIRTH_ONLY, Role.WRITE_ONLY})
+
+
+def document(thing: Thing, item: Item) -> dict[str, Json]:
+    """Return what a thing is, as a declaration would say it; what the service does not tell is left out."""
+    out: dict[str, Json] = {}
+    for each in thing.fields:
+        if each.role not in _UNTOLD and each.api in item.body:
+            out[each.name] = _decoded(each, item.body[each.api])
+    for sub in thing.subs:
+        value = sub.view(item)
+        if value is not ABSENT:
+            out[sub.name] = value
+    return out
+
+
+def birth(thing: Thing, desired: Mapping[str, Json]) -> dict[str, Json]:
+    """Return the body that makes a thing."""
+    return {
+        each.api: _encoded(each, desired[each.name])
+        for each in thing.fields
+        if each.role in _BORN_WITH and not each.is_late and desired.get(each.name) is not None
+    }
+
+
+def late(thing: Thing, desired: Mapping[str, Json]) -> list[str]:
+    """Name the declared fields that can be set only after birth."""
+    return [each.name for each in thing.fields if each.is_late and desired.get(each.name) is not None]
+
+
+def changes(thing: Thing, wanted: Mapping[str, Json], names: Iterable[str]) -> dict[str, Json]:
+    """Return the body that changes some fields; what is wanted no more is sent as what its absence means."""
+    out: dict[str, Json] = {}
+    for name in names:
+        each = thing.field(name)
+        if each is None or each.role not in (Role.MUTABLE, Role.WRITE_ONLY):
+            continue
+        if name in wanted and wanted[name] is not ABSENT:
+            out[each.api] = _encoded(each, wanted[name])
+        elif each.released is not ABSENT:
+            out[each.api] = _encoded(each, each.released)
+    return out
+
+
+def _decoded(each: Field, value: Json) -> Json:
+    if each.decode is not None:
+        return each.decode(value)
+    return value if each.is_opaque else naming.to_camel(value)
+
+
+def _encoded(each: Field, value: Json) -> Json:
+    if each.encode is not None:
+        return each.encode(value)
+    return value if each.is_opaque else naming.to_snake(value)
+
+
+def etag(thing: Thing, item: Item) -> str | None:
+    """Return what a conditional write names: the revision, where a kind has one."""
+    revision = item.body.get("revision_number") if thing.is_revised else None
+    return str(revision) if revision is not None else None
+
+
+def digest(thing: Thing, item: Item, *, trusts_revision: bool) -> str:
+    """Return what tells an unmoved thing from one that moved.
+
+    The revision, where it was found to grow with everything that is compared; else a hash over just that, so that a
+    status or a time stamp which moves by itself is no news.
+    """
+    revision = etag(thing, item)
+    if trusts_revision and thing.revision_covers_all and revision is not None:
+        return f"revision:{revision}"
+    return state_hash(document(thing, item))
+
+
+def state_hash(found: Mapping[str, Json]) -> str:
+    """Return the hash over what is compared."""
+    return "sha256:" + hashlib.sha256(orjson.dumps(found, option=orjson.OPT_SORT_KEYS)).hexdigest()
+
+
+def packed(item: Item) -> bytes:
+    """Return a thing as the bytes that a list hands over."""
+    return orjson.dumps({"body": item.body, "more": item.more})
+
+
+def unpacked(raw: bytes) -> Item:
+    """Return the thing that was packed."""
+    found = orjson.loads(raw)
+    return Item(found["body"], found["more"])

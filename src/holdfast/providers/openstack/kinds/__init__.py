@@ -1,0 +1,1 @@
+"""The kinds, as tables: one module a service or corner of it."""

@@ -1,0 +1,115 @@
+"""Neutron's routers and floating IPs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from holdfast.model.json import Json
+from holdfast.model.writing import Refused
+from holdfast.providers.base import Target
+from holdfast.providers.openstack import completing
+from holdfast.providers.openstack.calls import Calls, Place
+from holdfast.providers.openstack.subs import interfaces
+from holdfast.providers.openstack.subs.interfaces import Interfaces
+from holdfast.providers.openstack.subs.tags import Tags
+from holdfast.providers.openstack.table import NAME, Manner, Referrer, Thing, birth_only, fixed, mutable, read_only
+
+_PLACE: Final = Place("network")
+
+
+class _RouterManner(Manner):
+    async def emptied(self, calls: Calls, target: Target) -> Refused | bool:
+        """Take it out of the subnets it was declared to be in; whatever else was attached keeps it from going."""
+        rows: list[Mapping[str, Json]] = [row for row in target.desired.get("interfaces") or () if row.get("subnetId")]
+        if not rows or target.id is None:
+            return False
+        routes = await calls.send(_PLACE, "PUT", f"/routers/{target.id}", {"router": {"routes": []}}, target.id)
+        if isinstance(routes, Refused):
+            return False  # deleting will tell what is the matter
+        for row in rows:
+            refused = await interfaces.detach(calls, target.id, row)
+            if refused is not None:
+                return refused
+        return True
+
+
+class _FloatingManner(Manner):
+    def identity(self, thing: Thing, target: Target) -> dict[str, Json] | None:
+        """Know it by its address, or by a description that is its name; any other may stand on several."""
+        desired = target.desired
+        network = {"floatingNetworkId": desired.get("floatingNetworkId")}
+        if desired.get("floatingIpAddress") is not None:
+            return {**network, "floatingIpAddress": desired["floatingIpAddress"]}
+        if desired.get("description") == completing.live_name(target.name, target.namespace):
+            return {**network, "description": desired["description"]}
+        return None
+
+
+def _gateway(value: Json) -> Json:
+    """Send what a gateway was declared with; with the network alone the service keeps the addresses it has."""
+    if not isinstance(value, Mapping) or value.get("networkId") is None:
+        return {}
+    out: dict[str, Json] = {"network_id": value.get("networkId")}
+    if value.get("enableSnat") is not None:
+        out["enable_snat"] = value["enableSnat"]
+    addresses = value.get("externalFixedIps")
+    if addresses is not None:
+        rows = ({"subnet_id": row.get("subnetId"), "ip_address": row.get("ipAddress")} for row in addresses)
+        out["external_fixed_ips"] = [{name: part for name, part in row.items() if part is not None} for row in rows]
+    return out
+
+
+ROUTER: Final = Thing(
+    kind="Router",
+    service="network",
+    path="/routers",
+    one="router",
+    many="routers",
+    fields=(
+        mutable("name", default=NAME),
+        mutable("description", default=""),
+        mutable("admin_state_up", default=True),
+        mutable("external_gateway_info", "externalGateway", cleared={}, encode=_gateway),
+        mutable("routes", cleared=[], is_late=True),
+        fixed("distributed"),
+        fixed("ha"),
+        fixed("flavor_id"),
+        fixed("availability_zone_hints"),
+        fixed("project_id"),
+    ),
+    subs=(Interfaces(), Tags(_PLACE, "/routers")),
+    companions=(interfaces.PORTS,),
+    is_revised=True,
+    revision_covers_all=True,
+    referrers=(Referrer("/ports", "ports", "device_id"),),
+    manner=_RouterManner(),
+)
+
+FLOATING_IP: Final = Thing(
+    kind="FloatingIP",
+    service="network",
+    path="/floatingips",
+    one="floatingip",
+    many="floatingips",
+    fields=(
+        # It has no name; where none is declared, its description says whose it is.
+        mutable("description", default=NAME),
+        mutable("port_id", cleared=None),
+        mutable("fixed_ip_address"),
+        mutable("qos_policy_id", cleared=None),
+        fixed("floating_network_id"),
+        fixed("floating_ip_address"),
+        birth_only("subnet_id"),
+        fixed("dns_name"),
+        fixed("dns_domain"),
+        fixed("project_id"),
+        read_only("router_id"),
+    ),
+    subs=(Tags(_PLACE, "/floatingips"),),
+    found_by=("description", "floatingNetworkId", "floatingIpAddress"),
+    filters=(("floatingNetworkId", "floating_network_id"), ("floatingIpAddress", "floating_ip_address")),
+    is_revised=True,
+    revision_covers_all=True,
+    manner=_FloatingManner(),
+)

@@ -1,0 +1,129 @@
+"""The reading half."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+
+import orjson
+
+from holdfast.model.json import Json
+from holdfast.model.reading import Found, Gone, Reading, Trouble, Unreadable
+from holdfast.providers.base import Hint, Kind, Listed, ReadFailed, Target, Unchanged
+from holdfast.providers.openstack import documents, tables
+from holdfast.providers.openstack.calls import Calls, Place
+from holdfast.providers.openstack.finding import Finder
+from holdfast.providers.openstack.table import Item, Thing
+
+
+class OpenStackReader:
+    """Reads the things of one cloud."""
+
+    def __init__(self, calls: Calls) -> None:
+        self.kinds: Mapping[str, Kind] = tables.kinds()
+        self._calls = calls
+        self._finder = Finder(calls)
+        self._trusts = calls.cloud.account.trusts_revisions
+
+    async def read(self, target: Target, hint: Hint | None = None) -> Reading | Unchanged:
+        """Read one thing by its id, or find it by what the declaration says of it."""
+        thing = tables.BY_KIND.get(target.kind)
+        if thing is None:
+            return Unreadable(Trouble.OTHER, f"OpenStack has no kind {target.kind!r}")
+        try:
+            if target.id is None:
+                return await self._declared(target, thing)
+            return await self._by_id(thing, target.id, hint)
+        except ReadFailed as error:
+            return error.reading
+
+    async def _by_id(self, thing: Thing, ident: str, hint: Hint | None) -> Reading | Unchanged:
+        item = await self.item(thing, ident, hint)
+        if isinstance(item, Gone):
+            return await self._confirmed(thing, ident)
+        if isinstance(item, Unreadable | Unchanged):
+            return item
+        return self._found(thing, item, hint)
+
+    async def item(self, thing: Thing, ident: str, hint: Hint | None = None) -> Item | Gone | Unreadable | Unchanged:
+        """Read a thing with all that its document is made of; where its revision is that of the last time, no more."""
+        found = await self._calls.get(thing.place, f"{thing.path}/{ident}", ident)
+        if isinstance(found, Gone | Unreadable):
+            return found
+        body = found.get(thing.one, found) if thing.one else found
+        if not isinstance(body, dict) or "id" not in body:
+            return Unreadable(Trouble.MALFORMED, f"what the service says of a {thing.kind} is not one")
+        item = Item(body)
+        etag = documents.etag(thing, item)
+        if self._trusts and thing.revision_covers_all and hint is not None and etag is not None and hint.etag == etag:
+            return Unchanged(etag, documents.digest(thing, item, trusts_revision=True))
+        more = {}
+        for each in thing.companions:
+            params = (*each.params, (each.by, ident))
+            more[each.name] = await self._calls.everything(Place(each.service), each.path, each.many, params)
+        return Item(body, more)
+
+    async def _confirmed(self, thing: Thing, ident: str) -> Reading:
+        """Believe that something is gone only if nothing that cannot be without it is still there.
+
+        A service that lost a row, or answers from a stale replica, contradicts itself; to make the thing again would
+        then make a second one, and leave what hangs on the first.
+        """
+        for each in thing.referrers:
+            params = ((each.by, each.value.format(id=ident)), ("fields", "id"))
+            left = await self._calls.everything(thing.place, each.path, each.many, params)
+            if left:
+                what = each.many.replace("_", " ").rstrip("s")
+                detail = f"the service says that it is not there, and yet has a {what} of it ({left[0].get('id')})"
+                return Unreadable(Trouble.UNCONFIRMED, detail)
+        return Gone()
+
+    def _found(self, thing: Thing, item: Item, hint: Hint | None) -> Reading | Unchanged:
+        unsettled = thing.manner.unsettled(item)
+        if unsettled is not None:
+            return Unreadable(Trouble.UNSETTLED, unsettled)
+        digest = documents.digest(thing, item, trusts_revision=self._trusts)
+        if hint is not None and hint.raw_digest == digest:
+            return Unchanged(documents.etag(thing, item), digest)
+        return Found(documents.document(thing, item), documents.etag(thing, item), digest, item.id)
+
+    async def _declared(self, target: Target, thing: Thing) -> Reading | Unchanged:
+        """Find what a declaration means; several that fit cannot be told apart."""
+        matches = await self._finder.declared(target, thing)
+        if not matches:
+            return Gone()
+        if len(matches) > 1:
+            ids = ", ".join(sorted(item.id for item in matches)[:4])
+            detail = f"{len(matches)} things fit the declaration ({ids}); import the one that is meant by its id"
+            return Unreadable(Trouble.UNCONFIRMED, detail)
+        return self._found(thing, matches[0], None)
+
+    async def list(self, kind: str) -> AsyncIterator[Listed]:
+        """Read all things of a kind; raise ReadFailed if any page fails."""
+        thing = self._thing(kind)
+        async for item in self._finder.everything(thing):
+            digest = documents.digest(thing, item, trusts_revision=self._trusts)
+            yield Listed(item.id, documents.packed(item), digest)
+
+    def parse(self, kind: str, raw: bytes) -> Json:
+        """Turn a listed thing into its document; raise ReadFailed if it is broken, or not at rest."""
+        thing = self._thing(kind)
+        try:
+            item = documents.unpacked(raw)
+            unsettled = thing.manner.unsettled(item)
+            if unsettled is not None:
+                raise ReadFailed(Unreadable(Trouble.UNSETTLED, unsettled))
+            return documents.document(thing, item)
+        except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError) as error:
+            detail = f"what the service says of a {kind} cannot be read ({type(error).__name__})"
+            raise ReadFailed(Unreadable(Trouble.MALFORMED, detail)) from None
+
+    async def find(self, kind: str, criteria: Mapping[str, Json]) -> Sequence[str]:
+        """Return the ids of the things whose fields have exactly these values."""
+        found = await self._finder.matching(self._thing(kind), criteria)
+        return [item.id for item in found]
+
+    def _thing(self, kind: str) -> Thing:
+        thing = tables.BY_KIND.get(kind)
+        if thing is None:
+            raise ReadFailed(Unreadable(Trouble.OTHER, f"OpenStack has no kind {kind!r}"))
+        return thing

@@ -1,0 +1,56 @@
+"""All kinds, by name, with their profiles."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache, partial
+from importlib import resources
+from typing import Final
+
+from holdfast.compare import profiles
+from holdfast.providers.base import Kind
+from holdfast.providers.openstack import completing
+from holdfast.providers.openstack.kinds import identity, networks, ports, routers
+from holdfast.providers.openstack.table import Thing
+
+THINGS: Final[tuple[Thing, ...]] = (
+    networks.NETWORK,
+    networks.SUBNET,
+    networks.ADDRESS_SCOPE,
+    routers.ROUTER,
+    routers.FLOATING_IP,
+    ports.PORT,
+    ports.TRUNK,
+    ports.SECURITY_GROUP,
+    identity.PROJECT,
+    identity.USER,
+)
+BY_KIND: Final[Mapping[str, Thing]] = {thing.kind: thing for thing in THINGS}
+
+
+@cache
+def kinds() -> Mapping[str, Kind]:
+    """Return the kinds; their profiles are read once."""
+    rules = shipped()
+    return {
+        thing.kind: Kind(
+            thing.kind,
+            patches=True,
+            lists=True,
+            conditional=thing.is_revised,
+            profiles=tuple(profile for profile in rules if profile.applies_to("openstack", thing.kind)),
+            complete=partial(completing.complete, thing),
+        )
+        for thing in THINGS
+    }
+
+
+@cache
+def shipped() -> tuple[profiles.Profile, ...]:
+    """Read the profiles beside this module."""
+    found: list[profiles.Profile] = []
+    folder = resources.files(__package__).joinpath("profiles")
+    for entry in sorted(folder.iterdir(), key=lambda item: item.name):
+        if entry.name.endswith(".yaml"):
+            found += profiles.parse(entry.read_bytes(), f"openstack/profiles/{entry.name}")
+    return tuple(found)

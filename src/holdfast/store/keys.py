@@ -1,0 +1,36 @@
+"""The key of a store's fingerprints, in a file beside it: made once, readable by its owner only."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+from pathlib import Path
+from typing import Final
+
+from holdfast.errors import StoreError
+
+KEY_BYTES: Final = 32
+FILE: Final = "key"
+
+
+def key_in(folder: Path) -> bytes:
+    """Return the key of the store in a folder, made if there is none; without it stored fingerprints say nothing."""
+    file = folder / FILE
+    try:
+        return file.read_bytes()
+    except FileNotFoundError:
+        key = secrets.token_bytes(KEY_BYTES)
+    part = folder / f"{FILE}.{os.getpid()}"
+    try:
+        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(key)
+        # A link appears whole or not at all, so another process never reads half a key.
+        with contextlib.suppress(FileExistsError):
+            file.hardlink_to(part)
+        part.unlink()
+        return file.read_bytes()
+    except OSError as error:
+        message = f"the key of the store cannot be written to {file}: {error.strerror}"
+        raise StoreError(message) from None

@@ -1,0 +1,52 @@
+"""A control plane from the command line: `python -m holdfast.testing.openstack up|down|status DIR [SERVICE ...]`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from pathlib import Path
+
+from holdfast.testing.openstack.configuring import SERVICES
+from holdfast.testing.openstack.installing import Unavailable
+from holdfast.testing.openstack.running import NETWORKING, ControlPlane
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Start or stop a control plane that stays up when this process ends."""
+    parser = argparse.ArgumentParser(prog="python -m holdfast.testing.openstack", description=__doc__)
+    parser.add_argument("verb", choices=("up", "down", "status"))
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("service", nargs="*", choices=[*SERVICES, []], help="all, or only these")
+    options = parser.parse_args(arguments)
+    try:
+        return _VERBS[options.verb](options.folder, tuple(options.service) or SERVICES)
+    except (Unavailable, OSError) as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+
+
+def _up(folder: Path, services: tuple[str, ...]) -> int:
+    began = time.monotonic()
+    plane = ControlPlane.open(folder, tuple(dict.fromkeys((*NETWORKING[:1], *services))), keep=True)
+    sys.stdout.write(f"up in {time.monotonic() - began:.0f} s; export OS_CLIENT_CONFIG_FILE={plane.layout.folder}")
+    sys.stdout.write("/clouds.yaml OS_CLOUD=local\n")
+    return 0
+
+
+def _down(folder: Path, _services: tuple[str, ...]) -> int:
+    ControlPlane.at(folder).down()
+    return 0
+
+
+def _status(folder: Path, services: tuple[str, ...]) -> int:
+    plane = ControlPlane.at(folder)
+    for name in services:
+        sys.stdout.write(f"{name:10} {plane.url(name)} {'up' if plane.is_up(name) else 'down'}\n")
+    return 0
+
+
+_VERBS = {"up": _up, "down": _down, "status": _status}
+
+if __name__ == "__main__":
+    sys.exit(main())

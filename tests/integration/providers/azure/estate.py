@@ -1,0 +1,165 @@
+"""A whole engine on an emulated Azure: store, clock, provider and world, and what tests ask of them."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Coroutine, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from holdfast.engine.applying import Report
+from holdfast.engine.fleet import Fleet
+from holdfast.engine.governing import Rules
+from holdfast.model.address import Address
+from holdfast.model.json import Json
+from holdfast.model.resource import Declaration, Import, ManagementPolicy
+from holdfast.model.verdict import Status
+from holdfast.plan.corrections import CorrectionRules
+from holdfast.plan.fights import FightRules
+from holdfast.plan.strategies import Strategy
+from holdfast.providers.azure import references
+from holdfast.providers.azure.provider import AzureProvider
+from holdfast.providers.base import Connection, Provider
+from holdfast.store.base import Event
+from holdfast.testing.arm.transport import ArmTransport
+from holdfast.testing.arm.world import World as Arm
+from holdfast.testing.clock import FakeClock
+from tests.unit.engine.fixtures import Bench
+
+GROUP = "rg"
+WIDGET = "Contoso.Test/widgets"
+VERSION = "2024-01-01"
+
+
+def connection(world: Arm, **settings: Json) -> Connection:
+    given = {"subscription": world.subscription, "resource_group": GROUP, "auth": {"type": "token"}, **settings}
+    return Connection("azure", "azure", given, {"token": world.token})
+
+
+def declare(
+    name: str,
+    desired: Json,
+    kind: str = "Resource",
+    *,
+    policy: ManagementPolicy = ManagementPolicy.MANAGED,
+    import_from: Import | None = None,
+    **options: Json,
+) -> Declaration:
+    """Declare something; a plain dict of `Resource` is a widget unless it says another type."""
+    if kind == "Resource":
+        desired = {"type": WIDGET, "apiVersion": VERSION, **desired}
+    found, type_ = references.rewritten(kind, desired)
+    return Declaration(
+        Address("azure", kind, name),
+        "azure",
+        "azure.holdfast.dev/v1",
+        found,
+        policy=policy,
+        import_from=import_from,
+        options={"resyncPeriod": "15m", **options},
+        type=type_,
+    )
+
+
+def widget(name: str = "w", location: str = "westus2", **properties: Json) -> Declaration:
+    """Declare a widget: a type that has only the habits a test gives it."""
+    return declare(name, {"location": location, "properties": properties})
+
+
+@dataclass
+class Estate(Bench):
+    """One process on one Azure; `restarted` is another on the same."""
+
+    clock: FakeClock = field(default_factory=FakeClock)
+    arm: Arm = field(default=None)  # type: ignore[assignment]
+    connection: Connection = field(default=None)  # type: ignore[assignment]
+    strategies: Sequence[Strategy] = ()
+    rules: Rules = field(default_factory=lambda: Rules(CorrectionRules(storm=None, fights=FightRules(backoff=0))))
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.arm is None:
+            self.arm = Arm(self.clock)
+            self.arm.add_group(GROUP)
+            self.arm.journal.clear()
+        if self.connection is None:
+            self.connection = connection(self.arm)
+        self._azure = AzureProvider(lambda: ArmTransport(self.arm))
+
+    def provider(self) -> Provider:
+        return self._azure
+
+    def fleet(self, declarations: Iterable[Declaration]) -> Fleet:
+        return replace(super().fleet(declarations), strategies=self.strategies)
+
+    def restarted(self, **changes: Any) -> Estate:
+        """Return another process with the same store, clock and Azure."""
+        given = {"arm": self.arm, "clock": self.clock, "store": self.store, "seed": self.seed + 1, **changes}
+        given.setdefault("connection", self.connection)
+        given.setdefault("rules", self.rules)
+        return Estate(**given)
+
+    # -- doing
+
+    async def sync(self, *declarations: Declaration, times: int = 1, minutes: float = 15) -> Report:
+        """Check and correct, as the loop does when the sync period is over."""
+        report = Report()
+        for _ in range(times):
+            self.clock.advance(60 * minutes)
+            report = await self.apply(list(declarations))
+        return report
+
+    def id(self, name: str = "w", type_: str = WIDGET) -> str:
+        return f"/subscriptions/{self.arm.subscription}/resourceGroups/{GROUP}/providers/{type_}/{name}"
+
+    def edit(self, changes: Any, name: str = "w", type_: str = WIDGET, who: str = "alice@example.com") -> None:
+        """Let a third party change something."""
+        self.arm.console(who).edit(self.id(name, type_), changes)
+
+    # -- asking
+
+    def puts(self, path: str = "*") -> int:
+        """Return how many PUTs were accepted."""
+        return self.arm.journal.count("PUT", path=path)
+
+    def shown(self, name: str = "w", type_: str = WIDGET) -> Json:
+        return self.arm.shown(self.id(name, type_))
+
+    async def events(self, kind: str) -> list[Event]:
+        return [each.event async for each in self.store.events(type_prefix=kind)]
+
+    async def caused(self) -> list[tuple[str, tuple[str, ...]]]:
+        """Return the reason and the paths of each write, in order, as the audit trail has them."""
+        return [
+            (e.data["reason"], tuple(e.data["paths"]))
+            for e in await self.events("write.intended")
+            if "reason" in e.data
+        ]
+
+    async def status(self, declaration: Declaration) -> Status | None:
+        state = await self.store.state(declaration.address)
+        return state.status if state is not None else None
+
+    async def known(self, declaration: Declaration) -> Json:
+        """Return the known differences, by path."""
+        state = await self.store.state(declaration.address)
+        assert state is not None
+        assert state.known is not None
+        found = await self.store.document(state.known)
+        return {each["path"]: each for each in found["known"]}
+
+    async def unresolved(self, declaration: Declaration) -> list[str]:
+        state = await self.store.state(declaration.address)
+        assert state is not None
+        assert state.known is not None
+        return (await self.store.document(state.known))["unresolved"]
+
+
+def run(coroutine: Coroutine[Any, Any, None]) -> None:
+    asyncio.run(coroutine)
+
+
+def logged(caplog: Any, level: int = logging.INFO) -> list[str]:
+    """Return the lines of the engine's log."""
+    return [each.getMessage() for each in caplog.records if each.name == "holdfast.engine" and each.levelno >= level]

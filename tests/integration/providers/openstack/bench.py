@@ -1,0 +1,147 @@
+"""The real engine and the real provider in a project of the real services, and a vandal behind their back."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Awaitable, Iterator, Mapping
+from contextlib import AsyncExitStack, contextmanager
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar, cast
+
+from holdfast.compare import paths
+from holdfast.engine.applying import Report
+from holdfast.engine.checking import Checked
+from holdfast.engine.outcomes import Result
+from holdfast.model.json import Json
+from holdfast.model.resource import Declaration, Import, ManagementPolicy
+from holdfast.model.verdict import Status
+from holdfast.providers import registry
+from holdfast.providers.base import Connection, Reader, Writer
+from holdfast.store.base import ResourceState, Store
+from holdfast.testing.conformance import Subject
+from holdfast.testing.conformance.process import Process
+from holdfast.testing.openstack import Client, ControlPlane, Request, Tenant, Tenants
+
+T = TypeVar("T")
+_counter = itertools.count(1)
+OPTIONS: Mapping[str, Json] = {"resyncPeriod": "1h"}
+
+
+class Nobody:
+    """A vandal who is never asked."""
+
+
+@dataclass(slots=True)
+class Bench:
+    """One connection, one store, one project."""
+
+    plane: ControlPlane
+    tenants: Tenants
+    tenant: Tenant
+    connection: Connection
+    process: Process
+    vandal: Client  # an administrator in the same project
+    reader: Reader
+    writer: Writer
+    _runner: asyncio.Runner
+    _mark: int = 0
+
+    @classmethod
+    @contextmanager
+    def opened(cls, plane: ControlPlane, tenants: Tenants, tenant: Tenant, **settings: Json) -> Iterator[Bench]:
+        name = f"bench{next(_counter)}-{tenant.name}"
+        auth = {key: value for key, value in tenant.auth.items() if key != "password"}
+        given = {"auth": auth, "region": "RegionOne", "timeout": 30, **settings}
+        connection = Connection(name, "openstack", given, {"password": tenant.auth["password"]})
+        provider = registry.get("openstack")
+        subject = Subject(provider, connection, (), cast("Any", Nobody()), real_time=True)
+        vandal = Client(tenant.auth)
+        with asyncio.Runner() as runner:
+            stack = AsyncExitStack()
+            # Open all the while, so that the runs of one test share a token.
+            reader = runner.run(stack.enter_async_context(provider.reader(connection)))
+            writer = runner.run(stack.enter_async_context(provider.writer(connection)))
+            try:
+                yield cls(plane, tenants, tenant, connection, Process(subject), vandal, reader, writer, runner)
+            finally:
+                runner.run(stack.aclose())
+                vandal.close()
+
+    # -- declaring
+
+    def declare(
+        self,
+        kind: str,
+        name: str,
+        desired: Mapping[str, Json] | None = None,
+        *,
+        import_from: Import | None = None,
+        policy: ManagementPolicy = ManagementPolicy.MANAGED,
+        **options: Json,
+    ) -> Declaration:
+        made = self.process.declare(kind, name, desired or {}, import_from)
+        return replace(made, options={**OPTIONS, **options}, policy=policy)
+
+    # -- running
+
+    def run(self, work: Awaitable[T]) -> T:
+        async def awaited() -> T:
+            return await work
+
+        return self._runner.run(awaited())
+
+    def check(self, *declarations: Declaration) -> list[Checked]:
+        report = self.run(self.process.check(declarations))
+        assert not report.waiting, [one.reason for one in report.waiting]
+        return report.checked
+
+    def look(self, *declarations: Declaration) -> Report:
+        return self.run(self.process.check(declarations))
+
+    def apply(self, *declarations: Declaration) -> Report:
+        return self.run(self.process.apply(declarations))
+
+    def made(self, *declarations: Declaration) -> None:
+        """Apply, and see that all of it was done."""
+        report = self.apply(*declarations)
+        assert not report.waiting, [(str(one.declaration.address), one.reason) for one in report.waiting]
+        failed = [(str(one.checked.address), one.message) for one in report.acted if one.result is not Result.DONE]
+        assert not failed, failed
+        stuck = [(str(one.checked.address), one.unresolved) for one in report.acted if one.unresolved]
+        assert not stuck, stuck
+
+    def clean(self, *declarations: Declaration) -> None:
+        """See that a check finds nothing, and that an apply asks nothing of the services but to be read."""
+        for checked in self.check(*declarations):
+            assert checked.verdict.status is Status.IN_SYNC, (str(checked.address), named(checked), checked.verdict)
+        before = self.mark()
+        report = self.apply(*declarations)
+        assert not report.acted
+        assert not [request for request in self.requests(before) if request.is_write]
+
+    def state(self, declaration: Declaration) -> ResourceState:
+        return self.run(self.process.state(declaration))
+
+    def id(self, declaration: Declaration) -> str:
+        found = self.state(declaration).provider_id
+        assert found is not None
+        return found
+
+    @property
+    def store(self) -> Store:
+        return self.process.store
+
+    # -- what reached the services
+
+    def mark(self) -> int:
+        return self.plane.disturber.place()
+
+    def requests(self, since: int) -> list[Request]:
+        """Return the requests of our own connection."""
+        return self.plane.disturber.requests(f"connection/{self.connection.name}", since)
+
+
+def named(checked: Checked) -> list[str]:
+    """Name the paths of a verdict."""
+    return [paths.format_path(finding.path) for finding in checked.verdict.findings]
