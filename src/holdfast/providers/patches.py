@@ -6,7 +6,7 @@ was hidden from the comparison cannot slip into a write. Every kind of patch is 
 
 from __future__ import annotations
 
-from holdfast.compare import paths
+from holdfast.compare import patching, paths
 from holdfast.compare.comparators import typed_equal
 from holdfast.model.absent import ABSENT
 from holdfast.model.json import Json
@@ -22,7 +22,7 @@ def wanted(desired: Json, observed: Json, changed: tuple[str, ...]) -> Json:
     Paths are those of findings: an index is a place in the observed list, where no key tells the elements apart. Such a
     list is edited in place only if that makes it what was declared; otherwise it is taken from `desired` as a whole.
     """
-    work = _Work(copied(observed))
+    work = _Work(patching.copied(observed))
     for text in changed:
         work.put(desired, paths.parse_path(text))
     return work.finished()
@@ -31,23 +31,6 @@ def wanted(desired: Json, observed: Json, changed: tuple[str, ...]) -> Json:
 def of_change(change: Change) -> Json:
     """Return the document that a change wants."""
     return wanted(change.desired, change.observed, change.paths)
-
-
-def copied(value: Json) -> Json:
-    """Copy a document so that no two places of the copy are one object, as aliases in YAML make them."""
-    out: list[Json] = [None]
-    pending: list[tuple[Json, Json, str | int]] = [(value, out, 0)]
-    while pending:
-        here, holder, step = pending.pop()
-        if isinstance(here, dict):
-            holder[step] = dict.fromkeys(here)
-            pending.extend((item, holder[step], key) for key, item in here.items())
-        elif isinstance(here, list):
-            holder[step] = [None] * len(here)
-            pending.extend((item, holder[step], index) for index, item in enumerate(here))
-        else:
-            holder[step] = here
-    return out[0]
 
 
 class _Work:
@@ -83,9 +66,9 @@ class _Work:
             if step in _places(here):
                 self._removals.append(pointer)
         elif isinstance(here, list) and step == len(here):
-            here.append(copied(value))
+            here.append(patching.copied(value))
         else:
-            here[step] = copied(value)
+            here[step] = patching.copied(value)
 
     def finished(self) -> Json:
         """Return the document, all removals made and all index-wise edits checked."""
@@ -96,7 +79,7 @@ class _Work:
         for pointer, target in self._indexed.items():
             above = paths.resolve(self._root, pointer[:-1])
             if pointer[-1] in _places(above) and not _is_declared(above[pointer[-1]], target):
-                above[pointer[-1]] = copied(target)
+                above[pointer[-1]] = patching.copied(target)
         return self._root[0] if self._root else ABSENT
 
 

@@ -114,7 +114,7 @@ def _made_to_differ(known: Json, after: Json, changed: tuple[str, ...]) -> Json:
         for path in map(paths.parse_path, changed)
         if (value := paths.resolve(after, path)) is not ABSENT and typed_equal(paths.resolve(known, path), value)
     ]
-    out = patches.copied(known) if hidden else known
+    out = patching.copied(known) if hidden else known
     for path in hidden:
         out = patching.remove(out, path)
     return out
