@@ -11,7 +11,6 @@ from holdfast.compare.comparators import typed_equal
 from holdfast.errors import DocumentError
 from holdfast.model.absent import ABSENT
 from holdfast.model.json import Json
-from holdfast.providers import patches
 from holdfast.providers.file import formats
 from tests import strategies
 
@@ -260,7 +259,7 @@ GOLDEN = {
 
 
 def changed(document: Json, changes: dict[str, Json]) -> Json:
-    out = patches.copied(document)
+    out = patching.copied(document)
     for pointer, value in changes.items():
         path = tuple(int(step) if step.isdigit() else step for step in map(str, paths.parse_path(pointer)))
         out = patching.put(out, path, value)
