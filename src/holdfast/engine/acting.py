@@ -236,6 +236,8 @@ class Actor:
     async def _write(self, item: Prepared, operation: Operation, checked: Checked, etag: str | None) -> Writing:
         writer = await self._world.writer(item.declaration.address.connection)
         target = replace(item.target(), version=None)  # what is written is written as declared
+        if target.id is None and isinstance(checked.reading, Found):
+            target = replace(target, id=checked.reading.id)  # there before us, and found by its name
         action = Action(operation.action)
         etag = etag if item.kind.conditional else None
         if operation.phase == "delete" or action is Action.DELETE:

@@ -455,8 +455,14 @@ def _mode(judged: Judged) -> dict[str, Any]:
     uncompared = withheld or (mode is ReconcileMode.PUT_ONLY and isinstance(reading, Found))
     pinnable = judged.unresolved - judged.pinned if settings.pin_baseline else frozenset[str]()
     known = {paths.format_path(f.path) for f in judged.verdict.findings if _has_baseline_only(f)}
-    damaged = judged.invalid == judging.DAMAGED
-    return {"mode": mode, "uncompared": uncompared, "damaged": damaged, "pinnable": pinnable & known}
+    is_ours = judged.before.applied != judged.prepared.desired_digest  # what failed was to bring this about
+    return {
+        "mode": mode,
+        "uncompared": uncompared,
+        "damaged": judged.invalid == judging.DAMAGED,
+        "failed": reading.failed if isinstance(reading, Found) and is_ours else "",
+        "pinnable": pinnable & known,
+    }
 
 
 def _has_baseline_only(finding: Finding) -> bool:

@@ -67,6 +67,7 @@ def situation_as_json(situation: Situation) -> dict[str, Json]:
         "mode": situation.mode.value,
         "uncompared": situation.uncompared,
         "damaged": situation.damaged,
+        "failed": situation.failed,
         "pinnable": sorted(situation.pinnable),
     }
 
@@ -96,6 +97,7 @@ def situation_from_json(body: Mapping[str, Any]) -> Situation:
         ReconcileMode(body.get("mode", ReconcileMode.GET_PUT)),
         body.get("uncompared", False),
         body.get("damaged", False),
+        body.get("failed", ""),
         frozenset(body.get("pinnable", ())),
     )
 

@@ -36,6 +36,7 @@ class Found:
     raw_digest: str | None = None
     id: str | None = None  # the provider's name for what was found, where it was asked for by something else
     identity: str | None = None  # what the thing has from birth to death, and its successor under the same id has not
+    failed: str = ""  # what the service calls it that the last operation on the thing went wrong
     version: str | None = None  # of the API that the document was read in, where the provider speaks several
 
 

@@ -99,6 +99,7 @@ class Situation:
     mode: ReconcileMode = ReconcileMode.GET_PUT
     uncompared: bool = False  # it is there, as far as can be told, and was not compared: the mode, or nobody can see it
     damaged: bool = False  # what was known of it is lost: it is written once, and learnt anew
+    failed: str = ""  # how the service says that our last write of this declaration ended, if not well
     pinnable: frozenset[str] = frozenset()  # unresolved paths that may be put back by sending their baseline value
 
 
@@ -142,6 +143,8 @@ def _unknown(verdict: Verdict, _: Situation) -> Decision:
 
 
 def _in_sync(_: Verdict, situation: Situation) -> Decision:
+    if situation.failed and situation.policy is ManagementPolicy.MANAGED:
+        return _decision(Action.UPDATE, "failed", f"as declared, but the service calls it {situation.failed}")
     if situation.applied and situation.edited:
         return _decision(
             Action.ADOPT, "converged", "the declaration says what is there now; remembered without a write"

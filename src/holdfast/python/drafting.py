@@ -49,7 +49,7 @@ class Draft:
 
     def add(self, thing: Outlined) -> Address:
         """Declare an object; raise InputError if it cannot be, or if another of that name says something else."""
-        if self.place.provider != getattr(thing, "PROVIDER", None):
+        if provider_of(thing) != self.place.provider:
             raise InputError(f"{type(thing).__name__} is no resource that {self.place.provider} could deploy")
         means = Means(Secret, Unwatched, self._refer, self.place.key, self.place.environment)
         outline = thing.outline(means)
@@ -95,6 +95,14 @@ class Draft:
         if ident is not None and ident != state.provider_id:
             raise InputError(f"{address} is {state.provider_id}, not {ident}; undeploy the one before taking the other")
         return declaration
+
+
+def provider_of(thing: object) -> str:
+    """Return the provider that an object names; raise InputError if it is no resource at all."""
+    found = getattr(thing, "PROVIDER", None)
+    if not isinstance(found, str) or not isinstance(thing, Outlined):
+        raise InputError(f"{type(thing).__name__} is no resource that could be deployed")
+    return found
 
 
 def insist_on_account(state: ResourceState, account: str | None) -> None:

@@ -81,7 +81,7 @@ class ResourceManager:
     @also_on_class
     async def deploy(self, config: R) -> Deployment[R]:
         """Do the same, and say what was found and done."""
-        async with self._opened(config.PROVIDER) as bench:
+        async with self._opened(drafting.provider_of(config)) as bench:
             draft = Draft(self._place(bench))
             address = draft.add(config)
             states = await bench.store.states(list(draft.declarations))
@@ -120,7 +120,7 @@ class ResourceManager:
     async def check(self, *configs: R) -> list[Checkup[R]]:
         """Say what is true of each, and who moved it where that can be told; change and remember nothing."""
         found: dict[int, Checkup[R]] = {}
-        for provider in dict.fromkeys(each.PROVIDER for each in configs):
+        for provider in dict.fromkeys(map(drafting.provider_of, configs)):
             async with self._opened(provider) as bench:
                 mine = {place: each for place, each in enumerate(configs) if provider == each.PROVIDER}
                 found |= await self._looked(bench, mine)
@@ -154,7 +154,7 @@ class ResourceManager:
         Raise InputError if nothing of that name is tracked here, DeployError if it could not be deleted.
         """
         if not isinstance(config, str):
-            provider, meant = config.PROVIDER, None
+            provider, meant = drafting.provider_of(config), None
         else:
             meant = tracking.named(config, await self._states(self._project()))
             provider = meant.provider

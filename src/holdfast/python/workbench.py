@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from holdfast.compare import comparators
+from holdfast.engine import resolving
 from holdfast.engine.acting import Actor
 from holdfast.engine.applying import Applier
-from holdfast.engine.checking import Checker
+from holdfast.engine.checking import Checked, Checker
 from holdfast.engine.clock import Clock
 from holdfast.engine.fleet import Fleet, Preparer
 from holdfast.engine.governing import Rules
@@ -27,6 +28,7 @@ from holdfast.manifests.project import Project
 from holdfast.manifests.secrets import Resolver
 from holdfast.manifests.validation import raise_all
 from holdfast.model.address import Address
+from holdfast.model.decision import Action
 from holdfast.model.json import Json
 from holdfast.model.resource import Declaration
 from holdfast.plan import ordering, settings
@@ -99,7 +101,12 @@ class Workbench:
         actor = Actor(self.store, world, checker, *hands, self.fingerprint, self.owner, self.patience)
         sender = Sender(world, *hands, self.patience)
         undoer = Undoer(self.store, world, checker, *hands, self.owner, sender)
-        return Applier(self.store, preparer, checker, actor, undoer=undoer)
+        return Applier(self.store, preparer, checker, actor, reconsider=_tried_again, undoer=undoer)
+
+
+def _tried_again(checked: Checked) -> Checked:
+    """Try again what was refused for good: somebody asks for it, and may have put right what was in the way."""
+    return resolving.recreated(checked) if checked.decision.action is Action.BLOCK else checked
 
 
 @asynccontextmanager

@@ -73,7 +73,7 @@ class Client:
         request = HttpRequest(method, url, headers=given, content=body)
         try:
             response = await self._pipeline.send_request(request, **self._options(url))
-            data = await response.read()
+            data = response.content  # it is here already; read() raises for a body that is empty
         except ClientAuthenticationError:
             return Lost(Trouble.UNAUTHORISED, f"{label}: signing in to Azure did not work ({self._account.auth.type})")
         except (ServiceRequestTimeoutError, ServiceResponseTimeoutError, TimeoutError):

@@ -91,6 +91,12 @@ def state(body: Mapping[str, Json]) -> str | None:
     return found if isinstance(found, str) and found else None
 
 
+def failure(body: Mapping[str, Json]) -> str:
+    """Return the word that says that the last operation on a thing did not end well; empty if it did."""
+    word = state(body) or ""
+    return word if word.casefold() in ("failed", "canceled", "cancelled") else ""
+
+
 def is_settled(body: Mapping[str, Json], terminal: frozenset[str]) -> bool:
     """Tell whether nobody is at work on a thing; one without a state is always at rest."""
     word = state(body)

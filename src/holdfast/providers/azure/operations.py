@@ -69,10 +69,8 @@ def _under_way(ask: str, url: str, answer: Begun, wait: float) -> UnderWay:
 
 def _ended(ident: str, body: Mapping[str, Json]) -> Writing:
     """Judge a thing that is at rest: its last operation may have failed."""
-    word = (conversion.state(body) or "").casefold()
-    if word in ("failed", "canceled", "cancelled"):
-        return Refused(Refusal.RETRYABLE, f"Azure says that the operation ended as {conversion.state(body)}")
-    return Done(ident)
+    word = conversion.failure(body)
+    return Refused(Refusal.RETRYABLE, f"Azure says that the operation ended as {word}") if word else Done(ident)
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,7 +75,8 @@ class AzureReader:
         if hint is not None and hint.raw_digest == digest:
             return Unchanged(tag, digest)
         document = conversion.document({**body, "id": place.id}, target.desired)
-        return Found(document, tag, digest, place.id, conversion.identity(body), place.api_version)
+        failed = conversion.failure(body)
+        return Found(document, tag, digest, place.id, conversion.identity(body), failed, place.api_version)
 
     async def _presence(self, place: Place) -> Reading:
         """Ask only whether a resource is there; what it holds, its type shows nobody."""

@@ -53,6 +53,7 @@ class Field:
     decode: Convert | None = None  # from the API's value, instead of renaming its keys
     encode: Convert | None = None
     is_late: bool = False  # refused at birth, and set right after it
+    is_self_moving: bool = False  # changing it moves the revision before the service has looked at our precondition
 
     @property
     def released(self) -> Json:
@@ -71,8 +72,10 @@ def _made(  # noqa: PLR0913 - one place for the spelling of names
     decode: Convert | None,
     encode: Convert | None,
     is_late: bool = False,
+    is_self_moving: bool = False,
 ) -> Field:
-    return Field(name or naming.camel(api), api, role, default, cleared, is_opaque, decode, encode, is_late)
+    flags = (is_late, is_self_moving)
+    return Field(name or naming.camel(api), api, role, default, cleared, is_opaque, decode, encode, *flags)
 
 
 def mutable(  # noqa: PLR0913
@@ -85,10 +88,20 @@ def mutable(  # noqa: PLR0913
     decode: Convert | None = None,
     encode: Convert | None = None,
     is_late: bool = False,
+    is_self_moving: bool = False,
 ) -> Field:
     """Declare a field that can be changed in place."""
     return _made(
-        Role.MUTABLE, api, name, default, cleared, is_opaque=is_opaque, decode=decode, encode=encode, is_late=is_late
+        Role.MUTABLE,
+        api,
+        name,
+        default,
+        cleared,
+        is_opaque=is_opaque,
+        decode=decode,
+        encode=encode,
+        is_late=is_late,
+        is_self_moving=is_self_moving,
     )
 
 

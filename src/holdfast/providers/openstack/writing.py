@@ -22,6 +22,7 @@ from holdfast.providers.openstack.finding import Finder
 from holdfast.providers.openstack.reading import OpenStackReader
 from holdfast.providers.openstack.table import Item, Role, Sub, Thing
 
+_REMEMBERED: Final = 10_000
 _LATER: Final = "what is there could not be read before the write"
 
 
@@ -32,6 +33,7 @@ class OpenStackWriter:
         self._calls = calls
         self._finder = Finder(calls)
         self._reader = OpenStackReader(calls)
+        self._begun: dict[str, None] = {}  # keys of updates that have written something already
 
     # -- making
 
@@ -78,7 +80,7 @@ class OpenStackWriter:
 
     # -- changing
 
-    async def update(self, target: Target, change: Change, key: str) -> Writing:  # noqa: ARG002 - it is repeatable
+    async def update(self, target: Target, change: Change, key: str) -> Writing:
         """Change the decided paths and nothing else, if the thing is still what the change was decided on."""
         thing = tables.BY_KIND.get(target.kind)
         if thing is None or target.id is None:
@@ -114,6 +116,8 @@ class OpenStackWriter:
             if isinstance(done, Refused):
                 return done
             etag = None if done else etag  # our own step moved it, and before that it was looked at
+        if any(_is_self_moving(thing, name) for name in change[1]):
+            etag = None
         body = documents.changes(thing, *change)
         if body:
             written = await thing.manner.put(self._calls, thing, live, body, _if_match(thing, etag))
@@ -178,6 +182,11 @@ class OpenStackWriter:
 def _role(thing: Thing, name: str) -> Role | None:
     found = thing.field(name)
     return found.role if found is not None else Role.SUB if thing.sub(name) is not None else None
+
+
+def _is_self_moving(thing: Thing, name: str) -> bool:
+    found = thing.field(name)
+    return found is not None and found.is_self_moving
 
 
 def _if_match(thing: Thing, etag: str | None) -> dict[str, str]:

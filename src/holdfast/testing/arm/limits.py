@@ -7,7 +7,7 @@ told in headers before it is used up; a 429 names when to come back, or does not
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Literal, Protocol, Self
@@ -66,14 +66,6 @@ class Bucket:
         return int(self._held), 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """What is said of one request: headers either way, and the code of the refusal if it is one."""
-
-    headers: Mapping[str, str]
-    code: str = ""
-
-
 @dataclass(slots=True)
 class Limits:
     """The allowances of everybody. Without `makers` there are none, and the headers say what ARM says to the rich.
@@ -106,9 +98,15 @@ class Limits:
         sizes = {"reads": reads, "writes": writes, "deletes": deletes}
         return cls({kind: partial(Bucket, *size) for kind, size in sizes.items()})
 
-    def spend(self, subscription: str, principal: str, request: tuple[str, str], now: float) -> Verdict:
-        """Count a request, given as its method and its namespace."""
-        method, namespace = request
+    def spend(self, subscription: str, principal: str, method: str, now: float) -> tuple[dict[str, str], bool]:
+        """Count a request to ARM itself; return the headers to send, and whether it is to be refused."""
+        headers, code = self.judge(subscription, principal, method, now)
+        return headers, bool(code)
+
+    def judge(
+        self, subscription: str, principal: str, method: str, now: float, namespace: str = ""
+    ) -> tuple[dict[str, str], str]:
+        """Count a request; return the headers to send, and the code to refuse it with, empty if it is not refused."""
         kind = kind_of(method)
         header = f"x-ms-ratelimit-remaining-{'subscription' if subscription else 'tenant'}-{kind}"
         headers = {header: {"reads": "11999", "writes": "1199", "deletes": "14999"}[kind]}
@@ -116,13 +114,13 @@ class Limits:
             remaining, wait = self._allowance((subscription, principal, kind), self.makers[kind]).spend(now)
             headers[header] = str(max(0, remaining))
             if remaining < 0:
-                return Verdict({**headers, **self._when(wait)}, self.code)
+                return {**headers, **self._when(wait)}, self.code
         maker = next((self.providers[name] for name in self.providers if name.casefold() == namespace.casefold()), None)
         if maker is None:
-            return Verdict(headers)
+            return headers, ""
         remaining, wait = self._allowance((subscription, principal, namespace.casefold()), maker).spend(now)
         headers["x-ms-ratelimit-remaining-resource"] = f"{namespace}/{kind};{max(0, remaining)}"
-        return Verdict(headers) if remaining >= 0 else Verdict({**headers, **self._when(wait)}, self.provider_code)
+        return (headers, "") if remaining >= 0 else ({**headers, **self._when(wait)}, self.provider_code)
 
     def _allowance(self, slot: tuple[str, str, str], maker: Callable[[], Allowance]) -> Allowance:
         slot = (slot[0].casefold(), *slot[1:])

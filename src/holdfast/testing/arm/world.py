@@ -239,10 +239,11 @@ class World:
     def _proper(self, request: Request, principal: Principal) -> Response:
         id_ = frontdoor.place_of(request.path)
         subscription = (id_.subscription if id_ is not None else None) or ""
-        called = (request.method, id_.namespace if id_ is not None else "")
-        verdict = self.limits.spend(subscription, principal.object_id, called, self.state.now())
-        if verdict.code:
-            response = _throttled(verdict.code, request.method, principal)
+        namespace = id_.namespace if id_ is not None else ""
+        now = self.state.now()
+        told, code = self.limits.judge(subscription, principal.object_id, request.method, now, namespace)
+        if code:
+            response = _throttled(code, request.method, principal)
         else:
             try:
                 response = frontdoor.answer(self.state, request, principal)
@@ -251,9 +252,7 @@ class World:
                 response = refusal.response(shape)
         if request.method == "HEAD":
             response.body = b""
-        response.headers.update(
-            {name: value for name, value in verdict.headers.items() if name not in response.headers}
-        )
+        response.headers.update({name: value for name, value in told.items() if name not in response.headers})
         return response
 
     def _sign(self, request: Request, response: Response) -> None:

@@ -172,6 +172,7 @@ def _neutron(layout: Layout) -> Mapping[str, Section]:
             "auth_strategy": "keystone",
             "core_plugin": "ml2",
             "service_plugins": "router,trunk",
+            "dns_domain": "holdfast.test.",  # with the usual one the names of ports are not kept
             "dhcp_agent_notification": "false",
             "notify_nova_on_port_status_changes": "false",
             "notify_nova_on_port_data_changes": "false",

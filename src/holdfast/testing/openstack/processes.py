@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import signal
 import socket
 import subprocess
@@ -20,6 +21,9 @@ START_SECONDS: Final = 180.0
 STOP_SECONDS: Final = 5.0
 _POLL_SECONDS: Final = 0.1
 _TAIL: Final = 1500  # characters of a log that are worth showing
+_PORTS: Final = range(20_000, 32_000)  # below those that systems give to outgoing connections
+
+_children: list[subprocess.Popen[bytes]] = []  # kept: a process that outlives its Popen is a warning
 
 
 def variables(layout: Layout) -> dict[str, str]:
@@ -53,6 +57,7 @@ def spawn(layout: Layout, services: Iterable[str]) -> None:
                 stdout=out,
                 stderr=subprocess.STDOUT,
             )
+        _children.append(started[name])
         _pid_file(layout, name).write_text(str(started[name].pid))
     _await(layout, started)
 
@@ -90,6 +95,8 @@ def stop(layout: Layout, services: Iterable[str] = SERVICES) -> None:
             time.sleep(0.02)
     for name in pids:
         _pid_file(layout, name).unlink(missing_ok=True)
+    for child in [child for child in _children if child.poll() is not None]:
+        _children.remove(child)
 
 
 def pid_of(layout: Layout, service: str) -> int | None:
@@ -120,12 +127,10 @@ def _pid_file(layout: Layout, service: str) -> Path:
 
 
 def free_ports(count: int) -> int:
-    """Return the first of a run of ports that nobody listens on."""
-    for _ in range(100):
-        with socket.socket() as probe:
-            probe.bind((HOST, 0))
-            first = int(probe.getsockname()[1])
-        if first + count < 65_000 and all(map(_is_free, range(first, first + count))):
+    """Return the first of a run of ports that nobody listens on, and that no outgoing connection is ever given."""
+    for _ in range(200):
+        first = _PORTS.start + secrets.randbelow(len(_PORTS) - count)
+        if all(map(_is_free, range(first, first + count))):
             return first
     raise Unavailable(f"there are no {count} free ports in a row")
 

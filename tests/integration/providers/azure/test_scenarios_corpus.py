@@ -14,7 +14,10 @@ CORPUS = Path(__file__).resolve().parents[5] / "shared" / "corpus" / "azure_publ
 
 # Reviewed by hand: type and path -> why a PUT would be sent though nobody meant harm.
 REVIEWED = {
-    ("Microsoft.ContainerService/managedClusters", "/properties/addonProfiles"): "an extension was installed as a child",
+    (
+        "Microsoft.ContainerService/managedClusters",
+        "/properties/addonProfiles",
+    ): "an extension was installed as a child",
     ("Microsoft.Sql/servers", "/properties/keyId"): "the encryption protector is a child, and moves its parent's field",
 }
 

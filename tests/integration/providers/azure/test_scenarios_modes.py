@@ -421,9 +421,7 @@ def test_29_a_damaged_baseline_is_not_believed_and_learnt_anew_with_one_put(esta
         assert (await estate.caused())[-1] == ("recapture", ())
         assert estate.shown()["properties"]["colour"] == "red"
         invalid = await estate.events("baseline.invalid")
-        assert [each.data["why"] for each in invalid] == [
-            "the stored baseline is damaged: its checksum does not match"
-        ]
+        assert [each.data["why"] for each in invalid] == ["the stored baseline is damaged: its checksum does not match"]
 
     run(scenario())
 

@@ -111,6 +111,14 @@ class Bench:
         stuck = [(str(one.checked.address), one.unresolved) for one in report.acted if one.unresolved]
         assert not stuck, stuck
 
+    def took(self, declaration: Declaration) -> None:
+        """See that everything declared is there as declared: no value was overridden by the service, or left out."""
+        known = self.state(declaration).known
+        assert known is not None
+        entries = self.run(self.store.document(known))["known"]
+        strange = [entry for entry in entries if entry["kind"] not in ("default", "adopted")]
+        assert not strange, strange
+
     def clean(self, *declarations: Declaration) -> None:
         """See that a check finds nothing, and that an apply asks nothing of the services but to be read."""
         for checked in self.check(*declarations):

@@ -26,7 +26,7 @@ NETWORK: Final = Thing(
         mutable("admin_state_up", default=True),
         mutable("shared", default=False),
         mutable("mtu"),
-        mutable("port_security_enabled"),
+        mutable("port_security_enabled", cleared=True),
         mutable("router:external", cleared=False),
         mutable("dns_domain", cleared=""),
         mutable("provider:segmentation_id"),

@@ -7,6 +7,7 @@ from typing import Final
 
 from holdfast.model.json import Json
 from holdfast.model.writing import Refused
+from holdfast.providers.base import Target
 from holdfast.providers.openstack import naming
 from holdfast.providers.openstack.calls import Calls, Place
 from holdfast.providers.openstack.subs.rules import Rules
@@ -32,6 +33,13 @@ class _PortManner(Manner):
                     gone = {"opt_name": each.get("opt_name"), "ip_version": each.get("ip_version", 4)}
                     out["extra_dhcp_opts"] = [*out["extra_dhcp_opts"], {**gone, "opt_value": None}]
         return await super().put(calls, thing, item, out, headers)
+
+
+class _TrunkManner(Manner):
+    async def birth(self, calls: Calls, target: Target, body: dict[str, Json]) -> dict[str, Json] | Refused:
+        """Give it its sub-ports at birth: one that is born down takes none later."""
+        del calls
+        return {**body, "sub_ports": naming.to_snake(list(target.desired.get("subPorts") or ()))}
 
 
 def _addresses(value: Json) -> Json:
@@ -93,6 +101,7 @@ TRUNK: Final = Thing(
     found_by=("name", "portId"),
     filters=(("name", "name"), ("portId", "port_id")),
     is_revised=True,
+    manner=_TrunkManner(),
 )
 
 SECURITY_GROUP: Final = Thing(

@@ -70,7 +70,8 @@ ROUTER: Final = Thing(
         mutable("name", default=NAME),
         mutable("description", default=""),
         mutable("admin_state_up", default=True),
-        mutable("external_gateway_info", "externalGateway", cleared={}, encode=_gateway),
+        # Neutron moves the router by making its gateway port, and then finds that the router has moved (measured).
+        mutable("external_gateway_info", "externalGateway", cleared={}, encode=_gateway, is_self_moving=True),
         mutable("routes", cleared=[], is_late=True),
         fixed("distributed"),
         fixed("ha"),

@@ -1,4 +1,7 @@
-"""Sub-ports of trunks: taken out and put in, never changed; what has another segment is both."""
+"""Sub-ports of trunks: taken out and put in, never changed; what has another segment is both.
+
+A trunk that is down refuses all of it, so it is done before a trunk goes down, and after it comes up.
+"""
 
 from __future__ import annotations
 
@@ -35,11 +38,14 @@ class SubPorts:
         return value
 
     async def before(self, calls: Calls, item: Item, wanted: Json) -> Refused | bool:
-        """Do nothing."""
-        del calls, item, wanted
-        return False
+        """Do all of it, if the trunk is up."""
+        return await self._exchange(calls, item, wanted) if item.body.get("admin_state_up", True) else False
 
     async def after(self, calls: Calls, item: Item, wanted: Json) -> Refused | bool:
+        """Do all of it, if the trunk was down."""
+        return False if item.body.get("admin_state_up", True) else await self._exchange(calls, item, wanted)
+
+    async def _exchange(self, calls: Calls, item: Item, wanted: Json) -> Refused | bool:
         """Take out what is not wanted, or not so; then put in what is missing."""
         want = {each.get("portId"): naming.to_snake({**each}) for each in wanted or ()}
         live = {each.get("port_id"): each for each in item.body.get("sub_ports") or ()}

@@ -1,6 +1,6 @@
 """The habits of real resource types, as YAML beside this file.
 
-Fields, their defaults and their spellings are what recorded traffic shows, but for the types marked `not in the corpus`:
+Fields, their defaults and their spellings are what recorded traffic shows, but for types marked `not in the corpus`:
 those are from research/aso.md's tables and from documentation. How long operations take, and most codes of refusals,
 are plausible rather than measured. A quirk that nobody ever saw belongs into the test that needs it, not here.
 """
