@@ -5,30 +5,26 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
-from holdfast.compare import known_differences, paths
-from holdfast.compare.ruletree import RuleTree
-from holdfast.engine import attributing, conditions, decision_log, judging, recording, transferring
+from holdfast.engine import attributing, conditions, decision_log, judging, recording, situating, transferring
 from holdfast.engine.clock import Clock
-from holdfast.engine.governing import FIGHT, Governed, Governor, Past, Rules, Standing
+from holdfast.engine.governing import FIGHT, Governor, Past, Rules, Standing
 from holdfast.engine.judging import Judged
 from holdfast.engine.looking import Lists, Looker
 from holdfast.engine.opening import World
 from holdfast.engine.prepared import Prepared, document_bytes
-from holdfast.engine.redaction import FINGERPRINT, Fingerprint
+from holdfast.engine.redaction import Fingerprint
+from holdfast.engine.remembering import Memory
 from holdfast.engine.retrying import Patience
 from holdfast.model.absent import ABSENT
 from holdfast.model.address import Address
 from holdfast.model.charge import Charge
 from holdfast.model.decision import Action, Decision, Reason
-from holdfast.model.finding import Finding
 from holdfast.model.json import Json
-from holdfast.model.reading import Found, Reading, Trouble, Unreadable
+from holdfast.model.reading import Reading
 from holdfast.model.suspect import Suspect
-from holdfast.model.verdict import SetAside, Status, Verdict
-from holdfast.plan import due
-from holdfast.plan.decide import ReconcileMode, Situation, decide, hold
+from holdfast.model.verdict import Status
+from holdfast.plan.decide import Situation, decide, hold
 from holdfast.plan.fights import Fight
 from holdfast.plan.holding import Allowed
 from holdfast.providers.base import Habitual, Hint, Unchanged
@@ -80,7 +76,7 @@ class Checker:
         self._clock = clock
         self._random01 = random01
         self._fingerprint = fingerprint
-        self._patience = patience or Patience()
+        self._memory = Memory(random01, patience or Patience())
 
     def now(self) -> float:
         """Return the present, as the clock of this checker has it."""
@@ -169,119 +165,24 @@ class Checker:
     def _decided(self, judged: Judged, standing: Standing, past: Past) -> Checked:
         if judged.is_fast:
             return self._unchanged(judged)
-        governed = self._governor.govern(judged, self._situation(judged), standing, past)
+        governed = self._governor.govern(judged, situating.situation_of(judged), standing, past)
         return Checked(
             **{name: getattr(judged, name) for name in Judged.__slots__},
             decision=governed.decision,
             situation=governed.situation,
-            state=self._remembered(judged, governed),
+            state=self._memory.after_check(judged, governed),
             plan=governed.plan,
             fights=governed.fights,
             new_fights=governed.new_fights,
         )
 
     def _unchanged(self, judged: Judged) -> Checked:
-        item, now, reading = judged.prepared, judged.at, judged.reading
-        assert isinstance(reading, Unchanged)
-        remembered = replace(
-            judged.before,
-            checked_at=now,
-            good_at=now,
-            etag=reading.etag,
-            raw_digest=reading.raw_digest,
-            due_at=self._next_due(item, now),
-            failures=0,
-            handled=judged.before.requested,
-        )
-        decision = decide(judged.verdict, Situation(applied=True))
         return Checked(
             **{name: getattr(judged, name) for name in Judged.__slots__},
-            decision=decision,
+            decision=decide(judged.verdict, Situation(applied=True)),
             situation=None,
-            state=remembered,
+            state=self._memory.after_glance(judged),
         )
-
-    def _situation(self, judged: Judged) -> Situation:
-        item, verdict, tree, state = judged.prepared, judged.verdict, judged.tree, judged.before
-        assert tree is not None
-        settings = item.settings
-        fixed = frozenset(paths.format_path(finding.path) for finding in verdict.findings if _is_fixed(finding, tree))
-        edited = state.desired != item.desired_digest
-        return Situation(
-            policy=item.declaration.policy,
-            origin=state.origin,
-            on_drift=settings.on_drift,
-            on_immutable=settings.on_immutable,
-            recreate=settings.recreate,
-            resyncs=settings.resync_period > 0,
-            applied=state.applied is not None and not judged.invalid,  # what is known counts no more: it is learnt anew
-            edited=state.applied is not None and state.applied != item.desired_digest,
-            imports=item.declaration.import_from is not None,
-            whole_writes=not item.kind.patches,
-            immutable=fixed,
-            declared_lists=frozenset(
-                paths.format_path(f.path) for f in verdict.findings if _is_in_list(f, item.desired)
-            ),
-            unresolved=judged.unresolved,
-            terminal=None if edited else state.terminal,
-            **_mode(judged),
-        )
-
-    def _next_due(self, item: Prepared, now: float) -> float | None:
-        period, jitter, shape = (
-            item.settings.resync_period,
-            item.settings.resync_jitter,
-            item.settings.resync_jitter_shape,
-        )
-        return due.next_due(now, period, jitter, self._random01(), shape) if period > 0 else None
-
-    def _remembered(self, judged: Judged, governed: Governed) -> ResourceState:
-        """Return the state after a check; a failed read changes only what is known about failing."""
-        item, now, state = judged.prepared, judged.at, judged.before
-        edited = state.desired != item.desired_digest
-        generation = state.generation + 1 if edited and state.desired is not None else state.generation
-        outcome = conditions.Outcome(generation, judged.verdict, governed.decision, now, governed.situation)
-        return replace(
-            state,
-            provider=item.declaration.provider,
-            generation=generation,
-            desired=item.desired_digest,
-            labels=item.declaration.labels,
-            options=item.options,
-            resync_seconds=item.settings.resync_period,
-            depends_on=item.depends_on,
-            source=str(item.declaration.location) or None,
-            checked_at=now,
-            status=judged.verdict.status,
-            repeated=state.repeated + 1 if {state.status, judged.verdict.status} == {Status.MISSING} else 1,
-            reason=judged.verdict.reason,
-            terminal=_terminal(judged.verdict, governed.decision, state),
-            handled=state.requested,
-            aside=tuple((each.because.value, each.path, each.note) for each in judged.verdict.aside),
-            conditions=conditions.after(state.conditions, outcome),
-            **self._seen(judged),
-        )
-
-    def _seen(self, judged: Judged) -> dict[str, Any]:
-        """Return what a reading changes: times and tags if it succeeded, the count of failures if not."""
-        item, now, reading, state = judged.prepared, judged.at, judged.reading, judged.before
-        due_at = self._next_due(item, now)
-        if isinstance(reading, Unreadable):
-            failures = state.failures + 1
-            retry = now + self._patience.delay(min(failures, 20), reading.retry_after_seconds, self._random01)
-            return {"failures": failures, "due_at": None if due_at is None else min(due_at, retry)}
-        # Without tags nothing is ever taken as unchanged: what is set aside counts again once a waiver has run out.
-        always = item.settings.reconcile_mode in (ReconcileMode.PUT_ONLY, ReconcileMode.SHADOW)
-        found = reading if isinstance(reading, Found) and not always and not _is_set_aside(judged.verdict) else None
-        return {
-            "failures": 0,
-            "due_at": due_at,
-            "good_at": now,
-            "etag": found.etag if found else None,
-            "raw_digest": found.raw_digest if found else None,
-            "observed": judged.observed_digest,
-            "baseline": judged.baseline_digest or state.baseline,
-        }
 
     # -- holding back
 
@@ -445,60 +346,6 @@ class Checker:
         return ident
 
 
-def _mode(judged: Judged) -> dict[str, Any]:
-    """Return how looking leads to writing here: as the settings say, and without comparing what nobody can see."""
-    settings, reading = judged.prepared.settings, judged.reading
-    mode = settings.reconcile_mode
-    withheld = isinstance(reading, Unreadable) and reading.trouble is Trouble.WITHHELD
-    if withheld and mode is not ReconcileMode.OBSERVE:
-        mode = ReconcileMode.PUT_ONLY
-    uncompared = withheld or (mode is ReconcileMode.PUT_ONLY and isinstance(reading, Found))
-    pinnable = judged.unresolved - judged.pinned if settings.pin_baseline else frozenset[str]()
-    known = {paths.format_path(f.path) for f in judged.verdict.findings if _has_baseline_only(f)}
-    is_ours = judged.before.applied != judged.prepared.desired_digest  # what failed was to bring this about
-    return {
-        "mode": mode,
-        "uncompared": uncompared,
-        "damaged": judged.invalid == judging.DAMAGED,
-        "failed": reading.failed if isinstance(reading, Found) and is_ours else "",
-        "pinnable": pinnable & known,
-    }
-
-
-def _has_baseline_only(finding: Finding) -> bool:
-    """Tell whether a value is not declared but known; a fingerprint is not a value that could be sent."""
-    value = finding.baseline
-    return finding.desired is ABSENT and value is not ABSENT and not _is_fingerprint(value)
-
-
-def _is_fingerprint(value: Json) -> bool:
-    return isinstance(value, str) and value.startswith(FINGERPRINT)
-
-
-def _is_fixed(finding: Finding, tree: RuleTree) -> bool:
-    return finding.desired is not ABSENT and known_differences.node_at(tree, finding.path).create_only
-
-
-def _is_in_list(finding: Finding, desired: Json) -> bool:
-    """Tell whether a finding is an element, or inside one, of a list that the declaration has."""
-    place = next((place for place, step in enumerate(finding.path) if not isinstance(step, str)), None)
-    return place is not None and isinstance(paths.resolve(desired, finding.path[:place]), list)
-
-
 def _plain(value: Json) -> Json:
     """Return a value as events keep it: what is absent is null."""
     return None if value is ABSENT else value
-
-
-def _is_set_aside(verdict: Verdict) -> bool:
-    return any(each.because is not SetAside.IGNORED for each in verdict.aside)
-
-
-def _terminal(verdict: Verdict, decision: Decision, state: ResourceState) -> str | None:
-    """Say why nothing more is to be tried: a block holds until the user edits, an unknown verdict changes nothing."""
-    if verdict.status is Status.UNKNOWN:
-        return state.terminal
-    reason = decision.reasons[0]
-    if decision.action is not Action.BLOCK:
-        return None
-    return state.terminal if reason.code == "terminal" else reason.message

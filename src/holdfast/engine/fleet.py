@@ -93,7 +93,13 @@ class Preparer:
             raise InputError(message, declaration.location)
         state = states.get(address)
         if declaration.import_from is not None and (state is None or state.provider_id is None):
-            found = await self._import(declaration, state)
+            criteria = references.resolve(
+                declaration.import_from.filter or {}, bindings, lambda wanted: _look_up(wanted, states, observed)
+            )
+            if criteria.pending:
+                first = criteria.pending[0]
+                return Waiting(declaration, f"${{{first.text}}} in the import filter: {first.reason}")
+            found = await self._import(declaration, state, criteria.document)
             if isinstance(found, Waiting):
                 return found
             state = found
@@ -139,7 +145,9 @@ class Preparer:
                 self._secretive.add(found[2])
         return found
 
-    async def _import(self, declaration: Declaration, state: ResourceState | None) -> ResourceState | Waiting:
+    async def _import(
+        self, declaration: Declaration, state: ResourceState | None, criteria: Mapping[str, Json]
+    ) -> ResourceState | Waiting:
         """Find what is to be taken over: by its id, or by a filter that must match exactly one."""
         wanted = declaration.import_from
         assert wanted is not None
@@ -150,7 +158,7 @@ class Preparer:
         reader = await self.world.reader(connection)
         try:
             async with self.world.gate(connection).turn(Budget.READ):
-                found = await reader.find(declaration.address.kind, wanted.filter or {})
+                found = await reader.find(declaration.address.kind, criteria)
         except ReadFailed as error:
             return Waiting(declaration, f"what to import could not be looked up: {error}")
         if len(found) == 1:

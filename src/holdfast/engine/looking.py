@@ -15,6 +15,7 @@ from holdfast.model.reading import Found, Reading, Trouble, Unreadable
 from holdfast.model.verdict import Status
 from holdfast.plan.decide import ReconcileMode
 from holdfast.providers.base import Hint, Listed, ReadFailed, Unchanged
+from holdfast.store.base import ResourceState
 
 WORKERS = 64  # reading at once, over all connections; each connection's gate lets fewer through
 _ALWAYS = (ReconcileMode.PUT_ONLY, ReconcileMode.SHADOW)
@@ -55,10 +56,15 @@ class Looker:
                 key = (item.declaration.address.connection, item.declaration.address.kind)
                 hint = None if fresh else self._hint(item)
                 groups.setdefault(key, {})[item.state.provider_id] = hint.raw_digest if hint is not None else None
-        return {key: await self._list(*key, expected) for key, expected in groups.items() if len(expected) >= LIST_FROM}
+        return {
+            key: await self.listed(*key, expected) for key, expected in groups.items() if len(expected) >= LIST_FROM
+        }
 
-    async def _list(self, connection: str, kind: str, expected: Mapping[str, str | None]) -> Listing | Unreadable:
-        """Read a kind; of items that have not moved only that is kept, so a sweep of many needs little memory."""
+    async def listed(self, connection: str, kind: str, expected: Mapping[str, str | None]) -> Listing | Unreadable:
+        """Read what is expected of a kind, by id; of what has the digest beside its id only that it is unchanged.
+
+        Of items that have not moved nothing else is kept, so a sweep of many needs little memory.
+        """
         reader = await self.world.reader(connection)
         gate = self.world.gate(connection)
         failure: Unreadable | None = None
@@ -99,19 +105,7 @@ class Looker:
         return Found(document, None, entry.raw_digest, entry.id)
 
     def _hint(self, item: Prepared) -> Hint | None:
-        """Offer the last etag and digest only if an unchanged answer means an unchanged verdict."""
-        state = item.state
-        if state is None or state.status is not Status.IN_SYNC or state.baseline is None:
-            return None
-        if item.settings.reconcile_mode in _ALWAYS:  # what is sent at every turn is looked at every time
-            return None
-        if state.requested != state.handled:  # somebody asked for a look, not for a glance
-            return None
-        if state.desired != item.desired_digest or state.applied != item.desired_digest:
-            return None
-        if state.rules != item.rules_digest or state.terminal is not None:
-            return None
-        return Hint(state.etag, state.raw_digest)
+        return hint(item, item.state) if item.state is not None and item.state.desired == item.desired_digest else None
 
     async def read(self, item: Prepared, hint: Hint | None) -> Reading | Unchanged:
         """Read one thing through its connection's gate, with patience for passing troubles."""
@@ -140,3 +134,20 @@ class Looker:
 
 def _unreadable(reading: Reading) -> Unreadable:
     return reading if isinstance(reading, Unreadable) else Unreadable(Trouble.OTHER, "the list could not be read")
+
+
+def hint(item: Prepared, state: ResourceState) -> Hint | None:
+    """Offer the last etag and digest only if an unchanged answer means an unchanged verdict.
+
+    That the declaration is the one that was seen last is for the caller to know; `item` may be another one of the same
+    kind, under the same rules and settings.
+    """
+    if state.status is not Status.IN_SYNC or state.baseline is None or state.desired is None:
+        return None
+    if item.settings.reconcile_mode in _ALWAYS:  # what is sent at every turn is looked at every time
+        return None
+    if state.requested != state.handled:  # somebody asked for a look, not for a glance
+        return None
+    if state.applied != state.desired or state.rules != item.rules_digest or state.terminal is not None:
+        return None
+    return Hint(state.etag, state.raw_digest)

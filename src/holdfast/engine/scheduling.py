@@ -13,9 +13,11 @@ from dataclasses import dataclass, field, replace
 
 from holdfast.engine.applying import Report
 from holdfast.engine.clock import Clock
+from holdfast.engine.outcomes import Acted, Result
 from holdfast.engine.sweeping import Sweeper
 from holdfast.errors import InputError
 from holdfast.model.address import Address
+from holdfast.model.decision import Action
 from holdfast.plan import due
 from holdfast.store.base import Store, Transaction
 
@@ -104,8 +106,18 @@ class Watcher:
         await self._put_off(sorted(waiting, key=str), self.clock.now() + WAITING_SECONDS)
         strangers = set(addresses) - looked_at - waiting - set(report.not_reached)
         await self._put_off(sorted(strangers, key=str), None)
+        await self._relink(report)
         if self.report is not None:
             await self.report(report)
+
+    async def _relink(self, report: Report) -> None:
+        """Look now at whoever refers to something that was made again: it has another id."""
+        made = {str(one.checked.address) for one in report.acted if _has_another_id(one)}
+        if not made:
+            return
+        now = self.clock.now()
+        states = [state async for state in self.store.all_states() if made.intersection(state.depends_on)]
+        await self.store.commit(Transaction(states=[replace(state, due_at=now) for state in states]))
 
     async def _put_off(self, addresses: Sequence[Address], when: float | None) -> None:
         if addresses:
@@ -134,6 +146,13 @@ class Watcher:
         for task in pending:
             task.cancel()
         await asyncio.gather(*pending, return_exceptions=True)
+
+
+def _has_another_id(acted: Acted) -> bool:
+    """Tell whether something was made again, and is known by another id since."""
+    before = acted.checked.prepared.state
+    again = acted.checked.decision.action in (Action.RECREATE, Action.REPLACE)
+    return again and acted.result is Result.DONE and before is not None
 
 
 async def request(store: Store, addresses: list[Address], token: str, now: float) -> int:
