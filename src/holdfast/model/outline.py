@@ -18,8 +18,9 @@ class Outline:
 
     kind: str
     name: str  # with the kind and the environment it tells the resource from all others of a connection
-    desired: Mapping[str, Json]  # secrets and references as `Means` made them
     stamp: str  # the hash of the configuration, as the class computes it
+    desired: Callable[[], Mapping[str, Json]]  # the document, secrets and references as `Means` makes them
+    refers: bool = False  # the document depends on other resources too
     id: str | None = None  # of something that is there already, where the object knows it
     environment: str | None = None  # the one that the object itself is bound to, if it is
     options: Mapping[str, Json] = field(default_factory=dict)  # managedOptions that suit the class
@@ -33,7 +34,7 @@ class Outlined(Protocol):
     PROVIDER: ClassVar[str]
 
     def outline(self, means: Means) -> Outline:
-        """Describe itself; raise InputError if it cannot be deployed as it is."""
+        """Describe itself; raise InputError, here or when the document is asked for, if it cannot be deployed."""
 
     def has_stamp(self, stamp: str) -> bool:
         """Tell whether a stamp, ours or of the tool that was used before, is that of this configuration."""

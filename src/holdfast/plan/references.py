@@ -97,7 +97,8 @@ def find(declaration: Declaration) -> tuple[list[Reference], list[InputError]]:
     """Return the references in a declaration, in document order, and the places where one is malformed."""
     found: list[Reference] = []
     errors: list[InputError] = []
-    for pointer, text in _texts(declaration.desired):
+    imported = declaration.import_from.filter if declaration.import_from is not None else None
+    for pointer, text in (*_texts(declaration.desired), *_texts(imported)):
         for token in _TOKEN.finditer(text):
             if token[1] is not None and token[1].strip():
                 found.append(Reference(token[1].strip(), pointer))

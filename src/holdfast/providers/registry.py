@@ -32,7 +32,10 @@ _BUILT_IN: Final = {
 
 
 # Providers that let people write references in forms of their own; what reads them needs nothing installed.
-_REWRITING: Final = {"azure": "holdfast.providers.azure.references:rewritten"}
+_REWRITING: Final = {
+    "azure": "holdfast.providers.azure.references:rewritten",
+    "openstack": "holdfast.providers.openstack.references:rewritten",
+}
 
 Rewriting = Callable[[str, Mapping[str, Json]], tuple[dict[str, Json], str | None]]
 

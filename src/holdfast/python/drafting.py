@@ -46,14 +46,21 @@ class Draft:
     place: Place
     declarations: dict[Address, Declaration] = field(default_factory=dict)
     outlines: dict[Address, Outline] = field(default_factory=dict)
+    _means: Means = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._means = Means(Secret, Unwatched, self._refer, self.place.key, self.place.environment)
+
+    def sketch(self, thing: Outlined) -> tuple[Address, Outline]:
+        """Say what an object is about, without its document."""
+        if provider_of(thing) != self.place.provider:
+            raise InputError(f"{type(thing).__name__} is no resource that {self.place.provider} could deploy")
+        outline = thing.outline(self._means)
+        return self._address(outline), outline
 
     def add(self, thing: Outlined) -> Address:
         """Declare an object; raise InputError if it cannot be, or if another of that name says something else."""
-        if provider_of(thing) != self.place.provider:
-            raise InputError(f"{type(thing).__name__} is no resource that {self.place.provider} could deploy")
-        means = Means(Secret, Unwatched, self._refer, self.place.key, self.place.environment)
-        outline = thing.outline(means)
-        address = self._address(outline)
+        address, outline = self.sketch(thing)
         declaration = self._declaration(address, outline)
         if self.declarations.setdefault(address, declaration) != declaration:
             raise InputError(f"{address} is declared twice, and not alike")
@@ -72,16 +79,20 @@ class Draft:
         return Address(self.place.connection, outline.kind, outline.name, environment)
 
     def _declaration(self, address: Address, outline: Outline) -> Declaration:
-        own = {STAMP: outline.stamp, **({ACCOUNT: self.place.account} if self.place.account else {})}
         provider = self.place.provider
         return Declaration(
             address,
             provider,
             f"{provider}.{GROUP}/{VERSION}",
-            {name: written(value) for name, value in outline.desired.items()},
-            labels={**outline.labels, **own},
+            {name: written(value) for name, value in outline.desired().items()},
+            labels=self.labels(outline),
             options=_joined(outline.options, self.place.options),
         )
+
+    def labels(self, outline: Outline) -> dict[str, str]:
+        """Return what is remembered beside the document: what it was made from, and whose it is."""
+        account = {ACCOUNT: self.place.account} if self.place.account else {}
+        return {**outline.labels, STAMP: outline.stamp, **account}
 
     def known(self, states: Mapping[Address, ResourceState]) -> list[Declaration]:
         """Return the declarations in the light of what is remembered; raise InputError where the two do not agree."""
@@ -100,7 +111,7 @@ class Draft:
 def provider_of(thing: object) -> str:
     """Return the provider that an object names; raise InputError if it is no resource at all."""
     found = getattr(thing, "PROVIDER", None)
-    if not isinstance(found, str) or not isinstance(thing, Outlined):
+    if not isinstance(found, str) or not hasattr(thing, "outline"):  # quicker than to ask the protocol
         raise InputError(f"{type(thing).__name__} is no resource that could be deployed")
     return found
 

@@ -27,8 +27,7 @@ from holdfast.model.decision import Action, Decision, Reason
 from holdfast.model.json import Json
 from holdfast.model.outline import Outlined
 from holdfast.model.verdict import Status, Verdict
-from holdfast.providers import registry
-from holdfast.python import bringing, connecting, drafting, tracking, workbench
+from holdfast.python import bringing, connecting, drafting, glancing, tracking, workbench
 from holdfast.python.calling import also_on_class
 from holdfast.python.connecting import Chosen
 from holdfast.python.drafting import Draft, Place
@@ -128,18 +127,24 @@ class ResourceManager:
 
     async def _looked(self, bench: Workbench, configs: Mapping[int, R]) -> dict[int, Checkup[R]]:
         draft = Draft(self._place(bench))
-        wanted = {place: draft.add(config) for place, config in configs.items()}
-        declarations = draft.known(await bench.store.states(list(draft.declarations)))
+        sketches = {place: draft.sketch(config) for place, config in configs.items()}
+        states = await bench.store.states([address for address, _ in sketches.values()])
         async with bench.world() as world:
+            unmoved = await glancing.unmoved(bench, world, draft, [(*sketches[n], configs[n]) for n in configs], states)
+            closer = [config for place, config in configs.items() if sketches[place][0] not in unmoved]
+            addresses = dict.fromkeys(draft.add(config) for config in closer)
+            declarations = draft.known(await bench.store.states(list(draft.declarations)))
             preparer = bench.preparer(world, declarations)
-            addresses = dict.fromkeys(wanted.values())
             report = await look(preparer, bench.checker(world), addresses, record=False, attribute=True)
         seen = {each.address: (each.verdict, each.decision, each.suspects) for each in report.checked}
         for one in report.waiting:
             status = Status.UNKNOWN if one.is_error else Status.PENDING
             decision = Decision(Action.NONE, (Reason("waiting", one.reason),))
             seen[one.declaration.address] = (Verdict(status, one.reason), decision, ())
-        return {place: Checkup(configs[place], address, *seen[address]) for place, address in wanted.items()}
+        return {
+            place: Checkup(configs[place], address, *seen.get(address, glancing.UNMOVED))
+            for place, (address, _) in sketches.items()
+        }
 
     async def resources(self) -> list[Tracked]:
         """List what is tracked, in all accounts and environments unless this manager has one of its own."""
@@ -173,7 +178,7 @@ class ResourceManager:
     # -- where
 
     def _project(self) -> Project:
-        return projects.load(None, self._folder, registry.names())
+        return projects.load(None, self._folder)
 
     @asynccontextmanager
     async def _opened(self, provider: str) -> AsyncIterator[Workbench]:

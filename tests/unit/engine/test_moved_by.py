@@ -9,7 +9,7 @@ import pytest
 
 from holdfast.engine import attributing, recording
 from holdfast.engine.applying import look
-from holdfast.engine.checking import Checker
+from holdfast.engine.checking import Checked, Checker
 from holdfast.engine.fleet import Preparer
 from holdfast.model.decision import Action
 from holdfast.model.finding import Finding, FindingClass, Op, Side
@@ -99,7 +99,7 @@ def test_only_those_who_may_have_moved_what_was_found_are_named(paths, is_about)
 # -- the platform's own hand
 
 
-async def scaled_down(things, **other: object) -> tuple[Bench, object]:
+async def scaled_down(things, **other: object) -> tuple[Bench, Checked]:
     bench = Bench(patches=True)
     await bench.apply(THINGS)
     bench.live.habits = {"/size": WHY}

@@ -70,7 +70,14 @@ class Client:
         given = {"Accept": "application/json", **(headers or {})}
         if body is not None:
             given["Content-Type"] = "application/json"
-        request = HttpRequest(method, url, headers=given, content=body)
+        answer = await self._exchanged(HttpRequest(method, url, headers=given, content=body), url, label)
+        if isinstance(answer, Lost):
+            self._quota.lost(method)
+        else:
+            self._note(method, answer, label)
+        return answer
+
+    async def _exchanged(self, request: HttpRequest, url: str, label: str) -> Answer | Lost:
         try:
             response = await self._pipeline.send_request(request, **self._options(url))
             data = response.content  # it is here already; read() raises for a body that is empty
@@ -86,9 +93,7 @@ class Client:
             return Lost(Trouble.UNREACHABLE, f"{label}: the connection was lost ({type(error).__name__})")
         if len(data) > _MAX_BYTES:
             return Lost(Trouble.OTHER, f"{label} was answered with more than {_MAX_BYTES:,} bytes")
-        answer = Answer(response.status_code, response.headers, data, url)
-        self._note(method, answer, label)
-        return answer
+        return Answer(response.status_code, response.headers, data, url)
 
     def _options(self, url: str) -> dict[str, Any]:
         # Only ever for an emulator on this machine: the settings let no other plain address through.
@@ -96,7 +101,8 @@ class Client:
 
     def _note(self, method: str, answer: Answer, label: str) -> None:
         if answer.status == 429 and complaints.read(answer.body).is_not_ready:
-            return  # not quota: only this one has to wait
+            self._quota.lost(method)  # it says nothing about the quota: only this one has to wait
+            return
         self._quota.learn(method, answer.status, answer.headers, outcomes.retry_after(answer.headers))
         if answer.status >= 400 and answer.status != 404:
             traced = " ".join(f"{name}={answer.headers[name]}" for name in _TRACED if name in answer.headers)

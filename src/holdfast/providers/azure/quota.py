@@ -20,6 +20,9 @@ RESERVE: Final = 0.2  # of the most that was ever left: below it only changes th
 MARGIN: Final = 0.05  # of the most that was ever left: below it nothing does
 LONGEST_WAIT: Final = 60.0  # seconds; then it is looked at again
 _SAMPLE_SECONDS: Final = 10.0
+_FEW: Final = 10.0
+_MOMENT: Final = 0.5  # seconds
+_FORGOTTEN: Final = 300.0  # seconds without a word after which nobody is on the way any more
 _FIRST_PAUSE: Final = 5.0  # seconds, after a 429 that does not say how long; doubles with each in a row
 _LONGEST_PAUSE: Final = 300.0
 _WORDS: Final = {"read": "reads", "write": "writes", "delete": "deletes"}
@@ -32,13 +35,15 @@ class Bucket:
 
     capacity: float  # the most that was ever left
     refill: float = field(init=False)  # a second, as learnt
-    left: float = field(init=False)  # by the last answer, less what was sent since
+    left: float = field(init=False)  # by the last answer, less what was granted and is not answered yet
     at: float = 0.0  # when that was
     closed_until: float = 0.0
     refused: int = 0  # in a row
+    granted: int = 0  # and not answered yet: who was let through may still wait for a free line
     _since: float = 0.0  # when the sample of the refill was begun
     _sampled: float = 0.0  # what was left then
     _sent: int = 0  # since then
+    _came: float = 0.0  # a second, in the sample before
 
     def __post_init__(self) -> None:
         self.left = self._sampled = self.capacity
@@ -52,13 +57,22 @@ class Bucket:
         """Return how long to wait before one more may be sent; 0 takes it."""
         if now < self.closed_until:
             return self.closed_until - now
+        if now - self.at > _FORGOTTEN:
+            self.granted = 0
         floor = max(1.0, (MARGIN if urgent else RESERVE) * self.capacity)
         there = self.estimate(now)
         if there < floor:
             return min(LONGEST_WAIT, max(0.05, (floor - there) / self.refill))
+        if self.left < floor and self.granted >= max(_FEW, MARGIN / 2 * self.capacity):
+            return _MOMENT  # what should have come back is believed for a few; their answers tell whether it has
+        self.granted += 1
         self.left, self.at = there - 1.0, now
-        self._sent += 1
         return 0.0
+
+    def answered(self) -> None:
+        """Note that somebody who was let through is back, whatever came of it."""
+        self.granted = max(0, self.granted - 1)
+        self._sent += 1
 
     def learn(self, remaining: float, now: float) -> None:
         """Take in what an answer says is left."""
@@ -66,7 +80,7 @@ class Bucket:
         self.capacity = max(self.capacity, remaining)
         self.refill = max(self.refill, self.capacity / HOUR)
         self._sample(remaining, now)
-        self.left, self.at = remaining, now
+        self.left, self.at = remaining - self.granted, now
 
     def _sample(self, remaining: float, now: float) -> None:
         """Compare with what was left a while ago: what was not sent by us came back, or somebody else took it."""
@@ -78,7 +92,9 @@ class Bucket:
             return
         if remaining < self.capacity:  # a full bucket takes nothing in, so it tells nothing
             came = (remaining - self._sampled + self._sent) / seconds
-            self.refill = max(self.capacity / HOUR, (self.refill + max(came, 0.0)) / 2)
+            # Twice in a row, or it was the hour that began anew, and no more will come until the next.
+            self.refill = max(self.capacity / HOUR, min(came, self._came))
+            self._came = came
         self._restart(remaining, now)
 
     def _restart(self, remaining: float, now: float) -> None:
@@ -113,12 +129,18 @@ class Quota:
     def learn(self, method: str, status: int, headers: Mapping[str, str], retry_after: float | None) -> None:
         """Take in what an answer says: what is left, or that there is nothing."""
         bucket = self.buckets[budget_of(method)]
+        bucket.answered()
         if status == 429:
             bucket.refuse(retry_after, self.now)
             return
         remaining = remaining_in(headers, budget_of(method))
         if remaining is not None:
             bucket.learn(remaining, self.now)
+
+
+    def lost(self, method: str) -> None:
+        """Note that no answer came."""
+        self.buckets[budget_of(method)].answered()
 
 
 def budget_of(method: str) -> str:

@@ -9,6 +9,7 @@ same name replaces the endpoint instead of leaving it behind. A volume is told f
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from holdfast.errors import InputError
@@ -161,55 +162,72 @@ def template(resource: PodTemplate, secret: Wrap = _as_it_is) -> Document:
 
 def outline(resource: BaseResource, means: Means) -> Outline:
     """Describe a resource to whoever deploys it."""
-    name, desired, options, environment = _OUTLINES[resource.KIND](resource, means)
+    parts = _OUTLINES[resource.KIND](resource, means)
     return Outline(
         resource.KIND,
-        name,
-        desired,
+        parts.name,
         resource.config_hash_with(means.key),
+        parts.desired,
+        parts.refers,
         resource.id,
-        environment,
-        {"recreate": "always", **options},
+        parts.environment,
+        {"recreate": "always", **parts.options},
         {CLASS: type(resource).__name__},
     )
 
 
-_Parts = tuple[str, Document, Document, str | None]  # name, document, options, environment
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """What differs from class to class."""
+
+    name: str
+    desired: Callable[[], Document]
+    options: Document = field(default_factory=dict)
+    environment: str | None = None
+    refers: bool = False
 
 
-def _endpoint_outline(resource: Any, means: Means) -> _Parts:  # noqa: ANN401 - a ServerlessResource
-    desired = endpoint(resource, means.secret, lambda each: each.id if not each.name else means.refer(each))
-    desired["name"] = _live_name(resource.name, means)
-    options: Document = {"onImmutable": "replace"}
-    if resource.ENV_POLICY is EnvPolicy.IGNORE:
-        options["onDriftPaths"] = {"/env": "ignore"}
-    elif resource.ENV_POLICY is EnvPolicy.MANAGED and "env" in desired:
-        injected = _injected(resource, means)
-        desired["env"] = {**desired["env"], **injected}
-        ignored = {f"/env/{name}": "ignore" for name in injected if name not in documents.MASKED}
-        options |= {"onDriftPaths": ignored} if ignored else {}
-    return resource.name, desired, options, resource.flashEnvironmentId
+def _endpoint_parts(resource: Any, means: Means) -> _Parts:  # noqa: ANN401 - a ServerlessResource
+    injected = _injected(resource) if resource.ENV_POLICY is EnvPolicy.MANAGED else {}
+
+    def desired() -> Document:
+        out = endpoint(resource, means.secret, lambda each: each.id if not each.name else means.refer(each))
+        out["name"] = _live_name(resource.name, means)
+        for name, value in injected.items():
+            out["env"][name] = means.unwatched(value) if name in documents.MASKED else value
+        return out
+
+    ignored = ["/env"] if resource.ENV_POLICY is EnvPolicy.IGNORE else [f"/env/{name}" for name in injected]
+    hidden = dict.fromkeys([path for path in ignored if path not in _MASKED], "ignore")
+    options: Document = {"onImmutable": "replace", **({"onDriftPaths": hidden} if hidden else {})}
+    refers = bool(resource.networkVolumes)
+    return _Parts(resource.name, desired, options, resource.flashEnvironmentId, refers)
 
 
-def _injected(resource: ServerlessResource, means: Means) -> Document:
-    """Return the variables of deploying tools, such that they are set when an endpoint is made and count no more."""
-    given = resource.env or (resource.template.env_map() if resource.template is not None else {})
-    names = sorted(hashing.INJECTED & given.keys())
-    return {name: means.unwatched(given[name]) if name in documents.MASKED else given[name] for name in names}
+_MASKED = frozenset(f"/env/{name}" for name in documents.MASKED)
 
 
-def _volume_outline(resource: Any, means: Means) -> _Parts:  # noqa: ANN401 - a NetworkVolume
+def _injected(resource: ServerlessResource) -> dict[str, str]:
+    """Return the variables of deploying tools: they are set when an endpoint is made, and count no more after that."""
+    own = resource.template
+    given = resource.env or (own.env_map() if own is not None and own.id is None else {})
+    if hashing.INJECTED.isdisjoint(given):
+        return {}
+    return {name: given[name] for name in sorted(hashing.INJECTED & given.keys())}
+
+
+def _volume_parts(resource: Any, means: Means) -> _Parts:  # noqa: ANN401 - a NetworkVolume
     if not resource.name:
         raise InputError(f"the network volume {resource.id} has no name; a volume that is only used needs no deploying")
-    desired = {**volume(resource), "name": _live_name(resource.name, means)}
-    return f"{resource.name}@{resource.dataCenterId}", desired, {}, None
+    live = _live_name(resource.name, means)
+    return _Parts(f"{resource.name}@{resource.dataCenterId}", lambda: {**volume(resource), "name": live})
 
 
-def _template_outline(resource: Any, means: Means) -> _Parts:  # noqa: ANN401 - a PodTemplate
+def _template_parts(resource: Any, means: Means) -> _Parts:  # noqa: ANN401 - a PodTemplate
     if not resource.name:
         raise InputError("a template needs a name to be deployed by itself")
-    desired = {**template(resource, means.secret), "name": _live_name(resource.name, means)}
-    return resource.name, desired, {}, None
+    live = _live_name(resource.name, means)
+    return _Parts(resource.name, lambda: {**template(resource, means.secret), "name": live})
 
 
 def _live_name(name: str, means: Means) -> str:
@@ -217,8 +235,4 @@ def _live_name(name: str, means: Means) -> str:
     return f"{name}@{means.environment}" if means.environment else name
 
 
-_OUTLINES: Final = {
-    kinds.ENDPOINT: _endpoint_outline,
-    kinds.VOLUME: _volume_outline,
-    kinds.TEMPLATE: _template_outline,
-}
+_OUTLINES: Final = {kinds.ENDPOINT: _endpoint_parts, kinds.VOLUME: _volume_parts, kinds.TEMPLATE: _template_parts}

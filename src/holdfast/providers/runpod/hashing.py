@@ -11,10 +11,10 @@ Refuses to know pydantic: a configuration is a plain document by the time it get
 from __future__ import annotations
 
 import hashlib
-import hmac
 import json
 from collections.abc import Mapping
 from enum import StrEnum
+from functools import lru_cache
 from typing import Final
 
 import orjson
@@ -60,8 +60,23 @@ def env_fingerprint(env: Mapping[str, str], policy: EnvPolicy, key: bytes) -> st
         env = {name: value for name, value in env.items() if name not in INJECTED}
     if not env:
         return None
-    text = orjson.dumps(env, None, orjson.OPT_SORT_KEYS)
-    return "hmac-sha256:" + hmac.digest(key, text, "sha256").hex()
+    halves = _halves(key)
+    inner, outer = halves[0].copy(), halves[1].copy()
+    inner.update(orjson.dumps(env, None, orjson.OPT_SORT_KEYS))
+    outer.update(inner.digest())
+    return "hmac-sha256:" + outer.hexdigest()
+
+
+@lru_cache(maxsize=8)
+def _halves(key: bytes) -> tuple[hashlib._Hash, hashlib._Hash]:
+    """Return the two halves of HMAC-SHA256 with the key worked in, which is half of what a fingerprint costs."""
+    block = (hashlib.sha256(key).digest() if len(key) > _BLOCK else key).ljust(_BLOCK, b"\0")
+    return hashlib.sha256(block.translate(_INNER)), hashlib.sha256(block.translate(_OUTER))
+
+
+_BLOCK: Final = 64  # bytes
+_INNER: Final = bytes(byte ^ 0x36 for byte in range(256))
+_OUTER: Final = bytes(byte ^ 0x5C for byte in range(256))
 
 
 def flash_digest(value: Json) -> str:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import secrets
 import signal
 import socket
-import subprocess
 import time
 import urllib.error
 import urllib.request
@@ -22,8 +22,6 @@ STOP_SECONDS: Final = 5.0
 _POLL_SECONDS: Final = 0.1
 _TAIL: Final = 1500  # characters of a log that are worth showing
 _PORTS: Final = range(20_000, 32_000)  # below those that systems give to outgoing connections
-
-_children: list[subprocess.Popen[bytes]] = []  # kept: a process that outlives its Popen is a warning
 
 
 def variables(layout: Layout) -> dict[str, str]:
@@ -41,32 +39,30 @@ def variables(layout: Layout) -> dict[str, str]:
 
 def spawn(layout: Layout, services: Iterable[str]) -> None:
     """Start services, all at once, and wait until each answers; raise Unavailable if one does not."""
-    started: dict[str, subprocess.Popen[bytes]] = {}
+    started: dict[str, int] = {}
     for name in services:
-        with (layout.logs / f"{name}.out").open("w") as out:
-            started[name] = subprocess.Popen(
-                [
-                    str(layout.python),
-                    str(layout.plugins / "serve.py"),
-                    name,
-                    str(layout.port(name)),
-                    str(layout.folder),
-                ],
-                env=variables(layout),
-                start_new_session=True,
-                stdout=out,
-                stderr=subprocess.STDOUT,
-            )
-        _children.append(started[name])
-        _pid_file(layout, name).write_text(str(started[name].pid))
+        command = [str(layout.python), str(layout.plugins / "serve.py"), name, str(layout.port(name))]
+        started[name] = _detached([*command, str(layout.folder)], variables(layout), layout.logs / f"{name}.out")
+        _pid_file(layout, name).write_text(str(started[name]))
     _await(layout, started)
 
 
-def _await(layout: Layout, started: Mapping[str, subprocess.Popen[bytes]]) -> None:
+def _detached(command: list[str], environ: Mapping[str, str], out: Path) -> int:
+    """Start a process that outlives us, and that nobody here has to wait for; return its id."""
+    write = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+    actions = [
+        (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+        (os.POSIX_SPAWN_OPEN, 1, str(out), write, 0o644),
+        (os.POSIX_SPAWN_DUP2, 1, 2),
+    ]
+    return os.posix_spawn(command[0], command, environ, file_actions=actions, setsid=True)
+
+
+def _await(layout: Layout, started: Mapping[str, int]) -> None:
     end = time.monotonic() + START_SECONDS
-    for name, process in started.items():
+    for name, pid in started.items():
         while not answers(layout, name):
-            if process.poll() is not None or time.monotonic() > end:
+            if not is_alive(pid) or time.monotonic() > end:
                 said = (layout.logs / f"{name}.out").read_text(errors="replace")[-_TAIL:]
                 stop(layout, started)
                 raise Unavailable(f"{name} does not start: {said}")
@@ -95,8 +91,9 @@ def stop(layout: Layout, services: Iterable[str] = SERVICES) -> None:
             time.sleep(0.02)
     for name in pids:
         _pid_file(layout, name).unlink(missing_ok=True)
-    for child in [child for child in _children if child.poll() is not None]:
-        _children.remove(child)
+    for pid in pids.values():
+        with contextlib.suppress(ChildProcessError):  # somebody else's child
+            os.waitpid(pid, os.WNOHANG)
 
 
 def pid_of(layout: Layout, service: str) -> int | None:

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Awaitable, Iterator, Mapping
+from collections.abc import Awaitable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar, cast
 
 from holdfast.compare import paths
-from holdfast.engine.applying import Report
+from holdfast.engine.acting import Actor
+from holdfast.engine.applying import Applier, Report
 from holdfast.engine.checking import Checked
+from holdfast.engine.opening import WritableWorld
 from holdfast.engine.outcomes import Result
+from holdfast.engine.scheduling import Watcher
+from holdfast.engine.sweeping import Sweeper
+from holdfast.model.address import Address
 from holdfast.model.json import Json
 from holdfast.model.resource import Declaration, Import, ManagementPolicy
 from holdfast.model.verdict import Status
@@ -20,7 +25,7 @@ from holdfast.providers import registry
 from holdfast.providers.base import Connection, Reader, Writer
 from holdfast.store.base import ResourceState, Store
 from holdfast.testing.conformance import Subject
-from holdfast.testing.conformance.process import Process
+from holdfast.testing.conformance.process import PATIENCE, Process, _fingerprint
 from holdfast.testing.openstack import Client, ControlPlane, Request, Tenant, Tenants
 
 T = TypeVar("T")
@@ -101,6 +106,43 @@ class Bench:
 
     def apply(self, *declarations: Declaration) -> Report:
         return self.run(self.process.apply(declarations))
+
+    def watch(self, *declarations: Declaration, rounds: int = 1) -> list[Report]:
+        """Run the resync loop for some rounds; what is due by the (movable) clock is looked at."""
+        return self.run(self._watched(declarations, rounds))
+
+    def remove(self, *declarations: Declaration) -> Report:
+        """Delete, or detach, all of it."""
+        return self.run(self._removed(declarations))
+
+    async def _removed(self, declarations: Sequence[Declaration]) -> Report:
+        process = self.process
+        connections, providers = process._ways()
+        async with WritableWorld(connections, providers, {}, process.clock) as world:
+            checker = process._checker(world)
+            chance = process._chance.random
+            actor = Actor(process._store, world, checker, process.clock, chance, _fingerprint, "remove", PATIENCE)
+            applier = Applier(process._store, process._preparer(world, declarations), checker, actor)
+            return await applier.delete([each.address for each in declarations])
+
+    async def _watched(self, declarations: Sequence[Declaration], rounds: int) -> list[Report]:
+        process, reports = self.process, list[Report]()
+        connections, providers = process._ways()
+        async with WritableWorld(connections, providers, {}, process.clock) as world:
+            checker = process._checker(world)
+            chance = process._chance.random
+            actor = Actor(process._store, world, checker, process.clock, chance, _fingerprint, "watch", PATIENCE)
+
+            async def correct(addresses: Sequence[Address]) -> Report:
+                preparer = process._preparer(world, declarations)
+                reports.append(await Applier(process._store, preparer, checker, actor).apply(addresses))
+                return reports[-1]
+
+            sweeper = Sweeper(process._store, world, process.clock, chance)
+            watcher = Watcher(process._store, correct, process.clock, chance, sweeper)
+            for _ in range(rounds):
+                await watcher.round()
+        return reports
 
     def made(self, *declarations: Declaration) -> None:
         """Apply, and see that all of it was done."""

@@ -265,7 +265,7 @@ CPU_CHANGES: list[tuple[dict[str, Any], str, dict[str, Any]]] = [
 
 @pytest.mark.parametrize("fields, path, live", CPU_CHANGES, ids=[path for _, path, _ in CPU_CHANGES])
 def test_every_change_of_a_cpu_queue_endpoint_reaches_it(tmp_path, fields, path, live):
-    given = {"name": "c", "imageName": "user/image:1.0", "workersMax": 3}
+    given: dict[str, Any] = {"name": "c", "imageName": "user/image:1.0", "workersMax": 3}
 
     async def story(desk):
         await desk.manager().deploy(CpuServerlessEndpoint(**given))
@@ -288,7 +288,7 @@ def test_every_change_of_a_cpu_queue_endpoint_reaches_it(tmp_path, fields, path,
         LoadBalancerSlsResource(name="l", imageName="user/image:1.0", allowedCudaVersions="12.8,12.4"),
         LiveServerless(name="s"),
         ServerlessEndpoint(name="v", imageName="user/image:1.0", networkVolume=NetworkVolume(name="v", size=50)),
-        NetworkVolume(name="v", size=50, datacenter="us-ca-2"),
+        NetworkVolume(name="v", size=50, dataCenterId="us-ca-2"),
     ],
     ids=lambda config: type(config).__name__,
 )

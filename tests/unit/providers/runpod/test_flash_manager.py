@@ -220,7 +220,7 @@ def test_an_object_may_be_changed_and_deployed_again(tmp_path):
         manager = desk.manager()
         first = await manager.deploy(config)
         config.imageName = "user/image:2.0"
-        config.env["MODE"] = "slow"
+        config.env = {"MODE": "slow"}
         await manager.deploy(config)
         return desk.container(first.id)["imageName"], desk.container(first.id)["env"]["MODE"]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import hashlib
+import hmac
 import json
 import pickle
 import time
@@ -248,6 +249,13 @@ def test_the_policy_says_which_variables_count(monkeypatch, policy, counts_own, 
     plain = endpoint().config_hash
     assert (endpoint(env={"A": "1"}).config_hash != plain) is counts_own
     assert (endpoint(env={"RUNPOD_API_KEY": "k"}).config_hash != plain) is counts_injected
+
+
+@pytest.mark.parametrize("key", [b"", b"k", b"k" * 64, b"k" * 65, b"k" * 200])
+def test_the_fingerprint_is_the_hmac_that_its_name_says(key):
+    env = {"B": "2", "A": "ü"}
+    wanted = hmac.digest(key, '{"A":"ü","B":"2"}'.encode(), "sha256").hex()
+    assert hashing.env_fingerprint(env, EnvPolicy.STRICT, key) == f"hmac-sha256:{wanted}"
 
 
 def test_no_value_of_the_environment_is_in_the_document_and_a_key_makes_it_ours():

@@ -1,0 +1,143 @@
+"""Template schemes: what of a template counts, under a name that means the same for ever.
+
+A scheme turns content, and the version of the schema that wrote it, into two digests: of what was declared and of what
+took effect once the defaults of that schema were filled in. Content is kept, digests are an index of it, so a new
+scheme can look at old content. Refuses to know who owns a template and what follows from a difference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from holdfast.compare import canonical, schemes
+from holdfast.model.absent import ABSENT
+from holdfast.model.json import Json
+
+Keys = tuple[str, ...]  # the way to a field, by names only: a template scheme does not look into lists
+Defaults = Mapping[Keys, Json]
+
+
+class Digests(NamedTuple):
+    """What a scheme says of one content: as declared, and with the defaults that were in force."""
+
+    declared: str
+    effective: str
+
+    def matches(self, other: Digests) -> bool:
+        """Tell whether both declare the same or come to the same.
+
+        Either is enough: a default that moved is not an edit, and writing down a default is not one either.
+        """
+        return self.declared == other.declared or self.effective == other.effective
+
+
+@dataclass(frozen=True, slots=True)
+class TemplateScheme:
+    """A scheme as regimes need it; `declared` and `effective` take content and the version of its schema."""
+
+    id: str
+    declared: Callable[[Json, str], str]
+    effective: Callable[[Json, str], str] | None = None  # None: there are no defaults
+
+    def digests(self, content: Json, schema: str) -> Digests:
+        """Digest content, or raise UnhashableError: an opaque value never hashes to a constant."""
+        declared = self.declared(content, schema)
+        return Digests(declared, declared if self.effective is None else self.effective(content, schema))
+
+
+Schemes = Mapping[str, TemplateScheme]
+
+
+def registry(*known: TemplateScheme) -> dict[str, TemplateScheme]:
+    """Return schemes by id."""
+    return {scheme.id: scheme for scheme in known}
+
+
+def _as_it_is(content: Json, _schema: str) -> Json:
+    return content
+
+
+@dataclass(frozen=True, slots=True)
+class FieldPolicy:
+    """Which fields of a template count and how: data, versioned with the scheme that is made from it.
+
+    Absent, null, an empty list and an empty object are one and the same, unless a field is in `keeps_empty`.
+    """
+
+    ignored: frozenset[Keys] = frozenset()  # behavioural, dynamic, in place, or removed from the schema
+    keeps_empty: frozenset[Keys] = frozenset()
+    defaults: Mapping[str, Defaults] = field(default_factory=dict)  # by the version of the schema they belong to
+    convert: Callable[[Json, str], Json] = _as_it_is  # moved, renamed and retyped fields: to the newest shape
+
+    def declared(self, content: Json, schema: str) -> Json:
+        """Return what counts of what a person wrote; a value equal to the default of its time was not written."""
+        defaults = self.defaults.get(schema, {})
+        return self._reduced(self.convert(_without(content, defaults), schema), ())
+
+    def effective(self, content: Json, schema: str) -> Json:
+        """Return what counts of what took effect when the content was written."""
+        return self._reduced(self.convert(_filled(content, self.defaults.get(schema, {})), schema), ())
+
+    def _reduced(self, value: Json, at: Keys) -> Json:
+        if not isinstance(value, Mapping):
+            return value
+        reduced = {
+            key: self._reduced(item, (*at, key)) for key, item in value.items() if (*at, key) not in self.ignored
+        }
+        return {key: item for key, item in reduced.items() if self._says_something(item, (*at, key))}
+
+    def _says_something(self, item: Json, at: Keys) -> bool:
+        return at in self.keeps_empty or not (item is None or item in ([], {}))
+
+
+def made(scheme_id: str, hashing: schemes.Scheme, policy: FieldPolicy) -> TemplateScheme:
+    """Make a template scheme of a way to hash and a policy of fields."""
+    return TemplateScheme(
+        scheme_id,
+        lambda content, schema: hashing.digest(policy.declared(content, schema)),
+        lambda content, schema: hashing.digest(policy.effective(content, schema)),
+    )
+
+
+def is_same_content(one: Json, other: Json) -> bool:
+    """Tell whether two contents are the same but for the order of keys; UnhashableError for what is not JSON."""
+    return canonical.canonical_bytes(one, lists="ordered") == canonical.canonical_bytes(other, lists="ordered")
+
+
+def _without(content: Json, defaults: Defaults) -> Json:
+    """Return content without the values that a substrate filled in."""
+    for keys, value in defaults.items():
+        found = _at(content, keys)
+        if found is not ABSENT and is_same_content(found, value):
+            content = _removed(content, keys)
+    return content
+
+
+def _filled(content: Json, defaults: Defaults) -> Json:
+    for keys, value in defaults.items():
+        if _at(content, keys) in (ABSENT, None):
+            content = _set(content, keys, value)
+    return content
+
+
+def _at(content: Json, keys: Iterable[str]) -> Json:
+    for key in keys:
+        if not isinstance(content, Mapping) or key not in content:
+            return ABSENT
+        content = content[key]
+    return content
+
+
+def _removed(content: Json, keys: Keys) -> Json:
+    first, *rest = keys
+    if rest:
+        return {**content, first: _removed(content[first], tuple(rest))}
+    return {key: item for key, item in content.items() if key != first}
+
+
+def _set(content: Json, keys: Keys, value: Json) -> Json:
+    first, *rest = keys
+    holder = content if isinstance(content, Mapping) else {}
+    return {**holder, first: _set(holder.get(first), tuple(rest), value) if rest else value}

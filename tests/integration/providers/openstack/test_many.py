@@ -1,0 +1,53 @@
+"""Three hundred resources cost a check a handful of requests, counted at the services' own door."""
+
+from __future__ import annotations
+
+import pytest
+
+from holdfast.model.resource import Declaration
+from holdfast.model.verdict import Status
+from tests.integration.providers.openstack.bench import Bench, named
+
+EACH = 100
+
+
+def adopted(bench: Bench) -> list[Declaration]:
+    """Make three hundred things in bulk, and take them over by their names."""
+    vandal = bench.vandal
+    nets = vandal.post("network", "/networks", {"networks": [{"name": f"n{i}"} for i in range(EACH)]})["networks"]
+    vandal.post("network", "/security-groups", {"security_groups": [{"name": f"g{i}"} for i in range(EACH)]})
+    ports = [{"name": f"p{i}", "network_id": net["id"]} for i, net in enumerate(nets)]
+    vandal.post("network", "/ports", {"ports": ports})
+    wanted = [
+        *(bench.declare("Network", f"n{i}") for i in range(EACH)),
+        *(bench.declare("SecurityGroup", f"g{i}") for i in range(EACH)),
+        *(bench.declare("Port", f"p{i}", {"networkId": net["id"]}) for i, net in enumerate(nets)),
+    ]
+    bench.made(*wanted)
+    return wanted
+
+
+@pytest.mark.slow
+def test_three_hundred_resources_cost_a_handful_of_lists(bench: Bench):
+    wanted = adopted(bench)
+    # As the next run of the command does: nothing is remembered but what is in the store.
+    before = bench.mark()
+    checked = bench.check(*wanted)
+    asked = bench.requests(before)
+    assert {each.verdict.status for each in checked} == {Status.IN_SYNC}
+    assert len(asked) <= 6, [request.path for request in asked]
+    # One that moved costs its own correction, and no more.
+    ident = bench.id(wanted[7])
+    bench.vandal.put("network", f"/networks/{ident}", {"network": {"description": "vandalised"}})
+    before = bench.mark()
+    report = bench.apply(*wanted)
+    (drifted,) = [each for each in report.checked if each.verdict.status is not Status.IN_SYNC]
+    assert named(drifted) == ["/description"]
+    asked = bench.requests(before)
+    assert len([request for request in asked if request.is_write]) == 1
+    assert len(asked) <= 12, [request.path for request in asked]
+    # And the loop sweeps.
+    bench.process.clock.advance(10_000)
+    before = bench.mark()
+    bench.watch(*wanted, rounds=1)
+    assert len(bench.requests(before)) <= 12
