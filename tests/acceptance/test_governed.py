@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -55,7 +56,7 @@ def live(folder: Path) -> str:
     return (folder / "live/app.yaml").read_text()
 
 
-def answer(result) -> object:
+def answer(result) -> Any:
     return json.loads(result.stdout)
 
 

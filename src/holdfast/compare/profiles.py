@@ -294,9 +294,9 @@ class _Reader:
     def _map(self, value: Json, pointer: Pointer) -> MapRule:
         if value == "subset":
             return MapRule(subset=True)
-        body = self._mapping(value, {"keys", "subset"}, pointer)
+        body = self._mapping(value, {"keys", "subset", "whole"}, pointer)
         keys = self._comparator(body["keys"], (*pointer, "keys")) if "keys" in body else None
-        return MapRule(keys, self._flag(body, "subset", pointer))
+        return MapRule(keys, self._flag(body, "subset", pointer), self._flag(body, "whole", pointer))
 
     def _condition(self, value: Json, pointer: Pointer) -> Condition:
         body = self._mapping(value, {"path", "equals", "in", "not"}, pointer)

@@ -69,6 +69,7 @@ class MapRule:
 
     keys: Comparator | None = None
     subset: bool = False
+    whole: bool = False  # a declared map is declared as a whole: what else is in it, is too many
 
 
 @dataclass(frozen=True, slots=True)

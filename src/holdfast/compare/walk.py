@@ -137,6 +137,11 @@ class Walk:
                 observed.get(key, ABSENT),
             )
             self.value(node.child(key), (*path, key), (*pointer, key), here)
+        if self._adopting and rule is not None and rule.whole and type(four[DESIRED]) is dict:
+            for key in observed.keys() - desired.keys():
+                below, here = node.child(key), (ABSENT, ABSENT, ABSENT, observed[key])
+                if not below.hidden and not below.hidden_unless_declared and not is_void(below, observed[key]):
+                    self._emit(below, (*path, key), (*pointer, key), here, _ADDED, Side.UNSETTLED, node.label("map"))
 
     def _moved_entries(
         self, node: Node, path: Path, pointer: Pointer, desired: _Map, settled: _Map, observed: _Map

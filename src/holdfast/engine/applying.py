@@ -93,14 +93,24 @@ class Applier:
         ready, waiting = await self.preparer.prepare(addresses)
         for one in waiting:
             self._wait(report, one)
-        checked = [self.reconsider(one) for one in await self.checker.check_all(ready, self._tell)]
-        report.checked += checked
-        todo = [one for one in checked if _is_work(one) and self.only(one)]
-        acted = await self._act(todo, report)
-        report.acted += acted
-        fine = {Result.DONE, *LEFT_TO_OTHERS}
-        bad = {one.checked.prepared.declaration.address for one in acted if one.result not in fine}
+        bad: set[Address] = set()
+        for part in self._in_turn(ready):
+            checked = [self.reconsider(one) for one in await self.checker.check_all(part, self._tell)]
+            report.checked += checked
+            todo = [one for one in checked if _is_work(one) and self.only(one)]
+            acted = await self._act(todo, report)
+            report.acted += acted
+            fine = {Result.DONE, *LEFT_TO_OTHERS}
+            bad |= {one.checked.prepared.declaration.address for one in acted if one.result not in fine}
         return bad | {one.declaration.address for one in waiting}
+
+    def _in_turn(self, ready: Sequence[Prepared]) -> list[Sequence[Prepared]]:
+        """Part what somebody waits for from what nobody does, where the checks of these may have to wait for quota."""
+        world = self.preparer.world
+        if not any(world.gate(item.declaration.address.connection).quota is not None for item in ready):
+            return [ready]
+        urgent = [item for item in ready if item.is_urgent]
+        return [part for part in (urgent, [item for item in ready if not item.is_urgent]) if part] or [ready]
 
     async def _act(self, todo: Sequence[Checked], report: Report) -> list[Acted]:
         async def one(checked: Checked) -> Acted | None:

@@ -35,7 +35,11 @@ def situation_of(judged: Judged) -> Situation:
         imports=item.declaration.import_from is not None,
         whole_writes=not item.kind.patches,
         immutable=fixed,
-        declared_lists=frozenset(paths.format_path(f.path) for f in verdict.findings if _is_in_list(f, item.desired)),
+        declared_lists=frozenset(
+            paths.format_path(f.path)
+            for f in verdict.findings
+            if _is_in_list(f, item.desired) or _is_in_whole_map(f, item.desired, tree)
+        ),
         unresolved=judged.unresolved,
         terminal=None if edited else state.terminal,
         **_mode(judged),
@@ -80,3 +84,9 @@ def _is_in_list(finding: Finding, desired: Json) -> bool:
     """Tell whether a finding is an element, or inside one, of a list that the declaration has."""
     place = next((place for place, step in enumerate(finding.path) if not isinstance(step, str)), None)
     return place is not None and isinstance(paths.resolve(desired, finding.path[:place]), list)
+
+
+def _is_in_whole_map(finding: Finding, desired: Json, tree: RuleTree) -> bool:
+    """Tell whether a finding is an entry of a declared map whose rules say that it is declared as a whole."""
+    rule = known_differences.node_at(tree, finding.path[:-1]).map_rule if finding.path else None
+    return rule is not None and rule.whole and isinstance(paths.resolve(desired, finding.path[:-1]), dict)

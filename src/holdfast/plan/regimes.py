@@ -190,7 +190,7 @@ def _under(
 
 
 def _judges(regime: Regime, born_regime: int) -> bool:
-    """A regime judges who was there. So nothing comes before a child's first one, and nothing there excuses it."""
+    """Tell whether a child was there; nothing comes before its first regime, so nothing from before excuses it."""
     return regime.index >= born_regime
 
 

@@ -1,7 +1,7 @@
 """Revisions: what the owner of a template has said, and which of it each child was made from.
 
 Content is kept, immutable and numbered; a child points to the revision it was born from and is never pointed elsewhere.
-Records only: how they come about and what they mean is in `regimes`, what may be forgotten in `forgetting`.
+Records only: how they come about and what they mean, and what may be forgotten, is in `regimes`.
 """
 
 from __future__ import annotations

@@ -16,6 +16,7 @@ from holdfast.engine.outcomes import LEFT_TO_OTHERS, Acted, Result
 from holdfast.errors import DeployError
 from holdfast.model.address import Address
 from holdfast.model.decision import Action
+from holdfast.model.reading import Trouble, Unreadable
 from holdfast.model.resource import Declaration
 from holdfast.model.verdict import Status
 from holdfast.python import drafting, outcomes
@@ -96,10 +97,16 @@ async def _undisturbed(
         report = await run()
         found = acts(report)
         busy = any(each.result in LEFT_TO_OTHERS for each in found) and bench.clock.now() < until
-        moved = any(each.result is Result.MOVED and _is_known(each) for each in found) and attempt < _SLOWEST
-        if not busy and not moved:
+        moved = any(each.result is Result.MOVED and _is_known(each) for each in found)
+        if not busy and (attempt >= _SLOWEST or not (moved or _is_unconfirmed(report))):
             return report
         await bench.clock.sleep(bench.patience.delay(min(attempt, _SLOWEST), None, bench.random01))
+
+
+def _is_unconfirmed(report: Report) -> bool:
+    """Tell whether two answers about something did not agree, as when somebody else is making it just now."""
+    readings = [each.reading for each in report.checked]
+    return any(isinstance(each, Unreadable) and each.trouble is Trouble.UNCONFIRMED for each in readings)
 
 
 def _is_known(acted: Acted) -> bool:

@@ -1,4 +1,4 @@
-"""Who moved it: asked once for each resource that moved, told beside its findings; the platform's own hand is let be."""
+"""Who moved it: asked once for each resource that moved, told beside its findings; the platform itself is let be."""
 
 from __future__ import annotations
 

@@ -40,10 +40,11 @@ def bits_of(value) -> Bits:
     return (value["x"], value["f"], value["g"])
 
 
-SCHEMES = {
-    version: TemplateScheme(f"t/{version}", lambda value, _schema, v=version: _digest(v, bits_of(value)))
-    for version in FIELDS
-}
+def _scheme(version: int) -> TemplateScheme:
+    return TemplateScheme(f"t/{version}", lambda value, _schema: _digest(version, bits_of(value)))
+
+
+SCHEMES = {version: _scheme(version) for version in FIELDS}
 
 
 def build(version: int, knows_newer: bool):
@@ -153,8 +154,8 @@ class Checker:
     def moves(self, world: World):
         if world.edits:
             for field in range(3):
-                live = tuple(bit ^ (place == field) for place, bit in enumerate(world.live))
-                yield replace(world, live=live, edits=world.edits - 1)
+                x, f, g = (bit ^ (place == field) for place, bit in enumerate(world.live))
+                yield replace(world, live=(x, f, g), edits=world.edits - 1)
         if world.pending is None:
             yield self.look(world)
         else:

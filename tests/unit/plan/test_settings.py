@@ -15,7 +15,18 @@ from holdfast.model.address import Address
 from holdfast.model.resource import Declaration, OnDelete, OnDrift
 from holdfast.plan import settings, strategies
 from holdfast.plan.decide import OnImmutable, ReconcileMode, Recreate
-from holdfast.plan.settings import BY_NAME, REGISTRY, Given, JitterShape, Level, OnFailedVerify, PathPolicy, Settings
+from holdfast.plan.settings import (
+    BY_NAME,
+    REGISTRY,
+    Given,
+    JitterShape,
+    Layer,
+    Level,
+    OnFailedVerify,
+    PathPolicy,
+    Scoped,
+    Settings,
+)
 
 SPELLINGS = {setting.name: setting.spelling for setting in REGISTRY}
 # For each setting two values in YAML that differ from one another, with what they become.
@@ -189,7 +200,7 @@ def test_whatever_is_given_where_the_nearest_level_wins_and_is_named(given_where
 
 def test_a_providers_own_variable_speaks_for_its_resources_only_and_a_flag_is_stronger():
     azure = dataclasses.replace(declaration(), provider="azure")
-    outer = [*settings.of_provider_variables({"AZURE_SYNC_PERIOD": "15m"}), {}]
+    outer: list[Layer | Scoped] = [*settings.of_provider_variables({"AZURE_SYNC_PERIOD": "15m"}), {}]
     assert strategies.settings_for(azure, [], outer).resync_period == 900
     assert strategies.settings_for(declaration(), [], outer).resync_period == 0
     flag = settings.of_flags({"resync_period": "1h"})

@@ -23,7 +23,7 @@ from holdfast.providers.runpod import (
 )
 from holdfast.store.base import Pause, Transaction
 from holdfast.store.sqlite import SqliteStore
-from holdfast.testing.runpod import Fault
+from holdfast.testing.runpod import Fault, Wrong
 from tests.unit.python.desk import at_desk, balancer
 
 
@@ -162,6 +162,20 @@ def test_a_change_that_the_provider_keeps_nothing_of_is_told(tmp_path, caplog):
     notes, writes = at_desk(tmp_path, story)
     assert (notes, writes) == (("the configuration moved, but in nothing that the provider keeps",), [])
     assert notes[0] in caplog.text
+
+
+def test_what_somebody_else_makes_while_we_look_is_looked_at_again(tmp_path):
+    async def story(desk):
+        elsewhere = desk.folder / "elsewhere"
+        elsewhere.mkdir()
+        other = ResourceManager(elsewhere, clock=desk.clock)
+        made = await other.deploy(balancer())
+        # A list that does not show it yet, and a second look that does.
+        desk.server.faults.append(Fault(Wrong.EMPTY_LIST, "GET", "/v2/serverless"))
+        return made.id, (await desk.manager().deploy(balancer())).id, len(desk.names())
+
+    made, found, count = at_desk(tmp_path, story)
+    assert (found, count) == (made, 1)
 
 
 # -- volumes and templates

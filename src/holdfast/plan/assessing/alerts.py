@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from holdfast.model.json import Json
 from holdfast.plan.assessing import labels, measurements
 from holdfast.plan.assessing.measurements import Measurement
 
-SUPPRESSED = "suppressed"
+SUPPRESSED: Final = "suppressed"
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ import datetime as dt
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 from holdfast.model.json import Json
 from holdfast.plan import durations
@@ -34,7 +35,7 @@ class EventType(StrEnum):
     COMPLETED = "effectiveness.assessment.completed"
 
 
-_COMPONENT = {
+_COMPONENT: Final = {
     EventType.HEALTH_ASSESSED: "health",
     EventType.ALERT_ASSESSED: "alert",
     EventType.ALERT_DECAY_DETECTED: "alert",

@@ -28,7 +28,7 @@ class Series:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class Change:
     """One metric before and after; both finite."""
 
     name: str
@@ -55,7 +55,7 @@ class Span:
     window: float = WINDOW
 
 
-def compare(name: str, answer: Sequence[Series] | None, span: Span, *, lower_is_better: bool) -> Comparison | Skipped:
+def compare(name: str, answer: Sequence[Series] | None, span: Span, *, lower_is_better: bool) -> Change | Skipped:
     """Compare the one series of an answer with itself; None for a query that failed."""
     if answer is None:
         return Skipped(name, "the query failed")
@@ -66,7 +66,7 @@ def compare(name: str, answer: Sequence[Series] | None, span: Span, *, lower_is_
     after = _median(answer[0], max(span.settled_at, span.now - span.window), span.now)
     if before is None or after is None:
         return Skipped(name, f"no sample {'before' if before is None else 'after'} the remediation")
-    return Comparison(name, before, after, lower_is_better)
+    return Change(name, before, after, lower_is_better)
 
 
 def _median(series: Series, begin: float, end: float) -> float | None:
@@ -74,22 +74,22 @@ def _median(series: Series, begin: float, end: float) -> float | None:
     return statistics.median_low(values) if values else None
 
 
-def improvement(comparison: Comparison) -> float:
+def improvement(change: Change) -> float:
     """Return by which part of itself a metric got better, from 0 to 1; getting worse and staying the same are 0.
 
     From nothing there is no part: more of what should be high is 1, more of what should be low is 0.
     """
-    before, after = comparison.before, comparison.after
+    before, after = change.before, change.after
     if before == 0:
-        return 1.0 if not comparison.lower_is_better and after > 0 else 0.0
-    better = before - after if comparison.lower_is_better else after - before
+        return 1.0 if not change.lower_is_better and after > 0 else 0.0
+    better = before - after if change.lower_is_better else after - before
     return measurements.clamped(better / abs(before)) or 0.0
 
 
-def assess(found: Sequence[Comparison | Skipped]) -> Measurement:
+def assess(found: Sequence[Change | Skipped]) -> Measurement:
     """Score the plain mean of the metrics that say something; with none there is no answer yet."""
     usable = [
-        one for one in found if isinstance(one, Comparison) and math.isfinite(one.before) and math.isfinite(one.after)
+        one for one in found if isinstance(one, Change) and math.isfinite(one.before) and math.isfinite(one.after)
     ]
     if not usable:
         why = "; ".join(f"{one.name}: {one.why}" for one in found if isinstance(one, Skipped))
@@ -101,7 +101,7 @@ def assess(found: Sequence[Comparison | Skipped]) -> Measurement:
     return measurements.scored(mean, details, {"metric_deltas": _deltas(usable)})
 
 
-def _deltas(usable: Sequence[Comparison]) -> dict[str, Json]:
+def _deltas(usable: Sequence[Change]) -> dict[str, Json]:
     out: dict[str, Json] = {}
     for one in usable:
         out[f"{one.name}_before"] = one.before

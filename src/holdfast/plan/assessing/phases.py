@@ -1,8 +1,9 @@
 """The course of an assessment as one pure function: state, facts and time in; state, and what is wanted next, out.
 
 A pass goes: the target is read, and only if it is still what the remediation left is anything else asked for; when the
-last answer is in, the target is read once more, and only then is the assessment complete. So no measurement counts
-that was taken of somebody else's state. The engine does what is wanted, and comes back with the facts:
+last answer is in, the target is read once more, and only then, or at the deadline, is the assessment complete. So no
+measurement counts that is known to be of somebody else's state. The engine does what is wanted, and comes
+back with the facts:
 
     state, wants = phases.step(state, Facts(), now)        # wants.asks == (Ask.TARGET,)
     state, wants = phases.step(state, Facts(target=...), now)
@@ -248,7 +249,20 @@ def _ended(state: State, facts: Facts, now: float, *, is_past_deadline: bool = F
         metrics=_progress(state.metrics, is_wanted=state.scope.metrics),
     )
     reason = reasons.decide(flags)
-    return state if reason is None else _completed(state, reason, "", now)
+    return state if reason is None else _completed(state, reason, _shortcomings(state, flags), now)
+
+
+def _shortcomings(state: State, flags: Flags) -> str:
+    """Say what the ending has to do without."""
+    names = ("health", "alerts", "metrics")
+    missing = [name for name, one in zip(names, flags.progress, strict=True) if one is Progress.MISSING]
+    integrity = state.condition(ConditionType.SPEC_INTEGRITY)
+    is_unsure = integrity is not None and integrity.status is Truth.UNKNOWN
+    found = (
+        f"not measured: {', '.join(missing)}" if missing else "",
+        "the last look at the target could not tell whether it changed" if is_unsure else "",
+    )
+    return "; ".join(text for text in found if text)
 
 
 def _progress(found: Measurement | None, *, is_wanted: bool) -> Progress:

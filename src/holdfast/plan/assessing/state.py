@@ -41,7 +41,7 @@ class Execution(Enum):
 
 
 class ConditionType(StrEnum):
-    """The statements an assessment makes about itself."""
+    """The statements an assessment makes about itself; those about a resource are in `model.condition`."""
 
     SPEC_INTEGRITY = "SpecIntegrity"
     POST_HASH_CAPTURED = "PostHashCaptured"

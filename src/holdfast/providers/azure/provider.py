@@ -23,14 +23,10 @@ class AzureProvider:
     name = "azure"
 
     def __init__(self, transport: Callable[[], Any] | None = None) -> None:
+        self.kinds: Mapping[str, Kind] = Kinds()
         self._transport = transport  # makes the last step of a pipeline, for tests
         self._shared: dict[str, Shared] = {}
         self._quotas: dict[tuple[str, str | None, str], Quota] = {}
-
-    @property
-    def kinds(self) -> Mapping[str, Kind]:
-        """The kinds there are: any."""
-        return Kinds()
 
     @asynccontextmanager
     async def reader(self, connection: Connection) -> AsyncIterator[Reader]:

@@ -21,7 +21,7 @@ MARGIN: Final = 0.05  # of the most that was ever left: below it nothing does
 LONGEST_WAIT: Final = 60.0  # seconds; then it is looked at again
 _SAMPLE_SECONDS: Final = 10.0
 _FEW: Final = 10.0
-_MOMENT: Final = 0.5  # seconds
+_MOMENT: Final = 1.0  # seconds
 _FORGOTTEN: Final = 300.0  # seconds without a word after which nobody is on the way any more
 _FIRST_PAUSE: Final = 5.0  # seconds, after a 429 that does not say how long; doubles with each in a row
 _LONGEST_PAUSE: Final = 300.0
@@ -36,10 +36,11 @@ class Bucket:
     capacity: float  # the most that was ever left
     refill: float = field(init=False)  # a second, as learnt
     left: float = field(init=False)  # by the last answer, less what was granted and is not answered yet
-    at: float = 0.0  # when that was
+    at: float = 0.0  # when that answer came
     closed_until: float = 0.0
     refused: int = 0  # in a row
     granted: int = 0  # and not answered yet: who was let through may still wait for a free line
+    _asked: float = 0.0  # when somebody was last let through
     _since: float = 0.0  # when the sample of the refill was begun
     _sampled: float = 0.0  # what was left then
     _sent: int = 0  # since then
@@ -57,16 +58,17 @@ class Bucket:
         """Return how long to wait before one more may be sent; 0 takes it."""
         if now < self.closed_until:
             return self.closed_until - now
-        if now - self.at > _FORGOTTEN:
+        if now - max(self.at, self._asked) > _FORGOTTEN:
             self.granted = 0
         floor = max(1.0, (MARGIN if urgent else RESERVE) * self.capacity)
         there = self.estimate(now)
         if there < floor:
-            return min(LONGEST_WAIT, max(0.05, (floor - there) / self.refill))
+            return min(LONGEST_WAIT, max(_MOMENT, (floor - there + 1.0) / self.refill))
         if self.left < floor and self.granted >= max(_FEW, MARGIN / 2 * self.capacity):
             return _MOMENT  # what should have come back is believed for a few; their answers tell whether it has
         self.granted += 1
-        self.left, self.at = there - 1.0, now
+        self.left -= 1.0
+        self._asked = now
         return 0.0
 
     def answered(self) -> None:
@@ -136,7 +138,6 @@ class Quota:
         remaining = remaining_in(headers, budget_of(method))
         if remaining is not None:
             bucket.learn(remaining, self.now)
-
 
     def lost(self, method: str) -> None:
         """Note that no answer came."""

@@ -94,10 +94,10 @@ class AzureReader:
 
     def list(self, kind: str) -> AsyncIterator[Listed]:
         """List all resources of a kind in the subscription."""
-        return self._listed(kind)
+        return self._listed(kind, types.named(kind))
 
-    async def _listed(self, kind: str) -> AsyncIterator[Listed]:
-        url = self._list_url(kind)
+    async def _listed(self, kind: str, named: types.Named | None) -> AsyncIterator[Listed]:
+        url = self._list_url(kind, named)
         label = f"the list of {kind}"
         for _ in range(_PAGES):
             answer = await self._client.send("GET", url, label)
@@ -119,10 +119,10 @@ class AzureReader:
                 raise ReadFailed(Unreadable(Trouble.OTHER, f"{label} goes on at another host, which is not asked"))
         raise ReadFailed(Unreadable(Trouble.OTHER, f"{label} has more than {_PAGES:,} pages"))
 
-    def _list_url(self, kind: str) -> str:
-        named, subscription = types.named(kind), self._account.subscription
+    def _list_url(self, kind: str, named: types.Named | None) -> str:
+        subscription = self._account.subscription
         if named is None or subscription is None:
-            why = f"no list of {kind} without a subscription and a known kind"
+            why = f"no list of {kind} without a subscription, a type and an API version"
             raise ReadFailed(Unreadable(Trouble.OTHER, why))
         scope = f"/subscriptions/{subscription}"
         if ids.same(named.type, ids.RESOURCE_GROUPS):
@@ -137,10 +137,18 @@ class AzureReader:
         return conversion.document(body)
 
     async def find(self, kind: str, criteria: Mapping[str, Json]) -> Sequence[str]:
-        """Return the ids of the resources whose fields have exactly these values; keys are names, or pointers."""
+        """Return the ids of the resources whose fields have exactly these values; keys are names, or pointers.
+
+        For `Resource` the criteria say which type is meant, and in which API version: `{type: ..., apiVersion: ...}`.
+        """
+        criteria, named = dict(criteria), types.named(kind)
+        if named is None and "type" in criteria:
+            known = types.named(types.kind_of(str(criteria["type"]).casefold()) or "")
+            version = criteria.pop("apiVersion", known.api_version if known is not None else "")
+            named = types.Named(str(criteria.pop("type")), str(version)) if version else None
         wanted = {paths.parse_path(key if key.startswith("/") else f"/{key}"): value for key, value in criteria.items()}
         found = []
-        async for item in self._listed(kind):
+        async for item in self._listed(kind, named):
             body = orjson.loads(item.raw)
             if all(typed_equal(paths.resolve(body, pointer), value) for pointer, value in wanted.items()):
                 found.append(item.id)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 from urllib.parse import parse_qsl, urlsplit
 
@@ -89,7 +90,7 @@ class Calls:
         body: Json = None,
         ident: str = "",
         headers: Mapping[str, str] | None = None,
-        data: bytes | None = None,
+        data: bytes | Path | None = None,
     ) -> Mapping[str, Json] | Refused:
         """Change something; an answer without a body is an empty one."""
         label = _label(method, path, ident)

@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib import metadata
+from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import orjson
@@ -49,22 +50,27 @@ class Cloud:
         params: Params = (),
         body: Json = None,
         headers: Mapping[str, str] | None = None,
-        data: bytes | None = None,
+        data: bytes | Path | None = None,
         microversion: str | None = None,
     ) -> Answer | Lost:
-        """Send a request; `label` is how it is called in messages. Raises for nothing the world does."""
+        """Send a request; `label` is how it is called in messages. Raises for nothing the world does.
+
+        A path as `data` is a file whose contents are sent.
+        """
         given: dict[str, Any] = {"params": list(params), "headers": dict(headers or {})}
         if body is not None:
             given["data"] = orjson.dumps(body)
             given["headers"].setdefault("Content-Type", "application/json")
-        if data is not None:
-            given["data"] = data
         if microversion is not None:
             given["microversion"] = microversion
 
         def exchange() -> Answer | Lost:
             try:
-                return self._exchange(service, method, path, given)
+                if isinstance(data, Path):
+                    with data.open("rb") as stream:  # sent as it is read, however large
+                        return self._exchange(service, method, path, {**given, "data": stream})
+                whole = {} if data is None else {"data": data}
+                return self._exchange(service, method, path, {**given, **whole})
             except InputError:
                 raise
             except Exception as error:  # noqa: BLE001 - SDK, keystoneauth, requests and urllib3 have no common base

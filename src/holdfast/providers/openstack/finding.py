@@ -33,21 +33,17 @@ class Finder:
         params = list(thing.list_params)
         if self.calls.cloud.account.all_projects:
             params += thing.everybody
-        elif thing.is_scoped and thing.filters_project:
-            params.append(("project_id", await self.project_id()))
+        elif thing.is_scoped and thing.project_param:
+            params.append((thing.project_param, await self.project_id()))
         async for item in self._joined(thing, params):
             yield item
 
-    async def matching(self, thing: Thing, criteria: Mapping[str, Json]) -> list[Item]:
+    async def matching(self, thing: Thing, criteria: Mapping[str, Json], *, wide: bool) -> list[Item]:
         """Return the things whose fields have exactly these values; keys are names, or pointers."""
         wanted = {paths.parse_path(key if key.startswith("/") else f"/{key}"): value for key, value in criteria.items()}
-        known = dict(thing.filters)
-        params = [*thing.list_params]
-        if self.calls.cloud.account.all_projects:
+        params = [*thing.list_params, *thing.manner.filters(thing, criteria)]
+        if wide and self.calls.cloud.account.all_projects:
             params += thing.everybody
-        if thing.is_scoped and thing.filters_project:
-            known.setdefault(thing.project_field, "project_id")
-        params += [(known[key], value) for key, value in criteria.items() if key in known and isinstance(value, str)]
         found = [item async for item in self._joined(thing, params)]
         return [item for item in found if _fits(documents.document(thing, item), wanted)]
 
@@ -58,7 +54,7 @@ class Finder:
             return None
         if thing.is_scoped and thing.project_field not in criteria:
             criteria[thing.project_field] = target.desired.get(thing.project_field) or await self.project_id()
-        return await self.matching(thing, criteria)
+        return await self.matching(thing, criteria, wide=False)
 
     async def project_id(self) -> str:
         """Return our own project; raise ReadFailed if we cannot sign in."""
@@ -70,13 +66,17 @@ class Finder:
     async def _joined(self, thing: Thing, params: Params) -> AsyncIterator[Item]:
         bodies = await self.calls.everything(thing.place, thing.listing, thing.many, params)
         more = {each.name: await self._grouped(each) for each in thing.companions} if bodies else {}
-        for body in bodies:
+        for found in bodies:
+            body = thing.manner.body(found)
             ident = str(body.get("id"))
             yield Item(body, {name: groups.get(ident, []) for name, groups in more.items()})
 
     async def _grouped(self, companion: Companion) -> dict[str, list[Mapping[str, Json]]]:
         out: dict[str, list[Mapping[str, Json]]] = {}
-        found = self.calls.pages(Place(companion.service), companion.path, companion.many, companion.params)
+        params = list(companion.params)
+        if companion.is_scoped and not self.calls.cloud.account.all_projects:
+            params.append(("project_id", await self.project_id()))
+        found = self.calls.pages(Place(companion.service), companion.path, companion.many, params)
         async for element in found:
             out.setdefault(str(element.get(companion.by)), []).append(element)
         return out

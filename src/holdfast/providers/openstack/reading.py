@@ -46,11 +46,12 @@ class OpenStackReader:
 
     async def item(self, thing: Thing, ident: str, hint: Hint | None = None) -> Item | Gone | Unreadable | Unchanged:
         """Read a thing with all that its document is made of; where its revision is that of the last time, no more."""
-        found = await self._calls.get(thing.place, f"{thing.path}/{ident}", ident)
+        found = await self._calls.get(thing.place, thing.at(ident), ident)
         if isinstance(found, Gone | Unreadable):
             return found
-        body = found.get(thing.one, found) if thing.one else found
-        if not isinstance(body, dict) or "id" not in body:
+        inner = found.get(thing.one, found) if thing.one else found
+        body = thing.manner.body(inner) if isinstance(inner, dict) else {}
+        if "id" not in body:
             return Unreadable(Trouble.MALFORMED, f"what the service says of a {thing.kind} is not one")
         item = Item(body)
         etag = documents.etag(thing, item)
@@ -78,9 +79,9 @@ class OpenStackReader:
         return Gone()
 
     def _found(self, thing: Thing, item: Item, hint: Hint | None) -> Reading | Unchanged:
-        unsettled = thing.manner.unsettled(item)
-        if unsettled is not None:
-            return Unreadable(Trouble.UNSETTLED, unsettled)
+        trouble = thing.manner.trouble(item)
+        if trouble is not None:
+            return trouble
         digest = documents.digest(thing, item, trusts_revision=self._trusts)
         if hint is not None and hint.raw_digest == digest:
             return Unchanged(documents.etag(thing, item), digest)
@@ -102,6 +103,8 @@ class OpenStackReader:
         thing = self._thing(kind)
         async for item in self._finder.everything(thing):
             digest = documents.digest(thing, item, trusts_revision=self._trusts)
+            if thing.manner.trouble(item) is not None:
+                digest = f"{digest} in trouble"  # never taken as unmoved
             yield Listed(item.id, documents.packed(item), digest)
 
     def parse(self, kind: str, raw: bytes) -> Json:
@@ -109,9 +112,9 @@ class OpenStackReader:
         thing = self._thing(kind)
         try:
             item = documents.unpacked(raw)
-            unsettled = thing.manner.unsettled(item)
-            if unsettled is not None:
-                raise ReadFailed(Unreadable(Trouble.UNSETTLED, unsettled))
+            trouble = thing.manner.trouble(item)
+            if trouble is not None:
+                raise ReadFailed(trouble)
             return documents.document(thing, item)
         except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError) as error:
             detail = f"what the service says of a {kind} cannot be read ({type(error).__name__})"
@@ -119,7 +122,7 @@ class OpenStackReader:
 
     async def find(self, kind: str, criteria: Mapping[str, Json]) -> Sequence[str]:
         """Return the ids of the things whose fields have exactly these values."""
-        found = await self._finder.matching(self._thing(kind), criteria)
+        found = await self._finder.matching(self._thing(kind), criteria, wide=True)
         return [item.id for item in found]
 
     def _thing(self, kind: str) -> Thing:

@@ -33,6 +33,7 @@ ONE: Final[Mapping[str, tuple[str, str]]] = {
     "volume": ("volumeId", "Volume"),
     "volumeType": ("volumeType", "VolumeType"),
 }
+_BY_NAME: Final = frozenset({"VolumeType"})  # what the service itself calls by name
 MANY: Final[Mapping[str, tuple[str, str]]] = {"securityGroup": ("securityGroups", "SecurityGroup")}
 
 
@@ -74,7 +75,7 @@ def _resolved(key: str, item: Json, pointer: Pointer) -> tuple[str, Json]:
 def _reference(kind: str, name: Json, pointer: Pointer) -> str:
     if not isinstance(name, str) or not name:
         raise InputError(f"the name of a {kind} is needed here", _at(pointer))
-    return f"${{{kind}/{name}.id}}"
+    return f"${{{kind}/{name}.{'name' if kind in _BY_NAME else 'id'}}}"
 
 
 def _at(pointer: Pointer) -> Location:

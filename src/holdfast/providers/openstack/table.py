@@ -16,9 +16,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, Protocol
+from urllib.parse import quote
 
 from holdfast.model.absent import ABSENT
 from holdfast.model.json import Json
+from holdfast.model.reading import Unreadable
 from holdfast.model.writing import Done, Refused, UnderWay, Writing
 from holdfast.providers.base import Target
 from holdfast.providers.openstack import naming
@@ -180,6 +182,7 @@ class Companion:
     many: str
     by: str  # the field of an element that names the thing; also the filter for the elements of one thing
     params: tuple[tuple[str, str], ...] = ()  # what restricts the list to elements of this kind
+    is_scoped: bool = False  # and to our own project
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,38 +200,53 @@ class Manner:
 
     poll_seconds: float = 1.0
     reads_first: bool = False  # an update needs to know what is there
+    is_slow: bool = False  # takes its time to be born, and cannot be touched before
 
     def identity(self, thing: Thing, target: Target) -> dict[str, Json] | None:
         """Return what tells whether something that exists is the one declared; None if that cannot be told."""
         out = {name: target.desired[name] for name in thing.found_by if target.desired.get(name) is not None}
         return out if thing.found_by[0] in out else None
 
-    def unsettled(self, item: Item) -> str | None:
-        """Say why a thing cannot be judged yet."""
+    def body(self, found: Mapping[str, Json]) -> Mapping[str, Json]:
+        """Return a thing as most services have one: flat, with its id."""
+        return found
+
+    def trouble(self, item: Item) -> Unreadable | None:
+        """Say why a thing cannot be judged: it is still changing, or broken."""
         del item
         return None
+
+    def filters(self, thing: Thing, criteria: Mapping[str, Json]) -> list[tuple[str, str]]:
+        """Return the parameters that narrow a list down; whatever comes is checked again."""
+        known = dict(thing.filters)
+        if thing.is_scoped and thing.project_param:
+            known.setdefault(thing.project_field, thing.project_param)
+        return [(known[key], value) for key, value in criteria.items() if key in known and isinstance(value, str)]
 
     async def birth(self, calls: Calls, target: Target, body: dict[str, Json]) -> dict[str, Json] | Refused:
         """Complete the body that makes a thing."""
         del calls, target
         return body
 
+    def beside(self, target: Target) -> dict[str, Json]:
+        """Return what stands beside a thing in the request that makes it."""
+        del target
+        return {}
+
     async def put(
         self, calls: Calls, thing: Thing, item: Item, body: Mapping[str, Json], headers: Mapping[str, str]
     ) -> Mapping[str, Json] | Refused:
         """Change some fields of a thing."""
-        return await calls.send(
-            thing.place, thing.method, f"{thing.path}/{item.id}", {thing.one: dict(body)}, item.id, headers
-        )
+        return await calls.send(thing.place, thing.method, thing.at(item.id), {thing.one: dict(body)}, item.id, headers)
 
-    async def born(self, calls: Calls, item: Item, desired: Mapping[str, Json]) -> Refused | UnderWay | None:
+    async def born(self, calls: Calls, item: Item, target: Target) -> Refused | UnderWay | None:
         """Do what follows on birth; say if it takes its time."""
-        del calls, item, desired
+        del calls, item, target
         return None
 
-    def begun(self, item: Item) -> UnderWay | None:
+    def begun(self, item: Item, wanted: Mapping[str, Json]) -> UnderWay | None:
         """Say if a change takes its time."""
-        del item
+        del item, wanted
         return None
 
     def ending(self, ident: str) -> UnderWay | None:
@@ -269,7 +287,7 @@ class Thing:
     list_path: str | None = None
     list_params: tuple[tuple[str, str], ...] = ()
     everybody: tuple[tuple[str, str], ...] = ()  # parameters that widen a list to all projects
-    filters_project: bool = True  # a list can be restricted to a project
+    project_param: str | None = "project_id"  # what restricts a list to a project; None: it is our own anyway
     filters: tuple[tuple[str, str], ...] = (("name", "name"),)  # fields whose exact values a list can be asked for
     microversion: str | None = None
     manner: Manner = dataclasses.field(default_factory=Manner)
@@ -287,6 +305,10 @@ class Thing:
         """Everything that can be declared."""
         given = (each.name for each in self.fields if each.role is not Role.READ_ONLY)
         return (*given, *(sub.name for sub in self.subs))
+
+    def at(self, ident: str) -> str:
+        """Return where one of them is."""
+        return f"{self.path}/{quote(ident, safe='')}"
 
     @property
     def place(self) -> Place:

@@ -10,7 +10,16 @@ from typing import Final
 from holdfast.compare import profiles
 from holdfast.providers.base import Kind
 from holdfast.providers.openstack import completing
-from holdfast.providers.openstack.kinds import identity, networks, ports, routers
+from holdfast.providers.openstack.kinds import (
+    flavors,
+    identity,
+    images,
+    networks,
+    ports,
+    routers,
+    servers,
+    volumes,
+)
 from holdfast.providers.openstack.table import Thing
 
 THINGS: Final[tuple[Thing, ...]] = (
@@ -24,6 +33,13 @@ THINGS: Final[tuple[Thing, ...]] = (
     ports.SECURITY_GROUP,
     identity.PROJECT,
     identity.USER,
+    images.IMAGE,
+    flavors.FLAVOR,
+    flavors.KEY_PAIR,
+    flavors.SERVER_GROUP,
+    servers.SERVER,
+    volumes.VOLUME_TYPE,
+    volumes.VOLUME,
 )
 BY_KIND: Final[Mapping[str, Thing]] = {thing.kind: thing for thing in THINGS}
 

@@ -48,12 +48,17 @@ class OpenStackWriter:
         made = there or await self._made(target, thing)
         if isinstance(made, Refused):
             return made
+        if thing.manner.is_slow:
+            return UnderWay(made.id, {"id": made.id, "late": True}, thing.manner.poll_seconds)
+        finished = await self._finished(thing, made, target)
+        if isinstance(finished, Refused):
+            return finished
+        return await thing.manner.born(self._calls, made, target) or Done(made.id)
+
+    async def _finished(self, thing: Thing, made: Item, target: Target) -> Writing:
+        """Give a thing that is there what could not be given to it at birth."""
         wanted = [(sub, target.desired[sub.name]) for sub in thing.subs if target.desired.get(sub.name) is not None]
-        late = documents.late(thing, target.desired)
-        changed = await self._changed(thing, made, (target.desired, late), wanted, None)
-        if isinstance(changed, Refused):
-            return changed
-        return await thing.manner.born(self._calls, made, target.desired) or Done(made.id)
+        return await self._changed(thing, made, (target.desired, documents.late(thing, target.desired)), wanted, None)
 
     async def _there(self, target: Target, thing: Thing) -> Item | Refused | None:
         try:
@@ -70,11 +75,13 @@ class OpenStackWriter:
         body = await thing.manner.birth(self._calls, target, documents.birth(thing, target.desired))
         if isinstance(body, Refused):
             return body
-        answer = await self._calls.send(thing.place, "POST", thing.path, {thing.one: body} if thing.one else body)
+        given = {thing.one: body, **thing.manner.beside(target)} if thing.one else body
+        answer = await self._calls.send(thing.place, "POST", thing.path, given)
         if isinstance(answer, Refused):
             return answer
-        found = answer.get(thing.one, answer) if thing.one else answer
-        if not isinstance(found, Mapping) or "id" not in found:
+        inner = answer.get(thing.one, answer) if thing.one else answer
+        found = thing.manner.body(inner) if isinstance(inner, Mapping) else {}
+        if "id" not in found:
             return Refused(Refusal.RETRYABLE, f"POST {thing.path} was answered without the id of what it made")
         return Item(found)
 
@@ -93,14 +100,15 @@ class OpenStackWriter:
         subs = [(sub, wanted.get(sub.name, ABSENT)) for name in names if (sub := thing.sub(name)) is not None]
         subs = [(sub, sub.default if value is ABSENT else value) for sub, value in subs]
         subs = [(sub, value) for sub, value in subs if value is not ABSENT]
-        live = (
-            await self._live(thing, target.id, change.etag)
-            if subs or thing.manner.reads_first
-            else Item({"id": target.id})
-        )
+        etag = None if key in self._begun else change.etag  # a second attempt finds what the first one moved
+        must_read = subs or thing.manner.reads_first or any(_is_self_moving(thing, name) for name in names)
+        live = await self._live(thing, target.id, etag) if must_read else Item({"id": target.id})
         if isinstance(live, Refused):
             return live
-        return await self._changed(thing, live, (wanted, names), subs, change.etag)
+        if len(self._begun) >= _REMEMBERED:
+            self._begun.clear()
+        self._begun[key] = None
+        return await self._changed(thing, live, (wanted, names), subs, etag)
 
     async def _changed(
         self,
@@ -127,7 +135,7 @@ class OpenStackWriter:
             done = await sub.after(self._calls, live, value)
             if isinstance(done, Refused):
                 return done
-        return thing.manner.begun(live) or Done(live.id)
+        return thing.manner.begun(live, {sub.name: value for sub, value in subs}) or Done(live.id)
 
     async def _live(self, thing: Thing, ident: str, etag: str | None) -> Item | Refused:
         """Read what is there, and see that it is what was decided on."""
@@ -155,7 +163,7 @@ class OpenStackWriter:
         if isinstance(emptied, Refused):
             return emptied
         headers = _if_match(thing, None if emptied else etag)
-        answer = await self._calls.send(thing.place, "DELETE", f"{thing.path}/{target.id}", None, target.id, headers)
+        answer = await self._calls.send(thing.place, "DELETE", thing.at(target.id), None, target.id, headers)
         if isinstance(answer, Refused) and not outcomes.is_gone(answer):
             return answer
         return thing.manner.ending(target.id) or Done(target.id)
@@ -176,7 +184,10 @@ class OpenStackWriter:
             return Refused(Refusal.MOVED, "it disappeared while it was being made")
         if isinstance(item, Unreadable | Unchanged):
             return UnderWay(ident, dict(token), thing.manner.poll_seconds)
-        return thing.manner.polled(item, token)
+        polled = thing.manner.polled(item, token)
+        if isinstance(polled, Done) and token.get("late"):
+            return await self._finished(thing, item, target)
+        return polled
 
 
 def _role(thing: Thing, name: str) -> Role | None:

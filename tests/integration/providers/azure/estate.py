@@ -22,6 +22,7 @@ from holdfast.providers.azure import references
 from holdfast.providers.azure.provider import AzureProvider
 from holdfast.providers.base import Connection, Provider
 from holdfast.store.base import Event
+from holdfast.store.memory import MemoryStore
 from holdfast.testing.arm.transport import ArmTransport
 from holdfast.testing.arm.world import World as Arm
 from holdfast.testing.clock import FakeClock
@@ -71,7 +72,8 @@ def widget(name: str = "w", location: str = "westus2", **properties: Json) -> De
 class Estate(Bench):
     """One process on one Azure; `restarted` is another on the same."""
 
-    clock: FakeClock = field(default_factory=FakeClock)
+    clock: Any = field(default_factory=FakeClock)
+    store: Any = field(default_factory=MemoryStore)
     arm: Arm = field(default=None)  # type: ignore[assignment]
     connection: Connection = field(default=None)  # type: ignore[assignment]
     strategies: Sequence[Strategy] = ()

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.compare import profiles
 from holdfast.model.verdict import Status
 from holdfast.providers import packs
 from holdfast.testing import corpus, lenses
@@ -53,5 +54,5 @@ def test_38_a_second_sync_of_what_was_just_captured_is_silent(cases):
     lens = lenses.shipped()["azure"]
     for case in map(lens.seen, cases):
         if case.settled is not None:
-            rules = corpus.profiles.stack(lens.profiles(case.kind), corpus.rules_of_schema(case.schema))
+            rules = profiles.stack(lens.profiles(case.kind), corpus.rules_of_schema(case.schema))
             assert corpus.judge(case, case.settled, "settled", rules).status is Status.IN_SYNC, case.id

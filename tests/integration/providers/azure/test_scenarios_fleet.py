@@ -68,7 +68,7 @@ def test_37_one_put_for_each_change_none_at_rest_and_every_edit_found(specs, qui
     chance = random.Random(seed)
 
     async def scenario():
-        changes, before, thing = 0, None, None
+        changes, before, thing = 0, None, widget()
         for spec in specs:
             changes += spec != before
             before = spec

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -196,7 +197,7 @@ def test_shadow_mode_writes_at_every_sync_and_keeps_the_evidence(estate):
 
 @pytest.mark.parametrize("how", ["policy", "mode"])
 def test_31_what_is_observed_is_reported_and_never_written(estate, how):
-    options = {"reconcileMode": "observe"} if how == "mode" else {}
+    options: Any = {"reconcileMode": "observe"} if how == "mode" else {}
 
     async def scenario():
         thing = widget(weight=1)
@@ -281,7 +282,7 @@ def test_33_what_an_autoscaler_drives_is_left_to_it(estate):
 
 def test_a_tag_that_policy_adds_stays_if_the_path_is_ignored(estate):
     async def scenario():
-        options = {"onDriftPaths": {"/tags/costCenter": "ignore"}}
+        options: Any = {"onDriftPaths": {"/tags/costCenter": "ignore"}}
         first = declare("w", {"location": "westus2", "tags": {"a": "1"}, "properties": {}}, **options)
         await estate.apply([first])
         estate.edit({"/tags/costCenter": "42"}, who="policy")
@@ -295,7 +296,7 @@ def test_a_tag_that_policy_adds_stays_if_the_path_is_ignored(estate):
 
 def test_what_is_only_reported_is_not_put_back_by_a_write_for_something_else(estate):
     async def scenario():
-        options = {"onDriftPaths": {"/properties/weight": "report"}}
+        options: Any = {"onDriftPaths": {"/properties/weight": "report"}}
 
         def thing(size):
             return declare("w", {"location": "westus2", "properties": {"weight": 1, "size": size}}, **options)

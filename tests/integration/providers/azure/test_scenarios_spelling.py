@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from holdfast.compare import diff, profiles
+from holdfast.model.json import Json
 from holdfast.model.resource import ManagementPolicy
 from holdfast.model.verdict import Status
 from holdfast.providers.azure.kinds import Kinds
@@ -46,8 +47,8 @@ SPELLINGS = [
 LEARNT = {"/properties/state", "/properties/bypass", "/properties/sku", "/properties/memory", "/properties/emails"}
 
 
-def desired_with(path, value):
-    desired = {"location": "westus2", "properties": {"weight": 1}}
+def desired_with(path: str, value: Json) -> Json:
+    desired: Json = {"location": "westus2", "properties": {"weight": 1}}
     here = desired
     *steps, last = path.strip("/").split("/")
     for step in steps:

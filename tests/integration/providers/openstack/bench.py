@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Awaitable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar, cast
@@ -87,6 +88,30 @@ class Bench:
     ) -> Declaration:
         made = self.process.declare(kind, name, desired or {}, import_from)
         return replace(made, options={**OPTIONS, **options}, policy=policy)
+
+    def filled(self, value: Json) -> Json:
+        """Return a value with what is particular to this bench put into it."""
+        if isinstance(value, str):
+            for name, text in self.words.items():
+                value = value.replace("{" + name + "}", text)
+            return value
+        if isinstance(value, Mapping):
+            return {key: self.filled(item) for key, item in value.items()}
+        return [self.filled(item) for item in value] if isinstance(value, list) else value
+
+    @property
+    def words(self) -> dict[str, str]:
+        data = self.plane.layout.folder / "image.raw"
+        if not data.exists():
+            data.write_bytes(b"no real image" * 100)
+        return {"unique": self.tenant.name, "project": self.tenant.project_id, "data": str(data)}
+
+    def until(self, holds: Callable[[], bool], what: str) -> None:
+        """Wait for something that a service takes its time over."""
+        end = time.monotonic() + 60
+        while not holds():
+            assert time.monotonic() < end, f"in vain it was waited until {what}"
+            time.sleep(0.2)
 
     # -- running
 

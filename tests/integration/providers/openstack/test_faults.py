@@ -147,7 +147,10 @@ def test_an_expired_token_is_renewed(bench: Bench, faults):
 
 
 NEVER_LATCHED = {
-    "quota": (409, '{"NeutronError": {"type": "OverQuota", "message": "Quota exceeded for resources: [\'network\']."}}'),
+    "quota": (
+        409,
+        '{"NeutronError": {"type": "OverQuota", "message": "Quota exceeded for resources: [\'network\']."}}',
+    ),
     "quota elsewhere": (413, '{"overLimit": {"message": "VolumeLimitExceeded", "code": 413}}'),
     "a dependency settles": (400, '{"NeutronError": {"type": "BadRequest", "message": "Bad port request: not ready"}}'),
     "a reference is missing": (404, '{"NeutronError": {"type": "SubnetNotFound", "message": "Subnet x not found"}}'),

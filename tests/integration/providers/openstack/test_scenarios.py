@@ -106,7 +106,9 @@ def test_dependency(bench: Bench):
     """Who refers to something that is not there waits with a word; deleting goes from the end of the chain."""
     network = bench.declare("Network", "net")
     subnet = bench.declare("Subnet", "sub", {"networkId": "${Network/net.id}", "cidr": "10.0.0.0/24", "ipVersion": 4})
-    port = bench.declare("Port", "port", {"networkId": "${Network/net.id}", "fixedIps": [{"subnetId": "${Subnet/sub.id}"}]})
+    port = bench.declare(
+        "Port", "port", {"networkId": "${Network/net.id}", "fixedIps": [{"subnetId": "${Subnet/sub.id}"}]}
+    )
     report = bench.look(network, subnet, port)
     assert [one.declaration.address.name for one in report.waiting] == ["port", "sub"]
     assert "known after" in report.waiting[0].reason
@@ -135,7 +137,7 @@ def tenant_network(bench: Bench) -> list:
             "p",
             {"networkId": "${Network/net.id}", "fixedIps": fixed, "securityGroups": ["${SecurityGroup/sg.id}"]},
         ),
-        bench.declare("FloatingIP", "f", {"floatingNetworkId": "${Network/ext.id}", "portId": "${Port/p.id}"},),
+        bench.declare("FloatingIP", "f", {"floatingNetworkId": "${Network/ext.id}", "portId": "${Port/p.id}"}),
     ]
 
 
@@ -246,8 +248,12 @@ def test_resync_terminal_error(bench: Bench):
     assert bench.watch(wanted) == []
     assert not bench.requests(before)
     # And what the service refuses for good stays refused until somebody edits it.
-    broken = bench.declare("Subnet", "broken", {"networkId": "${Network/ok.id}", "cidr": "10.0.0.0/24", "ipVersion": 4,
-                                                 "gatewayIp": "not an address"}, resyncPeriod="10s")
+    broken = bench.declare(
+        "Subnet",
+        "broken",
+        {"networkId": "${Network/ok.id}", "cidr": "10.0.0.0/24", "ipVersion": 4, "gatewayIp": "not an address"},
+        resyncPeriod="10s",
+    )
     fine = bench.declare("Network", "ok", resyncPeriod="0")
     bench.apply(fine, broken)
     state = bench.state(broken)
@@ -282,9 +288,7 @@ def test_report_only(bench: Bench):
 
 def test_policy_by_field(bench: Bench):
     """One field is put back, another only reported."""
-    wanted = bench.declare(
-        "Network", "it", {"description": "mine", "mtu": 1400}, onDriftPaths={"/mtu": "report"}
-    )
+    wanted = bench.declare("Network", "it", {"description": "mine", "mtu": 1400}, onDriftPaths={"/mtu": "report"})
     bench.made(wanted)
     ident = bench.id(wanted)
     bench.vandal.put("network", f"/networks/{ident}", {"network": {"description": "vandalised", "mtu": 1300}})

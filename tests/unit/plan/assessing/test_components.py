@@ -13,7 +13,7 @@ from holdfast.errors import InputError
 from holdfast.plan.assessing import alerts, health, labels, measurements, metrics, queries
 from holdfast.plan.assessing.alerts import Alert, Listing, Signal
 from holdfast.plan.assessing.health import Answer, Container, Pod, Probe, Workload
-from holdfast.plan.assessing.metrics import Comparison, Series, Skipped, Span
+from holdfast.plan.assessing.metrics import Change, Series, Skipped, Span
 
 # --- health ----------------------------------------------------------------------------------------------------------
 
@@ -185,12 +185,12 @@ def series(*samples, **given_labels):
 
 def test_before_is_up_to_the_remediation_and_after_is_once_it_has_settled():
     answer = [series((500, 1.0), (900, 8.0), (1000, 8.0), (1100, 99.0), (1300, 2.0), (1600, 2.0), (1700, 77.0))]
-    assert metrics.compare("cpu", answer, SPAN, lower_is_better=True) == Comparison("cpu", 8.0, 2.0, True)
+    assert metrics.compare("cpu", answer, SPAN, lower_is_better=True) == Change("cpu", 8.0, 2.0, True)
 
 
 def test_49_samples_that_are_no_numbers_do_not_exist():
     answer = [series((900, math.nan), (950, 4.0), (1400, math.inf), (1500, 1.0), (1600, -math.inf))]
-    assert metrics.compare("cpu", answer, SPAN, lower_is_better=True) == Comparison("cpu", 4.0, 1.0, True)
+    assert metrics.compare("cpu", answer, SPAN, lower_is_better=True) == Change("cpu", 4.0, 1.0, True)
     only_nan = [series((950, math.nan), (1500, 1.0))]
     assert isinstance(metrics.compare("cpu", only_nan, SPAN, lower_is_better=True), Skipped)
 
@@ -210,7 +210,7 @@ def test_49_samples_that_are_no_numbers_do_not_exist():
     ],
 )
 def test_49_from_nothing_and_getting_worse(before, after, lower, score):
-    assert metrics.improvement(Comparison("x", before, after, lower)) == score
+    assert metrics.improvement(Change("x", before, after, lower)) == score
 
 
 @pytest.mark.parametrize(
@@ -231,14 +231,14 @@ def test_50_a_metric_that_cannot_be_compared_with_itself_is_skipped(answer, why)
 
 
 def test_what_is_skipped_takes_nothing_from_the_rest():
-    found: list[Comparison | Skipped] = [Skipped("mem", "the query failed"), Comparison("cpu", 4.0, 1.0, True)]
+    found: list[Change | Skipped] = [Skipped("mem", "the query failed"), Change("cpu", 4.0, 1.0, True)]
     measured = metrics.assess(found)
     assert (measured.score, measured.payload) == (0.75, {"metric_deltas": {"cpu_before": 4.0, "cpu_after": 1.0}})
     none = metrics.assess(found[:1])
     assert (none.is_assessed, none.details) == (False, "mem: the query failed")
 
 
-@given(st.lists(st.builds(Comparison, st.just("x"), st.floats(), st.floats(), st.booleans())))
+@given(st.lists(st.builds(Change, st.just("x"), st.floats(), st.floats(), st.booleans())))
 def test_metrics_never_score_outside_of_zero_to_one(found):
     score = metrics.assess(found).score
     assert score is None or 0.0 <= score <= 1.0

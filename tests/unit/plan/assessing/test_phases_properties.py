@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -10,7 +11,7 @@ from holdfast.plan.assessing.events import Event
 from holdfast.plan.assessing.guard import GONE, Sighted, Unread
 from holdfast.plan.assessing.phases import Ask, Facts, Wants
 from holdfast.plan.assessing.reasons import Reason
-from holdfast.plan.assessing.state import Execution, Phase, Scope
+from holdfast.plan.assessing.state import Execution, Phase, Scope, State
 from holdfast.plan.assessing.timing import Windows
 from tests.unit.plan.assessing.course import CREATED, OTHER, POST, REMEDIATION, Course, World
 
@@ -142,3 +143,12 @@ def test_once_the_target_moves_nothing_is_measured_any_more(lengths, scope, worl
     if is_open:
         assert course.state.reason is Reason.SPEC_DRIFT
         assert not set(course.world.asked) & MEASURED
+
+
+@given(windows, scopes, steps)
+def test_a_state_can_be_written_down_and_read_back(lengths, scope, given_steps):
+    at, now = begin(lengths, scope), CREATED
+    for found, seconds in given_steps:
+        now += seconds
+        at, _ = phases.step(at, found, now)
+    assert msgspec.json.decode(msgspec.json.encode(at), type=State) == at

@@ -70,6 +70,7 @@ def test_03_a_change_ends_it_at_once_with_both_hashes_in_the_message():
     assert integrity(course).message == f"{POST} -> {OTHER}"
     assert (course.state.completed_at, course.wake_at) == (CREATED + 90, None)
     assert course.state.current == OTHER
+    assert course.told == ["assessment.scheduled", "hash.computed", "assessment.completed"]
 
 
 SPEC = '{"replicas": 3, "containers": [{"name": "a"}, {"name": "b"}]}'
@@ -156,6 +157,9 @@ def test_11_while_the_target_cannot_be_read_nothing_else_is_asked():
     state = course.finish()
     assert (state.reason, state.score) == (Reason.EXPIRED, None)
     assert not set(course.world.asked) & set(MEASURED)
+    assert state.message == (
+        "not measured: health, alerts, metrics; the last look at the target could not tell whether it changed"
+    )
 
 
 def test_12_a_first_read_that_fails_leaves_no_hash():
@@ -330,6 +334,17 @@ def test_the_baseline_is_taken_at_confirmation_and_watched_while_it_settles():
     assert watched.world.asked.count(Ask.TARGET) == 5
 
 
+def test_what_still_propagates_is_not_confirmed_by_an_early_read():
+    course = Course(Windows(hash_delay=60.0), confirmed=Sighted(PRE))
+    assert course.look().baseline is None
+    assert course.finish().baseline == Sighted(POST)
+
+
+def test_no_baseline_is_taken_after_the_deadline():
+    late = phases.step(Course(execution=Execution.COMPLETED).state, Facts(target=Sighted(POST)), CREATED + 1800)[0]
+    assert (late.reason, late.baseline) == (Reason.EXPIRED, None)
+
+
 def test_a_clock_that_goes_back_moves_no_phase_back():
     course = Course(world=World(metrics=DOWN))
     course.look(at=400)
@@ -378,6 +393,8 @@ def test_35_what_is_missing_at_the_deadline_decides(world, reason, score):
     assert course.finish().reason is reason
     assert course.state.score == pytest.approx(score)
     assert course.state.completed_at == CREATED + 1800
+    missing = [name for name in ("health", "alerts", "metrics") if world.get(name) is DOWN]
+    assert course.state.message == f"not measured: {', '.join(missing)}"
 
 
 @pytest.mark.parametrize("metrics", [BETTER, DOWN])
@@ -422,6 +439,7 @@ def test_52_lag_is_told_once_and_resolves():
     course.world.alerts = RESOLVED
     assert (course.sleep().reason, course.state.score) == (Reason.FULL, 0.875)
     assert course.told.count("alert_decay.detected") == 1
+    assert course.told.count("health.assessed") == 1  # looked at again each time, and the same each time
     assert (decay(course).status, decay(course).reason) == (Truth.FALSE, "DecayResolved")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.errors import InputError
+from holdfast.model.json import Json
 from holdfast.plan.assessing import events, reasons, scoring, state, trail
 from holdfast.plan.assessing.events import Event, EventType, Workflow
 from holdfast.plan.assessing.reasons import Flags, Progress, Reason
@@ -16,6 +18,7 @@ from holdfast.plan.assessing.timing import Windows
 from tests.unit.plan.assessing.course import CREATED, PRE, REMEDIATION
 
 SCORES = st.none() | st.floats()
+NAMES = [field.name for field in dataclasses.fields(Flags)]
 
 
 @pytest.mark.parametrize(
@@ -55,8 +58,8 @@ def test_the_reason_is_total_over_all_combinations_of_flags():
     seen = set()
     for bits in itertools.product([False, True], repeat=6):
         for progress in itertools.product(Progress, repeat=3):
-            names = ("health", "alerts", "metrics")
-            flags = Flags(*bits, **dict(zip(names, progress, strict=True)))
+            given_flags: Json = dict(zip(NAMES, (*bits, *progress), strict=True))
+            flags = Flags(**given_flags)
             reason = reasons.decide(flags)
             seen.add(reason)
             assert reason is None or isinstance(reason, Reason)

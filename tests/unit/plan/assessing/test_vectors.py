@@ -6,7 +6,7 @@ import pytest
 
 from holdfast.plan.assessing import health, metrics, scoring, timing, trail
 from holdfast.plan.assessing.health import Workload
-from holdfast.plan.assessing.metrics import Comparison
+from holdfast.plan.assessing.metrics import Change
 from holdfast.plan.assessing.timing import Windows
 from tests.vectors.load import by_name, vectors
 
@@ -43,7 +43,7 @@ def test_what_was_not_assessed_has_no_weight(case):
 
 @pytest.mark.parametrize("case", cases("metrics"), ids=by_name)
 def test_metrics(case):
-    found = [Comparison(one["name"], one["pre"], one["post"], one["lower_is_better"]) for one in case["comparisons"]]
+    found = [Change(one["name"], one["pre"], one["post"], one["lower_is_better"]) for one in case["comparisons"]]
     measured = metrics.assess(found)
     assert (measured.is_assessed, measured.score, measured.details) == (
         case["assessed"],

@@ -37,6 +37,7 @@ class _RouterManner(Manner):
 class _FloatingManner(Manner):
     def identity(self, thing: Thing, target: Target) -> dict[str, Json] | None:
         """Know it by its address, or by a description that is its name; any other may stand on several."""
+        del thing
         desired = target.desired
         network = {"floatingNetworkId": desired.get("floatingNetworkId")}
         if desired.get("floatingIpAddress") is not None:

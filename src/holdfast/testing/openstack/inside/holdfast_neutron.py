@@ -17,7 +17,7 @@ class BindAll(api.MechanismDriver):  # type: ignore[misc]
     def initialize(self) -> None:
         """Need nothing."""
 
-    def bind_port(self, context: Any) -> None:  # noqa: ANN401 - Neutron's own
+    def bind_port(self, context: Any) -> None:
         """Bind a port to the first segment."""
         segment = context.segments_to_bind[0][api.ID]
         details = {portbindings.CAP_PORT_FILTER: False}

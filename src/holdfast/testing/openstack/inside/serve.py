@@ -75,11 +75,10 @@ def queue_for_sqlite() -> None:
 def nova() -> Any:
     """Start all of Nova in this process, because its message bus is one."""
     queue_for_sqlite()
-    from nova.wsgi.osapi_compute import application
-
     import os_vif
     from nova import context, service
     from nova.objects import host_mapping
+    from nova.wsgi.osapi_compute import application
 
     os_vif.initialize()
     for binary, options in (
@@ -178,7 +177,7 @@ class Gate:
             "service": name,
             "method": environ["REQUEST_METHOD"],
             "path": path,
-            "status": int(status.split()[0]) if status[0].isdigit() else 0,
+            "status": int(status.split(maxsplit=1)[0]) if status[0].isdigit() else 0,
             "agent": environ.get("HTTP_USER_AGENT", ""),
             "spoilt": spoilt,
         }

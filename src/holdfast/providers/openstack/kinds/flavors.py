@@ -1,0 +1,83 @@
+"""Nova's flavours, key pairs and server groups: most of what they are is for life."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from holdfast.model.json import Json
+from holdfast.providers.openstack.calls import Place
+from holdfast.providers.openstack.subs.maps import Entries
+from holdfast.providers.openstack.table import NAME, Manner, Thing, fixed, mutable, read_only
+
+MICROVERSION: Final = "2.79"  # flavours with descriptions and extra specs, groups with one policy and its rules
+_PLACE: Final = Place("compute", MICROVERSION)
+
+FLAVOR: Final = Thing(
+    kind="Flavor",
+    service="compute",
+    path="/flavors",
+    one="flavor",
+    many="flavors",
+    fields=(
+        fixed("name", default=NAME),
+        mutable("description", cleared=None),
+        fixed("ram"),
+        fixed("vcpus"),
+        fixed("disk"),
+        fixed("swap"),
+        fixed("OS-FLV-EXT-DATA:ephemeral", "ephemeral"),
+        fixed("rxtx_factor"),
+        fixed("os-flavor-access:is_public", "isPublic"),
+    ),
+    subs=(Entries(_PLACE, "/flavors", "extraSpecs", "extra_specs", "/os-extra_specs", "extra_specs"),),
+    is_scoped=False,
+    list_path="/flavors/detail",
+    list_params=(("is_public", "None"),),
+    filters=(),
+    microversion=MICROVERSION,
+)
+
+
+class _KeyManner(Manner):
+    def body(self, found: Mapping[str, Json]) -> Mapping[str, Json]:
+        """Unwrap one that a list wrapped, and know it by its name: the number it has elsewhere names nothing."""
+        inner = found.get("keypair", found)
+        return {**inner, "id": inner["name"]} if isinstance(inner, Mapping) and "name" in inner else {}
+
+
+KEY_PAIR: Final = Thing(
+    kind="KeyPair",
+    service="compute",
+    path="/os-keypairs",
+    one="keypair",
+    many="keypairs",
+    fields=(
+        fixed("name", default=NAME),
+        fixed("public_key"),
+        fixed("type"),
+        read_only("fingerprint"),
+    ),
+    is_scoped=False,
+    filters=(),
+    microversion=MICROVERSION,
+    manner=_KeyManner(),
+)
+
+SERVER_GROUP: Final = Thing(
+    kind="ServerGroup",
+    service="compute",
+    path="/os-server-groups",
+    one="server_group",
+    many="server_groups",
+    fields=(
+        fixed("name", default=NAME),
+        fixed("policy"),
+        fixed("rules"),
+        read_only("project_id"),
+    ),
+    project_param=None,
+    everybody=(("all_projects", "1"),),
+    filters=(),
+    microversion=MICROVERSION,
+)

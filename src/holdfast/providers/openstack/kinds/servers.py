@@ -1,0 +1,164 @@
+"""Nova's servers."""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from holdfast.model.json import Json
+from holdfast.model.reading import Trouble, Unreadable
+from holdfast.model.writing import Done, Refusal, Refused, UnderWay, Writing
+from holdfast.providers.base import Target
+from holdfast.providers.openstack.calls import Calls, Place
+from holdfast.providers.openstack.subs import attachments
+from holdfast.providers.openstack.subs.tags import Tags
+from holdfast.providers.openstack.table import NAME, Item, Manner, Thing, birth_only, fixed, mutable, read_only
+
+MICROVERSION: Final = "2.46"  # the last that tells the id of a server's flavour
+_PLACE: Final = Place("compute", MICROVERSION)
+_INTERFACES: Final = attachments.interfaces(_PLACE)
+_VOLUMES: Final = attachments.volumes(_PLACE)
+_SETTLED: Final = frozenset({"ACTIVE", "SHUTOFF", "PAUSED", "SUSPENDED", "SHELVED", "SHELVED_OFFLOADED", "RESCUE"})
+_POWER: Final = {"ACTIVE": "running", "SHUTOFF": "stopped"}
+_ACTIONS: Final = {"running": {"os-start": None}, "stopped": {"os-stop": None}}
+_PLAIN: Final = re.compile(r"[\w-]+")
+
+
+class _ServerManner(Manner):
+    reads_first = True
+    is_slow = True
+
+    def filters(self, thing: Thing, criteria: Mapping[str, Json]) -> list[tuple[str, str]]:
+        """Narrow by name where that is safe: Nova takes a pattern."""
+        del thing
+        name = criteria.get("name")
+        return [("name", f"^{name}$")] if isinstance(name, str) and _PLAIN.fullmatch(name) else []
+
+    def body(self, found: Mapping[str, Json]) -> Mapping[str, Json]:
+        """Say whether it runs in one word that can be asked for."""
+        status = str(found.get("status"))
+        return {**found, "power": _POWER.get(status, status.lower())}
+
+    def trouble(self, item: Item) -> Unreadable | None:
+        status, task = str(item.body.get("status")), item.body.get("OS-EXT-STS:task_state")
+        if status == "ERROR":
+            fault = item.body.get("fault") or {}
+            return Unreadable(
+                Trouble.OTHER, f"the server is in error: {str(fault.get('message', 'no word why'))[:200]}"
+            )
+        if status not in _SETTLED or task:
+            return Unreadable(Trouble.UNSETTLED, f"the server is {status.lower()}{f' ({task})' if task else ''}")
+        return None
+
+    async def birth(self, calls: Calls, target: Target, body: dict[str, Json]) -> dict[str, Json] | Refused:
+        """Say it in the words of a birth: references, networks, data, the group it belongs to."""
+        del calls
+        desired = target.desired
+        out = {key: value for key, value in body.items() if key not in _BORN_APART}
+        out["flavorRef"] = desired.get("flavorId")
+        out |= {"imageRef": desired["imageId"]} if desired.get("imageId") else {}
+        out |= {"availability_zone": desired["availabilityZone"]} if desired.get("availabilityZone") else {}
+        out["networks"] = _networks(desired)
+        if desired.get("userData"):
+            out["user_data"] = base64.b64encode(str(desired["userData"]).encode()).decode()
+        if desired.get("bootVolumeId"):
+            boot = {"uuid": desired["bootVolumeId"], "source_type": "volume", "destination_type": "volume"}
+            out["block_device_mapping_v2"] = [{**boot, "boot_index": 0}]
+        return out
+
+    def beside(self, target: Target) -> dict[str, Json]:
+        """Return what stands beside the server in the request that makes it."""
+        hints = dict(target.desired.get("schedulerHints") or {})
+        if target.desired.get("serverGroupId"):
+            hints["group"] = target.desired["serverGroupId"]
+        return {"os:scheduler_hints": hints} if hints else {}
+
+    def begun(self, item: Item, wanted: Mapping[str, Json]) -> UnderWay | None:
+        """Wait until what was plugged is plugged."""
+        plugged = {name: value for name, value in wanted.items() if name in ("interfaces", "volumes")}
+        return UnderWay(item.id, {"id": item.id, "wanted": plugged}, self.poll_seconds)
+
+    def ending(self, ident: str) -> UnderWay | None:
+        """Wait until it is gone."""
+        return UnderWay(ident, {"id": ident, "until": "gone"}, self.poll_seconds)
+
+    def polled(self, item: Item, token: Mapping[str, Json]) -> Writing:
+        """Go on until it is at rest with what is plugged in, or gone."""
+        trouble = self.trouble(item)
+        if trouble is not None and trouble.trouble is Trouble.OTHER and token.get("until") != "gone":
+            return Refused(Refusal.TERMINAL, f"{trouble.detail}; a person must look into it, or delete it")
+        wanted = attachments.wanted_of(token)
+        plugs = (each for each in (_INTERFACES, _VOLUMES) if each.name in wanted)
+        is_over = trouble is None and token.get("until") != "gone" and all(p.is_so(item, wanted[p.name]) for p in plugs)
+        return Done(item.id) if is_over else UnderWay(item.id, dict(token), self.poll_seconds)
+
+    async def put(
+        self, calls: Calls, thing: Thing, item: Item, body: Mapping[str, Json], headers: Mapping[str, str]
+    ) -> Mapping[str, Json] | Refused:
+        """Change names, replace the metadata, start and stop."""
+        plain = {key: value for key, value in body.items() if key in ("name", "description")}
+        if plain:
+            answer = await super().put(calls, thing, item, plain, headers)
+            if isinstance(answer, Refused):
+                return answer
+        if "metadata" in body:
+            given = {"metadata": dict(body["metadata"] or {})}
+            answer = await calls.send(thing.place, "PUT", f"{thing.at(item.id)}/metadata", given, item.id)
+            if isinstance(answer, Refused):
+                return answer
+        action = _ACTIONS.get(str(body.get("power")))
+        if action is not None and item.body.get("power") != body["power"]:
+            answer = await calls.send(thing.place, "POST", f"{thing.at(item.id)}/action", action, item.id)
+            if isinstance(answer, Refused):
+                return answer
+        return {}
+
+
+def _networks(desired: Mapping[str, Json]) -> Json:
+    """Return what a server is born with: the declared ports, else ports of its own on the declared networks."""
+    ports = [{"port": row["portId"]} for row in desired.get("interfaces") or () if row.get("portId")]
+    networks = [{"uuid": ident} for ident in desired.get("networkIds") or ()]
+    return ports + networks or "none"
+
+
+def _id(value: Json) -> Json:
+    return value.get("id") if isinstance(value, Mapping) else None
+
+
+_BORN_APART: Final = frozenset(
+    {"image", "flavor", "power", "OS-EXT-AZ:availability_zone", "user_data", "networks", "boot", "group", "hints"}
+)
+
+SERVER: Final = Thing(
+    kind="Server",
+    service="compute",
+    path="/servers",
+    one="server",
+    many="servers",
+    fields=(
+        mutable("name", default=NAME),
+        mutable("description", cleared=None),
+        mutable("metadata", default={}, is_opaque=True),
+        mutable("power", "powerState", is_late=True),
+        fixed("image", "imageId", decode=_id),
+        fixed("flavor", "flavorId", decode=_id),
+        fixed("key_name"),
+        fixed("OS-EXT-AZ:availability_zone", "availabilityZone"),
+        fixed("config_drive", decode=lambda value: str(value).lower() == "true"),
+        birth_only("user_data"),
+        birth_only("networks", "networkIds"),
+        birth_only("boot", "bootVolumeId"),
+        birth_only("group", "serverGroupId"),
+        birth_only("hints", "schedulerHints", is_opaque=True),
+        read_only("tenant_id", "projectId"),
+    ),
+    subs=(_INTERFACES, _VOLUMES, Tags(_PLACE, "/servers")),
+    companions=(attachments.PORTS,),
+    is_scoped=False,  # a list is our own project's, unless asked for more
+    list_path="/servers/detail",
+    everybody=(("all_tenants", "1"),),
+    microversion=MICROVERSION,
+    manner=_ServerManner(),
+)

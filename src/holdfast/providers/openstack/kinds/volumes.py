@@ -1,0 +1,137 @@
+"""Cinder's volumes and volume types; a volume takes its time over everything, and can only grow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from holdfast.model.json import Json
+from holdfast.model.reading import Trouble, Unreadable
+from holdfast.model.writing import Done, Refusal, Refused, UnderWay, Writing
+from holdfast.providers.base import Target
+from holdfast.providers.openstack.calls import Calls, Place
+from holdfast.providers.openstack.subs.maps import Entries
+from holdfast.providers.openstack.table import NAME, Item, Manner, Thing, birth_only, fixed, mutable, read_only
+
+SERVICE: Final = "block-storage"
+_PLACE: Final = Place(SERVICE)
+_SETTLED: Final = frozenset({"available", "in-use", "reserved", "maintenance"})
+
+
+class _TypeManner(Manner):
+    async def birth(self, calls: Calls, target: Target, body: dict[str, Json]) -> dict[str, Json] | Refused:
+        """Say who may use it in the words of a birth, which are not those of a change; and its extra specs at once."""
+        del calls
+        out = {key: value for key, value in body.items() if key != "is_public"}
+        if "is_public" in body:
+            out["os-volume-type-access:is_public"] = body["is_public"]
+        return {**out, "extra_specs": dict(target.desired.get("extraSpecs") or {})}
+
+
+VOLUME_TYPE: Final = Thing(
+    kind="VolumeType",
+    service=SERVICE,
+    path="/types",
+    one="volume_type",
+    many="volume_types",
+    fields=(
+        mutable("name", default=NAME),
+        mutable("description", default=""),
+        mutable("is_public", default=True),
+    ),
+    subs=(Entries(_PLACE, "/types", "extraSpecs", "extra_specs", "/extra_specs", "extra_specs"),),
+    is_scoped=False,
+    list_params=(("is_public", "None"),),
+    filters=(),
+    manner=_TypeManner(),
+)
+
+
+class _VolumeManner(Manner):
+    reads_first = True
+    is_slow = True
+
+    def trouble(self, item: Item) -> Unreadable | None:
+        status = str(item.body.get("status"))
+        if status in _SETTLED:
+            return None
+        broken = status.startswith("error")
+        return Unreadable(Trouble.OTHER if broken else Trouble.UNSETTLED, f"the volume is {status}")
+
+    def begun(self, item: Item, wanted: Mapping[str, Json]) -> UnderWay | None:
+        """Wait until it is at rest again."""
+        del wanted
+        return UnderWay(item.id, {"id": item.id}, self.poll_seconds)
+
+    def ending(self, ident: str) -> UnderWay | None:
+        """Wait until it is gone."""
+        return UnderWay(ident, {"id": ident, "until": "gone"}, self.poll_seconds)
+
+    def polled(self, item: Item, token: Mapping[str, Json]) -> Writing:
+        """Go on until it is at rest, or gone."""
+        trouble = self.trouble(item)
+        if trouble is not None and trouble.trouble is Trouble.OTHER:
+            return Refused(Refusal.TERMINAL, f"{trouble.detail}; a person must look into it, or delete it")
+        is_over = trouble is None and token.get("until") != "gone"
+        return Done(item.id) if is_over else UnderWay(item.id, dict(token), self.poll_seconds)
+
+    async def put(
+        self, calls: Calls, thing: Thing, item: Item, body: Mapping[str, Json], headers: Mapping[str, str]
+    ) -> Mapping[str, Json] | Refused:
+        """Change what can be written, and act for the rest: extend, retype, mark as bootable."""
+        plain = {key: value for key, value in body.items() if key not in ("size", "volume_type", "bootable")}
+        if plain:
+            answer = await super().put(calls, thing, item, plain, headers)
+            if isinstance(answer, Refused):
+                return answer
+        for action in _actions(item, body):
+            if isinstance(action, Refused):
+                return action
+            answer = await calls.send(thing.place, "POST", f"{thing.at(item.id)}/action", action, item.id)
+            if isinstance(answer, Refused):
+                return answer
+        return {}
+
+
+def _actions(item: Item, body: Mapping[str, Json]) -> list[dict[str, Json] | Refused]:
+    out: list[dict[str, Json] | Refused] = []
+    if "size" in body:
+        live = item.body.get("size") or 0
+        if body["size"] < live:
+            return [
+                Refused(Refusal.TERMINAL, f"a volume can only grow: it has {live} GB, and {body['size']} are declared")
+            ]
+        if body["size"] > live:
+            out.append({"os-extend": {"new_size": body["size"]}})
+    if "bootable" in body:
+        out.append({"os-set_bootable": {"bootable": bool(body["bootable"])}})
+    if "volume_type" in body:
+        out.append({"os-retype": {"new_type": body["volume_type"], "migration_policy": "never"}})
+    return out
+
+
+VOLUME: Final = Thing(
+    kind="Volume",
+    service=SERVICE,
+    path="/volumes",
+    one="volume",
+    many="volumes",
+    fields=(
+        mutable("name", default=NAME),
+        mutable("description", default=""),
+        mutable("metadata", default={}, is_opaque=True),
+        mutable("size"),
+        mutable("volume_type"),
+        mutable("bootable", cleared=False, is_late=True, decode=lambda value: str(value).lower() == "true"),
+        fixed("availability_zone"),
+        fixed("multiattach"),
+        birth_only("imageRef", "imageId"),
+        birth_only("snapshot_id"),
+        birth_only("source_volid", "sourceVolumeId"),
+        read_only("os-vol-tenant-attr:tenant_id", "projectId"),
+    ),
+    is_scoped=False,  # a list is our own project's, unless asked for more
+    list_path="/volumes/detail",
+    everybody=(("all_tenants", "1"),),
+    manner=_VolumeManner(),
+)
