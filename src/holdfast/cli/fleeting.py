@@ -196,7 +196,7 @@ def _unlike(saved: planfiles.Saved | None, report: Report) -> list[Checked]:
     """Return what was to be written and is not what the plan showed: it moved in the last moment."""
     if saved is None:
         return []
-    return [one for one in report.checked if one.decision.action.is_write and not saved.allows(one)]
+    return [one for one in report.checked if saved.writes(one) and not saved.allows(one)]
 
 
 async def _apply(

@@ -13,6 +13,7 @@ from holdfast.engine.checking import Checked
 from holdfast.engine.prepared import digest_of
 from holdfast.errors import HoldfastError, InputError, Location
 from holdfast.model.absent import ABSENT
+from holdfast.model.decision import Action
 from holdfast.model.json import Json
 
 VERSION = 1
@@ -32,6 +33,11 @@ class Saved:
     def allows(self, checked: Checked) -> bool:
         """Tell whether a decision is the one that was shown."""
         return bool(self.resources.get(str(checked.prepared.declaration.address)) == _entry(checked))
+
+    def writes(self, checked: Checked) -> bool:
+        """Tell whether the plan showed a write to a resource; what only follows from one is for another plan."""
+        entry = self.resources.get(str(checked.address))
+        return entry is not None and Action(entry["action"]).is_write
 
 
 def save(file: Path, report: Report, options: Options) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from holdfast.compare import paths
 from holdfast.compare.comparators import typed_equal
@@ -20,6 +21,8 @@ from holdfast.providers.openstack import documents
 from holdfast.providers.openstack.calls import Calls, Place
 from holdfast.providers.openstack.cloud import Params
 from holdfast.providers.openstack.table import Companion, Item, Thing
+
+_FEW: Final = 20  # things whose companions are asked for by name
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,16 +68,19 @@ class Finder:
 
     async def _joined(self, thing: Thing, params: Params) -> AsyncIterator[Item]:
         bodies = await self.calls.everything(thing.place, thing.listing, thing.many, params)
-        more = {each.name: await self._grouped(each) for each in thing.companions} if bodies else {}
+        few = len(bodies) <= _FEW
+        idents = [str(thing.manner.body(found).get("id")) for found in bodies] if few else []
+        more = {each.name: await self._grouped(each, idents) for each in thing.companions} if bodies else {}
         for found in bodies:
             body = thing.manner.body(found)
             ident = str(body.get("id"))
             yield Item(body, {name: groups.get(ident, []) for name, groups in more.items()})
 
-    async def _grouped(self, companion: Companion) -> dict[str, list[Mapping[str, Json]]]:
+    async def _grouped(self, companion: Companion, idents: Sequence[str]) -> dict[str, list[Mapping[str, Json]]]:
+        """Read the companions of these things, or of all where there are too many to name."""
         out: dict[str, list[Mapping[str, Json]]] = {}
-        params = list(companion.params)
-        if companion.is_scoped and not self.calls.cloud.account.all_projects:
+        params = [*companion.params, *((companion.by, ident) for ident in idents)]
+        if companion.is_scoped and not idents and not self.calls.cloud.account.all_projects:
             params.append(("project_id", await self.project_id()))
         found = self.calls.pages(Place(companion.service), companion.path, companion.many, params)
         async for element in found:

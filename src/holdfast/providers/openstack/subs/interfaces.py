@@ -29,6 +29,7 @@ PORTS: Final = Companion(
         *(("device_owner", owner) for owner in _OWNERS),
         *(("fields", name) for name in ("id", "device_id", "device_owner", "fixed_ips")),
     ),
+    is_scoped=True,
 )
 
 
