@@ -111,12 +111,13 @@ class Watcher:
             await self.report(report)
 
     async def _relink(self, report: Report) -> None:
-        """Look now at whoever refers to something that was made again: it has another id."""
+        """Look now at whoever refers to something that was made again, unless it is not to be looked at by itself."""
         made = {str(one.checked.address) for one in report.acted if _has_another_id(one)}
         if not made:
             return
         now = self.clock.now()
-        states = [state async for state in self.store.all_states() if made.intersection(state.depends_on)]
+        every = self.store.all_states()
+        states = [state async for state in every if state.resync_seconds > 0 and made.intersection(state.depends_on)]
         await self.store.commit(Transaction(states=[replace(state, due_at=now) for state in states]))
 
     async def _put_off(self, addresses: Sequence[Address], when: float | None) -> None:
@@ -150,9 +151,8 @@ class Watcher:
 
 def _has_another_id(acted: Acted) -> bool:
     """Tell whether something was made again, and is known by another id since."""
-    before = acted.checked.prepared.state
     again = acted.checked.decision.action in (Action.RECREATE, Action.REPLACE)
-    return again and acted.result is Result.DONE and before is not None
+    return again and acted.result is Result.DONE
 
 
 async def request(store: Store, addresses: list[Address], token: str, now: float) -> int:

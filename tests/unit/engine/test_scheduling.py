@@ -104,3 +104,21 @@ def test_a_storm_is_seen_as_a_whole_though_it_is_looked_at_in_batches(monkeypatc
 
     run(watch())
     assert bench.live.writes == []
+
+
+def test_who_refers_to_something_that_was_made_again_is_looked_at_at_once():
+    """It has another id, which whoever refers to it must learn; who is not to be looked at by itself is left alone."""
+    bench = Bench(lists=False)
+    fleet = [
+        declare("a", {"color": "red"}, resyncPeriod="10m"),
+        declare("b", {"of": "${Thing/a.id}"}, resyncPeriod="10h"),
+        declare("c", {"of": "${Thing/a.id}"}, resyncPeriod="0"),
+    ]
+    run(bench.apply(fleet))
+    before = bench.live_thing("b")["of"]
+    del bench.live.things["Thing", bench.id_of("a")]
+    bench.clock.advance(660)
+    run(watched(bench, fleet, rounds=3))
+    assert bench.id_of("a") != before
+    assert bench.live_thing("b")["of"] == bench.id_of("a")
+    assert bench.live_thing("c")["of"] == before

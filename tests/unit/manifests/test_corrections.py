@@ -307,5 +307,5 @@ def window_text(window):
 def test_rules_are_read_back_as_they_are_written(tmp_path_factory, given_budgets, given_windows):
     lines = ["corrections:", "  budgets:", *(f"    - {budget_text(rule)}" for rule in given_budgets)]
     lines += ["  windows:", *(f"    - {window_text(window)}" for window in given_windows)]
-    found = load(tmp_path_factory.getbasetemp(), "\n".join(lines))
+    found = load(tmp_path_factory.mktemp("rules"), "\n".join(lines))
     assert found == CorrectionRules(tuple(given_budgets), tuple(given_windows))

@@ -1,4 +1,10 @@
-"""A control plane from the command line: `python -m holdfast.testing.openstack up|down|status DIR [SERVICE ...]`."""
+"""A control plane from the command line.
+
+python -m holdfast.testing.openstack up DIR [SERVICE ...]      start it; it stays up when this process ends
+python -m holdfast.testing.openstack status DIR
+python -m holdfast.testing.openstack client DIR                where the ordinary `openstack` command is
+python -m holdfast.testing.openstack down DIR                  stop it, and remove the folder
+"""
 
 from __future__ import annotations
 
@@ -14,8 +20,12 @@ from holdfast.testing.openstack.running import NETWORKING, ControlPlane
 
 def main(arguments: list[str] | None = None) -> int:
     """Start or stop a control plane that stays up when this process ends."""
-    parser = argparse.ArgumentParser(prog="python -m holdfast.testing.openstack", description=__doc__)
-    parser.add_argument("verb", choices=("up", "down", "status"))
+    parser = argparse.ArgumentParser(
+        prog="python -m holdfast.testing.openstack",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("verb", choices=list(_VERBS))
     parser.add_argument("folder", type=Path)
     parser.add_argument("service", nargs="*", choices=[*SERVICES, []], help="all, or only these")
     options = parser.parse_args(arguments)
@@ -46,7 +56,12 @@ def _status(folder: Path, services: tuple[str, ...]) -> int:
     return 0
 
 
-_VERBS = {"up": _up, "down": _down, "status": _status}
+def _client(folder: Path, _services: tuple[str, ...]) -> int:
+    sys.stdout.write(f"{ControlPlane.at(folder).layout.python.parent / 'openstack'}\n")
+    return 0
+
+
+_VERBS = {"up": _up, "down": _down, "status": _status, "client": _client}
 
 if __name__ == "__main__":
     sys.exit(main())

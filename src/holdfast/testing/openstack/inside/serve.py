@@ -75,12 +75,12 @@ def queue_for_sqlite() -> None:
 def nova() -> Any:
     """Start all of Nova in this process, because its message bus is one."""
     queue_for_sqlite()
-    import os_vif
-    from nova import context, service
-    from nova.objects import host_mapping
-    from nova.wsgi.osapi_compute import application
+    # By name, because the order counts and no tool may sort it: the application chooses how threads are made.
+    application = importlib.import_module("nova.wsgi.osapi_compute").application
+    context, service = importlib.import_module("nova.context"), importlib.import_module("nova.service")
+    host_mapping = importlib.import_module("nova.objects.host_mapping")
 
-    os_vif.initialize()
+    importlib.import_module("os_vif").initialize()
     for binary, options in (
         ("nova-conductor", {"topic": "conductor"}),
         ("nova-scheduler", {"topic": "scheduler"}),
@@ -96,21 +96,17 @@ def cinder() -> Any:
     """Start all of Cinder in this process; volumes first, for the scheduler waits for their report."""
     queue_for_sqlite()
     sys.argv = [name, "--config-file", str(folder / "etc/cinder/cinder.conf")]
-    from cinder import monkey_patch
-
-    monkey_patch.patch(backend="threading")
-    from cinder import service
-    from cinder.cmd import volume
-    from cinder.wsgi.api import application
-    from oslo_config import cfg
-
-    cfg.CONF.register_opt(volume.host_opt, group="fake")
-    host = cfg.CONF.host + "@fake"
-    for options in (
+    importlib.import_module("cinder.monkey_patch").patch(backend="threading")
+    service, volume = importlib.import_module("cinder.service"), importlib.import_module("cinder.cmd.volume")
+    application = importlib.import_module("cinder.wsgi.api").application
+    options = importlib.import_module("oslo_config.cfg").CONF
+    options.register_opt(volume.host_opt, group="fake")
+    host = options.host + "@fake"
+    for part in (
         {"binary": "cinder-volume", "host": host, "service_name": "fake", "coordination": True},
         {"binary": "cinder-scheduler"},
     ):
-        keep.append(service.Service.create(**options))
+        keep.append(service.Service.create(**part))
         keep[-1].start()
     return application
 

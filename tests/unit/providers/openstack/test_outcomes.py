@@ -1,0 +1,103 @@
+"""What an answer means, in every shape the services have for errors."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from holdfast.model.reading import Gone, Trouble, Unreadable
+from holdfast.model.writing import Refusal
+from holdfast.providers.http.client import Answer, Lost
+from holdfast.providers.openstack import outcomes
+
+
+def answer(status: int, body: object = "", kind: str = "application/json", **headers: str) -> Answer:
+    text = body if isinstance(body, str) else json.dumps(body)
+    return Answer(status, {"Content-Type": kind, **headers}, text.encode(), "http://cloud/x")
+
+
+def neutron(kind: str, message: str = "no") -> dict[str, object]:
+    return {"NeutronError": {"type": kind, "message": message, "detail": ""}}
+
+
+WRITES = [
+    (409, neutron("OverQuota", "Quota exceeded for resources: ['network']."), Refusal.RETRYABLE),
+    (403, {"forbidden": {"code": 403, "message": "Quota exceeded for cores"}}, Refusal.RETRYABLE),
+    (413, {"overLimit": {"code": 413, "message": "VolumeLimitExceeded: Maximum number"}}, Refusal.RETRYABLE),
+    (403, neutron("PolicyNotAuthorized", "disallowed by policy"), Refusal.TERMINAL),
+    (400, neutron("HTTPBadRequest", "Invalid input for mtu."), Refusal.TERMINAL),
+    (400, neutron("HTTPBadRequest", "Attribute 'routes' not allowed in POST"), Refusal.TERMINAL),
+    (400, neutron("HTTPBadRequest", "Cannot update read-only attribute cidr"), Refusal.TERMINAL),
+    (400, {"badRequest": {"code": 400, "message": "Invalid input for field/attribute x."}}, Refusal.TERMINAL),
+    (
+        400,
+        {"badRequest": {"code": 400, "message": "Port p requires a FixedIP in order to be used."}},
+        Refusal.RETRYABLE,
+    ),
+    (404, neutron("SubnetNotFound", "Subnet s could not be found."), Refusal.RETRYABLE),
+    (409, neutron("NetworkInUse", "ports still in use"), Refusal.RETRYABLE),
+    (409, neutron("GatewayConflictWithAllocationPools"), Refusal.TERMINAL),
+    (412, neutron("RevisionNumberConstraintFailed"), Refusal.MOVED),
+    (429, "", Refusal.THROTTLED),
+    (401, {"error": {"code": 401, "title": "Unauthorized", "message": "sign in"}}, Refusal.RETRYABLE),
+    (500, "", Refusal.RETRYABLE),
+    (501, "", Refusal.TERMINAL),
+    (503, "<html>down</html>", Refusal.RETRYABLE),
+]
+
+
+@pytest.mark.parametrize("status, body, refusal", WRITES)
+def test_a_write_that_was_refused(status, body, refusal):
+    found = outcomes.refused(answer(status, body), "POST /x")
+    assert (found.refusal, found.status) == (refusal, status)
+    assert found.message.startswith(f"POST /x was answered {status}")
+
+
+def test_the_wait_that_was_asked_for_is_passed_on():
+    assert outcomes.refused(answer(429, **{"Retry-After": "7"}), "PUT /x").retry_after_seconds == 7
+
+
+@pytest.mark.parametrize(
+    "trouble, refusal", [(Trouble.THROTTLED, Refusal.THROTTLED), (Trouble.TIMEOUT, Refusal.RETRYABLE)]
+)
+def test_no_answer_is_never_final(trouble, refusal):
+    assert outcomes.refused(Lost(trouble, "lost"), "PUT /x").refusal is refusal
+
+
+SAID = [
+    (neutron("T", "m"), ("T", "m")),
+    ({"error": {"code": 404, "title": "Not Found", "message": "m"}}, ("Not Found", "m")),
+    ({"badRequest": {"code": 400, "message": "m"}}, ("badRequest", "m")),
+    ("<html><title>403 Forbidden</title>\n<h1>No</h1> go</html>", ("", "403 Forbidden No go")),
+    ({"message": "m"}, ("", "m")),
+    ([], ("", "")),
+]
+
+
+@pytest.mark.parametrize("body, told", SAID)
+def test_what_was_said(body, told):
+    assert outcomes.said(answer(400, body)) == told
+
+
+def test_a_secret_that_an_error_repeats_is_masked():
+    found = outcomes.refused(
+        answer(400, neutron("X", "the password hunter2-hunter2 is weak")), "POST /users", ["hunter2-hunter2"]
+    )
+    assert "hunter2" not in found.message
+
+
+ABSENCES = [
+    (answer(404, neutron("NetworkNotFound", "Network x could not be found.")), Gone),
+    (answer(404, "<html>No image found with ID abc</html>", "text/html"), Gone),
+    (answer(404, "<html>nothing here</html>", "text/html"), Unreadable),
+    (answer(404, ""), Unreadable),
+    (answer(404, {}), Unreadable),
+    (answer(500, ""), type(None)),
+    (answer(410, ""), type(None)),
+]
+
+
+@pytest.mark.parametrize("given, kind", ABSENCES)
+def test_gone_is_believed_only_from_the_service_itself(given, kind):
+    assert isinstance(outcomes.absence(given, "GET /x", "abc"), kind)
