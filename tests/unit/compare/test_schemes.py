@@ -18,7 +18,7 @@ from holdfast.errors import SchemeError, UnhashableError
 from holdfast.model.json import Json
 from holdfast.providers.runpod import hashing as runpod_schemes
 
-ROOMS = [Path(module.__file__).parent / "golden" for module in (schemes, runpod_schemes)]  # beside their schemes
+ROOMS = [Path(str(module.__file__)).parent / "golden" for module in (schemes, runpod_schemes)]  # beside their schemes
 NEVER = "a scheme's output never changes: register a new scheme id"
 SCHEME_IDS = [scheme.id for scheme in schemes.REGISTRY]
 VECTORS = [
