@@ -223,6 +223,31 @@ class Acceptance:
 
 
 @dataclass(frozen=True, slots=True)
+class Dossier:
+    """All that is known of one matter that goes on for a while: a template, a child of one, a rollout, an assessment.
+
+    It is read, thought about and written back as its next version: whoever did not see the last one is refused, so two
+    workers cannot both take the same step.
+    """
+
+    shelf: str  # the sort of matter
+    key: str  # which one
+    data: Mapping[str, Json]
+    version: int = 1  # of a new one; each commit must bring the one after the one kept
+    owner: str = ""  # what it belongs to
+    due_at: float | None = None  # when something is to be done about it; None: nothing is
+
+
+class DossierMoved(Exception):  # noqa: N818 - an outcome, not a mistake
+    """Somebody else took the matter further meanwhile; nothing of the transaction was kept. Read it anew."""
+
+    def __init__(self, shelf: str, key: str) -> None:
+        self.shelf = shelf
+        self.key = key
+        super().__init__(f"{shelf} {key} was taken further by somebody else meanwhile; nothing was recorded")
+
+
+@dataclass(frozen=True, slots=True)
 class Event:
     """One line of the audit trail, before it is chained."""
 
@@ -286,6 +311,8 @@ class Transaction:
     promoted: list[tuple[Address, str]] = field(default_factory=list)  # demotions that a person ended
     acceptances: list[Acceptance] = field(default_factory=list)  # inserted or replaced, by address and path
     unaccepted: list[tuple[Address, str]] = field(default_factory=list)
+    dossiers: list[Dossier] = field(default_factory=list)  # each the version after the one kept
+    closed: list[tuple[str, str]] = field(default_factory=list)  # shelves and keys of matters to be forgotten
     fences: dict[Address, int] = field(default_factory=dict)  # the claims this transaction relies on
 
 
@@ -321,8 +348,9 @@ class Store(Protocol):
     async def commit(self, transaction: Transaction) -> None:
         """Make a batch of facts true, all or nothing.
 
-        Raise ClaimLost if a fence it relies on has moved, BudgetSpent if a purse it charges holds no more. A correction
-        is charged to a purse once, however often that is asked, at the time of the correction.
+        Raise ClaimLost if a fence it relies on has moved, BudgetSpent if a purse it charges holds no more, DossierMoved
+        if a dossier is not the version after the one kept. A correction is charged to a purse once, however often that
+        is asked, at the time of the correction.
         """
 
     async def document(self, digest: Digest) -> Json:
@@ -393,6 +421,18 @@ class Store(Protocol):
 
     async def acceptances(self, addresses: Sequence[Address] | None = None) -> list[Acceptance]:
         """Return the acceptances in force, in order of address and path."""
+
+    async def dossier(self, shelf: str, key: str) -> Dossier | None:
+        """Return one matter."""
+
+    def dossiers(self, shelf: str, *, owner: str | None = None) -> AsyncIterator[Dossier]:
+        """Go through the matters of a shelf in order of their keys, all or those of one owner."""
+
+    async def due_dossiers(self, shelf: str, now: float, limit: int) -> list[Dossier]:
+        """Return the matters that something is to be done about by now, the longest overdue first."""
+
+    async def next_due_dossier(self, shelf: str) -> float | None:
+        """Return when something is to be done next about any matter of a shelf."""
 
     async def revisions(self, address: Address) -> list[Revision]:
         """Return the revisions of a resource, newest first."""

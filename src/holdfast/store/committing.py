@@ -16,8 +16,8 @@ from holdfast.compare.paths import format_path
 from holdfast.errors import StoreError
 from holdfast.model.address import Address
 from holdfast.model.charge import Charge
-from holdfast.store import chain, documents, governance, rows
-from holdfast.store.base import BudgetSpent, ClaimLost, Digest, Event, ResourceState, Transaction
+from holdfast.store import chain, documents, dossiers, governance, rows
+from holdfast.store.base import BudgetSpent, ClaimLost, Digest, DossierMoved, Event, ResourceState, Transaction
 from holdfast.store.names import Names, text_of
 from holdfast.store.statements import SQL, in_lists
 
@@ -97,6 +97,7 @@ class Committer:
         self._put_corrections()
         self._charge()
         self._govern()
+        self._file()
         self._append()
 
     def _mentioned(self) -> dict[str, None]:
@@ -250,6 +251,16 @@ class Committer:
         self._many("put_approval", [governance.approval_row(number(one.address), one) for one in facts.approvals])
         self._many("put_demotion", [governance.demotion_row(number(one.address), one) for one in facts.demotions])
         self._many("put_acceptance", [governance.acceptance_row(number(one.address), one) for one in facts.acceptances])
+
+    def _file(self) -> None:
+        """Write the next versions of matters; the write lock is held, so nobody writes one in between."""
+        self._many("remove_dossier", self._facts.closed)
+        for dossier in self._facts.dossiers:
+            place = dossier.shelf, dossier.key
+            row = self._connection.execute(SQL["version_of_dossier"], place).fetchone()
+            if dossier.version != (row[0] if row else 0) + 1:
+                raise DossierMoved(*place)
+            self._connection.execute(SQL["put_dossier"], dossiers.row(dossier))
 
     def _found(self, paths: Sequence[tuple[Address, str]]) -> list[rows.Row]:
         texts = [(text_of(address), path) for address, path in paths]

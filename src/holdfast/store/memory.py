@@ -31,6 +31,8 @@ from holdfast.store.base import (
     DecisionRecord,
     Demotion,
     Digest,
+    Dossier,
+    DossierMoved,
     FindingRecord,
     Operation,
     Pause,
@@ -63,6 +65,7 @@ class MemoryStore:
         self._approvals: dict[str, Approval] = {}
         self._demotions: dict[tuple[Address, str], Demotion] = {}
         self._acceptances: dict[tuple[Address, str], Acceptance] = {}
+        self._dossiers: dict[tuple[str, str], Dossier] = {}
         self._links: list[chain.Link] = []
         self._head = chain.START
 
@@ -81,6 +84,7 @@ class MemoryStore:
         events = [(event, chain.data_bytes(event)) for event in transaction.events]
         links, head = chain.extend(self._head, events)
         charges = self._new_charges(transaction)
+        dossiers = self._new_dossiers(transaction)
 
         self._documents |= transaction.documents
         self._forget(transaction.forgotten)
@@ -103,6 +107,7 @@ class MemoryStore:
         for purse, taken in charges.items():
             self._charges.setdefault(purse, {}).update(taken)
         self._govern(transaction)
+        self._dossiers = dossiers
         self._links += links
         self._head = head
 
@@ -133,6 +138,16 @@ class MemoryStore:
             if known != decision:
                 raise StoreError(f"decision {decision.id} is kept already and was another one")
         return new
+
+    def _new_dossiers(self, facts: Transaction) -> dict[tuple[str, str], Dossier]:
+        """Return what the shelves hold afterwards; what is closed goes first, so it can begin anew at once."""
+        kept = {place: dossier for place, dossier in self._dossiers.items() if place not in facts.closed}
+        for dossier in facts.dossiers:
+            place = dossier.shelf, dossier.key
+            if dossier.version != (kept[place].version if place in kept else 0) + 1:
+                raise DossierMoved(*place)
+            kept[place] = copy.deepcopy(dossier)
+        return kept
 
     def _forget(self, addresses: Iterable[Address]) -> None:
         for address in addresses:
@@ -344,6 +359,28 @@ class MemoryStore:
     async def spent(self, purses: Sequence[tuple[str, float]]) -> list[int]:
         """Count charges."""
         return [sum(at >= since for at in self._charges.get(purse, {}).values()) for purse, since in purses]
+
+    async def dossier(self, shelf: str, key: str) -> Dossier | None:
+        """Return one matter."""
+        return copy.deepcopy(self._dossiers.get((shelf, key)))
+
+    async def dossiers(self, shelf: str, *, owner: str | None = None) -> AsyncIterator[Dossier]:
+        """Go through a shelf in order of keys, as it is now."""
+        for place, dossier in sorted(self._dossiers.items()):
+            if place[0] == shelf and owner in (None, dossier.owner):
+                yield copy.deepcopy(dossier)
+
+    async def due_dossiers(self, shelf: str, now: float, limit: int) -> list[Dossier]:
+        """Return what is due, the longest overdue first."""
+        return [copy.deepcopy(each) for at, _, each in self._due_of(shelf) if at <= now][:limit]
+
+    async def next_due_dossier(self, shelf: str) -> float | None:
+        """Return the earliest due time of a shelf."""
+        return next((at for at, _, _ in self._due_of(shelf)), None)
+
+    def _due_of(self, shelf: str) -> list[tuple[float, str, Dossier]]:
+        found = [each for each in self._dossiers.values() if each.shelf == shelf]
+        return sorted((each.due_at, each.key, each) for each in found if each.due_at is not None)
 
     async def pauses(self) -> list[Pause]:
         """Return all pauses, in order of their scopes."""

@@ -20,7 +20,7 @@ from holdfast.errors import StoreError
 from holdfast.model.address import Address
 from holdfast.model.json import Json
 from holdfast.model.verdict import Status
-from holdfast.store import chain, committing, documents, governance, migrations, rows
+from holdfast.store import chain, committing, documents, dossiers, governance, migrations, rows
 from holdfast.store.base import (
     UNCHECKED,
     Acceptance,
@@ -31,6 +31,7 @@ from holdfast.store.base import (
     DecisionRecord,
     Demotion,
     Digest,
+    Dossier,
     FindingRecord,
     Operation,
     Pause,
@@ -360,6 +361,34 @@ class SqliteStore:
         """Return acceptances, in order of address and path."""
         found = await self._of_many("acceptances", addresses)
         return [governance.acceptance_of(row) for row in sorted(found, key=_KEY)]
+
+    # --- matters that go on for a while -------------------------------------------------------------------------------
+
+    async def dossier(self, shelf: str, key: str) -> Dossier | None:
+        """Return one matter."""
+        found = await self._run(lambda: self._select("dossier", shelf, key))
+        return dossiers.of_row(found[0]) if found else None
+
+    async def dossiers(self, shelf: str, *, owner: str | None = None) -> AsyncIterator[Dossier]:
+        """Go through a shelf in order of keys, a page at a time; what is added meanwhile may be seen."""
+        statement, values = ("dossiers_page", (shelf,)) if owner is None else ("dossiers_page_of", (shelf, owner))
+        page, after = _FULL, ""
+        while len(page) == PAGE:
+            page = await self._run(partial(self._select, statement, *values, after, PAGE))
+            for row in page:
+                yield dossiers.of_row(row)
+            after = page[-1][1] if page else after
+
+    async def due_dossiers(self, shelf: str, now: float, limit: int) -> list[Dossier]:
+        """Return what is due, the longest overdue first."""
+        return [
+            dossiers.of_row(row) for row in await self._run(partial(self._select, "due_dossiers", shelf, now, limit))
+        ]
+
+    async def next_due_dossier(self, shelf: str) -> float | None:
+        """Return the earliest due time of a shelf."""
+        found: list[tuple[float | None]] = await self._run(lambda: self._select("next_due_dossier", shelf))
+        return found[0][0]
 
     # --- audit trail --------------------------------------------------------------------------------------------------
 

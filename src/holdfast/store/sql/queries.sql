@@ -384,3 +384,37 @@ LEFT JOIN event AS before ON before.sequence = event.sequence - 1
 WHERE event.subject = :subject AND event.sequence > :after AND event.sequence <= :last
   AND event.at >= :since AND substr(event.type, 1, length(:prefix)) = :prefix
 ORDER BY event.sequence LIMIT :limit
+
+-- name: version_of_dossier
+-- Which version of a matter is kept; the write lock is held.
+SELECT version FROM dossier WHERE shelf = ? AND key = ?
+
+-- name: put_dossier
+-- The next version of a matter.
+INSERT OR REPLACE INTO dossier (shelf, key, owner, version, due_at, data) VALUES (?, ?, ?, ?, ?, ?)
+
+-- name: remove_dossier
+-- A matter that is over and that nobody will ask about.
+DELETE FROM dossier WHERE shelf = ? AND key = ?
+
+-- name: dossier
+-- One matter.
+SELECT shelf, key, owner, version, due_at, data FROM dossier WHERE shelf = ? AND key = ?
+
+-- name: dossiers_page
+-- A shelf, a page at a time.
+SELECT shelf, key, owner, version, due_at, data FROM dossier WHERE shelf = ? AND key > ? ORDER BY key LIMIT ?
+
+-- name: dossiers_page_of
+-- What belongs to one owner, a page at a time.
+SELECT shelf, key, owner, version, due_at, data FROM dossier
+WHERE shelf = ? AND owner = ? AND owner <> '' AND key > ? ORDER BY key LIMIT ?
+
+-- name: due_dossiers
+-- What something is to be done about by now, the longest overdue first.
+SELECT shelf, key, owner, version, due_at, data FROM dossier
+WHERE shelf = ? AND due_at <= ? ORDER BY due_at, key LIMIT ?
+
+-- name: next_due_dossier
+-- When something is to be done next.
+SELECT MIN(due_at) FROM dossier WHERE shelf = ? AND due_at IS NOT NULL

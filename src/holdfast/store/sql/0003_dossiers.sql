@@ -1,0 +1,13 @@
+-- Matters that go on for a while, each changed only by who saw its last version.
+
+CREATE TABLE dossier (
+  shelf TEXT NOT NULL,
+  key TEXT NOT NULL,
+  owner TEXT NOT NULL, -- what it belongs to, "" for nothing
+  version INTEGER NOT NULL,
+  due_at REAL, -- null: nothing is to be done about it
+  data BLOB NOT NULL, -- JSON, compressed when long
+  PRIMARY KEY (shelf, key)
+) WITHOUT ROWID;
+CREATE INDEX dossier_owner ON dossier (shelf, owner, key) WHERE owner <> '';
+CREATE INDEX dossier_due ON dossier (shelf, due_at) WHERE due_at IS NOT NULL;
