@@ -26,7 +26,7 @@ def somewhere() -> Iterator[RunPodServer | None]:
     if os.environ.get("RUNPOD_API_KEY"):
         yield None
         return
-    with running() as server:
+    with running(RunPodServer()) as server:
         os.environ.update(server.environ)
         yield server
 

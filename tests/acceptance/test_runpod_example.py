@@ -44,7 +44,7 @@ def blocks(language: str) -> list[str]:
 
 @pytest.fixture
 def server():
-    with running() as found:
+    with running(RunPodServer()) as found:
         yield found
 
 

@@ -10,9 +10,10 @@ from holdfast.cli import output
 from holdfast.compare import paths
 from holdfast.compare.normal import Digest
 from holdfast.model.absent import ABSENT
+from holdfast.model.confidence import Confidence
 from holdfast.model.finding import Finding, Op, Side
 from holdfast.model.json import Json
-from holdfast.model.suspect import Confidence, Suspect
+from holdfast.model.suspect import Suspect
 from holdfast.model.verdict import Status, Verdict
 
 WIDTH = 72

@@ -26,6 +26,7 @@ from holdfast.compare import diff, normal, patching, paths
 from holdfast.compare.rules import ListKind
 from holdfast.compare.ruletree import Node, RuleTree
 from holdfast.model.absent import ABSENT
+from holdfast.model.confidence import Confidence
 from holdfast.model.finding import Difference, Finding, FindingClass, Op, Side
 from holdfast.model.json import Json
 from holdfast.model.path import Path, Selector, Step
@@ -43,14 +44,6 @@ class Kind(StrEnum):
     OVERRIDDEN = "overridden"  # we said it, the service keeps another value
     ADOPTED = "adopted"  # it was there when we first looked
     LATE = "late"  # it appeared within the settle window
-
-
-class Confidence(StrEnum):
-    """How sure we are that nobody else made the difference."""
-
-    HIGH = "high"
-    MEDIUM = "medium"
-    LOW = "low"
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,9 +15,10 @@ from holdfast.engine.gates import Budget
 from holdfast.engine.judging import Judged
 from holdfast.engine.opening import World
 from holdfast.engine.prepared import Prepared
+from holdfast.model.confidence import Confidence
 from holdfast.model.finding import Side
 from holdfast.model.json import Json
-from holdfast.model.suspect import Confidence, Suspect
+from holdfast.model.suspect import Suspect
 from holdfast.model.verdict import Verdict
 from holdfast.providers.base import Signed, attribution
 

@@ -3,15 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 
-
-class Confidence(StrEnum):
-    """How much speaks for it."""
-
-    LOW = "low"  # it is as likely somebody else
-    MEDIUM = "medium"
-    HIGH = "high"  # the provider itself says so
+from holdfast.model.confidence import Confidence
 
 
 @dataclass(frozen=True, slots=True)

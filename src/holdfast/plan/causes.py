@@ -14,6 +14,7 @@ from typing import Final
 
 from holdfast.compare import contents, paths
 from holdfast.model.absent import ABSENT
+from holdfast.model.confidence import Confidence
 from holdfast.model.finding import Finding, FindingClass, Op, Side
 from holdfast.model.json import Json
 from holdfast.plan import history
@@ -33,14 +34,6 @@ class Cause(StrEnum):
     TOOL_UPGRADE = "tool_upgrade"
     PROVIDER_DEFAULT_CHANGE = "provider_default_change"
     EXTERNAL_EDIT = "external_edit"
-
-
-class Confidence(StrEnum):
-    """How much speaks for it."""
-
-    HIGH = "high"  # it follows from what we recorded
-    MEDIUM = "medium"
-    LOW = "low"  # little speaks for anything else
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,10 @@ from typing import Final
 
 from holdfast.compare import canonical, jsontext
 from holdfast.compare.profiles import Profile
+from holdfast.model.confidence import Confidence
 from holdfast.model.json import Json
 from holdfast.model.reading import Found, Gone, Reading, Trouble, Unreadable
-from holdfast.model.suspect import Confidence, Suspect
+from holdfast.model.suspect import Suspect
 from holdfast.model.writing import Done, Refusal, Refused, UnderWay, Writing
 from holdfast.providers import patches
 from holdfast.providers.base import (

@@ -27,6 +27,7 @@ import orjson
 from aiohttp import web
 
 from holdfast.model.json import Json
+from holdfast.testing.listening import Listener
 from holdfast.testing.restdata import ANONYMOUS, Collection, Shape
 from holdfast.testing.restfaults import Fault, Wrong
 
@@ -78,28 +79,20 @@ class RestServer:
     collections: dict[str, Collection] = field(default_factory=dict)
     _operations: dict[str, _Operation] = field(default_factory=dict)
     _answered: dict[str, web.Response] = field(default_factory=dict)
-    _stopping: asyncio.Event = field(default_factory=asyncio.Event)
-    _runner: web.AppRunner | None = None
+    _listener: Listener = field(default_factory=Listener)
 
     def __post_init__(self) -> None:
         for name, shape in self.shapes.items():
             self.collections.setdefault(name, Collection(name, shape))
 
     async def __aenter__(self) -> Self:
-        app = web.Application(client_max_size=2**26)
-        app.router.add_route("*", "/{path:.*}", self._handle)
-        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
-        await self._runner.setup()
-        await web.TCPSite(self._runner, "127.0.0.1", self.port).start()
-        self.port = self._runner.addresses[0][1]
+        self.port = await self._listener.start(self._handle, self.port)
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._stopping.set()
-        if self._runner is not None:
-            await self._runner.cleanup()
+        await self._listener.stop()
 
     @property
     def url(self) -> str:
@@ -127,7 +120,7 @@ class RestServer:
         if fault.delay_seconds:
             await asyncio.sleep(fault.delay_seconds)
         if fault.wrong is Wrong.HANG:
-            await self._stopping.wait()
+            await self._listener.stopping.wait()
         return await fault.answer(request, await self._proper(request) if fault.comes_after else None)
 
     async def _proper(self, request: web.Request) -> web.Response:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import random
 
+from holdfast.model.confidence import Confidence
 from holdfast.model.reading import Found
-from holdfast.model.suspect import Confidence
 from holdfast.providers.base import Signed, attribution
 from holdfast.testing.restserver import Fault, Shape
 from holdfast.testing.vandal import Damage, Vandal

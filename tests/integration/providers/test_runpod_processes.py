@@ -16,7 +16,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture
 def server():
-    with running() as found:
+    with running(RunPodServer()) as found:
         yield found
 
 

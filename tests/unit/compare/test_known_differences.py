@@ -10,11 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.compare import diff, known_differences, normal, paths
-from holdfast.compare.known_differences import Confidence, Kind, KnownDifference, Validity
+from holdfast.compare.known_differences import Kind, KnownDifference, Validity
 from holdfast.compare.presence import is_void
 from holdfast.compare.rules import ListKind, ListRule, Rule
 from holdfast.compare.ruletree import RuleTree
 from holdfast.model.absent import ABSENT
+from holdfast.model.confidence import Confidence
 from holdfast.model.finding import Difference, Finding, FindingClass, Op, Side
 from holdfast.model.json import Json
 from tests import strategies

@@ -13,9 +13,10 @@ import pytest
 from holdfast.engine import attributing
 from holdfast.engine.governing import Rules
 from holdfast.model.address import Address
+from holdfast.model.confidence import Confidence
 from holdfast.model.json import Json
 from holdfast.model.resource import Declaration
-from holdfast.model.suspect import Confidence, Suspect
+from holdfast.model.suspect import Suspect
 from holdfast.plan.corrections import CorrectionRules
 from holdfast.plan.fights import FightRules
 from holdfast.providers import registry
@@ -200,7 +201,7 @@ def offering(monkeypatch, *found: Suspect) -> None:
 
 
 def test_the_surest_suspect_is_the_rival_and_one_that_is_only_possible_is_none(monkeypatch):
-    low, medium, high = (Suspect(each.value, each, "a clause") for each in Confidence)
+    low, medium, high = (Suspect(name, Confidence(name), "a clause") for name in ("low", "medium", "high"))
     offering(monkeypatch, low, medium, high)
     bench = Bench(rules=RULES)
     assert [each.who for each in suspicions(bench, FLEET)] == ["high", "medium", "low"]

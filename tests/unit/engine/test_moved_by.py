@@ -11,9 +11,10 @@ from holdfast.engine import attributing, recording
 from holdfast.engine.applying import look
 from holdfast.engine.checking import Checked, Checker
 from holdfast.engine.fleet import Preparer
+from holdfast.model.confidence import Confidence
 from holdfast.model.decision import Action
 from holdfast.model.finding import Finding, FindingClass, Op, Side
-from holdfast.model.suspect import Confidence, Suspect
+from holdfast.model.suspect import Suspect
 from holdfast.model.verdict import Status, Verdict
 from tests.unit.engine.fixtures import Bench, declare
 

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from holdfast.model.absent import ABSENT
 from holdfast.model.address import Address
+from holdfast.model.confidence import Confidence
 from holdfast.model.finding import Finding, FindingClass, Op, Side
 from holdfast.plan import causes
-from holdfast.plan.causes import Cause, Confidence, Evidence, Onset
+from holdfast.plan.causes import Cause, Evidence, Onset
 from holdfast.store.base import CorrectedPath, Correction, Outcome
 
 

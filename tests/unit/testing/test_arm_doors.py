@@ -223,7 +223,7 @@ def _context(bundle):
 def test_it_runs_on_a_thread_for_programs_without_a_loop():
     import urllib.request
 
-    with running() as server:
+    with running(ArmServer()) as server:
         world = server.world
         request = urllib.request.Request(
             f"{server.url}/subscriptions?api-version=2024-01-01", headers={"Authorization": f"Bearer {world.token}"}

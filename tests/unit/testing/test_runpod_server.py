@@ -686,7 +686,7 @@ def _called(url, body=None, token="rpa_HOLDFAST"):
 
 
 def test_it_runs_on_a_thread_for_those_without_a_loop():
-    with running() as server:
+    with running(RunPodServer()) as server:
         made = _called(f"{server.rest_url}/serverless", BODY)
         assert server.environ["RUNPOD_API_KEY"] == "rpa_HOLDFAST"
         server.console().edit(made["id"], workersMax=9)

@@ -6,8 +6,9 @@ import datetime as dt
 from collections.abc import Mapping
 from typing import Final
 
+from holdfast.model.confidence import Confidence
 from holdfast.model.json import Json
-from holdfast.model.suspect import Confidence, Suspect
+from holdfast.model.suspect import Suspect
 
 _WHAT: Final = {"User": "a person", "Application": "an application", "ManagedIdentity": "an identity", "Key": "a key"}
 

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import os
 
+from holdfast.model.confidence import Confidence
 from holdfast.model.json import Json
-from holdfast.model.suspect import Confidence, Suspect
+from holdfast.model.suspect import Suspect
 from holdfast.providers.base import Target
 from holdfast.providers.file import declared, looking
 from holdfast.providers.file.declared import BadDeclarationError

@@ -8,8 +8,9 @@ from collections.abc import Iterable
 from typing import Final
 
 from holdfast.compare import paths
+from holdfast.model.confidence import Confidence
 from holdfast.model.json import Json
-from holdfast.model.suspect import Confidence, Suspect
+from holdfast.model.suspect import Suspect
 from holdfast.providers.http import quoting
 from holdfast.providers.http.description import Attribution
 

@@ -11,8 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from holdfast.model.confidence import Confidence
 from holdfast.model.json import Json
-from holdfast.model.suspect import Confidence, Suspect
+from holdfast.model.suspect import Suspect
 from holdfast.providers.runpod import merging
 
 PLATFORM: Final = "RunPod itself"

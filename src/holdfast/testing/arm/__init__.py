@@ -103,8 +103,8 @@ from holdfast.testing.arm.operations import CATALOGUE, alike
 from holdfast.testing.arm.policies import Policy
 from holdfast.testing.arm.principals import Principal
 from holdfast.testing.arm.server import ArmServer
-from holdfast.testing.arm.threads import running
 from holdfast.testing.arm.world import World
+from holdfast.testing.listening import running
 
 __all__ = [
     "ABSENT",

@@ -19,6 +19,7 @@ from aiohttp import web
 from holdfast.testing.arm import controlling
 from holdfast.testing.arm.messages import Request, Response
 from holdfast.testing.arm.world import World
+from holdfast.testing.listening import Listener
 from holdfast.testing.restfaults import Wrong
 
 
@@ -31,25 +32,17 @@ class ArmServer:
     tls: bool = True
     folder: Path | None = None  # where the certificates go; None: a temporary folder
     _scratch: tempfile.TemporaryDirectory[str] | None = None
-    _stopping: asyncio.Event = field(default_factory=asyncio.Event)
-    _runner: web.AppRunner | None = None
+    _listener: Listener = field(default_factory=Listener)
     _bundle: Path | None = None
 
     async def __aenter__(self) -> Self:
-        app = web.Application(client_max_size=2**26)
-        app.router.add_route("*", "/{path:.*}", self._handle)
-        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
-        await self._runner.setup()
-        await web.TCPSite(self._runner, "127.0.0.1", self.port, ssl_context=self._context()).start()
-        self.port = self._runner.addresses[0][1]
+        self.port = await self._listener.start(self._handle, self.port, self._context())
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._stopping.set()
-        if self._runner is not None:
-            await self._runner.cleanup()
+        await self._listener.stop()
         if self._scratch is not None:
             self._scratch.cleanup()
 
@@ -104,7 +97,7 @@ class ArmServer:
             await asyncio.sleep(response.delay_seconds)
         match response.broken:
             case Wrong.HANG:
-                await self._stopping.wait()
+                await self._listener.stopping.wait()
                 return _dropped(request)
             case Wrong.RESET | Wrong.RESET_AFTER:
                 return _dropped(request)

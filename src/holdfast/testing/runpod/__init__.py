@@ -7,13 +7,13 @@ provider, so that the two cannot agree on the same mistake.
 
 from __future__ import annotations
 
+from holdfast.testing.listening import running
 from holdfast.testing.runpod.catalog import Catalogue
 from holdfast.testing.runpod.console import Console
 from holdfast.testing.runpod.faults import Fault, Script, Wrong
 from holdfast.testing.runpod.limits import Limits
 from holdfast.testing.runpod.server import TOKEN, USER, Entry, RunPodServer
 from holdfast.testing.runpod.things import Access, Account
-from holdfast.testing.runpod.threads import running
 from holdfast.testing.runpod.world import Habits, World
 
 __all__ = [

@@ -23,6 +23,7 @@ import orjson
 from aiohttp import web
 
 from holdfast.model.json import Json
+from holdfast.testing.listening import Listener
 from holdfast.testing.runpod import controlling, faults, graphql, legacy, rest
 from holdfast.testing.runpod.console import Console
 from holdfast.testing.runpod.faults import Fault, Script, Wrong
@@ -67,8 +68,7 @@ class RunPodServer:
     faults: list[Fault] = field(default_factory=list)
     scripts: list[Script] = field(default_factory=list)
     journal: list[Entry] = field(default_factory=list)
-    _stopping: asyncio.Event = field(default_factory=asyncio.Event)
-    _runner: web.AppRunner | None = None
+    _listener: Listener = field(default_factory=Listener)
 
     def __post_init__(self) -> None:
         if self.user not in self.world.accounts:
@@ -76,20 +76,13 @@ class RunPodServer:
         self.world.add_key(self.user, token=self.token)
 
     async def __aenter__(self) -> Self:
-        app = web.Application(client_max_size=2**26)
-        app.router.add_route("*", "/{path:.*}", self._handle)
-        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
-        await self._runner.setup()
-        await web.TCPSite(self._runner, "127.0.0.1", self.port).start()
-        self.port = self._runner.addresses[0][1]
+        self.port = await self._listener.start(self._handle, self.port)
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._stopping.set()
-        if self._runner is not None:
-            await self._runner.cleanup()
+        await self._listener.stop()
 
     # -- for tests
 
@@ -174,7 +167,7 @@ class RunPodServer:
         if fault.delay_seconds:
             await asyncio.sleep(fault.delay_seconds)
         if fault.wrong is Wrong.HANG:
-            await self._stopping.wait()
+            await self._listener.stopping.wait()
         return await faults.answer(fault, request, place, self._proper(request, body) if fault.comes_after else None)
 
     def _key(self, request: web.Request) -> Key | None:

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from holdfast.model.suspect import Confidence
+from holdfast.model.confidence import Confidence
 from holdfast.providers.base import attribution
 from holdfast.providers.file import attributing, looking
 from tests.unit.providers.running import document, files, with_provider

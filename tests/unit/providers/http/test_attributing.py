@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.model.suspect import Confidence, Suspect
+from holdfast.model.confidence import Confidence
+from holdfast.model.suspect import Suspect
 from holdfast.providers.http import attributing
 from holdfast.providers.http.description import Attribution
 

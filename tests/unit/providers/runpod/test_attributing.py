@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from holdfast.model.absent import ABSENT
-from holdfast.model.suspect import Confidence
+from holdfast.model.confidence import Confidence
 from holdfast.providers.base import Target
 from holdfast.providers.runpod.attributing import SOMEBODY
 from holdfast.testing.runpod import Fault

@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 @pytest.fixture
 def server(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    with running() as found, mock.patch.dict(os.environ, found.environ):
+    with running(RunPodServer()) as found, mock.patch.dict(os.environ, found.environ):
         yield found
 
 
