@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
+from holdfast.engine import workers
 from holdfast.engine.acting import Actor
 from holdfast.engine.checking import Checked, Checker
 from holdfast.engine.fleet import Preparer, Waiting
@@ -68,12 +69,16 @@ class Applier:
     reconsider: Callable[[Checked], Checked] = lambda checked: checked  # a person's say over single decisions
     only: Callable[[Checked], bool] = lambda _checked: True
     undoer: Undoer | None = None  # for corrections that did not take, where policy says to undo these
+    _buried: bool = False  # what was killed before this began does not come back
     _failed: set[Address] = field(default_factory=set)  # of all calls: what needs these is not touched
 
     async def apply(self, addresses: Iterable[Address] | None = None) -> Report:
         """Check and act, layer by layer; a resource whose dependency failed is not touched."""
         report = Report()
         wanted = set(addresses) if addresses is not None else None
+        if not self._buried:
+            self._buried = True
+            await workers.bury(self.store)
         await self._resume(report, wanted)
         failed = self._failed
         graph = self.preparer.fleet.graph

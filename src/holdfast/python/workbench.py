@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import itertools
-import os
 import random
-import socket
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 from holdfast.compare import comparators
-from holdfast.engine import resolving
+from holdfast.engine import resolving, workers
 from holdfast.engine.acting import Actor
 from holdfast.engine.applying import Applier
 from holdfast.engine.checking import Checked, Checker
@@ -54,7 +52,7 @@ class Workbench:
     environ: Mapping[str, str] = field(repr=False)
     random01: Callable[[], float] = random.random
     # One for each call: two calls of one process are two workers, and only one of them may write a resource.
-    owner: str = field(default_factory=lambda: f"{socket.gethostname()}:{os.getpid()}:{next(_calls)}")
+    owner: str = field(default_factory=lambda: workers.name(str(next(_calls))))
 
     def fingerprint(self, value: Json) -> str:
         """Return the keyed fingerprint of a secret."""

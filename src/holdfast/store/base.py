@@ -393,6 +393,9 @@ class Store(Protocol):
     async def release(self, claim: Claim) -> None:
         """Give a claim back; a lost one is let go silently."""
 
+    async def claims(self) -> list[Claim]:
+        """Return the claims that were not given back, run out or not, in order of their addresses."""
+
     async def findings(self, address: Address | None = None) -> dict[Address, list[FindingRecord]]:
         """Return open findings, of one resource or of all that have any."""
 

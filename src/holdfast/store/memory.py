@@ -237,6 +237,10 @@ class MemoryStore:
         if self._is_held(claim):
             del self._claims[claim.address]
 
+    async def claims(self) -> list[Claim]:
+        """Return the claims that were not given back."""
+        return sorted(self._claims.values(), key=lambda claim: str(claim.address))
+
     def _is_claimed(self, address: Address, now: float) -> bool:
         held = self._claims.get(address)
         return held is not None and held.until > now

@@ -146,6 +146,12 @@ class SqliteStore:
         """Give a claim back; its fence stays used."""
         await self._change_claim("release_claim", claim)
 
+    async def claims(self) -> list[Claim]:
+        """Return the claims that were not given back."""
+        found = await self._run(lambda: self._select("claims"))
+        claims = [Claim(address_of(*row[:3]), *row[3:]) for row in found]
+        return sorted(claims, key=lambda claim: str(claim.address))
+
     async def _change_claim(self, statement: str, claim: Claim, *values: float) -> bool:
         def change() -> bool:
             key = (self._names.find(text_of(claim.address)), claim.fence, claim.owner)

@@ -405,3 +405,12 @@ async def test_an_empty_store_has_nothing_of_anything(store: Store):
     assert await store.operations() == []
     assert await store.decisions(None, 5) == []
     assert await store.verify_chain() == 0
+
+
+@on_every_store
+async def test_claims_that_were_not_given_back_are_listed(store):
+    mine = await store.claim(B, "me", 0.0, 10.0)
+    theirs = await store.claim(A, "them", 0.0, 20.0)
+    assert await store.claims() == [theirs, mine]
+    await store.release(mine)
+    assert await store.claims() == [theirs]

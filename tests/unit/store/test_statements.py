@@ -28,6 +28,7 @@ WHOLE = {
     "set_head",
 }
 WHOLE |= {"pauses", "approvals", "demotions", "acceptances"}  # a person made each of them, so there are few
+WHOLE |= {"claims"}  # by an index of those that are held
 
 
 @pytest.fixture

@@ -11,3 +11,6 @@ CREATE TABLE dossier (
 ) WITHOUT ROWID;
 CREATE INDEX dossier_owner ON dossier (shelf, owner, key) WHERE owner <> '';
 CREATE INDEX dossier_due ON dossier (shelf, due_at) WHERE due_at IS NOT NULL;
+
+-- Held claims, which are few; the table has a row for whatever was ever claimed.
+CREATE INDEX claim_held ON claim (id) WHERE owner IS NOT NULL;

@@ -127,6 +127,11 @@ UPDATE claim SET until = ? WHERE id = ? AND fence = ? AND owner = ?
 -- Give a claim back, if it is still the one; the fence stays.
 UPDATE claim SET owner = NULL, until = NULL WHERE id = ? AND fence = ? AND owner = ?
 
+-- name: claims
+-- Who holds what.
+SELECT connection, kind, local, owner, fence, until
+FROM claim JOIN name ON name.id = claim.id JOIN family ON family.id = name.family WHERE owner IS NOT NULL
+
 -- name: known_documents
 -- Which of these documents are kept already.
 SELECT digest FROM document WHERE digest IN (?*)

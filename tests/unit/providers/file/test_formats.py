@@ -384,6 +384,20 @@ def test_any_document_can_be_written_and_edited_into_any_other(name, before, aft
     assert typed_equal(chosen.parse(formats.edited(name, text, after)), after)
 
 
+@pytest.mark.parametrize(
+    "before, after",
+    [
+        ({"": None}, {"\x85": None}),
+        ({"": None, "a": 1}, {"\x85": None, "a": 1}),
+        ({"": None, "a": 1}, {"": None, "b": {"\u2028": "\x85"}}),
+    ],
+)
+def test_line_breaks_of_unicode_in_keys_survive(before, after):
+    """Found by the property above; ruamel.yaml writes them between single quotes, where they fold away."""
+    text = formats.dumped("yaml", before)
+    assert formats.named("yaml").parse(formats.edited("yaml", text, after)) == after
+
+
 plain = st.dictionaries(
     st.sampled_from(["a", "b", "c"]),
     st.dictionaries(

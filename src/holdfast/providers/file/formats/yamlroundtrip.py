@@ -71,7 +71,7 @@ def _apply(root: list[_Node], edit: Edit) -> None:
     elif edit.act is Act.ADD and isinstance(step, int):
         holder.insert(step, _item(edit.value))
     else:
-        holder[step] = _item(edit.value)
+        holder[_key(step)] = _item(edit.value)
 
 
 def _shared(root: _Node) -> set[int]:
@@ -100,7 +100,7 @@ def _plain(node: _Node) -> _Node:
 def _item(value: Json) -> _Node:
     """Return a value as the writer should write it: strings quoted where some reader would misread them."""
     if isinstance(value, dict):
-        return {key: _item(item) for key, item in value.items()}
+        return {_key(key): _item(item) for key, item in value.items()}
     if isinstance(value, list):
         return [_item(item) for item in value]
     if isinstance(value, str) and "\n" in value and value.replace("\n", "").isprintable():
@@ -108,3 +108,8 @@ def _item(value: Json) -> _Node:
     if isinstance(value, str) and yamlwords.flow(value) != value:
         return DoubleQuotedScalarString(value)
     return value
+
+
+def _key(step: str | int) -> str | int:
+    """Return a key as the writer should write it; it would put a line break of Unicode between single quotes."""
+    return DoubleQuotedScalarString(step) if isinstance(step, str) and not step.isprintable() else step

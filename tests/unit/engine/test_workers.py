@@ -1,0 +1,109 @@
+"""A claim of a process that was killed does not keep anybody waiting; one of a process that may live does."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from holdfast.engine import workers
+from holdfast.model.address import Address
+from holdfast.store.memory import MemoryStore
+from tests.unit.engine.fixtures import Bench, declare
+
+THING = Address("prod", "Thing", "a")
+SAY = "from holdfast.engine import workers; print(workers.name('7'), flush=True); input()"
+
+
+@pytest.fixture
+def child():
+    with subprocess.Popen(
+        [sys.executable, "-c", SAY], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        yield process
+        process.kill()
+
+
+def name_of(process: subprocess.Popen[str]) -> str:
+    assert process.stdout is not None
+    return process.stdout.readline().strip()
+
+
+def test_who_was_killed_is_known_to_be_dead(child):
+    name = name_of(child)
+    assert not workers.is_dead(name)
+    child.send_signal(signal.SIGKILL)
+    child.wait()
+    assert workers.is_dead(name)
+
+
+def test_a_process_that_ended_and_was_not_waited_for_is_dead(child):
+    name = name_of(child)
+    child.send_signal(signal.SIGKILL)
+    os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)  # its remains stay in the table
+    assert workers.is_dead(name)
+
+
+def test_another_process_under_the_same_number_is_another_one():
+    name, _, began = workers.name().rpartition(".")
+    assert workers.is_dead(f"{name}.{int(began) - 1}")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        workers.name(),
+        workers.name("3"),
+        "elsewhere:1#00000000.5",  # of another boot, machine or container: nobody can tell
+        "elsewhere:1",
+        "a person",
+        "",
+    ],
+)
+def test_of_whom_cannot_be_told_nobody_says_they_are_dead(name):
+    assert not workers.is_dead(name)
+
+
+def test_without_proc_nobody_is_known_to_be_dead(monkeypatch, tmp_path, child):
+    name = name_of(child)
+    child.kill()
+    child.wait()
+    monkeypatch.setattr(workers, "_PROC", tmp_path)
+    workers._realm.cache_clear()
+    try:
+        assert not workers.is_dead(name)
+        assert "#" not in workers.name()
+    finally:
+        workers._realm.cache_clear()
+
+
+def test_only_the_claims_of_the_dead_are_given_back(child):
+    name = name_of(child)
+    child.kill()
+    child.wait()
+
+    async def story() -> list[str]:
+        store = MemoryStore()
+        for thing, owner in (("a", name), ("b", workers.name()), ("c", "elsewhere:1")):
+            assert await store.claim(Address("prod", "Thing", thing), owner, 0.0, 300.0)
+        assert await workers.bury(store) == 1
+        return [claim.address.name for claim in await store.claims()]
+
+    assert asyncio.run(story()) == ["b", "c"]
+
+
+def test_what_a_killed_process_had_claimed_is_applied_at_once(child):
+    name = name_of(child)
+    child.kill()
+    child.wait()
+    bench = Bench()
+    fleet = [declare("a", {"color": "red"})]
+    address = fleet[0].address
+    claim = asyncio.run(bench.store.claim(address, name, bench.clock.now(), bench.clock.now() + 300))
+    assert claim is not None
+    asyncio.run(bench.apply(fleet))
+    assert bench.live_thing("a")["color"] == "red"
