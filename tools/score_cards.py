@@ -30,7 +30,8 @@ def openings() -> dict[str, Opening]:
     import keyvalue_subject  # type: ignore[import-not-found]  # noqa: PLC0415 - an example, beside the project
 
     example = cast("Opening", keyvalue_subject.entries)
-    return {"keyvalue": example, "file": subjects.file, "http": subjects.http, "memory": subjects.memory}
+    shipped = {"file": subjects.file, "http": subjects.http, "memory": subjects.memory, "azure": subjects.azure}
+    return {"keyvalue": example, **shipped}
 
 
 def current(page: str) -> str:

@@ -82,8 +82,9 @@ class Applier:
         await self._resume(report, wanted)
         failed = self._failed
         graph = self.preparer.fleet.graph
-        for layer in ordering.layers(graph):
-            chosen = [address for address in layer if wanted is None or address in wanted]
+        layers = [[one for one in layer if wanted is None or one in wanted] for layer in ordering.layers(graph)]
+        await self._look_ahead(layers)
+        for chosen in layers:
             blocked = [a for a in chosen if failed & set(graph.dependencies(a))]
             if self.stop.is_set():
                 report.not_reached += chosen
@@ -93,6 +94,15 @@ class Applier:
             failed |= set(blocked)
             failed |= await self._layer([address for address in chosen if address not in failed], report)
         return report
+
+    async def _look_ahead(self, layers: Sequence[Sequence[Address]]) -> None:
+        """Look at what comes after the first layer: a storm is one only as a whole, and must stop the first write."""
+        guard = self.checker.rules.corrections.storm
+        if guard is None or sum(map(len, layers)) < min(guard.at_least, guard.identical):
+            return  # too few to be one
+        ready, _ = await self.preparer.prepare([one for layer in layers[1:] for one in layer])
+        known = [item for item in ready if item.state is not None]
+        self.checker.foresee(await self.checker.check_all(known, record=False))
 
     async def _layer(self, addresses: Sequence[Address], report: Report) -> set[Address]:
         ready, waiting = await self.preparer.prepare(addresses)

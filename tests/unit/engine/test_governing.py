@@ -203,6 +203,33 @@ def test_a_storm_halts_correction_and_asks_while_detection_goes_on():
     assert events == ["storm.held"]
 
 
+def test_a_storm_over_several_layers_is_seen_before_the_first_write():
+    """Each refers to the one before it, so each is a layer, and none of them alone would be a storm."""
+    bench = governed(storm=StormGuard(share=0.3, at_least=3, identical=100))
+    fleet = [declare("n0", {"color": "red"})]
+    fleet += [declare(f"n{n}", {"color": "red", "of": f"${{Thing/n{n - 1}.id}}"}) for n in range(1, 8)]
+    run(bench.apply(fleet))
+    for number in (2, 4, 7):
+        bench.live_thing(f"n{number}")["color"] = f"blue{number}"
+    bench.live.writes.clear()
+    report = run(bench.apply(fleet))
+    assert bench.live.writes == []
+    assert [decisions(report)[f"n{n}"].reasons[0].code for n in (2, 4, 7)] == ["storm"] * 3
+
+
+def test_looking_ahead_for_a_storm_is_no_second_look_at_drift():
+    """Drift that must be seen twice before it is corrected is seen once by one run."""
+    bench = governed(storm=StormGuard(share=0.9, at_least=2, identical=2))
+    fleet = [declare("a", {"color": "red"}), declare("b", {"color": "red", "of": "${Thing/a.id}"}, debounceChecks=2)]
+    run(bench.apply(fleet))
+    bench.live_thing("b")["color"] = "blue"
+    bench.live.writes.clear()
+    run(bench.apply(fleet))
+    assert bench.live.writes == []
+    run(bench.apply(fleet))
+    assert bench.live_thing("b")["color"] == "red"
+
+
 def test_a_yes_to_exactly_these_plans_lifts_the_storm_for_them():
     bench = governed(storm=StormGuard(share=0.3, at_least=3, identical=100))
     fleet = reds(10)

@@ -8,6 +8,7 @@ waits without end. Patience is the engine's. Nor is anything logged here: bodies
 from __future__ import annotations
 
 import logging
+import ssl
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from importlib import metadata
@@ -81,14 +82,14 @@ class Client:
         try:
             response = await self._pipeline.send_request(request, **self._options(url))
             data = response.content  # it is here already; read() raises for a body that is empty
-        except ClientAuthenticationError:
-            return Lost(Trouble.UNAUTHORISED, f"{label}: signing in to Azure did not work ({self._account.auth.type})")
+        except ClientAuthenticationError as error:
+            return Lost(Trouble.UNAUTHORISED, f"{label}: {credentials.failure(error, self._account)}")
         except (ServiceRequestTimeoutError, ServiceResponseTimeoutError, TimeoutError):
             return Lost(Trouble.TIMEOUT, f"{label} was not answered in time")
         except IncompleteReadError:
             return Lost(Trouble.MALFORMED, f"the answer to {label} broke off")
-        except ServiceRequestError:
-            return Lost(Trouble.UNREACHABLE, f"{label}: cannot connect to {urlsplit(url).netloc}")
+        except ServiceRequestError as error:
+            return Lost(Trouble.UNREACHABLE, f"{label}: {_unconnected(error, urlsplit(url).netloc)}")
         except (AzureError, OSError, ValueError) as error:
             return Lost(Trouble.UNREACHABLE, f"{label}: the connection was lost ({type(error).__name__})")
         if len(data) > _MAX_BYTES:
@@ -107,6 +108,14 @@ class Client:
         if answer.status >= 400 and answer.status != 404:
             traced = " ".join(f"{name}={answer.headers[name]}" for name in _TRACED if name in answer.headers)
             _LOG.info("%s was answered %d %s", label, answer.status, traced)
+
+
+def _unconnected(error: BaseException, host: str) -> str:
+    """Say why there is no line to a host; whose certificate is not trusted is for a person to tell."""
+    causes = [error, error.__cause__, error.__context__, getattr(error, "inner_exception", None)]
+    if any(isinstance(each, ssl.SSLError) or "CERTIFICATE_VERIFY_FAILED" in str(each) for each in causes if each):
+        return f"the certificate of {host} is not trusted; name who vouches for it: tls: {{ca_file: ...}}"
+    return f"cannot connect to {host}"
 
 
 @asynccontextmanager

@@ -84,6 +84,24 @@ _PASSING: Final = frozenset(
 _ELSEWHERE: Final = frozenset(
     {"SubscriptionNotFound", "InvalidSubscriptionId", "InvalidResourceType", "TenantNotFound"}
 )
+# What to do about it, for the codes that a new user meets.
+_ADVICE: Final[Mapping[str, str]] = {
+    "SubscriptionNotFound": "is `subscription` of the connection right, and may this identity see it?",
+    "InvalidSubscriptionId": "`subscription` of the connection is not the id of one",
+    "AuthorizationFailed": "the identity needs a role there: Reader to look, Contributor to change",
+    "LinkedAuthorizationFailed": "the identity needs a role at what this refers to",
+    "ExpiredAuthenticationToken": "the token has run out; sign in again",
+    "InvalidAuthenticationToken": "Azure does not take this token; sign in again",
+    "InvalidAuthenticationTokenTenant": "the token is for another tenant than the subscription is in",
+    "MissingSubscriptionRegistration": "register it once: az provider register --namespace ...",
+    "NoRegisteredProviderFound": "is the API version right, and the provider registered with the subscription?",
+    "InvalidResourceType": "is the type spelt as Azure spells it, and the API version one that has it?",
+    "InvalidApiVersionParameter": "declare an apiVersion that Azure has for this type",
+    "RequestDisallowedByPolicy": "a policy of the subscription forbids it",
+    "ScopeLocked": "somebody has put a lock on it, which has to be taken off first",
+    "ResourceGroupNotFound": "declare the ResourceGroup too, or name one that is there",
+    "ParentResourceNotFound": "declare its parent too, or name one that is there",
+}
 _TROUBLES: Final = {401: Trouble.UNAUTHORISED, 403: Trouble.UNAUTHORISED, 408: Trouble.TIMEOUT}
 _LONGEST: Final = 300  # characters of a message that are worth showing
 
@@ -99,6 +117,12 @@ class Complaint:
     def code(self) -> str:
         """The outermost code; empty if there is none."""
         return self.codes[0] if self.codes else ""
+
+    @property
+    def advice(self) -> str:
+        """What to do about it, after a dash; empty where nothing better is known than the code."""
+        found = next((_ADVICE[code] for code in self.codes if code in _ADVICE), "")
+        return f" - {found}" if found else ""
 
     @property
     def is_not_ready(self) -> bool:

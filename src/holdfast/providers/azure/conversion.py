@@ -18,6 +18,7 @@ from holdfast.providers.azure import ids
 ENVELOPE: Final = frozenset({"id", "name", "type", "etag", "eTag"})
 PLACEMENT: Final = ("owner", "azureName", "type")
 UNSENT: Final = frozenset({*ENVELOPE, *PLACEMENT, "apiVersion", "systemData"})
+_UNDER_WAY: Final = frozenset({"accepted", "pending", "inprogress", "enqueued", "dequeued", "queued", "registeringdns"})
 _BIRTH: Final = (
     "resourceGuid",
     "uniqueId",
@@ -89,6 +90,12 @@ def state(body: Mapping[str, Json]) -> str | None:
     properties = body.get("properties")
     found = properties.get("provisioningState") if isinstance(properties, Mapping) else None
     return found if isinstance(found, str) and found else None
+
+
+def seems_at_rest(word: str) -> bool:
+    """Tell whether a word that is not known to be a last one sounds like one: Ready, Created, Running, Online."""
+    plain = word.casefold()
+    return plain == "running" or not (plain.endswith("ing") or plain in _UNDER_WAY)
 
 
 def failure(body: Mapping[str, Json]) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import re
 import time
 from typing import Any, Final, Self
 
@@ -11,7 +13,28 @@ from azure.identity import aio
 
 from holdfast.providers.azure.settings import Account
 
+_CODE: Final = re.compile(r"AADSTS\d+")
+_REMEDIES: Final = {
+    "token": "fetch another token",
+    "client_secret": "see tenant_id, client_id and the secret of the connection",
+    "managed_identity": "is there an identity on this machine?",
+    "workload_identity": "is the service account federated with the identity?",
+    "cli": "run az login",
+    "default": "run az login, or set AZURE_TENANT_ID, AZURE_CLIENT_ID and AZURE_CLIENT_SECRET",
+}
 _LIFETIME: Final = 3600  # seconds that a given token is taken to be good for; a 401 tells otherwise
+
+
+# What azure-identity writes about a sign-in that failed, answers and all, is for those who listen to it; without this
+# it would go to the terminal of those who do not.
+logging.getLogger("azure").addHandler(logging.NullHandler())
+
+
+def failure(error: Exception, account: Account) -> str:
+    """Say that signing in did not work, with Azure's own number for it but none of its words, and what to do."""
+    number = _CODE.search(str(error))
+    how = account.auth.type + (f", {number[0]}" if number else "")
+    return f"signing in to Azure did not work ({how}); {_REMEDIES[account.auth.type]}"
 
 
 class GivenToken:

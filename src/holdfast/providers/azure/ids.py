@@ -120,7 +120,9 @@ def within(owner: str, type_: str, name: str) -> str:
     owner = owner.rstrip("/")
     parts = tuple(name.split("/"))
     if same(type_, RESOURCE_GROUPS):
-        return str(ArmId(owner, RESOURCE_GROUPS, parts[:1]))
+        if not _SUBSCRIPTION.fullmatch(owner) or len(parts) > 1:
+            raise InputError(f"a resource group stands in a subscription, not in {owner or 'the tenant'}")
+        return str(ArmId(owner, RESOURCE_GROUPS, parts))
     segments = type_.split("/")[1:]
     above = _above(owner, type_)
     missing = len(segments) - len(above)

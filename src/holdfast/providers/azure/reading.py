@@ -65,8 +65,7 @@ class AzureReader:
         if body is None:
             return Unreadable(Trouble.MALFORMED, f"the answer to {label} is not one JSON object")
         if not conversion.is_settled(body, place.habits.terminal):
-            word = conversion.state(body)
-            return Unreadable(Trouble.UNSETTLED, f"{label}: it is {word}", outcomes.retry_after(answer.headers))
+            return Unreadable(Trouble.UNSETTLED, _busy(place, body), outcomes.retry_after(answer.headers))
         digest = slicing.digest(answer.body)
         if self._shared.is_stale(place.id, digest):
             return Unreadable(Trouble.UNSETTLED, f"{label}: it still shows what was there before our write")
@@ -167,6 +166,15 @@ class AzureReader:
         return attributing.writer(document)
 
 
+def _busy(place: Place, body: Mapping[str, Json]) -> str:
+    """Say that somebody is at work on a thing, or that we may only be taking a word for that."""
+    word = conversion.state(body) or ""
+    said = f"GET {place.label}: it is {word}"
+    if conversion.seems_at_rest(word):
+        said += f"; if that is how it rests, say so: habits: [{{types: {place.type}, terminal: [{word}]}}]"
+    return said
+
+
 def parsed(body: bytes) -> dict[str, Json] | None:
     """Return the object in a body, or None."""
     try:
@@ -184,7 +192,8 @@ def absence(answer: Answer | Lost, label: str) -> Gone | Unreadable | None:
         return Unreadable(Trouble.UNCONFIRMED, f"{label} was answered {answer.status} with a web page")
     complaint = complaints.read(answer.body)
     if not complaints.is_absence(complaint):
-        return Unreadable(Trouble.OTHER, f"{label} was answered {answer.status} ({complaint.code})")
+        said = f"{label} was answered {answer.status} ({complaint.code}){complaint.advice}"
+        return Unreadable(Trouble.OTHER, said)
     return Gone()
 
 
@@ -194,4 +203,5 @@ def unreadable(answer: Answer | Lost, label: str) -> Unreadable:
         return Unreadable(answer.trouble, answer.detail)
     complaint = complaints.read(answer.body)
     said = f"{label} was answered {answer.status}" + (f" ({complaint.code})" if complaint.code else "")
+    said += complaint.advice
     return Unreadable(complaints.trouble(answer.status, complaint), said, outcomes.retry_after(answer.headers))

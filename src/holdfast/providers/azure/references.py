@@ -20,7 +20,7 @@ from holdfast.compare import paths
 from holdfast.errors import InputError, Location
 from holdfast.model.json import Json
 from holdfast.model.path import Pointer
-from holdfast.providers.azure import ids, types
+from holdfast.providers.azure import declaring, ids, types
 
 OWNER: Final = "owner"
 _GROUPS: Final = (".azure.com", ".holdfast.dev")
@@ -52,7 +52,9 @@ _ROLE_IDS: Final = {name.casefold(): ident for name, ident in ROLES.items()}
 def rewritten(kind: str, desired: Mapping[str, Json]) -> tuple[dict[str, Json], str | None]:
     """Return a wanted document with its references as ids, and its type; raise InputError with the field."""
     filled = {key: _filled(value, (key,)) for key, value in desired.items()}
-    return filled, type_of(kind, filled)
+    type_ = type_of(kind, filled)
+    declaring.require(kind, filled, type_)
+    return filled, type_
 
 
 def type_of(kind: str, desired: Mapping[str, Json]) -> str | None:

@@ -161,7 +161,7 @@ class AzureWriter:
         for pointer in _MESSAGES:
             words = words or quoting.error_text(answer.body, pointer, self._account.secrets, sent)
         said = ": ".join(each for each in (complaint.code, words) if each)
-        message = f"{label} was answered {answer.status}" + (f" ({said})" if said else "")
+        message = f"{label} was answered {answer.status}" + (f" ({said})" if said else "") + complaint.advice
         return Refused(complaints.refusal(answer.status, complaint), message, outcomes.retry_after(answer.headers))
 
 

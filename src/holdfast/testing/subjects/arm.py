@@ -31,7 +31,10 @@ _FIXED: Final = {
     "/kind": "fixed at birth",
 }
 _OWN: Final = ("/properties/timeCreated", "/properties/diskState", "/properties/uniqueId")
-_BY_ID: Final = {"import-by-filter": "the filter of a Resource must say its type; the kit does not"}
+_BY_ID: Final = {
+    "list": "Azure has no list of resources whatever their type",
+    "import-by-filter": "the filter of a Resource must say its type; the kit does not",
+}
 _WAYS: Final = {
     Trouble.THROTTLED: Fault(status=429, code="TooManyRequests", retry_after=7),
     Trouble.SERVER_ERROR: Fault(status=503),

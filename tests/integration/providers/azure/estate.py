@@ -30,6 +30,8 @@ from tests.unit.engine.fixtures import Bench
 
 GROUP = "rg"
 WIDGET = "Contoso.Test/widgets"
+HEARD: list[tuple[str, str, str, tuple[str, ...]]] = []  # every decision in the log: address, action, reason, paths
+ASKED: set[str] = set()  # what the running test has asked for
 VERSION = "2024-01-01"
 
 
@@ -123,6 +125,7 @@ class Estate(Bench):
 
     def puts(self, path: str = "*") -> int:
         """Return how many PUTs were accepted."""
+        ASKED.add("puts")
         return self.arm.journal.count("PUT", path=path)
 
     def shown(self, name: str = "w", type_: str = WIDGET) -> Json:
@@ -132,12 +135,24 @@ class Estate(Bench):
         return [each.event async for each in self.store.events(type_prefix=kind)]
 
     async def caused(self) -> list[tuple[str, tuple[str, ...]]]:
-        """Return the reason and the paths of each write, in order, as the audit trail has them."""
-        return [
-            (e.data["reason"], tuple(e.data["paths"]))
-            for e in await self.events("write.intended")
-            if "reason" in e.data
+        """Return the reason and the paths of each write, in order: as the audit trail has them, and as the log does."""
+        ASKED.add("reasons")
+        written = [
+            (each.subject, each.data["reason"], tuple(each.data["paths"]))
+            for each in await self.events("write.intended")
+            if "reason" in each.data
         ]
+        told = iter([(address, reason, paths) for address, _, reason, paths in HEARD])
+        for each in written:
+            assert each in told, (
+                f"no line in the log for {each}"
+            )  # in order: what was passed over is not looked at again
+        return [(reason, paths) for _, reason, paths in written]
+
+    def told(self, *actions: str) -> list[tuple[str, tuple[str, ...]]]:
+        """Return the reason and the paths of each decision to do any of this, as the log has them."""
+        ASKED.add("reasons")
+        return [(reason, paths) for _, action, reason, paths in HEARD if action in actions]
 
     async def status(self, declaration: Declaration) -> Status | None:
         state = await self.store.state(declaration.address)

@@ -24,9 +24,9 @@ def test_a_day_of_three_hundred_resources_at_the_published_limits(capsys):
 
 
 def test_the_same_put_only_spends_the_whole_quota_on_writing_what_is_there(capsys):
-    """What a controller does that does not look: three hours of it are enough to see."""
-    day = Run("put_only", 3.0).go()
-    blind = Run("put_only", 3.0, heeds_quota=False).go()
+    """What a controller does that does not look: two hours of it are enough to see."""
+    day = Run("put_only", 2.0).go()
+    blind = Run("put_only", 2.0, heeds_quota=False).go()
     with capsys.disabled():
         print(f"\n{day}\n{blind}")  # noqa: T201
     assert day.needless > 0.9 * day.puts

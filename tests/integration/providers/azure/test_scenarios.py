@@ -105,10 +105,13 @@ def test_05_a_revert_that_the_service_ignores_is_told_and_not_taken_for_a_defaul
         }
         await estate.sync(thing, times=5)
         colour, status = estate.shown()["properties"]["colour"], await estate.status(thing)
+        reverting = ("drift", ("/properties/colour",))
         if pins:  # the second rung of the ladder, if one asks for it
             assert (estate.puts(), colour, status) == (3, "red", Status.IN_SYNC)
+            assert (await estate.caused())[1:] == [reverting, reverting]
         else:
             assert (estate.puts(), colour, status) == (2, "blue", Status.DRIFTED)
+            assert (await estate.caused())[1:] == [reverting]
         assert [each.data["unresolved"] for each in await estate.events("write.done")][1] == ["/properties/colour"]
 
     run(scenario())
@@ -126,6 +129,7 @@ def test_05_a_pin_that_the_service_ignores_too_is_not_repeated(estate):
         estate.edit({"/properties/colour": "blue"})
         await estate.sync(thing, times=6)
         assert estate.puts() == 3
+        assert (await estate.caused())[1:] == [("drift", ("/properties/colour",))] * 2
         assert await estate.status(thing) is Status.DRIFTED
 
     run(scenario())
@@ -143,6 +147,7 @@ def test_06_declaring_a_default_as_it_is_writes_nothing(estate):
         estate.edit({"/properties/colour": "blue"})  # from now on it is a declared field like any other
         await estate.sync(told, times=2)
         assert estate.puts() == 2
+        assert await estate.caused() == [("create", ()), ("drift", ("/properties/colour",))]
         assert estate.shown()["properties"]["colour"] == "red"
 
     run(scenario())
@@ -246,8 +251,8 @@ def test_11_another_order_counts_where_order_counts(estate, field, values, puts)
         estate.edit(lambda body: body["properties"][field].reverse())
         await estate.sync(thing, times=3)
         assert estate.puts() == puts
-        if puts > 1:
-            assert (await estate.caused())[-1] == ("drift", (f"/properties/{field}",))
+        reasons = [("create", ()), ("drift", (f"/properties/{field}",))]
+        assert await estate.caused() == reasons[:puts]
 
     run(scenario())
 
@@ -263,6 +268,10 @@ def test_12_keys_that_are_missing_or_double_do_no_harm(estate):
         estate.edit({"/properties/ipRules/1/x": 7})
         await estate.sync(thing, times=2)
         assert estate.puts() == 2
+        reason, paths = (await estate.caused())[-1]
+        assert reason == "drift"
+        assert all(path.startswith("/properties/ipRules") for path in paths)
+        assert paths
         assert estate.shown()["properties"]["ipRules"] == rules
 
     run(scenario())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import random
 
 from hypothesis import HealthCheck, given, settings
@@ -22,6 +23,8 @@ def test_36_a_thousand_resources_are_not_all_due_at_once(estate):
         assert due[0] >= 0.89 * 900
         assert due[-1] <= 1.11 * 900
         busiest = max(sum(1 for each in due if start <= each < start + 10) for start in range(800, 1_000, 10))
+        assert estate.puts() == 0  # a check writes nothing
+        assert estate.told("create") == [("create", ())] * 1_000
         assert busiest <= 120  # of 1,000 over 180 s: about 55 in ten seconds if they are spread evenly
 
     run(scenario())
@@ -70,8 +73,9 @@ def test_37_one_put_for_each_change_none_at_rest_and_every_edit_found(specs, qui
     async def scenario():
         changes, before, thing = 0, None, widget()
         for spec in specs:
-            changes += spec != before
-            before = spec
+            text = json.dumps(spec, sort_keys=True)  # to Python, 0 and False are the same
+            changes += text != before
+            before = text
             thing = declare("w", {"location": "westus2", "properties": copy.deepcopy(spec)})
             await estate.apply([thing])
             await estate.sync(thing, times=2)
@@ -86,6 +90,8 @@ def test_37_one_put_for_each_change_none_at_rest_and_every_edit_found(specs, qui
         assert [f.pointer for f in checked.verdict.findings] == [tuple(edited.strip("/").split("/"))]
         await estate.sync(thing, times=2)
         assert estate.puts() == at_rest + 1
+        assert (await estate.caused())[-1] == ("drift", (edited,))
+        assert {reason for reason, _ in (await estate.caused())[:-1]} <= {"create", "intent"}
         assert await estate.status(thing) is Status.IN_SYNC
 
     run(scenario())

@@ -51,6 +51,8 @@ def test_18_what_somebody_made_anew_under_the_same_id_is_not_what_was_known(esta
         assert estate.puts() == puts  # written only if something declared differs; its defaults are learnt anew
         invalid = await estate.events("baseline.invalid")
         assert [each.data["why"] for each in invalid] == ["the object was recreated: its identity changed"]
+        caused = [("create", ()), ("conflict", ("/properties/weight",))]
+        assert [path for _, path in await estate.caused()] == [path for _, path in caused[:puts]]
         assert await estate.status(thing) is Status.IN_SYNC
         assert (await estate.known(thing))["/properties/colour"]["kind"] == ("adopted" if puts == 1 else "default")
 
@@ -109,6 +111,8 @@ def test_20_a_type_that_cannot_be_deleted_says_so(estate):
         await estate.apply([thing])
         report = await estate.delete([thing])
         assert "cannot be deleted in Azure" in report.acted[0].message
+        assert estate.puts() == 1
+        assert estate.told("create", "delete") == [("create", ())]
         await estate.delete([declare("w", dict(thing.desired), onDelete="detach")])
         assert estate.arm.journal.count("DELETE") == 0
 
@@ -132,10 +136,26 @@ def test_21_a_put_that_is_needed_tells_what_it_moved_besides(estate, caplog):
         heavier = widget(weight=2)
         await estate.sync(heavier, times=3)
         assert estate.puts() == 2
+        assert (await estate.caused())[1:] == [("intent", ("/properties/weight",))]
         assert (await estate.events("write.done"))[-1].data["side_effects"] == ["/properties/fallback/isEnabled"]
 
     run(scenario())
     assert "azure/Resource/w: the write also moved /properties/fallback/isEnabled" in logged(caplog)
+
+
+def test_22_what_somebody_else_adds_while_the_window_is_open_is_no_late_default(estate):
+    """The name in systemData tells the two apart: hers is not ours."""
+
+    async def scenario():
+        thing = widget(weight=1)
+        await estate.apply([thing])
+        estate.edit({"/properties/hers": 1})
+        await estate.sync(thing, minutes=1)
+        assert estate.puts() == 2
+        assert (await estate.caused())[1:] == [("drift", ("/properties/hers",))]
+        assert "hers" not in estate.shown()["properties"]
+
+    run(scenario())
 
 
 def test_22_a_late_default_joins_while_the_window_is_open_and_is_drift_after_it(estate):
@@ -169,6 +189,25 @@ def test_23_what_somebody_is_at_work_on_is_neither_judged_nor_written(estate):
         await estate.sync(thing, times=2, minutes=60)
         assert estate.puts() == 2
         assert (await estate.caused())[-1] == ("drift", ("/properties/weight",))
+
+    run(scenario())
+
+
+def test_a_last_word_that_is_not_known_says_how_to_make_it_known(estate):
+    estate.arm.tune(WIDGET, state_done="Online")
+    estate.arm.put(estate.id(), {"location": "westus2", "properties": {"weight": 1}})
+
+    async def scenario():
+        thing = widget(weight=1)
+        report = await estate.check([thing])
+        hint = (
+            "it is Online; if that is how it rests, say so: habits: [{types: Contoso.Test/widgets, terminal: [Online]}]"
+        )
+        assert hint in report.checked[0].verdict.reason
+        habits = [{"types": WIDGET, "terminal": ["Online"]}]
+        told = replace(estate.connection, settings={**estate.connection.settings, "habits": habits})
+        await estate.restarted(connection=told).sync(thing)
+        assert await estate.status(thing) is Status.IN_SYNC
 
     run(scenario())
 
@@ -207,6 +246,7 @@ def test_31_what_is_observed_is_reported_and_never_written(estate, how):
         estate.edit({"/properties/weight": 7})
         report = await estate.sync(watched, times=3)
         assert estate.puts() == 1
+        assert {paths for _, paths in estate.told("report")} == {("/properties/weight",)}
         assert report.checked[0].decision.action.value == "report"
         assert report.checked[0].decision.reasons[0].paths == ("/properties/weight",)
 
@@ -218,6 +258,8 @@ def test_31_what_is_detached_is_not_deleted(estate):
         thing = declare("w", {"location": "westus2", "properties": {}}, onDelete="detach")
         await estate.apply([thing])
         await estate.delete([thing])
+        assert estate.puts() == 1
+        assert await estate.caused() == [("create", ())]
         assert estate.arm.journal.count("DELETE") == 0
         assert estate.arm.ids(WIDGET) == [estate.id()]
 
@@ -255,6 +297,33 @@ def test_32_children_of_others_are_no_drift_and_survive_a_put_of_the_parent(esta
     run(scenario())
 
 
+def test_32_children_that_the_parent_declares_are_its_own_and_the_others_still_are_not(estate):
+    estate.arm.tune(NETWORK, embedded=(Embedded("/properties/subnets", "subnets", "wipe", "wipe"),))
+    inline = {
+        "addressSpace": {"addressPrefixes": ["10.0.0.0/16"]},
+        "subnets": [{"name": "a", "properties": {"addressPrefix": "10.0.1.0/24"}}],
+    }
+    network = declare("net", {"location": "westus2", "properties": inline}, "VirtualNetwork")
+
+    async def scenario():
+        await estate.apply([network])
+        estate.arm.console("alice").put(
+            f"{estate.id('net', NETWORK)}/subnets/c", {"properties": {"addressPrefix": "10.0.3.0/24"}}
+        )
+        await estate.sync(network, times=2)
+        assert estate.puts() == 1
+        edited = "/properties/subnets/name=a/properties/addressPrefix"
+        estate.arm.console("alice").edit(estate.id("net", NETWORK), {edited: "10.0.9.0/24"})
+        await estate.sync(network, times=3)
+        assert estate.puts() == 2
+        assert (await estate.caused())[1:] == [("drift", ("/properties/subnets[name=a]/properties/addressPrefix",))]
+        shown = {each["name"]: each for each in estate.shown("net", NETWORK)["properties"]["subnets"]}
+        assert shown["a"]["properties"]["addressPrefix"] == "10.0.1.0/24"
+        assert "c" in shown
+
+    run(scenario())
+
+
 def test_33_what_an_autoscaler_drives_is_left_to_it(estate):
     rule = {"path": "/properties/count", "class": "ignore",
             "when": {"path": "/properties/enableAutoScaling", "equals": True}}  # fmt: skip
@@ -275,6 +344,7 @@ def test_33_what_an_autoscaler_drives_is_left_to_it(estate):
         bigger = widget(enableAutoScaling=True, count=3, size="large")
         await scaled.sync(bigger)
         assert scaled.puts() == 2
+        assert (await scaled.caused())[1:] == [("intent", ("/properties/size",))]
         assert scaled.shown()["properties"]["count"] == 5  # what is not compared is not written either
 
     run(scenario())
@@ -334,6 +404,7 @@ class TestVersions:
             estate.edit({"/properties/modern": "no"})
             await estate.sync(thing("2025-01-01", weight=1), times=2)
             assert estate.puts() == 2
+            assert (await estate.caused())[1:] == [("drift", ("/properties/modern",))]
 
         run(scenario())
 
@@ -361,6 +432,7 @@ class TestVersions:
             newer = declare("w", {"apiVersion": "2025-01-01", "location": "westus2", "properties": {"weight": 1}})
             await estate.sync(newer, times=3)
             assert estate.puts() == 1
+            assert await estate.caused() == [("create", ())]
             assert await estate.status(newer) is Status.IN_SYNC
 
         run(scenario())
@@ -382,11 +454,12 @@ class TestVersions:
             upgraded = Upgraded(arm=estate.arm, clock=estate.clock, store=estate.store)
             await upgraded.sync(*things, times=3)
             assert estate.puts() == 20
+            assert set(await estate.caused()) == {("create", ())}
 
         run(scenario())
 
 
-def test_29_what_is_too_large_to_keep_is_kept_as_a_digest_and_still_watched(estate):
+def test_29_what_is_too_large_to_keep_is_kept_as_a_digest_and_still_watched(estate, caplog):
     blob = {f"key{number}": "x" * 50 for number in range(1_000)}
     estate.arm.teach(WIDGET, Fill("/properties/models", blob))
 
@@ -402,6 +475,7 @@ def test_29_what_is_too_large_to_keep_is_kept_as_a_digest_and_still_watched(esta
         assert (await estate.caused())[-1] == ("drift", ("/properties/models/key500",))
 
     run(scenario())
+    assert "azure/Resource/w: too large to keep, watched by a digest: /properties/models" in logged(caplog)
 
 
 @pytest.mark.parametrize("how", ["lost", "changed"])

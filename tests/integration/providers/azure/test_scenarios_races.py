@@ -131,6 +131,8 @@ class TestBetweenGetAndPut:
             assert (entry["observed"], entry["confidence"]) == ("hers", "medium")
             done = (await estate.events("write.done"))[-1]
             assert done.data["side_effects"] == ["/properties/colour"]  # and it is told as something the write moved
+            assert estate.puts() == 2
+            assert (await estate.caused())[1:] == [("intent", ("/properties/weight",))]
 
         run(scenario())
 
@@ -151,6 +153,7 @@ def test_26_a_release_that_adds_a_field_everywhere_is_one_alert_and_no_put(estat
         assert len(held) == 1
         assert held[0].data["count"] == count
         assert "/properties/newFlag" in held[0].data["message"]
+        assert {reason for reason, _ in await guarded.caused()} == {"create"}
 
     run(scenario())
 
@@ -163,6 +166,7 @@ def test_27_a_field_that_moves_with_every_read_starts_no_write(estate):
         await estate.apply([thing])
         await estate.sync(thing, times=8)
         assert estate.puts() == 1  # what moves between two looks is not what was decided on
+        assert {paths for _, paths in estate.told("update")} == {("/properties/tick",)}  # decided, and given up again
 
     run(scenario())
 
@@ -182,6 +186,10 @@ def test_27_a_field_that_moves_by_itself_is_left_alone_after_a_few_writes(estate
         estate.edit({"/properties/weight": 5})  # and what is declared is still looked after
         await patient.sync(thing)
         assert estate.puts() == 5
+        assert (await patient.caused())[1:] == [
+            *[("drift", ("/properties/messageCount",))] * 3,
+            ("drift", ("/properties/weight",)),
+        ]
 
     run(scenario())
     assert any("volatile" in line and "/properties/messageCount" in line for line in logged(caplog))
@@ -205,6 +213,7 @@ class TestQuota:
             refused = estate.arm.journal.throttled()
             assert len(refused) == 3
             assert estate.puts() == 5
+            assert set((await estate.caused())[5:]) == {("intent", ("/properties/weight",))}
             assert await estate.status(changed[4]) is Status.IN_SYNC
             following = [e for e in estate.arm.journal if e.method == method and e.at > refused[-1].at]
             assert following[0].at - refused[-1].at >= (retry_after or 4)
@@ -221,6 +230,7 @@ class TestQuota:
             things = [widget(f"w{number}", weight=1) for number in range(5)]
             await estate.apply(things)
             assert estate.puts() == 5
+            assert set(await estate.caused()) == {("create", ())}
             times = {e.path: e.at for e in estate.arm.journal.find("PUT") if e.accepted}
             waited = max(times.values()) - min(times.values())
             assert waited < 4  # a moment of patience for one, no pause for all
@@ -242,6 +252,8 @@ class TestQuota:
             (put,) = estate.arm.journal.find("PUT")
             checks = [each.at - began for each in estate.arm.journal.find("GET") if not each.path.endswith("w59")]
             assert put.at - began < 1  # what somebody waits for goes at once
+            assert estate.puts() == 1
+            assert (await estate.caused())[-1] == ("intent", ("/properties/weight",))
             assert max(checks) > 300  # and what nobody waits for takes what is left over
             assert estate.arm.journal.throttled() == []
 
@@ -255,6 +267,8 @@ class TestQuota:
             (quota,) = estate._azure._quotas.values()
             assert quota.buckets["write"].capacity == 1_199
             assert quota.buckets["read"].left < 12_000
+            assert estate.puts() == 1
+            assert await estate.caused() == [("create", ())]
 
         run(scenario())
 
@@ -300,6 +314,7 @@ class TestCrashes:
         survivor.clock.advance(600)  # the claim of the dead process runs out
         await survivor.sync(thing, times=4)
         assert survivor.puts() <= 2
+        assert {reason for reason, _ in await survivor.caused()} <= {"create", "intent"}
         assert await survivor.status(thing) is Status.IN_SYNC
         assert survivor.shown()["properties"]["weight"] == thing.desired["properties"]["weight"]
         survivor.edit({"/properties/colour": "blue"})  # and nothing was learnt wrongly on the way
@@ -319,6 +334,7 @@ def test_35_two_engines_on_one_store_write_once(estate):
         estate.clock.advance(900)
         await asyncio.gather(one.apply([thing]), other.apply([thing]))
         assert estate.puts() == 2
+        assert await estate.caused() == [("create", ()), ("drift", ("/properties/weight",))]
         assert estate.shown()["properties"]["weight"] == 1
 
     run(scenario())
@@ -334,6 +350,7 @@ def test_35_two_engines_that_know_nothing_of_one_another_stop_fighting(estate, c
             await theirs.sync(widget(weight=2), minutes=5)
             await mine.sync(widget(weight=1), minutes=5)
         assert estate.puts() <= 8
+        assert {paths for _, paths in (await mine.caused())[1:]} == {("/properties/weight",)}
         assert len(await mine.events("fight.detected")) + len(await theirs.events("fight.detected")) >= 1
 
     run(scenario())

@@ -49,6 +49,18 @@ def test_an_update_that_fails_is_not_taken_for_done_because_its_values_show(esta
     run(scenario())
 
 
+@pytest.mark.parametrize("mode", ["get_put", "shadow"])
+def test_what_was_made_and_is_as_declared_makes_no_more_progress(estate, mode):
+    async def scenario():
+        thing = declare("w", {"location": "westus2", "properties": {"weight": 1}}, reconcileMode=mode)
+        await estate.apply([thing])
+        state = await estate.store.state(thing.address)
+        told = {each.type.value: (each.status.value, each.message) for each in state.conditions}
+        assert told["Progressing"] == ("False", "as declared")  # not "taken over": it is ours from the start
+
+    run(scenario())
+
+
 @pytest.mark.parametrize("lag", [{"lag_reads": 2}, {"lag_reads": 3}])
 def test_a_read_that_lags_behind_our_write_is_not_learnt_from(estate, lag):
     estate.arm.teach(WIDGET, Fill("/properties/colour", "red"))

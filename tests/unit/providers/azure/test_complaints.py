@@ -87,3 +87,9 @@ def test_a_failed_operation_is_final_only_if_an_edit_is_needed():
     assert complaints.failure(Complaint(("QuotaExceeded",))) is Refusal.RETRYABLE
     assert complaints.failure(Complaint(("BadRequest", "ReferencedResourceNotProvisioned"))) is Refusal.RETRYABLE
     assert complaints.failure(Complaint(("BadRequest",))) is Refusal.TERMINAL
+
+
+def test_codes_that_new_users_meet_come_with_what_to_do():
+    body = {"error": {"code": "BadRequest", "details": [{"code": "SubscriptionNotFound"}]}}
+    assert complaints.read(body).advice.startswith(" - is `subscription`")
+    assert complaints.read({"error": {"code": "Unheard"}}).advice == ""

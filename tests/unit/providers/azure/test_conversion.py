@@ -67,3 +67,11 @@ def test_a_thing_is_at_rest_by_the_word_of_its_state(state, settled):
 @pytest.mark.parametrize("body", [{}, {"properties": None}, {"properties": []}, {"properties": {}}])
 def test_a_thing_without_a_state_is_always_at_rest(body):
     assert conversion.is_settled(body, TERMINAL)
+
+
+@pytest.mark.parametrize("word, expected", [
+    ("Ready", True), ("Created", True), ("Running", True), ("Online", True),
+    ("Updating", False), ("Accepted", False), ("RegisteringDns", False), ("InProgress", False),
+])  # fmt: skip
+def test_a_word_that_sounds_like_a_last_one_is_told_apart_from_one_that_goes_on(word, expected):
+    assert conversion.seems_at_rest(word) is expected

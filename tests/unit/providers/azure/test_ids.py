@@ -78,3 +78,9 @@ def test_an_id_is_written_into_a_url_without_encoding_twice():
     assert ids.url_path("/subscriptions/S/resourceGroups/a b") == "/subscriptions/S/resourceGroups/a%20b"
     assert ids.url_path("/subscriptions/S/resourceGroups/a%20b") == "/subscriptions/S/resourceGroups/a%20b"
     assert ids.url_path("/x?y#z") == "/x%3Fy%23z"
+
+
+@pytest.mark.parametrize("owner", ["", "/subscriptions/S/resourceGroups/RG"])
+def test_a_resource_group_stands_in_a_subscription_and_nowhere_else(owner):
+    with pytest.raises(InputError, match="stands in a subscription"):
+        ids.within(owner, ids.RESOURCE_GROUPS, "other")

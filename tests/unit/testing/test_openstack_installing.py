@@ -1,0 +1,104 @@
+"""The environment of OpenStack's services is made whole or made again; the world's hiccups are ridden out."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from holdfast.testing.openstack import installing
+from holdfast.testing.openstack.installing import Unavailable
+
+
+class Machine:
+    """Makes environments out of nothing; the first so many installations fail."""
+
+    def __init__(self, failures: int = 0) -> None:
+        self.failures = failures
+        self.installed = 0
+        self.made = 0
+
+    def run(self, command: list[str], failure: str) -> None:
+        if "venv" in command:
+            python = Path(command[-1]) / "bin" / "python"
+            python.parent.mkdir(parents=True)
+            python.symlink_to(sys.executable)
+            self.made += 1
+            return
+        self.installed += 1
+        if self.installed <= self.failures:
+            raise Unavailable(f"{failure}: no route to the index")
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
+    made = Machine()
+    monkeypatch.setenv(installing.HOME_VARIABLE, str(tmp_path))
+    monkeypatch.setattr(installing, "_run", made.run)
+    monkeypatch.setattr(installing.time, "sleep", lambda _: None)
+    return made
+
+
+def test_it_is_made_once(machine: Machine):
+    said: list[str] = []
+    first = installing.environment(said.append)
+    assert installing.environment(said.append) == first
+    assert (machine.made, machine.installed) == (1, 1)
+    assert [words.partition(" ")[0] for words in said] == ["installing", "installed"]
+
+
+def test_a_hiccup_is_ridden_out(machine: Machine):
+    machine.failures = installing.ATTEMPTS - 1
+    said: list[str] = []
+    installing.environment(said.append)
+    assert machine.installed == installing.ATTEMPTS
+    assert "attempt 1 of 3 failed, trying again" in said[1]
+
+
+def test_what_cannot_be_had_is_said_and_tried_again_the_next_time(machine: Machine):
+    machine.failures = installing.ATTEMPTS
+    with pytest.raises(Unavailable, match="no route to the index"):
+        installing.environment()
+    installing.environment()
+    assert machine.made == 2
+
+
+def test_a_half_made_one_is_made_again(machine: Machine, tmp_path: Path):
+    """Whoever made it was killed before it was whole."""
+    python = installing.environment()
+    (python.parent.parent / ".ready").unlink()
+    (python.parent / "left-over").touch()
+    installing.environment()
+    assert machine.made == 2
+    assert not (python.parent / "left-over").exists()
+
+
+def test_one_whose_interpreter_is_gone_is_made_again(machine: Machine):
+    python = installing.environment()
+    python.unlink()
+    python.symlink_to("/nonexistent/python")
+    installing.environment()
+    assert machine.made == 2
+
+
+def test_the_cache_is_where_caches_are(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delenv(installing.HOME_VARIABLE, raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", "/somewhere")
+    assert installing.home() == Path("/somewhere/holdfast/openstack")
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setenv("HOME", "/home/me")
+    assert installing.home() == Path("/home/me/.cache/holdfast/openstack")
+
+
+def test_a_command_that_fails_is_told_in_its_own_words(monkeypatch: pytest.MonkeyPatch):
+    complain = "import sys; print('noise', file=sys.stderr); sys.exit('ERROR: no matching distribution')"
+    with pytest.raises(Unavailable, match="cannot be installed: ERROR: no matching distribution"):
+        installing._run([sys.executable, "-c", complain], "cannot be installed")
+    with pytest.raises(Unavailable, match="No such file"):
+        installing._run(["/nonexistent/command"], "cannot be installed")
+    monkeypatch.setenv("PYTHONPATH", "/somewhere")
+    silent = "import os, sys; sys.exit(any(name.startswith('PYTHON') for name in os.environ))"
+    installing._run([sys.executable, "-c", silent], "our own environment leads it astray")
+    assert os.environ["PYTHONPATH"] == "/somewhere"
