@@ -9,10 +9,6 @@ import pytest
 
 IN_CI = os.environ.get("CI") == "true"
 
-# Part 6 is under way: its provider is there, its tests against the real services do not all pass yet.
-OPENSTACK = os.environ.get("HOLDFAST_OPENSTACK") == "1"
-collect_ignore = [] if OPENSTACK else ["integration/providers/openstack"]
-
 # Two cores shared by two workers make wall-clock limits a coin toss; the timeout of pytest is the safety net.
 hypothesis.settings.register_profile(
     "default",
@@ -53,10 +49,6 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    if not OPENSTACK:
-        terminalreporter.line(
-            "not run: the OpenStack provider, which is under way (HOLDFAST_OPENSTACK=1 runs its tests)"
-        )
     names = _skipped(terminalreporter.config)
     if not names:
         return

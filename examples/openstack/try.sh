@@ -5,16 +5,25 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
 python=${PYTHON:-python3}
+holdfast() { "$python" -m holdfast "$@"; }
+say() { printf '\n==> %s\n' "$*"; }
+
+say "a cloud"
 "$python" -m holdfast.testing.openstack up .cloud keystone neutron glance
 trap '"$python" -m holdfast.testing.openstack down .cloud' EXIT
+rm -rf .holdfast # what is remembered of an earlier cloud
 export OS_CLIENT_CONFIG_FILE=$PWD/.cloud/clouds.yaml OS_CLOUD=local
 OPENSTACK=$("$python" -m holdfast.testing.openstack client .cloud)
 export OPENSTACK
 
-holdfast() { "$python" -m holdfast "$@"; }
+say "a tenant in it"
 holdfast apply --yes
 holdfast check --detailed-exitcode
+
+say "somebody is let loose on it"
 bash vandalise.sh
-holdfast check --detailed-exitcode || echo "(as expected: exit code $?, drifted)"
+holdfast check --detailed-exitcode || echo "(as expected: exit code $?)"
+
+say "brought back"
 holdfast apply --yes
 holdfast check --detailed-exitcode

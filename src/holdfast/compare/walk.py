@@ -314,7 +314,7 @@ class Walk:
             intent = desired is not ABSENT and not typed_equal(desired, applied)
         else:
             if desired is not ABSENT and not (element and observed is ABSENT) and self._agrees(node, desired, observed):
-                return None
+                return Side.INTENT if self._is_untold(node, desired, applied, observed) else None
             world = came_or_went or not self._unmoved(node, settled, observed)
             intent = desired is not applied and not self._unmoved(node, desired, applied)
             if desired is ABSENT and is_void(node, observed) and not (element and observed is not ABSENT):
@@ -330,6 +330,12 @@ class Walk:
         if node.write_only or (node.create_only and is_void(node, observed)):
             return True
         return self.equal(node, desired, observed) or (self._adopting and self._is_respelt(node, desired, observed))
+
+    def _is_untold(self, node: Node, desired: Json, applied: Json, observed: Json) -> bool:
+        """Tell whether a field that is given at birth, and not seen since, is declared otherwise than it was given."""
+        if not node.create_only or self.equal(node, desired, observed):
+            return False
+        return desired is not applied and not self._unmoved(node, desired, applied)
 
     def _is_respelt(self, node: Node, desired: Json, observed: Json) -> bool:
         if desired is ABSENT or observed is ABSENT:

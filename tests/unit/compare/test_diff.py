@@ -373,9 +373,17 @@ def test_a_create_only_field_is_compared_where_it_is_returned():
     rules = tree("- {path: /x, class: create_only}")
     assert news(1, 1, 1, 2, rules) == ["/x changed specified world"]
     assert news(1, 1, 1, A, rules) == []
-    assert news(2, 1, A, A, rules) == []
     assert diff.findings({"x": 1}, {}, rules) == []
     assert short(diff.findings({"x": 1}, {"x": 2}, rules)) == ["/x changed"]
+
+
+def test_an_edit_of_a_create_only_field_that_is_never_returned_is_an_edit():
+    """What was given at birth is remembered: that nobody can see it does not make another value take."""
+    rules = tree("- {path: /x, class: create_only}")
+    assert news(2, 1, A, A, rules) == ["/x missing specified intent"]
+    assert news(2, A, A, A, rules) == ["/x missing specified intent"]
+    assert news(1, 1, A, A, rules) == []
+    assert news(A, 1, A, A, rules) == []
 
 
 def test_compared_overrules_a_broader_rule_that_hides():

@@ -37,7 +37,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
     made = Machine()
     monkeypatch.setenv(installing.HOME_VARIABLE, str(tmp_path))
     monkeypatch.setattr(installing, "_run", made.run)
-    monkeypatch.setattr(installing.time, "sleep", lambda _: None)
+    monkeypatch.setattr(installing, "_PAUSE_SECONDS", 0.0)
     return made
 
 

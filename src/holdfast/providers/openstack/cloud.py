@@ -8,6 +8,8 @@ are not used: they rename attributes, remember what was changed, and hide what a
 from __future__ import annotations
 
 import asyncio
+import logging
+import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -16,6 +18,7 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import orjson
+import yaml
 
 from holdfast.errors import InputError, Location
 from holdfast.model.json import Json
@@ -27,6 +30,8 @@ Params = Sequence[tuple[str, str]]
 _Result = TypeVar("_Result")
 
 VERSIONS: Final = {"network": "2", "identity": "3", "image": "2", "compute": "2", "block-storage": "3"}
+_UNEXPECTED: Final = re.compile(r"\w+\.__init__\(\) got an unexpected keyword argument")
+_REQUIRED: Final = re.compile(r"\w+ is a required attribute")
 _SAID: Final = {401: Trouble.UNAUTHORISED, 403: Trouble.UNAUTHORISED, 429: Trouble.THROTTLED}
 
 
@@ -71,12 +76,14 @@ class Cloud:
                         return self._exchange(service, method, path, {**given, "data": stream})
                 whole = {} if data is None else {"data": data}
                 return self._exchange(service, method, path, {**given, **whole})
-            except InputError:
-                raise
             except Exception as error:  # noqa: BLE001 - SDK, keystoneauth, requests and urllib3 have no common base
                 return lost(label, error)
 
         return await self._in_thread(exchange)
+
+    async def described(self) -> None:
+        """Read how to sign in, so that whoever described it wrongly is told at once; nothing is sent."""
+        await self._in_thread(self._opened)
 
     async def project_id(self) -> str | Lost:
         """Return the project that we are in."""
@@ -84,10 +91,8 @@ class Cloud:
         def ask() -> str | Lost:
             try:
                 return str(self._opened().get_session().get_project_id())
-            except InputError:
-                raise
             except Exception as error:  # noqa: BLE001
-                return lost("signing in", error)
+                return lost("asking for our own project", error)
 
         return await self._in_thread(ask)
 
@@ -127,10 +132,14 @@ class Cloud:
 def _region(account: Account) -> Any:  # noqa: ANN401 - the SDK's
     """Read the configuration as OpenStack's own tools do; nothing is sent by this."""
     try:
+        from keystoneauth1.exceptions import ClientException  # noqa: PLC0415
         from openstack import config  # noqa: PLC0415 - optional, and slow to import
         from openstack.exceptions import ConfigException  # noqa: PLC0415
     except ImportError:
         raise InputError("the openstack provider needs openstacksdk: pip install 'holdfast[openstack]'") from None
+    # Without a handler of their own their warnings, which hold addresses, would come out on the terminal.
+    for name in ("keystoneauth", "openstack"):
+        logging.getLogger(name).addHandler(logging.NullHandler())
     is_given = account.auth is not None
     options: dict[str, Any] = dict(account.options)
     auth = {**(account.auth or {}), **account.secrets}
@@ -146,12 +155,31 @@ def _region(account: Account) -> Any:  # noqa: ANN401 - the SDK's
             app_name="holdfast",
             app_version=metadata.version("holdfast"),
         )
+        _refuse_unknown(account, loader)
         region = loader.get_one(cloud=account.cloud, api_timeout=account.timeout_seconds, **options)
         region.get_session().additional_user_agent.append(("connection", account.connection))
-    except (ConfigException, TypeError, ValueError, OSError) as error:
+    except (ClientException, ConfigException, TypeError, ValueError, OSError, yaml.YAMLError) as error:
         place = Location(field=f"/connections/{account.connection}")
-        raise InputError(f"the connection to OpenStack is not well described: {error}", place) from None
+        hint = "" if is_given or account.cloud else "; say cloud: or auth:, or set OS_CLOUD or the OS_* variables"
+        words = _UNEXPECTED.sub("auth has no", str(error))
+        raise InputError(f"the connection to OpenStack is not well described: {words}{hint}", place) from None
     return region
+
+
+def _refuse_unknown(account: Account, loader: Any) -> None:  # noqa: ANN401 - the SDK's
+    """Raise InputError if a connection names a cloud that no file describes."""
+    known = loader.get_cloud_names()
+    if account.cloud is None or account.cloud in known:
+        return
+    file = loader.config_filename
+    if file:
+        where = f"{file} has {', '.join(sorted(map(str, known))) or 'none'}"
+    elif account.is_file_named:
+        where = f"there is no {account.files[0]}"
+    else:
+        where = "no clouds.yaml was found, neither beside holdfast.yaml nor where the openstack command looks"
+    place = Location(field=f"/connections/{account.connection}/cloud")
+    raise InputError(f"no cloud {account.cloud!r} is described; {where}", place)
 
 
 def _files(account: Account, usual: Sequence[str]) -> list[str]:
@@ -165,6 +193,9 @@ def lost(label: str, error: Exception) -> Lost:
 
     if isinstance(error, known.HttpError) and not isinstance(error, known.RequestTimeout):
         status = int(error.http_status or 0)
+        if status == 401:
+            words = "the cloud does not let us in (401): look at the user, the password and the project"
+            return Lost(Trouble.UNAUTHORISED, f"{label}: {words}")
         trouble = _SAID.get(status, Trouble.SERVER_ERROR if status >= 500 else Trouble.OTHER)
         return Lost(trouble, f"{label}: signing in or finding the service was answered {status}")
     troubles: tuple[tuple[tuple[type[Exception], ...], Trouble, str], ...] = (
@@ -178,4 +209,6 @@ def lost(label: str, error: Exception) -> Lost:
     for kinds, trouble, words in troubles:
         if isinstance(error, kinds):
             return Lost(trouble, f"{label}: {words}")
+    if _REQUIRED.fullmatch(str(error)):  # a bare Exception of the SDK's
+        return Lost(Trouble.UNAUTHORISED, f"{label}: the connection does not say how to sign in: {error}")
     return Lost(Trouble.OTHER, f"{label} could not be sent ({type(error).__name__})")

@@ -62,6 +62,7 @@ class OpenStackProvider:
             lease = self._leases[connection.name] = _Lease(account, Cloud(account))
         lease.users += 1
         try:
+            await lease.cloud.described()
             yield lease.cloud
         finally:
             lease.users -= 1

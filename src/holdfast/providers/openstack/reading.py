@@ -54,9 +54,10 @@ class OpenStackReader:
         if "id" not in body:
             return Unreadable(Trouble.MALFORMED, f"what the service says of a {thing.kind} is not one")
         item = Item(body)
-        etag = documents.etag(thing, item)
-        if self._trusts and thing.revision_covers_all and hint is not None and etag is not None and hint.etag == etag:
-            return Unchanged(etag, documents.digest(thing, item, trusts_revision=True))
+        if self._trusts and thing.revision_covers_all and hint is not None:
+            etag, digest = documents.etag(thing, item), documents.digest(thing, item, trusts_revision=True)
+            if etag is not None and (hint.etag, hint.raw_digest) == (etag, digest):
+                return Unchanged(etag, digest)
         more = {}
         for each in thing.companions:
             params = (*each.params, (each.by, ident))

@@ -38,7 +38,6 @@ class Role(StrEnum):
     FIXED = "fixed"  # at birth; a change needs a replacement
     BIRTH_ONLY = "birth_only"  # at birth, and never told again
     WRITE_ONLY = "write_only"  # at any time, and never told
-    SUB = "sub"  # by calls of its own
     READ_ONLY = "read_only"
 
 
@@ -245,13 +244,18 @@ class Manner:
         return None
 
     def begun(self, item: Item, wanted: Mapping[str, Json]) -> UnderWay | None:
-        """Say if a change takes its time."""
+        """Say if a change takes its time: of fields by the API's names, of subs by those of declarations."""
         del item, wanted
         return None
 
     def ending(self, ident: str) -> UnderWay | None:
         """Say if a deletion takes its time."""
         del ident
+        return None
+
+    async def stepped(self, calls: Calls, item: Item, token: Mapping[str, Json]) -> Refused | UnderWay | None:
+        """Do the next step of something that takes several; None if there is none to do now."""
+        del calls, item, token
         return None
 
     def polled(self, item: Item, token: Mapping[str, Json]) -> Writing:
@@ -283,6 +287,7 @@ class Thing:
     method: str = "PUT"  # of an update
     is_revised: bool = False  # has a revision_number, which updates and deletions may be conditional on
     revision_covers_all: bool = False  # and that grows with whatever is compared: measured, not believed
+    unrevised: tuple[str, ...] = ()  # but for these fields of the API, which are looked at besides
     referrers: tuple[Referrer, ...] = ()  # while one of these names a thing, it is there
     list_path: str | None = None
     list_params: tuple[tuple[str, str], ...] = ()

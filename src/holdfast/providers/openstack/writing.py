@@ -94,7 +94,8 @@ class OpenStackWriter:
             return Refused(Refusal.MOVED, "there is nothing to update")
         wanted = patches.of_change(change)
         names = list(dict.fromkeys(str(paths.parse_path(path)[0]) for path in change.paths))
-        stuck = [name for name in names if _role(thing, name) in (Role.FIXED, Role.READ_ONLY)]
+        # One that is declared no more is left as it is.
+        stuck = [name for name in names if _is_stuck(thing, name) and wanted.get(name, ABSENT) is not ABSENT]
         if stuck:
             return Refused(Refusal.TERMINAL, f"{', '.join(stuck)} of a {thing.kind} cannot be changed in place")
         subs = [(sub, wanted.get(sub.name, ABSENT)) for name in names if (sub := thing.sub(name)) is not None]
@@ -135,7 +136,7 @@ class OpenStackWriter:
             done = await sub.after(self._calls, live, value)
             if isinstance(done, Refused):
                 return done
-        return thing.manner.begun(live, {sub.name: value for sub, value in subs}) or Done(live.id)
+        return thing.manner.begun(live, {**body, **{sub.name: value for sub, value in subs}}) or Done(live.id)
 
     async def _live(self, thing: Thing, ident: str, etag: str | None) -> Item | Refused:
         """Read what is there, and see that it is what was decided on."""
@@ -184,15 +185,18 @@ class OpenStackWriter:
             return Refused(Refusal.MOVED, "it disappeared while it was being made")
         if isinstance(item, Unreadable | Unchanged):
             return UnderWay(ident, dict(token), thing.manner.poll_seconds)
+        stepped = await thing.manner.stepped(self._calls, item, token)
+        if stepped is not None:
+            return stepped
         polled = thing.manner.polled(item, token)
         if isinstance(polled, Done) and token.get("late"):
             return await self._finished(thing, item, target)
         return polled
 
 
-def _role(thing: Thing, name: str) -> Role | None:
+def _is_stuck(thing: Thing, name: str) -> bool:
     found = thing.field(name)
-    return found.role if found is not None else Role.SUB if thing.sub(name) is not None else None
+    return found is not None and found.role in (Role.FIXED, Role.READ_ONLY)
 
 
 def _is_self_moving(thing: Thing, name: str) -> bool:

@@ -113,14 +113,14 @@ class Process:
         found = await self.store.state(declaration.address)
         return found or ResourceState(declaration.address, declaration.provider)
 
-    async def check(self, declarations: Sequence[Declaration]) -> Report:
-        """Look, and remember what was seen."""
+    async def check(self, declarations: Sequence[Declaration], only: Sequence[Address] | None = None) -> Report:
+        """Look at all of it, or at some, and remember what was seen."""
         connections, providers = self._ways()
         async with World(connections, providers, {}, self.clock) as world:
-            return await look(self._preparer(world, declarations), self._checker(world))
+            return await look(self._preparer(world, declarations), self._checker(world), only)
 
-    async def apply(self, declarations: Sequence[Declaration]) -> Report:
-        """Finish what was begun, then make it so."""
+    async def apply(self, declarations: Sequence[Declaration], only: Sequence[Address] | None = None) -> Report:
+        """Finish what was begun, then make all of it so, or some."""
         connections, providers = self._ways()
         async with WritableWorld(connections, providers, {}, self.clock) as world:
             checker = self._checker(world)
@@ -134,7 +134,7 @@ class Process:
                 f"process {self._seed}",
                 PATIENCE,
             )
-            return await Applier(self._store, self._preparer(world, declarations), checker, actor).apply()
+            return await Applier(self._store, self._preparer(world, declarations), checker, actor).apply(only)
 
     def _ways(self) -> tuple[dict[str, Json], dict[str, Json]]:
         connection = self.subject.connection

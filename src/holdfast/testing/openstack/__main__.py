@@ -38,10 +38,16 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _up(folder: Path, services: tuple[str, ...]) -> int:
     began = time.monotonic()
-    plane = ControlPlane.open(folder, tuple(dict.fromkeys((*NETWORKING[:1], *services))), keep=True)
+    wanted = tuple(dict.fromkeys((*NETWORKING[:1], *services)))
+    plane = ControlPlane.open(folder, wanted, keep=True, say=lambda words: _tell(f"{words}\n"))
     sys.stdout.write(f"up in {time.monotonic() - began:.0f} s; export OS_CLIENT_CONFIG_FILE={plane.layout.folder}")
     sys.stdout.write("/clouds.yaml OS_CLOUD=local\n")
     return 0
+
+
+def _tell(words: str) -> None:
+    sys.stderr.write(words)
+    sys.stderr.flush()
 
 
 def _down(folder: Path, _services: tuple[str, ...]) -> int:

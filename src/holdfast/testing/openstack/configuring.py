@@ -171,7 +171,7 @@ def _neutron(layout: Layout) -> Mapping[str, Section]:
             "api_paste_config": layout.share / "neutron/api-paste.ini",
             "auth_strategy": "keystone",
             "core_plugin": "ml2",
-            "service_plugins": "router,trunk",
+            "service_plugins": "router,trunk,qos",
             "dns_domain": "holdfast.test.",  # with the usual one the names of ports are not kept
             "dhcp_agent_notification": "false",
             "notify_nova_on_port_status_changes": "false",
@@ -185,11 +185,11 @@ def _neutron(layout: Layout) -> Mapping[str, Section]:
             "type_drivers": "local,flat,vlan,vxlan",
             "tenant_network_types": "vxlan",
             "mechanism_drivers": "openvswitch,holdfast_bindall",  # the first only because the trunk plugin insists
-            "extension_drivers": "port_security,dns",
+            "extension_drivers": "port_security,qos,subnet_dns_publish_fixed_ip",  # the last has all of dns in it
         },
         "ml2_type_vxlan": {"vni_ranges": "1:2000"},  # each is a row made at start
         "ml2_type_flat": {"flat_networks": "*"},
-        "ml2_type_vlan": {"network_vlan_ranges": "physnet1:100:400"},
+        "ml2_type_vlan": {"network_vlan_ranges": "physnet1:100:400,physnet2:100:1000"},
         **_messages(layout),
     }
 
@@ -227,6 +227,7 @@ def _nova(layout: Layout) -> Mapping[str, Section]:
             "instances_path": layout.var / "nova/instances",
             "concurrency_backend": "threading",
             "service_down_time": 86400,
+            "allow_resize_to_same_host": "true",  # there is no other
         },
         "api": {"auth_strategy": "keystone"},
         "api_database": _store(layout, "nova_api"),

@@ -1,6 +1,7 @@
 """The services' own virtual environment: made once from the configured package index, and kept.
 
-Apart from ours because the services bring some 160 distributions; the product needs none of them.
+Apart from ours because the services bring some 160 distributions; the product needs none of them. One process makes it
+while others wait; what was begun and not finished is made again from the start.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import resources
 from pathlib import Path
@@ -30,11 +32,20 @@ REQUIREMENTS: Final = (
 )
 HOME_VARIABLE: Final = "HOLDFAST_OPENSTACK_HOME"
 LONGEST_SECONDS: Final = 1500.0
+ATTEMPTS: Final = 3
+_PAUSE_SECONDS: Final = 5.0  # before the second attempt; twice as long before the third
 _READY: Final = ".ready"
+
+Say = Callable[[str], None]
 
 
 class Unavailable(Exception):  # noqa: N818 - an outcome, not a mistake
     """The services cannot be had on this machine; the text says why."""
+
+
+def silent(words: str) -> None:
+    """Tell nobody how it is going."""
+    del words
 
 
 def home() -> Path:
@@ -56,16 +67,27 @@ def key() -> str:
     return hashlib.sha256(text + pins).hexdigest()[:12]
 
 
-def environment() -> Path:
+def environment(say: Say = silent) -> Path:
     """Return the interpreter of the services' environment, made first if it is not there; raise Unavailable."""
     folder = home() / f"env-{key()}"
     python = folder / "bin" / "python"
     with locked(home() / "install.lock"):
-        if not (folder / _READY).exists():
-            shutil.rmtree(folder, ignore_errors=True)
-            _make(folder, python)
-            (folder / _READY).touch()
+        if not _is_whole(folder, python):
+            say(f"installing OpenStack's services into {folder}: once, some 160 packages, a minute or three")
+            began = time.monotonic()
+            _make(folder, python, say)
+            say(f"installed in {time.monotonic() - began:.0f} s")
     return python
+
+
+def _is_whole(folder: Path, python: Path) -> bool:
+    """Tell whether an environment was finished, and still runs: the interpreter it was made from may be gone."""
+    if not (folder / _READY).exists():
+        return False
+    try:
+        return subprocess.run([str(python), "-c", ""], capture_output=True, check=False).returncode == 0
+    except OSError:
+        return False
 
 
 @contextmanager
@@ -77,19 +99,35 @@ def locked(file: Path) -> Iterator[None]:
         yield
 
 
-def _make(folder: Path, python: Path) -> None:
+def _make(folder: Path, python: Path, say: Say) -> None:
+    """Make it whole or not at all: the mark that says so comes last."""
+    shutil.rmtree(folder, ignore_errors=True)
     # Without pip of its own: Debian splits ensurepip from python3, and our own pip can install into another place.
     _run([sys.executable, "-m", "venv", "--without-pip", str(folder)], "no virtual environment can be made")
     pip = [sys.executable, "-m", "pip", "--python", str(python), "install", "--quiet", "--progress-bar", "off"]
     pins = ["--constraint", str(inside("constraints.txt"))]
-    _run([*pip, *pins, *REQUIREMENTS], "the services cannot be installed")
+    for attempt in range(1, ATTEMPTS + 1):
+        try:
+            _run([*pip, *pins, *REQUIREMENTS], "the services cannot be installed")
+            break
+        except Unavailable as reason:
+            if attempt == ATTEMPTS:
+                raise
+            say(f"attempt {attempt} of {ATTEMPTS} failed, trying again: {reason}")
+            time.sleep(_PAUSE_SECONDS * attempt)
+    (folder / _READY).touch()
 
 
 def _run(command: list[str], failure: str) -> None:
+    # What speaks of our own environment must not lead the new one astray.
+    environ = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "VIRTUAL_ENV"))}
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=LONGEST_SECONDS, check=False)
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=LONGEST_SECONDS, check=False, env=environ
+        )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise Unavailable(f"{failure}: {error}") from error
     if done.returncode:
-        said = [line for line in done.stderr.splitlines() if line.startswith("ERROR")] or done.stderr.splitlines()[-3:]
-        raise Unavailable(f"{failure}: {'; '.join(said)[:500]}")
+        lines = [line for line in done.stderr.splitlines() if line.strip()]
+        said = [line for line in lines if line.startswith("ERROR")] or lines[-3:]
+        raise Unavailable(f"{failure}: {'; '.join(said)[:500] or f'exit code {done.returncode}'}")

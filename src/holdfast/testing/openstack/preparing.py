@@ -15,16 +15,18 @@ from typing import Final
 from holdfast.testing.openstack import configuring, installing, processes
 from holdfast.testing.openstack.clients import Client
 from holdfast.testing.openstack.configuring import CATALOGUE, PASSWORD, REGION, SERVICES, Layout
-from holdfast.testing.openstack.installing import Unavailable, inside
+from holdfast.testing.openstack.installing import Say, Unavailable, inside
 
 _KEYS: Final = ("fernet-keys", "credential-keys")
 _SCHEMA_SECONDS: Final = 600.0
 _ABOUT: Final = "about.json"
 
 
-def prepare(layout: Layout) -> None:
+def prepare(layout: Layout, say: Say = installing.silent) -> None:
     """Fill the folder of a control plane with configuration and databases; nothing is started."""
-    template = _template(layout.python)
+    template = _template(layout.python, say)
+    for part in (layout.etc, layout.var, layout.logs, layout.plugins):  # of an attempt that was killed
+        shutil.rmtree(part, ignore_errors=True)
     configuring.configure(layout)
     for key in _KEYS:
         shutil.copytree(template / "etc/keystone" / key, layout.etc / "keystone" / key)
@@ -48,14 +50,16 @@ def _readdress(layout: Layout, folder: Path, base_port: int) -> None:
         database.execute(statement, [f"{folder}/var", str(layout.var)])
 
 
-def _template(python: Path) -> Path:
+def _template(python: Path, say: Say) -> Path:
     """Return the prepared databases, made first if they are not there."""
     sources = b"".join(Path(module.__file__ or "").read_bytes() for module in (configuring, installing))
     own = Path(__file__).read_bytes()
     parts = b"".join(inside(name).read_bytes() for name in ("neutron_schema.py", "forked.py"))
-    folder = installing.home() / f"template-{hashlib.sha256(sources + own + parts).hexdigest()[:12]}"
+    made_by = installing.key().encode()  # other versions have other tables
+    folder = installing.home() / f"template-{hashlib.sha256(sources + own + parts + made_by).hexdigest()[:12]}"
     with installing.locked(installing.home() / "template.lock"):
         if not (folder / _ABOUT).exists():
+            say("preparing the services' databases: once, half a minute")
             shutil.rmtree(folder, ignore_errors=True)
             _make(Layout(folder, python, processes.free_ports(len(SERVICES))))
     return folder
@@ -118,10 +122,19 @@ def _run_all(layout: Layout, jobs: dict[str, list[str]]) -> None:
             running[name] = subprocess.Popen(
                 command, env=processes.variables(layout), stdout=out, stderr=subprocess.STDOUT
             )
-    failed = [name for name, process in running.items() if process.wait(_SCHEMA_SECONDS)]
+    failed = [name for name, process in running.items() if _ends_badly(process)]
     if failed:
         said = (layout.logs / f"{failed[0]}-schema.out").read_text(errors="replace")[-1500:]
         raise Unavailable(f"the database of {failed[0]} cannot be made: {said}")
+
+
+def _ends_badly(process: subprocess.Popen[bytes]) -> bool:
+    try:
+        return process.wait(_SCHEMA_SECONDS) != 0
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+        return True
 
 
 def _register(layout: Layout) -> None:

@@ -11,6 +11,7 @@ from typing import Final
 from holdfast.testing.openstack import installing, preparing, processes
 from holdfast.testing.openstack.configuring import REGION, SERVICES, Layout
 from holdfast.testing.openstack.disturbing import Disturber
+from holdfast.testing.openstack.installing import Say
 
 NETWORKING: Final = ("keystone", "neutron", "glance")
 ALL: Final = SERVICES
@@ -26,12 +27,22 @@ class ControlPlane:
         self.disturber = Disturber(layout.folder)
 
     @classmethod
-    def open(cls, folder: Path, services: tuple[str, ...] = NETWORKING, *, keep: bool = False) -> ControlPlane:
-        """Start what is not up yet, and own it; with `keep` it stays up when all owners are gone."""
+    def open(
+        cls,
+        folder: Path,
+        services: tuple[str, ...] = NETWORKING,
+        *,
+        keep: bool = False,
+        say: Say = installing.silent,
+    ) -> ControlPlane:
+        """Start what is not up yet, and own it; with `keep` it stays up when all owners are gone.
+
+        `say` is told what takes its time. Raises Unavailable if it cannot be had.
+        """
         folder = folder.resolve()
-        python = installing.environment()
+        python = installing.environment(say)
         with installing.locked(folder / "control.lock"):
-            plane = cls(_layout(folder, python))
+            plane = cls(_layout(folder, python, say))
             if keep:
                 (folder / "kept").touch()
             (folder / "owners").mkdir(exist_ok=True)
@@ -88,14 +99,14 @@ class ControlPlane:
         return preparing.admin(self.layout)
 
 
-def _layout(folder: Path, python: Path) -> Layout:
+def _layout(folder: Path, python: Path, say: Say) -> Layout:
     """Return the layout of a folder, prepared first if it is empty."""
     file = folder / _LAYOUT
     if file.exists():
         about = json.loads(file.read_text())
         return Layout(folder, Path(about["python"]), int(about["base_port"]))
     layout = Layout(folder, python, processes.free_ports(len(SERVICES)))
-    preparing.prepare(layout)
+    preparing.prepare(layout, say)
     clouds = {"clouds": {"local": {"auth": preparing.admin(layout), "region_name": REGION}}}
     (folder / "clouds.yaml").write_text(json.dumps(clouds, indent=1))  # JSON is YAML
     file.write_text(json.dumps({"python": str(python), "base_port": layout.base_port}))

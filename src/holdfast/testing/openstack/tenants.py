@@ -32,6 +32,7 @@ class Tenants:
     def __init__(self, plane: ControlPlane) -> None:
         self._plane = plane
         self.admin = Client(plane.admin())
+        self._roles: dict[str, str] = {}
 
     def make(self, prefix: str = "t", *roles: str) -> Tenant:
         """Make a project with a user of these roles (member, if none is named)."""
@@ -39,9 +40,10 @@ class Tenants:
         project = self.project(name)
         person = {"name": name, "password": password, "domain_id": "default"}
         user = self.admin.post("identity", "/users", {"user": person})["user"]["id"]
-        known = {role["name"]: role["id"] for role in self.admin.get("identity", "/roles")["roles"]}
+        if not self._roles:
+            self._roles = {role["name"]: role["id"] for role in self.admin.get("identity", "/roles")["roles"]}
         for role in roles or ("member",):
-            self.admin.put("identity", f"/projects/{project}/users/{user}/roles/{known[role]}", None)
+            self.admin.put("identity", f"/projects/{project}/users/{user}/roles/{self._roles[role]}", None)
         auth = {**self._plane.admin(), "username": name, "password": password, "project_name": name}
         return Tenant(name, project, user, auth)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import re
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, contextmanager
@@ -26,12 +27,23 @@ from holdfast.providers import registry
 from holdfast.providers.base import Connection, Reader, Writer
 from holdfast.store.base import ResourceState, Store
 from holdfast.testing.conformance import Subject
-from holdfast.testing.conformance.process import PATIENCE, Process, _fingerprint
+from holdfast.testing.conformance.process import PATIENCE, Process, RealClock, _fingerprint
 from holdfast.testing.openstack import Client, ControlPlane, Request, Tenant, Tenants
 
 T = TypeVar("T")
 _counter = itertools.count(1)
+_WORD = re.compile(r"\{(unique|project|data|elsewhere|qos)\}")
 OPTIONS: Mapping[str, Json] = {"resyncPeriod": "1h"}
+
+
+class BriskClock(RealClock):
+    """The machine's clock, on which nobody sleeps long: the services here are quicker than those it is polite to."""
+
+    async def sleep(self, seconds: float) -> None:
+        really = min(seconds, 0.2)
+        self.slept += seconds
+        await asyncio.sleep(really)
+        self.advance(seconds - really)
 
 
 class Nobody:
@@ -69,7 +81,8 @@ class Bench:
             reader = runner.run(stack.enter_async_context(provider.reader(connection)))
             writer = runner.run(stack.enter_async_context(provider.writer(connection)))
             try:
-                yield cls(plane, tenants, tenant, connection, Process(subject), vandal, reader, writer, runner)
+                process = Process(subject, clock=BriskClock())
+                yield cls(plane, tenants, tenant, connection, process, vandal, reader, writer, runner)
             finally:
                 runner.run(stack.aclose())
                 vandal.close()
@@ -91,20 +104,36 @@ class Bench:
 
     def filled(self, value: Json) -> Json:
         """Return a value with what is particular to this bench put into it."""
+        if value == "{vlan}":
+            return self.vlan()
         if isinstance(value, str):
-            for name, text in self.words.items():
-                value = value.replace("{" + name + "}", text)
-            return value
+            return _WORD.sub(lambda found: self.word(found[1]), value)
         if isinstance(value, Mapping):
             return {key: self.filled(item) for key, item in value.items()}
         return [self.filled(item) for item in value] if isinstance(value, list) else value
 
-    @property
-    def words(self) -> dict[str, str]:
-        data = self.plane.layout.folder / "image.raw"
-        if not data.exists():
-            data.write_bytes(b"no real image" * 100)
-        return {"unique": self.tenant.name, "project": self.tenant.project_id, "data": str(data)}
+    def vlan(self) -> int:
+        """Return a segment that nobody has; only one file of tests asks, so only one worker does."""
+        taken = "/networks?provider:physical_network=physnet2&fields=provider:segmentation_id"
+        found = self.vandal.get("network", taken)["networks"]
+        return max((int(each["provider:segmentation_id"]) for each in found), default=99) + 1
+
+    def word(self, name: str) -> str:
+        """Return what is particular to this bench, made first if need be."""
+        match name:
+            case "unique":
+                return self.tenant.name
+            case "project":
+                return self.tenant.project_id
+            case "data":
+                data = self.plane.layout.folder / "image.raw"
+                if not data.exists():
+                    data.write_bytes(b"no real image" * 100)
+                return str(data)
+            case "elsewhere":
+                return self.tenants.project(f"elsewhere-{next(_counter)}-{self.tenant.name}")
+            case _:
+                return str(self.vandal.post("network", "/qos/policies", {"policy": {"name": "q"}})["policy"]["id"])
 
     def until(self, holds: Callable[[], bool], what: str) -> None:
         """Wait for something that a service takes its time over."""
@@ -121,16 +150,17 @@ class Bench:
 
         return self._runner.run(awaited())
 
-    def check(self, *declarations: Declaration) -> list[Checked]:
-        report = self.run(self.process.check(declarations))
+    def check(self, *declarations: Declaration, only: Declaration | None = None) -> list[Checked]:
+        """Check all of it, or one; what that one refers to is remembered."""
+        report = self.run(self.process.check(declarations, _address(only)))
         assert not report.waiting, [one.reason for one in report.waiting]
         return report.checked
 
     def look(self, *declarations: Declaration) -> Report:
         return self.run(self.process.check(declarations))
 
-    def apply(self, *declarations: Declaration) -> Report:
-        return self.run(self.process.apply(declarations))
+    def apply(self, *declarations: Declaration, only: Declaration | None = None) -> Report:
+        return self.run(self.process.apply(declarations, _address(only)))
 
     def watch(self, *declarations: Declaration, rounds: int = 1) -> list[Report]:
         """Run the resync loop for some rounds; what is due by the (movable) clock is looked at."""
@@ -150,6 +180,10 @@ class Bench:
             applier = Applier(process._store, process._preparer(world, declarations), checker, actor)
             return await applier.delete([each.address for each in declarations])
 
+    def spread(self) -> None:
+        """Begin to watch, as after a restart, and stop before anything is looked at."""
+        self.run(self._watched((), 0))
+
     async def _watched(self, declarations: Sequence[Declaration], rounds: int) -> list[Report]:
         process, reports = self.process, list[Report]()
         connections, providers = process._ways()
@@ -165,13 +199,15 @@ class Bench:
 
             sweeper = Sweeper(process._store, world, process.clock, chance)
             watcher = Watcher(process._store, correct, process.clock, chance, sweeper)
+            if not rounds:
+                await watcher.spread_backlog()
             for _ in range(rounds):
                 await watcher.round()
         return reports
 
-    def made(self, *declarations: Declaration) -> None:
+    def made(self, *declarations: Declaration, only: Declaration | None = None) -> None:
         """Apply, and see that all of it was done."""
-        report = self.apply(*declarations)
+        report = self.apply(*declarations, only=only)
         assert not report.waiting, [(str(one.declaration.address), one.reason) for one in report.waiting]
         failed = [(str(one.checked.address), one.message) for one in report.acted if one.result is not Result.DONE]
         assert not failed, failed
@@ -186,12 +222,14 @@ class Bench:
         strange = [entry for entry in entries if entry["kind"] not in ("default", "adopted")]
         assert not strange, strange
 
-    def clean(self, *declarations: Declaration) -> None:
-        """See that a check finds nothing, and that an apply asks nothing of the services but to be read."""
-        for checked in self.check(*declarations):
-            assert checked.verdict.status is Status.IN_SYNC, (str(checked.address), named(checked), checked.verdict)
+    def clean(self, *declarations: Declaration, only: Declaration | None = None) -> None:
+        """See that an apply, which begins with a check, finds nothing and asks the services for nothing but reads."""
         before = self.mark()
-        report = self.apply(*declarations)
+        report = self.apply(*declarations, only=only)
+        assert not report.waiting, [one.reason for one in report.waiting]
+        for checked in report.checked:
+            assert checked.verdict.status is Status.IN_SYNC, (str(checked.address), named(checked), checked.verdict)
+        assert len(report.checked) == (len(declarations) if only is None else 1)
         assert not report.acted
         assert not [request for request in self.requests(before) if request.is_write]
 
@@ -215,6 +253,10 @@ class Bench:
     def requests(self, since: int) -> list[Request]:
         """Return the requests of our own connection."""
         return self.plane.disturber.requests(f"connection/{self.connection.name}", since)
+
+
+def _address(only: Declaration | None) -> list[Address] | None:
+    return None if only is None else [only.address]
 
 
 def named(checked: Checked) -> list[str]:

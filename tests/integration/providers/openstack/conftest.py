@@ -10,7 +10,10 @@ import pytest
 from holdfast.testing.openstack import ControlPlane, Tenant, Tenants
 from tests.integration.providers.openstack.bench import Bench
 from tests.servers.openstack import (  # noqa: F401 - fixtures
+    PATIENT,
     openstack_alone,
+    openstack_folder,
+    openstack_installed,
     openstack_plane,
     openstack_shared,
     openstack_tenant,
@@ -24,6 +27,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if HERE in item.path.parents:
             item.add_marker(pytest.mark.server)
+            item.add_marker(PATIENT)
 
 
 @pytest.fixture

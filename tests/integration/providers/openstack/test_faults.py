@@ -14,7 +14,7 @@ from holdfast.engine.outcomes import Result
 from holdfast.model.verdict import Status
 from holdfast.testing.openstack import ControlPlane, Fault, Tenants
 from tests.integration.providers.openstack.bench import Bench, named
-from tests.integration.providers.openstack.samples import SSH
+from tests.integration.providers.openstack.samples_network import SSH
 
 
 @pytest.fixture

@@ -51,3 +51,12 @@ def test_three_hundred_resources_cost_a_handful_of_lists(bench: Bench):
     before = bench.mark()
     bench.watch(*wanted, rounds=1)
     assert len(bench.requests(before)) <= 12
+    # And after a long night nobody asks for everything in the first second.
+    bench.process.clock.advance(100_000)
+    now = bench.process.clock.now()
+    bench.spread()
+    states = [bench.state(each) for each in wanted]
+    waits = [(state.due_at or 0) - now for state in states]
+    assert min(waits) >= 0
+    assert max(waits) <= 62
+    assert len({round(wait, 3) for wait in waits}) > 290

@@ -10,9 +10,8 @@ from holdfast.model.json import Json
 from holdfast.model.resource import Import, ManagementPolicy
 from holdfast.model.verdict import Status
 from tests.integration.providers.openstack.bench import Bench, named
-from tests.integration.providers.openstack.samples import SSH
 
-HOUR = 3600.0  # seconds
+INSIDE = {"networkId": "${Network/net.id}", "cidr": "10.0.0.0/24", "ipVersion": 4}
 
 
 def net(bench: Bench, name: str, **given: Json) -> str:
@@ -118,69 +117,6 @@ def test_dependency(bench: Bench):
     assert [one.checked.address.name for one in deleted.acted] == ["port", "sub", "net"]
     for kind in ("networks", "subnets", "ports"):
         assert not bench.vandal.get("network", f"/{kind}?project_id={bench.tenant.project_id}")[kind]
-
-
-def tenant_network(bench: Bench) -> list:
-    """A small tenant in which everything hangs together."""
-    gateway = {"networkId": "${Network/ext.id}"}
-    outer = {"networkId": "${Network/ext.id}", "cidr": "172.24.0.0/24", "ipVersion": 4}
-    fixed = [{"subnetId": "${Subnet/sub.id}"}]
-    return [
-        bench.declare("Network", "ext", {"external": True}),
-        bench.declare("Subnet", "ext-sub", outer),
-        bench.declare("Network", "net"),
-        bench.declare("Subnet", "sub", {"networkId": "${Network/net.id}", "cidr": "10.0.0.0/24", "ipVersion": 4}),
-        bench.declare("Router", "r", {"externalGateway": gateway, "interfaces": [{"subnetId": "${Subnet/sub.id}"}]}),
-        bench.declare("SecurityGroup", "sg", {"rules": [SSH]}),
-        bench.declare(
-            "Port",
-            "p",
-            {"networkId": "${Network/net.id}", "fixedIps": fixed, "securityGroups": ["${SecurityGroup/sg.id}"]},
-        ),
-        bench.declare("FloatingIP", "f", {"floatingNetworkId": "${Network/ext.id}", "portId": "${Port/p.id}"}),
-    ]
-
-
-def wipe(bench: Bench, everything: list) -> None:
-    """Delete a tenant's inner network and all on it, as a person would."""
-    ids = {each.address.name: bench.id(each) for each in everything}
-    vandal = bench.vandal
-    vandal.delete("network", f"/ports/{ids['p']}")
-    vandal.put("network", f"/routers/{ids['r']}/remove_router_interface", {"subnet_id": ids["sub"]})
-    vandal.delete("network", f"/subnets/{ids['sub']}")
-    vandal.delete("network", f"/networks/{ids['net']}")
-    vandal.delete("network", f"/security-groups/{ids['sg']}")
-
-
-def test_dependents_are_linked_again_after_recreation(bench: Bench):
-    """A network with all on it is deleted: everything comes back, and router and floating IP lead there again."""
-    everything = tenant_network(bench)
-    bench.made(*everything)
-    bench.clean(*everything)
-    before = {each.address.name: bench.id(each) for each in everything}
-    wipe(bench, everything)
-    bench.made(*everything)
-    after = {each.address.name: bench.id(each) for each in everything}
-    assert {name for name in after if after[name] != before[name]} == {"net", "sub", "p", "sg"}
-    floating = bench.vandal.get("network", f"/floatingips/{after['f']}")["floatingip"]
-    assert floating["port_id"] == after["p"]
-    port = bench.vandal.get("network", f"/ports/{after['p']}")["port"]
-    assert port["security_groups"] == [after["sg"]]
-    assert port["network_id"] == after["net"]
-    bench.clean(*everything)
-
-
-def test_dependents_are_linked_again_by_watching(bench: Bench):
-    """What refers to something that the loop made again is looked at right then, not an hour later."""
-    everything = tenant_network(bench)
-    bench.made(*everything)
-    wipe(bench, everything)
-    for _ in range(6):
-        bench.process.clock.advance(1.2 * HOUR)
-        bench.watch(*everything, rounds=3)
-    floating = bench.vandal.get("network", f"/floatingips/{bench.id(everything[-1])}")["floatingip"]
-    assert floating["port_id"] == bench.id(everything[-2])
-    bench.clean(*everything)
 
 
 # -- the schedule
@@ -307,6 +243,21 @@ def test_recreate_always_is_an_option(bench: Bench):
     assert bench.id(wanted) != first
 
 
+def test_what_was_gone_for_good_comes_back_once_periodic_checks_are_on(bench: Bench):
+    """The error says what to set; to set it is enough."""
+    off = bench.declare("Network", "it", resyncPeriod="0")
+    bench.made(off)
+    first = bench.id(off)
+    bench.vandal.delete("network", f"/networks/{first}")
+    (checked,) = bench.apply(off).checked
+    assert checked.decision.action is Action.BLOCK
+    assert "set resyncPeriod" in str(bench.state(off).terminal)
+    on = bench.declare("Network", "it", resyncPeriod="1h")
+    bench.made(on)
+    assert bench.id(on) != first
+    bench.clean(on)
+
+
 def test_split_brain(bench: Bench):
     """Two writers pull at one field: seen, named in a condition, and stopped."""
     wanted = bench.declare("Network", "it", {"description": "mine"})
@@ -327,3 +278,55 @@ def test_detach(bench: Bench):
     ident = bench.id(wanted)
     bench.remove(wanted)
     assert bench.vandal.get("network", f"/networks/{ident}")["network"]["name"] == "it"
+
+
+def test_no_state_hash_is_an_option(bench: Bench):
+    """As merged upstream: everything is compared at every check; the verdicts are the same."""
+    wanted = bench.declare("Subnet", "sub", {**INSIDE, "description": "mine"}, stateHash=False)
+    network = bench.declare("Network", "net", stateHash=False)
+    bench.made(network, wanted)
+    bench.clean(network, wanted)
+    bench.vandal.put("network", f"/subnets/{bench.id(wanted)}", {"subnet": {"description": "vandalised"}})
+    (checked,) = bench.check(network, wanted, only=wanted)
+    assert named(checked) == ["/description"]
+    bench.made(network, wanted)
+    bench.clean(network, wanted)
+
+
+# -- specials
+
+
+def test_subnet_from_a_pool(bench: Bench):
+    """The service chooses the addresses; where they came from is declared, and stays."""
+    pool = bench.vandal.post("network", "/subnetpools", {"subnetpool": {"name": "pool", "prefixes": ["10.64.0.0/16"]}})[
+        "subnetpool"
+    ]
+    network = bench.declare("Network", "net")
+    given = {"networkId": "${Network/net.id}", "ipVersion": 4, "subnetPoolId": pool["id"], "prefixLength": 26}
+    subnet = bench.declare("Subnet", "sub", given)
+    bench.made(network, subnet)
+    live = bench.vandal.get("network", f"/subnets/{bench.id(subnet)}")["subnet"]
+    assert (live["subnetpool_id"], live["cidr"].endswith("/26")) == (pool["id"], True)
+    bench.clean(network, subnet)
+    bench.vandal.delete("network", f"/subnets/{bench.id(subnet)}")
+    bench.made(network, subnet)
+    bench.clean(network, subnet)
+
+
+def test_volumes_from_others(bench: Bench):
+    """One is a copy of another, one comes from a snapshot; both are told once, and stay what they are."""
+    bench.plane.need("cinder")
+    source = bench.declare("Volume", "source", {"size": 1})
+    copy = bench.declare("Volume", "copy", {"size": 1, "sourceVolumeId": "${Volume/source.id}"})
+    bench.made(source, copy)
+    taken = {"snapshot": {"volume_id": bench.id(source), "name": "snap"}}
+    snapshot = bench.vandal.post("block-storage", "/snapshots", taken)["snapshot"]["id"]
+    where = f"/snapshots/{snapshot}"
+    bench.until(
+        lambda: bench.vandal.get("block-storage", where)["snapshot"]["status"] == "available", "the snapshot is taken"
+    )
+    again = bench.declare("Volume", "again", {"size": 1, "snapshotId": snapshot})
+    bench.made(source, copy, again)
+    live = [bench.vandal.get("block-storage", f"/volumes/{bench.id(each)}")["volume"] for each in (copy, again)]
+    assert (live[0]["source_volid"], live[1]["snapshot_id"]) == (bench.id(source), snapshot)
+    bench.clean(source, copy, again)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import pytest
 
@@ -14,8 +15,9 @@ from holdfast.model.verdict import Status
 from holdfast.model.writing import Refused
 from holdfast.providers.base import Change, Target
 from holdfast.testing.openstack import Tenants, Unwilling
+from tests.integration.providers.openstack import samples_others as samples
 from tests.integration.providers.openstack.bench import Bench, named
-from tests.integration.providers.openstack.samples import OUT, SSH, WEB, rule_added, rule_deleted
+from tests.integration.providers.openstack.samples_network import OUT, SSH, WEB, rule_added, rule_deleted
 
 
 def group(bench: Bench, rules: list[Json]):
@@ -56,6 +58,18 @@ def test_a_port_that_gets_bound_is_no_drift(bench: Bench):
     taken = {"binding:host_id": "compute-7", "device_id": "server", "device_owner": "compute:nova", "dns_name": "vm"}
     bench.vandal.put("network", f"/ports/{bench.id(port)}", {"port": taken})
     bench.clean(net, port)
+
+
+def test_what_clients_note_on_an_image_is_no_drift(bench: Bench):
+    """openstacksdk writes checksums and paths into the properties of what it uploads."""
+    given = {"diskFormat": "raw", "containerFormat": "bare", "properties": {"os_distro": "debian"}}
+    wanted = bench.declare("Image", "image", given)
+    bench.made(wanted)
+    names = ("owner_specified.openstack.md5", "owner_specified.openstack.sha256", "owner_specified.openstack.object")
+    steps = [samples.put(f"/{name}", "x") for name in names]
+    kind = {"Content-Type": "application/openstack-images-v2.1-json-patch"}
+    bench.vandal.request("image", "PATCH", f"/images/{bench.id(wanted)}", steps, headers=kind)
+    bench.clean(wanted)
 
 
 # -- 2, 3: rules of security groups
@@ -245,14 +259,12 @@ def test_what_was_made_and_forgotten_is_adopted(bench: Bench):
 
 def test_floating_ips_without_a_name_are_not_mixed_up(bench: Bench):
     """Two of one description are two; one that is left unsaid is known by the name of its resource."""
+    of_it = {"floatingNetworkId": "${Network/ext.id}", "subnetId": "${Subnet/s.id}"}
     everything = [
         bench.declare("Network", "ext", {"external": True}),
         bench.declare("Subnet", "s", {"networkId": "${Network/ext.id}", "cidr": "172.24.0.0/24", "ipVersion": 4}),
-        *(
-            bench.declare("FloatingIP", name, {"floatingNetworkId": "${Network/ext.id}", "description": "web"})
-            for name in ("a", "b")
-        ),
-        *(bench.declare("FloatingIP", name, {"floatingNetworkId": "${Network/ext.id}"}) for name in ("c", "d")),
+        *(bench.declare("FloatingIP", name, {**of_it, "description": "web"}) for name in ("a", "b")),
+        *(bench.declare("FloatingIP", name, of_it) for name in ("c", "d")),
     ]
     bench.made(*everything)
     assert len({bench.id(each) for each in everything[2:]}) == 4
@@ -381,3 +393,85 @@ def test_two_namespaces_of_one_project_are_kept_apart(bench: Bench):
     assert len(set(idents)) == 2
     found = (bench.run(bench.reader.find("Network", {"name": f"net@{space}"})) for space in "ab")
     assert list(itertools.chain(*found)) == idents
+
+
+# -- one way only
+
+
+def test_what_cannot_be_taken_back_is_told_and_asked_for_once(bench: Bench):
+    """Somebody shares an address scope, or extends a volume: seen and named, and no service can undo it."""
+    bench.plane.need("cinder")
+    scope = bench.declare("AddressScope", "scope", {"ipVersion": 4, "shared": False})
+    volume = bench.declare("Volume", "volume", {"size": 1})
+    bench.made(scope, volume)
+    bench.clean(scope, volume)
+    bench.vandal.put("network", f"/address-scopes/{bench.id(scope)}", {"address_scope": {"shared": True}})
+    where = f"/volumes/{bench.id(volume)}"
+    bench.vandal.post("block-storage", f"{where}/action", {"os-extend": {"new_size": 3}})
+    bench.until(
+        lambda: bench.vandal.get("block-storage", where)["volume"]["status"] == "available", "the volume is at rest"
+    )
+    assert sorted(named(each)[0] for each in bench.check(scope, volume)) == ["/shared", "/size"]
+    report = bench.apply(scope, volume)
+    assert {each.result.value for each in report.acted} == {"terminal"}
+    said = " ".join(each.message for each in report.acted)
+    assert "a volume can only grow: it has 3 GB, and 1 are declared" in said
+    before = bench.mark()
+    for _ in range(3):
+        bench.process.clock.advance(100_000)
+        bench.apply(scope, volume)
+    assert not [request for request in bench.requests(before) if request.is_write]
+    # To declare what is there now is the way out.
+    grown = replace(volume, desired={"size": 3})
+    bench.made(scope, grown)
+    assert {each.verdict.status for each in bench.check(scope, grown) if each.address == grown.address} == {
+        Status.IN_SYNC
+    }
+
+
+def test_a_field_fixed_at_birth_that_somebody_moved_is_named_and_put_back_by_replacement(bench: Bench):
+    """A key pair cannot be changed; somebody deletes it and puts another key under its name."""
+    bench.plane.need("nova")
+    wanted = bench.declare("KeyPair", "key", {"publicKey": samples.KEY})
+    bench.made(wanted)
+    samples.other_key(bench, bench.id(wanted))
+    (checked,) = bench.check(wanted)
+    assert (checked.verdict.status, named(checked)[0]) == (Status.DRIFTED, "/publicKey")
+    assert (checked.decision.action, checked.decision.reasons[0].paths) == (Action.BLOCK, ("/publicKey",))
+    allowed = replace(wanted, options={**wanted.options, "onImmutable": "replace"})
+    bench.made(allowed)
+    live = bench.vandal.get("compute", f"/os-keypairs/{bench.id(allowed)}", microversion=samples.MICROVERSION)
+    assert live["keypair"]["public_key"] == samples.KEY
+    bench.clean(allowed)
+
+
+def test_a_field_fixed_at_birth_that_is_declared_no_more_is_left_as_it_is(bench: Bench):
+    wanted = bench.declare("Network", "net", {"projectId": bench.tenant.project_id, "networkType": "vxlan"})
+    bench.made(wanted)
+    ident, before = bench.id(wanted), bench.mark()
+    silent = replace(wanted, desired={})
+    bench.made(silent)
+    assert bench.id(silent) == ident
+    assert not [request for request in bench.requests(before) if request.is_write]
+    bench.clean(silent)
+
+
+def test_an_edit_of_what_is_told_only_at_birth_is_not_passed_over(bench: Bench):
+    """The service never says which subnet an address was to come from; that it was declared is remembered."""
+    outer = [{"networkId": "${Network/ext.id}", "cidr": f"172.24.{n}.0/24", "ipVersion": 4} for n in range(2)]
+    parents = [
+        bench.declare("Network", "ext", {"external": True}),
+        *(bench.declare("Subnet", f"s{number}", given) for number, given in enumerate(outer)),
+    ]
+    given = {"floatingNetworkId": "${Network/ext.id}", "subnetId": "${Subnet/s0.id}"}
+    wanted = bench.declare("FloatingIP", "f", given)
+    bench.made(*parents, wanted)
+    bench.clean(*parents, wanted)
+    moved = replace(wanted, desired={**given, "subnetId": "${Subnet/s1.id}"})
+    (checked,) = bench.check(*parents, moved, only=moved)
+    assert (checked.decision.action, checked.decision.reasons[0].paths) == (Action.BLOCK, ("/subnetId",))
+    allowed = replace(moved, options={**moved.options, "onImmutable": "replace"})
+    bench.made(*parents, allowed)
+    live = bench.vandal.get("network", f"/floatingips/{bench.id(allowed)}")["floatingip"]
+    assert live["floating_ip_address"].startswith("172.24.1.")
+    bench.clean(*parents, allowed)

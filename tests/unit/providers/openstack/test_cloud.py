@@ -12,6 +12,7 @@ import pytest
 from keystoneauth1 import exceptions as known
 
 from holdfast.errors import InputError
+from holdfast.model.json import Json
 from holdfast.model.reading import Trouble, Unreadable
 from holdfast.providers import registry
 from holdfast.providers.base import Connection, Target
@@ -33,6 +34,7 @@ FAILURES = [
     (OSError("x"), Trouble.UNREACHABLE),
     (TimeoutError("x"), Trouble.TIMEOUT),
     (KeyError("secret"), Trouble.OTHER),
+    (Exception("password is a required attribute"), Trouble.UNAUTHORISED),
 ]
 
 
@@ -85,15 +87,26 @@ def test_a_cloud_that_nobody_described_is_a_mistake(tmp_path: Path, monkeypatch:
     for name in ("OS_CLOUD", "OS_CLIENT_CONFIG_FILE"):
         monkeypatch.delenv(name, raising=False)
 
-    async def story() -> object:
-        there = Cloud(Account("c", cloud="nobody-has-described-this", files=(str(tmp_path / "clouds.yaml"),)))
-        try:
-            return await there.send("network", "GET", "/networks", "GET /networks")
-        finally:
-            there.close()
+    monkeypatch.setenv("HOME", str(tmp_path))
 
-    with pytest.raises(InputError, match="not well described"):
-        asyncio.run(story())
+    def complaint(**given: Json) -> str:
+        async def story() -> None:
+            connection = Connection("c", "openstack", given, {}, str(tmp_path))
+            async with registry.get("openstack").reader(connection):
+                pass
+
+        with pytest.raises(InputError) as caught:
+            asyncio.run(story())
+        return str(caught.value)
+
+    assert "/connections/c/cloud: no cloud 'nowhere' is described; no clouds.yaml was found" in complaint(
+        cloud="nowhere"
+    )
+    assert f"there is no {tmp_path / 'mine.yaml'}" in complaint(cloud="nowhere", clouds_file="mine.yaml")
+    assert "say cloud: or auth:, or set OS_CLOUD" in complaint()
+    assert "auth has no 'passwort'" in complaint(auth={"auth_url": "http://127.0.0.1:9/v3", "passwort": "x"})
+    (tmp_path / "clouds.yaml").write_text('{"clouds": {"one": {}, "two": {}}}')
+    assert complaint(cloud="three").endswith(f"{tmp_path / 'clouds.yaml'} has one, two")
 
 
 class Keystone(BaseHTTPRequestHandler):

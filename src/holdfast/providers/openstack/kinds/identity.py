@@ -2,9 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
-from holdfast.providers.openstack.table import NAME, Thing, fixed, mutable, write_only
+from holdfast.model.json import Json
+from holdfast.model.writing import Refused
+from holdfast.providers.openstack.calls import Calls
+from holdfast.providers.openstack.table import NAME, Item, Manner, Thing, fixed, mutable, write_only
+
+
+class _ProjectManner(Manner):
+    async def put(
+        self, calls: Calls, thing: Thing, item: Item, body: Mapping[str, Json], headers: Mapping[str, str]
+    ) -> Mapping[str, Json] | Refused:
+        """Change a project; one that is immutable takes nothing but the word that it is no longer, alone."""
+        options = body.get("options")
+        others = {key: value for key, value in body.items() if key != "options"}
+        if options is None or not others:
+            return await super().put(calls, thing, item, body, headers)
+        steps = [{"options": options}, others]
+        if isinstance(options, Mapping) and options.get("immutable"):
+            steps.reverse()
+        for step in steps:
+            answer = await super().put(calls, thing, item, step, headers)
+            if isinstance(answer, Refused):
+                return answer
+        return {}
+
 
 PROJECT: Final = Thing(
     kind="Project",
@@ -25,6 +49,7 @@ PROJECT: Final = Thing(
     filters=(("name", "name"), ("domainId", "domain_id")),
     is_scoped=False,
     method="PATCH",
+    manner=_ProjectManner(),
 )
 
 USER: Final = Thing(

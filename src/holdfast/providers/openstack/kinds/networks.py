@@ -1,7 +1,8 @@
 """Neutron's networks, subnets and address scopes.
 
 What can be changed was tried on the real service. Its revision number does not grow with everything: new allocation
-pools, host routes and name servers of a subnet leave it as it was, so only networks are known unchanged by it.
+pools, host routes and name servers of a subnet leave it as it was, so only networks are known unchanged by it; and not
+even they when their segment moves.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ NETWORK: Final = Thing(
     subs=(Tags(_PLACE, "/networks"),),
     is_revised=True,
     revision_covers_all=True,
+    unrevised=("provider:segmentation_id",),
     referrers=(Referrer("/subnets", "subnets", "network_id"), Referrer("/ports", "ports", "network_id")),
 )
 

@@ -13,7 +13,17 @@ from holdfast.providers.openstack.calls import Calls, Place
 from holdfast.providers.openstack.subs import interfaces
 from holdfast.providers.openstack.subs.interfaces import Interfaces
 from holdfast.providers.openstack.subs.tags import Tags
-from holdfast.providers.openstack.table import NAME, Manner, Referrer, Thing, birth_only, fixed, mutable, read_only
+from holdfast.providers.openstack.table import (
+    NAME,
+    Item,
+    Manner,
+    Referrer,
+    Thing,
+    birth_only,
+    fixed,
+    mutable,
+    read_only,
+)
 
 _PLACE: Final = Place("network")
 
@@ -35,6 +45,18 @@ class _RouterManner(Manner):
 
 
 class _FloatingManner(Manner):
+    reads_first = True
+
+    async def put(
+        self, calls: Calls, thing: Thing, item: Item, body: Mapping[str, Json], headers: Mapping[str, str]
+    ) -> Mapping[str, Json] | Refused:
+        """Say again where it leads: else Neutron refuses even a description where a port has several addresses."""
+        out = dict(body)
+        if item.body.get("port_id") is not None and "port_id" not in out:
+            led = {name: item.body.get(name) for name in ("port_id", "fixed_ip_address")}
+            out = {**led, **out}
+        return await super().put(calls, thing, item, out, headers)
+
     def identity(self, thing: Thing, target: Target) -> dict[str, Json] | None:
         """Know it by its address, or by a description that is its name; any other may stand on several."""
         del thing

@@ -78,7 +78,24 @@ class _ServerManner(Manner):
     def begun(self, item: Item, wanted: Mapping[str, Json]) -> UnderWay | None:
         """Wait until what was plugged is plugged."""
         plugged = {name: value for name, value in wanted.items() if name in ("interfaces", "volumes")}
-        return UnderWay(item.id, {"id": item.id, "wanted": plugged}, self.poll_seconds)
+        sized = {"flavor": wanted["flavor"]} if "flavor" in wanted else {}
+        return UnderWay(item.id, {"id": item.id, "wanted": plugged, **sized}, self.poll_seconds)
+
+    async def stepped(self, calls: Calls, item: Item, token: Mapping[str, Json]) -> Refused | UnderWay | None:
+        """Resize once everything else is at rest, then confirm it; one to another size is somebody else's to confirm.
+
+        Nova takes one such action at a time, and refuses to plug anything in meanwhile.
+        """
+        if "flavor" not in token:
+            return None
+        is_so = _id(item.body.get("flavor")) == token["flavor"]
+        if is_so and item.body.get("status") == "VERIFY_RESIZE" and not token.get("confirmed"):
+            return await _acted(calls, item, {"confirmResize": None}, {**token, "confirmed": True})
+        if is_so or not _is_at_rest(self, item, token):
+            return None
+        if token.get("resizing"):
+            return Refused(Refusal.RETRYABLE, "the server was asked to resize, and is what it was before")
+        return await _acted(calls, item, {"resize": {"flavorRef": token["flavor"]}}, {**token, "resizing": True})
 
     def ending(self, ident: str) -> UnderWay | None:
         """Wait until it is gone."""
@@ -89,9 +106,7 @@ class _ServerManner(Manner):
         trouble = self.trouble(item)
         if trouble is not None and trouble.trouble is Trouble.OTHER and token.get("until") != "gone":
             return Refused(Refusal.TERMINAL, f"{trouble.detail}; a person must look into it, or delete it")
-        wanted = attachments.wanted_of(token)
-        plugs = (each for each in (_INTERFACES, _VOLUMES) if each.name in wanted)
-        is_over = trouble is None and token.get("until") != "gone" and all(p.is_so(item, wanted[p.name]) for p in plugs)
+        is_over = token.get("until") != "gone" and _is_at_rest(self, item, token)
         return Done(item.id) if is_over else UnderWay(item.id, dict(token), self.poll_seconds)
 
     async def put(
@@ -114,6 +129,18 @@ class _ServerManner(Manner):
             if isinstance(answer, Refused):
                 return answer
         return {}
+
+
+def _is_at_rest(manner: _ServerManner, item: Item, token: Mapping[str, Json]) -> bool:
+    """Tell whether a server does nothing, and has plugged in what it was to have."""
+    wanted = attachments.wanted_of(token)
+    plugs = (each for each in (_INTERFACES, _VOLUMES) if each.name in wanted)
+    return manner.trouble(item) is None and all(each.is_so(item, wanted[each.name]) for each in plugs)
+
+
+async def _acted(calls: Calls, item: Item, action: Json, token: Mapping[str, Json]) -> Refused | UnderWay:
+    answer = await calls.send(_PLACE, "POST", f"/servers/{item.id}/action", action, item.id)
+    return answer if isinstance(answer, Refused) else UnderWay(item.id, dict(token), _ServerManner.poll_seconds)
 
 
 def _networks(desired: Mapping[str, Json]) -> Json:
@@ -143,7 +170,7 @@ SERVER: Final = Thing(
         mutable("metadata", default={}, is_opaque=True),
         mutable("power", "powerState", is_late=True),
         fixed("image", "imageId", decode=_id),
-        fixed("flavor", "flavorId", decode=_id),
+        mutable("flavor", "flavorId", decode=_id),
         fixed("key_name"),
         fixed("OS-EXT-AZ:availability_zone", "availabilityZone"),
         fixed("config_drive", decode=lambda value: str(value).lower() == "true"),
