@@ -103,7 +103,12 @@ def test_where_one_document_is_needed_none_or_two_are_refused():
         yamltext.document("a: 1\n---\n\nb: 2\n", "f.yaml")
 
 
-@given(strategies.documents(st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.text(max_size=5)))
+# PyYAML writes by YAML 1.1, where these are words; by the core schema they are numbers.
+NUMBERS_OF_TODAY = re.compile(r"0o[0-7]+|[-+]?(\.\d+|\d+(\.\d*)?)([eE][-+]?\d+)?")
+words = st.text(max_size=5).filter(lambda text: not NUMBERS_OF_TODAY.fullmatch(text))
+
+
+@given(strategies.documents(st.none() | st.booleans() | st.integers(-(2**70), 2**70) | words))
 def test_what_a_yaml_library_writes_is_read_back_the_same(document: Json):
     assert typed_equal(yamltext.document(yaml.safe_dump({"d": document})).value, {"d": document})
 
