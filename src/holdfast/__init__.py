@@ -18,12 +18,14 @@ from holdfast.errors import DeployError, HoldfastError
 
 if typing.TYPE_CHECKING:
     from holdfast.python.manager import ResourceManager
+    from holdfast.python.remediations import Remediations
 
 __version__ = "0.1.0"
 
 __all__ = [
     "DeployError",
     "HoldfastError",
+    "Remediations",
     "ResourceManager",
     "StampedHash",
     "__version__",
@@ -36,7 +38,10 @@ __all__ = [
     "resource_fingerprint",
 ]
 
-_LATE = {"ResourceManager": "holdfast.python.manager"}  # loaded when first asked for: it brings the whole engine along
+_LATE = {  # loaded when first asked for: they bring the whole engine along
+    "Remediations": "holdfast.python.remediations",
+    "ResourceManager": "holdfast.python.manager",
+}
 
 
 def __getattr__(name: str) -> typing.Any:  # noqa: ANN401 - whatever is asked for

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from holdfast.cli import findings, output
+from holdfast.cli import findings, keptbroods, output
 from holdfast.cli.moments import ago
 from holdfast.cli.remembering import in_session, state_as_json
 from holdfast.cli.session import Session, addresses_of, common
@@ -66,10 +66,15 @@ def explain_command(address: str, path: str | None, only_settings: bool, output_
         story = await explaining.tell(session.store, state, path) if state is not None else None
         suspects = await _suspects(session, wanted) if story is not None and story.findings else ()
         body = {"address": address, "settings": settings} if story is None else _as_json(story, settings, suspects)
+        child = await keptbroods.child_of(session.store, wanted)
+        if child is not None:
+            body["template"] = keptbroods.child_as_json(*child)
         if output.structured(output_, settings if only_settings else body):
             return 0
         if story is not None and not only_settings:
             _show(story, suspects, session.clock.now())
+            if child is not None:
+                keptbroods.show_child(*child, session.clock.now())
         output.line("Settings", bold=True)
         for name, given in settings.items():
             output.line(f"  {name} = {given['value']}  " + output.styled(given["from"], fg="bright_black"))

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from holdfast.cli import emitting, exits, output, planfiles, reports, telling
+from holdfast.cli import accounts, broods, emitting, exits, output, planfiles, reports, telling, templating
 from holdfast.cli.session import Options, Session, common, opened, options_of, run
 from holdfast.engine import resolving
 from holdfast.engine.applying import Report, look
@@ -56,6 +56,7 @@ async def look_at(session: Session, *, record: bool = False) -> Report:
     async with session.world() as world:
         preparer, checker = session.preparer(world), session.checker(world)
         report = await look(preparer, checker, session.chosen, meter, record=record, attribute=record)
+        report.broods = templating.in_scope(session)
     meter.close()
     return report
 
@@ -95,8 +96,7 @@ def plan_command(
             if out is not None:
                 output.line(f"Saved to {out}; apply it with: holdfast apply {out}")
         emitting.write(output_files, report, around)
-        blocked = any(one.decision.action in (Action.BLOCK, Action.HOLD) for one in report.checked)
-        return exits.exit_code(reports.statuses(report), detailed=detailed_exitcode, blocked=blocked)
+        return exits.exit_code(reports.statuses(report), detailed=detailed_exitcode, blocked=reports.is_blocked(report))
 
     return run(main)
 
@@ -139,8 +139,7 @@ def check_command(
         if not emitting.shown(output_, report, around):
             reports.show_check(report, everything=everything)
         emitting.write(output_files, report, around)
-        blocked = any(one.decision.action in (Action.BLOCK, Action.HOLD) for one in report.checked)
-        return exits.exit_code(reports.statuses(report), detailed=detailed_exitcode, blocked=blocked)
+        return exits.exit_code(reports.statuses(report), detailed=detailed_exitcode, blocked=reports.is_blocked(report))
 
     return run(main)
 
@@ -186,7 +185,9 @@ def apply_command(plan_file: str | None, yes: bool, recreate: bool, output_: str
                 output.line(f"  … {waiting.declaration.address}  {waiting.reason}")
             for one in _unlike(saved, report):
                 output.line(f"  ✗ {one.address}  moved since the plan was looked at; not done", fg="red")
+            reports.show_broods(report)
             output.line(reports.apply_line(report), bold=True)
+            accounts.show_begun(report)
         return _apply_code(report) or int(bool(_unlike(saved, report)))
 
     return run(main)
@@ -216,9 +217,20 @@ async def _apply(
             arguments["reconsider"] = _made_again
         if saved is not None:
             arguments["only"] = saved.allows
+        await templating.settle(session, world)
         report = await session.applier(world, **arguments).apply(session.chosen)
+        if saved is None:
+            rolled = await templating.roll(session, world, stop, None if quiet else _show_rolled)
+            report = templating.merged(report, rolled)
+        elif session.templates:
+            output.warn("rollouts are no part of a saved plan; apply the manifests, or watch them, to roll")
     meter.close()
     return report
+
+
+def _show_rolled(report: Report) -> None:
+    for acted in report.acted:
+        reports.show_acted(acted)
 
 
 def _made_again(checked: Checked) -> Checked:
@@ -231,7 +243,8 @@ def _apply_code(report: Report) -> int:
     bad = any(one.result not in fine for one in report.acted) or report.waiting or report.not_reached
     unknown = any(one.verdict.status == "unknown" for one in report.checked)
     blocked = any(one.decision.action is Action.BLOCK for one in report.checked)
-    return 1 if bad or unknown or blocked else 0
+    halted = any(broods.is_stuck(each) for each in report.broods)
+    return 1 if bad or unknown or blocked or halted else 0
 
 
 @click.command("delete")
@@ -256,6 +269,7 @@ def delete_command(yes: bool, output_: str, **rest: Any) -> int:
                     return 1
             async with session.writable_world() as world:
                 report = await session.applier(world, stop=stop).delete(session.chosen)
+                await templating.forget(session, report)
         if not output.structured(output_, reports.as_json(report)):
             for acted in report.acted:
                 reports.show_acted(acted)

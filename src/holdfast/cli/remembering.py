@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 import holdfast
-from holdfast.cli import findings, output
+from holdfast.cli import assessors, findings, keptbroods, output
 from holdfast.cli.moments import ago, when
 from holdfast.cli.session import Session, addresses_of, common, known_documents, opened, options_of, run
 from holdfast.compare import canonical
@@ -78,6 +78,7 @@ def status_command(addresses: tuple[str, ...], output_: str, **rest: Any) -> int
                     for p in await session.store.pauses()
                 ],
                 "waitingForDecision": len(await session.store.demotions()),
+                "templates": await keptbroods.templates(session.store),
                 "resources": [state_as_json(state) for state in states],
             },
         ):
@@ -90,6 +91,7 @@ def status_command(addresses: tuple[str, ...], output_: str, **rest: Any) -> int
             output.line()
         said = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in sorted(tally.by_status.items()))
         output.line(f"{tally.total} resources: {said or 'none'}; {tally.overdue} overdue for a check.", bold=True)
+        await keptbroods.show_templates(session.store)
         await _show_standing(session, states)
         return 0
 
@@ -281,6 +283,8 @@ def doctor_command(**rest: Any) -> int:
                     say("waiver", str(mistake))
                 await _doctor_store(session, say)
                 await _doctor_connections(session, say)
+                for what, trouble in await assessors.troubles(session):
+                    say(what, trouble)
         except HoldfastError as error:
             say("configuration", str(error))
         output.line("no problems found" if not problems else f"{problems} problems found", bold=True)

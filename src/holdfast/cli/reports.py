@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from holdfast.cli import findings, output
+from holdfast.cli import broods, findings, output
 from holdfast.engine.applying import Report
 from holdfast.engine.checking import Checked
 from holdfast.engine.fleet import Waiting
@@ -14,7 +14,7 @@ from holdfast.model.decision import Action
 from holdfast.model.json import Json
 from holdfast.model.verdict import SetAside, Status
 
-ASKING = frozenset({"approval", "storm"})  # what a yes answers; budgets, windows and pauses are not asked away
+ASKING = frozenset({"approval", "storm", "futile"})  # what a yes answers; budgets, windows and pauses it does not
 CAUSES = frozenset({"drift", "conflict", "intent", "recreate", "immutable", "create"})
 _COLOUR = {
     Action.CREATE: "green",
@@ -36,9 +36,17 @@ def show_plan(report: Report, *, everything: bool = False) -> None:
         if everything or is_news(checked):
             show_checked(checked)
     _show_waiting(report.waiting)
+    show_broods(report, everything=everything)
     output.line()
     output.line(plan_line(report), bold=True)
     _show_coverage(report)
+
+
+def show_broods(report: Report, *, everything: bool = False) -> None:
+    """Print the templates that have something to show."""
+    for brood in report.broods:
+        if everything or broods.is_news(brood):
+            broods.show(brood, looked_at(report), everything=everything)
 
 
 def is_news(checked: Checked) -> bool:
@@ -132,6 +140,7 @@ def show_check(report: Report, *, everything: bool = False) -> None:
                 output.line(f"{'in sync':>10}  {checked.address}  apart from what is set aside", fg="green")
             _show_aside(checked, indent="            ")
     _show_waiting(report.waiting)
+    show_broods(report, everything=everything)
     output.line(check_line(report), bold=True)
     _show_coverage(report)
 
@@ -214,7 +223,13 @@ def as_json(report: Report) -> Json:
         ],
         "notReached": [str(address) for address in report.not_reached],
         "summary": summary(report),
+        **({"templates": [broods.as_json(each, looked_at(report)) for each in report.broods]} if report.broods else {}),
     }
+
+
+def looked_at(report: Report) -> float:
+    """Return when the last look of a run was."""
+    return max((one.at for one in report.checked), default=0.0)
 
 
 def checked_as_json(checked: Checked) -> dict[str, Json]:
@@ -250,7 +265,14 @@ def summary(report: Report) -> dict[str, Json]:
 def statuses(report: Report) -> list[Status]:
     """Return every verdict of a run; what waits for an apply is pending, what was not reached unknown."""
     waiting = [Status.UNKNOWN if one.is_error else Status.PENDING for one in report.waiting]
+    waiting += [Status.PENDING for each in report.broods if broods.is_acting(each)]
     return [one.verdict.status for one in report.checked] + waiting + [Status.UNKNOWN] * len(report.not_reached)
+
+
+def is_blocked(report: Report) -> bool:
+    """Tell whether something is held back or refused, or a rollout has stopped."""
+    held = any(one.decision.action in (Action.BLOCK, Action.HOLD) for one in report.checked)
+    return held or any(broods.is_stuck(each) for each in report.broods)
 
 
 def _by_address(checks: Sequence[Checked]) -> list[Checked]:

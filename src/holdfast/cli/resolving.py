@@ -170,6 +170,12 @@ def _edited(session: Session, checked: Checked, path: str | None) -> tuple[Path,
     """Return the manifest with the live values in it; raise InputError if that cannot be done properly."""
     declaration = session.fleet.declarations[checked.address]
     name = declaration.location.file
+    leading = [each.template.name for each in session.broods if checked.address in each.children]
+    if leading:
+        message = (
+            f"{checked.address} is a child of template {leading[0]}: edit that for all, or revert, baseline or waive"
+        )
+        raise InputError(message)
     if name is None or name == sources.STDIN:
         raise InputError("the manifest came from standard input; there is no file to write to")
     taken = resolving.chosen(checked, path)

@@ -8,7 +8,6 @@ import gc
 import os
 import random
 import signal
-import socket
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -18,7 +17,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from holdfast.compare import comparators
+from holdfast.cli import templating
+from holdfast.compare import comparators, yamltext
+from holdfast.engine import workers
 from holdfast.engine.acting import Actor
 from holdfast.engine.applying import Applier
 from holdfast.engine.checking import Checker
@@ -38,6 +39,8 @@ from holdfast.model.address import Address
 from holdfast.model.json import Json
 from holdfast.model.resource import Declaration
 from holdfast.plan import selection, settings
+from holdfast.plan.broods import Brood
+from holdfast.plan.templates import Template
 from holdfast.providers import registry
 from holdfast.providers.base import Connection
 from holdfast.store import keys
@@ -123,6 +126,9 @@ class Session:
     owner: str
     rules: Rules = field(default_factory=Rules)
     used: frozenset[str] = frozenset()  # connections to open; none: those of what is declared
+    templates: tuple[Template, ...] = ()
+    by_hand: tuple[Declaration, ...] = ()  # what is declared without the children of templates
+    broods: list[Brood] = field(default_factory=list)  # as they would be once settled
 
     def fingerprint(self, value: Json) -> str:
         """Return the keyed fingerprint of a secret."""
@@ -205,6 +211,8 @@ async def opened(options: Options, *, needs_files: bool = True, beside: Sequence
     clock = SystemClock()
     store = await SqliteStore.open(path)
     try:
+        by_hand, broods = manifests.declarations, await templating.look(store, clock, manifests)
+        manifests = templating.with_children(manifests, broods)
         _require_same_local(manifests, path.parent)
         known = [state.address async for state in store.all_states()] if files else []
         fleet = fleet_of(manifests, known, options)
@@ -217,11 +225,24 @@ async def opened(options: Options, *, needs_files: bool = True, beside: Sequence
             random.random,
             keys.key_in(path.parent),
             Resolver(os.environ),
-            f"{socket.gethostname()}:{os.getpid()}",
-            Rules(project.corrections, waivers.load(project.waivers, clock.now())),
+            workers.name(),
+            Rules(project.corrections, waivers.load(project.waivers, clock.now()), project.assessment.rules),
+            templates=manifests.templates,
+            by_hand=by_hand,
+            broods=broods,
         )
+    except InputError as error:
+        raise _located(error, project) from error
     finally:
         await store.close()
+
+
+def _located(error: InputError, project: projects.Project) -> InputError:
+    """Add the line of the project file to what a provider says about a connection."""
+    if project.file is None or error.location.file or not (error.location.field or "").startswith("/connections/"):
+        return error
+    documents = yamltext.documents(Path(project.file).read_bytes(), str(project.file))
+    return registry.located(error, documents[0], str(project.file))
 
 
 def _require_same_local(manifests: reading.Manifests, folder: Path) -> None:

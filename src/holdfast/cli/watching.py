@@ -24,12 +24,14 @@ from typing import Any, Final
 
 import click
 
-from holdfast.cli import output, reports, telling
+from holdfast.cli import assessors, output, reports, rolling, telling, templating
+from holdfast.cli.rolling import Rollouts
 from holdfast.cli.session import Options, Session, chosen, common, fleet_of, named_files, opened, options_of, run
 from holdfast.engine.applying import Report, look
 from holdfast.engine.fleet import Fleet
 from holdfast.engine.notifying import Office
 from holdfast.engine.opening import WritableWorld
+from holdfast.engine.prepared import Prepared
 from holdfast.engine.scheduling import Watcher
 from holdfast.engine.sweeping import Sweeper
 from holdfast.errors import HoldfastError
@@ -39,9 +41,11 @@ from holdfast.manifests.reading import Manifests
 from holdfast.model.address import Address
 from holdfast.model.verdict import Status
 from holdfast.plan.strategies import Strategy
+from holdfast.plan.templates import Template
 from holdfast.providers import registry
 
 LOOK_FOR_EDITS_SECONDS = 2.0
+_TEMPLATE: Final = re.compile(rb"""kind["']?\s*:\s*["']?Template\b""")
 _STRATEGY: Final = re.compile(rb"""kind["']?\s*:\s*["']?Strategy\b""")
 
 
@@ -140,8 +144,11 @@ def _arguments(options: Options) -> list[str]:
 async def _look_at_everything(session: Session, world: WritableWorld, options: Options, stop: asyncio.Event) -> None:
     wanted = session.chosen
     applier = session.applier(world, stop=stop)
+    await templating.settle(session, world)
     report = await applier.apply(wanted)  # all at once: a storm is one only as a whole
+    report = templating.merged(report, await templating.roll(session, world, stop))
     _show(report)
+    rolling.show_all(report.broods)
     await telling.tell(report, telling.office(session, options))
     _line(Counter(one.verdict.status for one in report.checked))
 
@@ -162,6 +169,13 @@ def _strategies(files: Sequence[str], project: projects.Project) -> tuple[Strate
         return ()
 
 
+def _templates(files: Sequence[str], project: projects.Project) -> tuple[Template, ...]:
+    """Return the templates of the manifests, reading only files that have any."""
+    found, _ = sources.find(files, project.profiles)
+    having = [source.name for source in found if _TEMPLATE.search(sources.load(source, None))]
+    return reading.read(having, project, whole=False).templates if having else ()
+
+
 # -- the time between two edits
 
 
@@ -176,6 +190,7 @@ class Era:
     _seen: bytes  # the manifests as they were; nothing for those that cannot be edited
     _looked_at: float = 0.0
     _office: Office | None = None
+    _templates: tuple[Template, ...] | None = None
 
     async def run(self, rounds: int | None) -> int:
         """Watch until an edit, a stop, or enough rounds; return how many there were."""
@@ -192,6 +207,10 @@ class Era:
             self._is_over,
             wait_at_most=LOOK_FOR_EDITS_SECONDS,
             look=self.look,
+            besides=[
+                assessors.Assessments(session, self.world, self.prepared),
+                Rollouts(session, self.options, self.world, self.stop, complain),
+            ],
         )
         return await watcher.run(rounds=rounds)
 
@@ -230,8 +249,24 @@ class Era:
         known = [Address.parse(text) for state in states.values() for text in state.depends_on]
         there = sorted(filter(os.path.exists, files))
         project = self.session.project
-        manifests = reading.read(there, project) if there else Manifests(project)
+        manifests = reading.read(there, project, whole=False) if there else Manifests(project)
+        manifests = await templating.with_chosen(self.session.store, manifests, addresses, self.templates())
         return fleet_of(replace(manifests, strategies=tuple(self.session.fleet.strategies)), known, self.options)
+
+    def templates(self) -> tuple[Template, ...]:
+        """Return the templates of the manifests as they are in this era, reading no more of these than it takes."""
+        if self._templates is None:
+            self._templates = _templates(named_files(self.options, self.session.project), self.session.project)
+        return self._templates
+
+    async def prepared(self, address: Address) -> Prepared | str:
+        """Read the manifest of one resource again, and make it ready to be looked at."""
+        kept = self.session.fleet
+        try:
+            fleet = kept if kept.declarations else await self._fleet_of([address])
+        except HoldfastError as error:
+            return str(error)
+        return await assessors.Preparing(replace(self.session, fleet=fleet), self.world).one(address)
 
     async def _told(self, report: Report) -> None:
         _show(report)

@@ -85,6 +85,11 @@ class Capture:
     unresolved: tuple[Unresolved, ...] = ()
     side_effects: tuple[Finding, ...] = ()
 
+    @property
+    def digested(self) -> list[str]:
+        """The paths whose values are too large to keep, and are known by a digest."""
+        return [paths.format_path(each.path) for each in self.known if isinstance(each.observed, normal.Digest)]
+
 
 def subtract(differences: Iterable[Difference], known: Sequence[KnownDifference], rules: RuleTree) -> Subtraction:
     """Split differences into new and known; entries without a counterpart are gone, but stay in force."""

@@ -22,7 +22,7 @@ class FieldClass(StrEnum):
     READ_ONLY = "read_only"  # returned, never accepted; never compared or written
     IDENTITY = "identity"  # names the thing itself; not configuration
     WRITE_ONLY = "write_only"  # accepted, never returned in clear; compared by fingerprint with what was applied
-    CREATE_ONLY = "create_only"  # fixed at birth; compared where returned, a change needs a replacement
+    CREATE_ONLY = "create_only"  # fixed at birth, maybe never returned; a change needs a replacement
     BEHAVIOURAL = "behavioural"  # governs how we act, not what is there; a difference is not drift
     SECRET = "secret"  # noqa: S105 - compared, shown only as a fingerprint
     OWNED_ELSEWHERE = "owned_elsewhere"  # another object's; ignored unless declared, then only what is declared

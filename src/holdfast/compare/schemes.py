@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
-from holdfast.compare import canonical, fingerprint, jsontext
+from holdfast.compare import canonical, fingerprint, hashstructure, jsontext
 from holdfast.compare.canonical import Lists
 from holdfast.compare.jsontext import Numbers
 from holdfast.errors import SchemeError, UnhashableError
@@ -165,8 +165,15 @@ RAW: Final = Scheme(
     "raw-sha256", 1, "bytes as they came; equal means equal, different means nothing", digest_of=_raw_digest
 )
 
+FNV64_STRUCT: Final = Scheme(
+    "fnv64-struct",
+    1,
+    "typed values as Karpenter hashes them (hashstructure v2); collides by design, so only for its stamps",
+    digest_of=hashstructure.digest,
+)
+
 REGISTRY: Final = Registry(
-    SPEC, SPEC_INT64, FINGERPRINT, FINGERPRINT_CONFIGMAPS, FINGERPRINT_CONFIGMAPS_LINES, ORDERED, RAW
+    SPEC, SPEC_INT64, FINGERPRINT, FINGERPRINT_CONFIGMAPS, FINGERPRINT_CONFIGMAPS_LINES, ORDERED, RAW, FNV64_STRUCT
 )
 """The schemes of this release. Profiles add theirs with `REGISTRY.register`."""
 

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from holdfast.compare import diff, patching, paths
 from holdfast.engine import leaving, recording
+from holdfast.engine.assessing import remediating
 from holdfast.engine.checking import Checked, Checker
 from holdfast.engine.clock import Clock
 from holdfast.engine.gates import Budget
@@ -156,8 +157,10 @@ class Actor:
 
     async def _intend(self, checked: Checked, operation: Operation, claim: Claim) -> None:
         """Record that a write begins, what it will change, and what it takes from the budgets; all or nothing."""
-        transaction = self._step(operation, checked.prepared, claim, "write.intended", _because(checked))
+        because = {**_because(checked), **remediating.before(checked)}
+        transaction = self._step(operation, checked.prepared, claim, "write.intended", because)
         transaction.corrections.append(self._correction(checked, operation))
+        remediating.begin(transaction, checked, operation, self._checker.rules.assessment, self._owner)
         transaction.charges[operation.id] = list(checked.charges)
         if checked.observed is not ABSENT:
             recording.keep(transaction, checked.observed)

@@ -17,6 +17,7 @@ from holdfast.model.address import Address
 from holdfast.model.decision import Action
 from holdfast.model.reading import Gone
 from holdfast.plan import ordering
+from holdfast.plan.broods import Brood
 from holdfast.plan.decide import decide_removal
 from holdfast.plan.settings import OnFailedVerify
 from holdfast.store.base import Event, Operation, Store, Transaction
@@ -32,6 +33,7 @@ class Report:
     waiting: list[Waiting] = field(default_factory=list)
     acted: list[Acted] = field(default_factory=list)
     not_reached: list[Address] = field(default_factory=list)  # skipped because the run was stopped
+    broods: list[Brood] = field(default_factory=list)  # templates, where there are any, as they stand now
 
 
 async def look(
@@ -82,7 +84,7 @@ class Applier:
         await self._resume(report, wanted)
         failed = self._failed
         graph = self.preparer.fleet.graph
-        layers = [[one for one in layer if wanted is None or one in wanted] for layer in ordering.layers(graph)]
+        layers = ordering.layers(graph, wanted)
         await self._look_ahead(layers)
         for chosen in layers:
             blocked = [a for a in chosen if failed & set(graph.dependencies(a))]

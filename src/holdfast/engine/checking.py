@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from holdfast.engine import attributing, conditions, decision_log, judging, recording, situating, transferring
+from holdfast.engine import (
+    attributing,
+    conditions,
+    decision_log,
+    judging,
+    recording,
+    situating,
+    succeeding,
+    transferring,
+)
 from holdfast.engine.clock import Clock
 from holdfast.engine.governing import FIGHT, Governor, Past, Rules, Standing
 from holdfast.engine.judging import Judged
@@ -21,13 +31,13 @@ from holdfast.model.address import Address
 from holdfast.model.charge import Charge
 from holdfast.model.decision import Action, Decision, Reason
 from holdfast.model.json import Json
-from holdfast.model.reading import Reading
+from holdfast.model.reading import Found, Reading
 from holdfast.model.suspect import Suspect
-from holdfast.model.verdict import Status
+from holdfast.model.verdict import Status, Verdict
 from holdfast.plan.decide import Situation, decide, hold
 from holdfast.plan.fights import Fight
 from holdfast.plan.holding import Allowed
-from holdfast.providers.base import Habitual, Hint, Unchanged
+from holdfast.providers.base import Habitual, Hint, Reader, Signed, Unchanged
 from holdfast.store.base import DecisionRecord, Demotion, Digest, Event, ResourceState, Store, Touch, Transaction
 
 BATCH = 500
@@ -82,6 +92,19 @@ class Checker:
         """Return the present, as the clock of this checker has it."""
         return self._clock.now()
 
+    @property
+    def rules(self) -> Rules:
+        """What the project says about correcting, and about assessing what was corrected."""
+        return self._governor.rules
+
+    def foresee(self, checks: Iterable[Checked]) -> None:
+        """Count with these where a storm is judged, though nothing is done about them yet."""
+        self._governor.foreseen = {checked.address: checked.verdict for checked in checks}
+
+    async def reader(self, connection: str) -> Reader:
+        """Return the reader of a connection."""
+        return await self._looker.world.reader(connection)
+
     async def read(self, item: Prepared, hint: Hint | None) -> Reading | Unchanged:
         """Read one thing, with patience for passing troubles."""
         return await self._looker.read(item, hint)
@@ -117,10 +140,14 @@ class Checker:
             if digest is not None and not judging.is_baseline(item, digest)
         )
         now = self._clock.now()
-        judged = [
-            judging.judge(item, reading, documents, digest, self._fingerprint, now)
-            for (item, reading), digest in zip(pairs, seen, strict=True)
-        ]
+        judged = []
+        for (original, reading), digest in zip(pairs, seen, strict=True):
+            item = succeeding.succeeded(original, documents) if digest is not None else original
+            if item.succession is not None:
+                documents.update(item.succession.documents)
+            signature = await self._signature(item, reading, now)
+            means = judging.Means(documents, self._fingerprint, now, signature)
+            judged.append(_concluded(judging.judge(item, reading, digest, means)))
         return [
             transferring.carried_over(each, item, reading, self._fingerprint)
             for each, item, reading in zip(judged, batch, readings, strict=True)
@@ -139,6 +166,14 @@ class Checker:
             out.append(checked)
         return out
 
+    async def _signature(self, item: Prepared, reading: Reading | Unchanged, now: float) -> judging.Signature | None:
+        """Return what tells who wrote a document, while it matters: what others add just after our write is theirs."""
+        if not isinstance(reading, Found) or not judging.is_settling(item, now):
+            return None
+        address = item.declaration.address
+        reader = await self._looker.world.reader(address.connection)
+        return functools.partial(reader.signature, address.kind) if isinstance(reader, Signed) else None
+
     async def _with_habits(self, judged: Judged) -> Judged:
         """Add what the platform itself seems to have moved, where its reader knows its habits."""
         if not judged.verdict.findings:
@@ -155,7 +190,7 @@ class Checker:
             digest
             for item in batch
             if item.state is not None
-            for digest in (item.state.applied, item.state.baseline, item.state.known)
+            for digest in (item.state.applied, item.state.baseline, item.state.known, *succeeding.wanted(item))
             if digest is not None
         }
         return await self._store.documents(sorted(wanted))
@@ -274,6 +309,11 @@ class Checker:
             and checked.baseline_digest not in known
         ):
             transaction.documents[checked.baseline_digest] = document_bytes(checked.baseline.observed)
+        if item.succession is not None:
+            kept_ones = item.succession.documents.items()
+            transaction.documents.update({digest: document_bytes(each) for digest, each in kept_ones})
+            told: dict[str, Json] = {"latent": list(item.succession.latent), "why": item.succession.unreadable}
+            transaction.events.append(Event(checked.at, "rules.took_over", str(state.address), told))
         transaction.states.append(state)
         transaction.looked_at.add(state.address)
         transaction.findings[state.address] = checked.verdict.findings
@@ -329,6 +369,9 @@ class Checker:
                 "aside": [[each.because.value, each.path, each.note] for each in checked.verdict.aside],
                 "lapsed": checked.lapsed,
                 **({"carried_over": True} if checked.carried_over else {}),
+                **(
+                    {"unreadable": item.succession.unreadable} if item.succession and item.succession.unreadable else {}
+                ),
                 "held": recording.reason_as_json(held) if held is not None else None,
             },
         )
@@ -344,6 +387,14 @@ class Checker:
             )
         )
         return ident
+
+
+def _concluded(judged: Judged) -> Judged:
+    """Say nothing about what was judged before by rules that cannot be read here."""
+    succession = judged.prepared.succession
+    if succession is None or not succession.unreadable:
+        return judged
+    return replace(judged, verdict=Verdict(Status.UNKNOWN, succession.unreadable))
 
 
 def _plain(value: Json) -> Json:

@@ -33,7 +33,7 @@ class CloudEvent:
     """One event; `id` is the same each time the same thing is told, so that a receiver can tell repetitions."""
 
     id: str
-    type: Type
+    type: str  # one of Type for notifications; the audit trail has names of its own
     source: str
     time: float  # seconds since the epoch
     data: Mapping[str, Json]
@@ -44,7 +44,7 @@ class CloudEvent:
         out: dict[str, Json] = {
             "specversion": "1.0",
             "id": self.id,
-            "type": self.type.value,
+            "type": str(self.type),
             "source": self.source,
             "time": rfc3339(self.time),
             "datacontenttype": "application/json",

@@ -63,6 +63,14 @@ def ended(checked: Wanting, stuck: Sequence[str], side_effects: Sequence[str], k
         LOG.info("%s: written, as declared", checked.address, extra={"holdfast": facts})
 
 
+def shortened(checked: Wanting, paths_: Sequence[str]) -> None:
+    """Say which values of the service's are too large to keep: they are watched by a digest, and cannot be shown."""
+    if paths_:
+        facts = {"address": str(checked.address), "digested": list(paths_)}
+        text = "%s: too large to keep, watched by a digest: %s"
+        LOG.info(text, checked.address, ", ".join(paths_[:MOST_FIELDS]), extra={"holdfast": facts})
+
+
 def _caused(findings: Sequence[Finding], decision: Decision) -> list[Finding]:
     named = set(decision.reasons[0].paths)
     return [each for each in findings if paths.format_path(each.path) in named] if named else list(findings)

@@ -137,9 +137,13 @@ def _as_read(value: Json) -> Json:
 
 
 def name_for(ident: str, document: Json, taken: Container[str]) -> str:
-    """Return a name for a live thing that nothing else has: its own, else its id, as far as a name may hold them."""
+    """Return a name for a live thing that nothing else has: its own, else its id, as far as a name may hold them.
+
+    Of an id that is a path only the end counts: what stands before it says where the thing is, not what it is called.
+    """
     own = document.get("name") if isinstance(document, dict) else None
-    stem = _safe(own if isinstance(own, str) else ident) or _safe(ident) or "unnamed"
+    last = ident.rstrip("/").rpartition("/")[2] if ident.startswith("/") else ident
+    stem = _safe(own if isinstance(own, str) else last) or _safe(last) or _safe(ident) or "unnamed"
     name, number = stem, 1
     while name in taken:
         number += 1

@@ -9,7 +9,7 @@ from holdfast.compare import paths, profiles
 from holdfast.compare.profiles import Profile, RuleSet
 from holdfast.engine.gates import Budget
 from holdfast.engine.opening import World
-from holdfast.engine.prepared import Prepared, digest_of, rules_of
+from holdfast.engine.prepared import POLICY, Prepared, digest_of, rules_of
 from holdfast.engine.recording import settings_as_json
 from holdfast.engine.redaction import Fingerprint, guarded, has_secrets, split
 from holdfast.errors import InputError
@@ -189,7 +189,7 @@ def _ignoring(patterns: Sequence[str]) -> list[Profile]:
     if not patterns:
         return []
     rules = [{"path": pattern, "class": "ignore", "why": "onDriftPaths says ignore"} for pattern in patterns]
-    return [profiles.build({"profile": "policy/ignored", "version": 1, "rules": rules})]
+    return [profiles.build({"profile": POLICY, "version": 1, "rules": rules})]
 
 
 def _look_up(

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from holdfast.compare import canonical, contents, known_differences, paths, verdicts
+from holdfast.engine.assessing import records, sighting
 from holdfast.engine.judging import Judged
 from holdfast.engine.prepared import Prepared
 from holdfast.model.absent import ABSENT
@@ -20,8 +21,13 @@ from holdfast.model.decision import Decision
 from holdfast.model.finding import Finding, Side
 from holdfast.model.json import Json
 from holdfast.model.reading import Found
+from holdfast.model.resource import OnDrift
 from holdfast.model.verdict import Aside, SetAside, Status, Verdict
 from holdfast.plan import budgets, fights, holding, motives, storms, waivers, windows
+from holdfast.plan.assessing import precedents
+from holdfast.plan.assessing.guard import Sighted
+from holdfast.plan.assessing.precedents import Precedent, Today
+from holdfast.plan.assessing.rules import AssessmentRules
 from holdfast.plan.budgets import Sizes
 from holdfast.plan.corrections import CorrectionRules
 from holdfast.plan.decide import CORRECTED, WHOLE, Restrained, Restraint, Situation, decide
@@ -43,6 +49,7 @@ class Rules:
 
     corrections: CorrectionRules = field(default_factory=CorrectionRules)
     waivers: tuple[Waiver, ...] = ()
+    assessment: AssessmentRules = field(default_factory=AssessmentRules)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +68,7 @@ class Past:
 
     findings: Mapping[Address, Sequence[FindingRecord]] = field(default_factory=dict)
     corrections: Mapping[Address, Sequence[Correction]] = field(default_factory=dict)
+    precedents: Mapping[Address, Sequence[Precedent]] = field(default_factory=dict)  # where policy asks what came of it
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +117,7 @@ class Governor:
 
     store: Store
     rules: Rules = field(default_factory=Rules)
+    foreseen: dict[Address, Verdict] = field(default_factory=dict)  # of what this run has yet to come to
 
     async def standing(self) -> Standing:
         """Return what people said."""
@@ -123,14 +132,17 @@ class Governor:
 
     async def past(self, judged: Iterable[Judged], now: float) -> Past:
         """Return what is remembered of the resources that moved; of the others nothing matters."""
-        moved = [each.prepared.declaration.address for each in judged if each.verdict.status in CORRECTED]
+        items = [each.prepared for each in judged if each.verdict.status in CORRECTED]
+        moved = [item.declaration.address for item in items]
         if not moved:
             return Past()
         corrections: dict[Address, list[Correction]] = {}
         since = now - self.rules.corrections.fights.within
         for each in await self.store.corrections(moved, since=since):
             corrections.setdefault(each.address, []).append(each)
-        return Past(await self.store.findings_of(moved), corrections)
+        wary = [item.declaration.address for item in items if item.settings.refuse_after]
+        tried = {address: await records.precedents(self.store, address) for address in wary}
+        return Past(await self.store.findings_of(moved), corrections, tried)
 
     def set_aside(self, judged: Judged, standing: Standing) -> Judged:
         """Take out of a verdict what somebody answers for; it stays visible beside the findings."""
@@ -164,6 +176,7 @@ class Governor:
         demoted = _still(standing.demotions.get(address, {}), item)
         new = tuple(each for each in seen if each.path not in demoted)
         restrained = {
+            **self._futile(judged, past.precedents.get(address, ())),
             **self._laddered(verdict, corrections, now),
             **_volatile(verdict, corrections),
             **_unripe(verdict, item, past.findings.get(address, ()), now),
@@ -202,13 +215,13 @@ class Governor:
         return Held(holding.hold_back(wanted, rules, storm, spent, sizes, now), storm, changed=True)
 
     async def _storm(self, checks: Sequence[Wanting], sizes: Sizes) -> Storm | None:
-        """Judge the drift of the whole fleet: what was just seen, and what the store knows of the rest."""
+        """Judge the drift of the whole fleet: what was just seen or foreseen, and what the store knows of the rest."""
         guard = self.rules.corrections.storm
         if guard is None:
             return None
-        seen = {each.address for each in checks}
-        drifted = {each.address: each.verdict.findings for each in checks if each.verdict.status in CORRECTED}
-        missing = [each.address for each in checks if each.verdict.status is Status.MISSING]
+        seen = self.foreseen | {each.address: each.verdict for each in checks}
+        drifted = {address: verdict.findings for address, verdict in seen.items() if verdict.status in CORRECTED}
+        missing = [address for address, verdict in seen.items() if verdict.status is Status.MISSING]
         known = await self.store.findings()
         drifted |= {a: tuple(r.finding for r in found) for a, found in known.items() if a not in seen}
         missing += [a for a in await self.store.with_status(Status.MISSING) if a not in seen]
@@ -224,6 +237,26 @@ class Governor:
                 message = f"put back a moment ago and moved again; next try in {until - now:.0f} s"
                 out[path] = Restrained(Restraint.BACKOFF, message)
         return out
+
+    def _futile(self, judged: Judged, tried: Sequence[Precedent]) -> dict[str, Restrained]:
+        """Return everything, where putting it back failed on this very state as often as policy allows."""
+        most, tree = judged.prepared.settings.refuse_after, judged.tree
+        if not most or not tried or tree is None:
+            return {}
+        seen = sighting.of_document(judged.prepared, judged.observed, tree)
+        if not isinstance(seen, Sighted):
+            return {}
+        today = Today(str(judged.prepared.declaration.address), seen.hash, judged.at)
+        times = precedents.failures(tried, today)
+        if times < most:
+            return {}
+        why = Restrained(Restraint.FUTILE, f"putting it back from this state failed {times} times; see remediations")
+        moved = [paths.format_path(each.path) for each in judged.verdict.findings if each.side is not Side.INTENT]
+        settings = judged.prepared.settings
+        if settings.on_drift is not OnDrift.CORRECT:  # what is not put back anyway is not held back either
+            free = _free(judged.verdict, settings)
+            return {path: why for path in moved if path in free}
+        return dict.fromkeys([*moved, WHOLE], why)
 
 
 def _volatile(verdict: Verdict, corrections: Sequence[Correction]) -> dict[str, Restrained]:

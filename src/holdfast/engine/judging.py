@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from holdfast.compare import diff, known_differences, verdicts
@@ -19,6 +19,8 @@ from holdfast.model.verdict import Status, Verdict
 from holdfast.plan.decide import ReconcileMode
 from holdfast.providers.base import Unchanged
 from holdfast.store.base import Digest, ResourceState
+
+Signature = Callable[[Json], str | None]
 
 DAMAGED = "the stored baseline is damaged: its checksum does not match"
 
@@ -58,15 +60,19 @@ class Judged:
         return self.prepared.state or ResourceState(declaration.address, declaration.provider)
 
 
-def judge(
-    item: Prepared,
-    reading: Reading | Unchanged,
-    documents: Mapping[Digest, Json],
-    seen: Digest | None,
-    fingerprint: Fingerprint,
-    now: float,
-) -> Judged:
-    """Say what a reading means; `documents` holds what the verdict may depend on."""
+@dataclass(frozen=True, slots=True)
+class Means:
+    """What a judgement needs besides the thing itself."""
+
+    documents: Mapping[Digest, Json]  # what the verdict may depend on
+    fingerprint: Fingerprint
+    now: float
+    signature: Signature | None = None  # tells who wrote a document; None: nobody can
+
+
+def judge(item: Prepared, reading: Reading | Unchanged, seen: Digest | None, means: Means) -> Judged:
+    """Say what a reading means."""
+    documents, now = means.documents, means.now
     if isinstance(reading, Unchanged):
         verdict = Verdict(Status.IN_SYNC, "nothing moved since the last check")
         return Judged(item, now, reading, ABSENT, None, verdict)
@@ -80,7 +86,7 @@ def judge(
         baseline, baseline_digest = None, None
     tree, secret_rules = item.rules_for(reading.document if isinstance(reading, Found) else ABSENT)
     if isinstance(reading, Found):
-        shown = redact(reading.document, tree, fingerprint, item.secret_values())
+        shown = redact(reading.document, tree, means.fingerprint, item.secret_values())
         if shown is not reading.document:
             reading = replace(reading, document=shown)
             seen = digest_of(shown)
@@ -92,7 +98,8 @@ def judge(
         verdict = verdicts.conclude(())  # neither side moved, so there is nothing to compare
     else:
         verdict = verdicts.judge(reading, item.desired, tree, applied=applied, baseline=baseline)
-        verdict, settled = _absorb_late(verdict, baseline, state, now)
+        touched = _is_touched(reading, baseline, means.signature)
+        verdict, settled = _absorb_late(verdict, baseline, state, now, touched_by_other=touched)
         if settled is not baseline:
             baseline, baseline_digest = settled, digest_of(settled.observed) if settled else None
     observed = reading.document if isinstance(reading, Found) else ABSENT
@@ -158,13 +165,32 @@ def _remembered(
     return applied, diff.Baseline(applied, _kept(documents, state.baseline, item))
 
 
+def is_settling(item: Prepared, now: float) -> bool:
+    """Tell whether a service may still be filling in what it makes of our last write."""
+    state = item.state
+    return state is not None and state.settle_until is not None and now < state.settle_until
+
+
+def _is_touched(reading: Reading, baseline: diff.Baseline | None, signature: Signature | None) -> bool:
+    """Tell whether what was read bears another name than what was read back after our own write."""
+    if signature is None or baseline is None or not isinstance(reading, Found):
+        return False
+    ours, theirs = signature(baseline.observed), signature(reading.document)
+    return ours is not None and theirs is not None and ours != theirs
+
+
 def _absorb_late(
-    verdict: Verdict, baseline: diff.Baseline | None, state: ResourceState | None, now: float
+    verdict: Verdict,
+    baseline: diff.Baseline | None,
+    state: ResourceState | None,
+    now: float,
+    *,
+    touched_by_other: bool,
 ) -> tuple[Verdict, diff.Baseline | None]:
     if baseline is None or not verdict.findings or state is None or state.settle_until is None:
         return verdict, baseline
     after, rest = known_differences.absorb_late(
-        baseline, verdict.findings, window_open=now < state.settle_until, touched_by_other=False
+        baseline, verdict.findings, window_open=now < state.settle_until, touched_by_other=touched_by_other
     )
     return (verdicts.conclude(rest), after) if after is not baseline else (verdict, baseline)
 

@@ -17,7 +17,17 @@ from holdfast.plan.settings import Settings
 from holdfast.providers.base import Kind, Target
 from holdfast.store.base import Digest, ResourceState
 
+POLICY = "policy/ignored"  # the profile that a policy of ignoring becomes
 SHORTEST_RECOGNISED = 6  # characters; shorter secrets would be found in innocent texts
+
+
+@dataclass(frozen=True, slots=True)
+class Succession:
+    """How the rules of now took over from others; see `succeeding`."""
+
+    latent: tuple[str, ...] = ()  # paths that differ by the new rules alone, and so do not count
+    documents: Mapping[Digest, Json] = field(default_factory=dict)  # to be kept with the check
+    unreadable: str = ""  # why nothing can be said
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +47,7 @@ class Prepared:
     state: ResourceState | None
     depends_on: tuple[str, ...] = ()
     options: Mapping[str, Json] = field(default_factory=dict)  # the settings in force, as they are remembered
+    succession: Succession | None = None  # what took over from the rules that it was judged by before
     version: str | None = None  # of the API to read in, while what is known was learnt in another than the usual one
 
     def secret_values(self) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from holdfast.model.finding import Finding
 from holdfast.model.json import Json
 from holdfast.model.reading import Found, Gone, Reading, Trouble, Unreadable
 from holdfast.model.resource import ManagementPolicy, OnDrift, Origin
-from holdfast.model.verdict import Aside, SetAside, Verdict
+from holdfast.model.verdict import Aside, SetAside, Status, Verdict
 from holdfast.plan.decide import OnImmutable, ReconcileMode, Recreate, Restrained, Restraint, Situation, decide, hold
 from holdfast.plan.settings import REGISTRY, Settings
 from holdfast.store.base import DecisionRecord, Digest, Store, Transaction
@@ -156,7 +156,9 @@ async def replay(store: Store, record: DecisionRecord) -> tuple[Json, Json]:
         baseline = diff.Baseline(applied, found[Digest(inputs["baseline"])])
     observed = reading.document if isinstance(reading, Found) else ABSENT
     situation = situation_from_json(inputs["situation"])
-    if inputs.get("carried_over"):
+    if inputs.get("unreadable"):
+        verdict = Verdict(Status.UNKNOWN, inputs["unreadable"])
+    elif inputs.get("carried_over"):
         verdict = verdicts.conclude(())
     elif situation.uncompared and isinstance(reading, Found):
         verdict = verdicts.uncompared()

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 from holdfast.engine.applying import Report
 from holdfast.engine.clock import Clock
@@ -31,6 +32,16 @@ WAITING_SECONDS = 30.0  # after which something that could not be looked at is t
 Correct = Callable[[Sequence[Address]], Awaitable[Report]]  # looks at some of the fleet, and acts; see Applier.apply
 
 
+class Besides(Protocol):
+    """Something else that comes due while resources are watched, such as assessments."""
+
+    async def run(self) -> bool:
+        """Do what is due now; return whether there was anything."""
+
+    async def next_at(self) -> float | None:
+        """Return when something is to be done next."""
+
+
 @dataclass(slots=True)
 class Watcher:
     """The resync loop."""
@@ -46,6 +57,7 @@ class Watcher:
     is_over: Callable[[], Awaitable[bool]] | None = None  # asked between rounds; the declarations may have changed
     wait_at_most: float = LONGEST_WAIT_SECONDS
     look: Correct | None = None  # the same without acting; for seeing how much has moved before any of it is put back
+    besides: Sequence[Besides] = ()
 
     async def run(self, *, rounds: int | None = None) -> int:
         """Watch until stopped, until it is over, or for a number of rounds; return how many there were."""
@@ -72,7 +84,8 @@ class Watcher:
                 single += group
         if single:
             await self._closely(single)
-        return bool(states)
+        others = [await one.run() for one in self.besides]
+        return bool(states) or any(others)
 
     async def _swept(self, connection: str, kind: str, group: Collection[Address]) -> bool:
         """Sweep a kind of which much is due; return False if it has to be looked at one by one."""
@@ -138,7 +151,8 @@ class Watcher:
 
     async def _wait(self) -> None:
         """Sleep until something is due, or for a while; a stop ends the sleep."""
-        upcoming = await self.store.next_due()
+        times = [await self.store.next_due(), *[await one.next_at() for one in self.besides]]
+        upcoming = min((at for at in times if at is not None), default=None)
         now = self.clock.now()
         wait = self.wait_at_most if upcoming is None else min(max(upcoming - now, 0.05), self.wait_at_most)
         sleeping = asyncio.ensure_future(self.clock.sleep(wait))

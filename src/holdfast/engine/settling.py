@@ -12,6 +12,8 @@ from dataclasses import dataclass, replace
 from holdfast.compare import diff, known_differences, paths, schemes, verdicts
 from holdfast.compare.ruletree import RuleTree
 from holdfast.engine import conditions, decision_log, recording
+from holdfast.engine.assessing import remediating, sighting
+from holdfast.engine.assessing.remediating import Written
 from holdfast.engine.checking import Checked, Checker
 from holdfast.engine.clock import Clock
 from holdfast.engine.outcomes import Acted, Result
@@ -27,6 +29,7 @@ from holdfast.model.verdict import SetAside, Status
 from holdfast.model.writing import Refusal, Refused
 from holdfast.plan import decide
 from holdfast.plan.decide import ReconcileMode, Situation
+from holdfast.plan.settings import Assess
 from holdfast.providers.base import Unchanged
 from holdfast.store.base import Claim, Event, Operation, Outcome, ResourceState, Revision, Store, Transaction
 
@@ -113,7 +116,7 @@ class Settler:
             reason="our write did not take everywhere" if stuck else verdicts.conclude(still).reason,
         )
         settled = verdicts.conclude(still)
-        decision = decide.decide(settled, checked.situation or Situation(applied=True))
+        decision = decide.decide(settled, _situation_now(checked))
         outcome = conditions.Outcome(after.generation, settled, decision, now)
         after = replace(after, conditions=conditions.after(after.conditions, outcome))
         transaction.states.append(after)
@@ -129,6 +132,7 @@ class Settler:
                 {
                     "operation": operation.id,
                     "action": operation.action,
+                    "type": _type(item),
                     "revision": after.applied_revision,
                     "pre_image": operation.pre_image,
                     "id": after.provider_id,
@@ -141,9 +145,12 @@ class Settler:
             )
         )
         await self._end(transaction, operation, Outcome.INEFFECTIVE if stuck else Outcome.DONE, stuck)
+        seen = sighting.of_document(item, observed, tree, reading.identity)
+        await self._assess(transaction, checked, operation, Written(Outcome.DONE, now, seen))
         await self.store.commit(transaction)
         if not adopting:
             decision_log.ended(checked, stuck, recording.finding_paths(capture.side_effects), kept)
+            decision_log.shortened(checked, capture.digested)
         spared = f"written; {len(still)} left as policy says" if still else "as declared"
         message = f"written, but {', '.join(stuck)} did not take" if stuck else spared
         return Acted(replace(checked, state=after), Result.DONE, message, stuck, operation.id)
@@ -204,9 +211,11 @@ class Settler:
         transaction.revisions.append(
             Revision(after.address, after.applied_revision, written, str(schemes.ORDERED.stamp(item.desired)), now)
         )
-        data: dict[str, Json] = {"operation": operation.id, "action": operation.action, "id": after.provider_id}
-        transaction.events.append(self.event("write.done", item, {**data, "revision": after.applied_revision}))
+        data: dict[str, Json] = {"operation": operation.id, "action": operation.action, "type": _type(item)}
+        more = {"id": after.provider_id, "revision": after.applied_revision}
+        transaction.events.append(self.event("write.done", item, {**data, **more}))
         await self._end(transaction, operation, Outcome.DONE)
+        await self._assess(transaction, checked, operation, Written(Outcome.DONE, now))
         await self.store.commit(transaction)
         return Acted(replace(checked, state=after), Result.DONE, "sent; it cannot be read back", (), operation.id)
 
@@ -261,6 +270,9 @@ class Settler:
             )
         )
         await self._end(transaction, operation, Outcome.FAILED)
+        was_sent = refused.refusal is Refusal.RETRYABLE  # the answer may be lost, and not the write
+        written = Written(Outcome.FAILED, self.clock.now(), was_sent=was_sent)
+        await self._assess(transaction, checked, operation, written)
         await self.store.commit(transaction)
         if terminal:
             return Acted(checked, Result.TERMINAL, refused.message)
@@ -275,6 +287,7 @@ class Settler:
             self.event("write.given_up", checked.prepared, {"operation": operation.id, "why": why})
         )
         await self._end(transaction, operation, Outcome.FAILED)
+        await self._assess(transaction, checked, operation, Written(Outcome.FAILED, self.clock.now()))
         await self.store.commit(transaction)
         return Acted(checked, Result.FAILED, why)
 
@@ -289,9 +302,25 @@ class Settler:
             after = transaction.states[0].observed if transaction.states and outcome is not Outcome.FAILED else None
             transaction.corrections.append(replace(begun, outcome=outcome, paths=changed, post_image=after))
 
+    async def _assess(self, transaction: Transaction, checked: Checked, operation: Operation, written: Written) -> None:
+        """Begin the assessment of a correction, where policy wants one."""
+        if checked.prepared.settings.assess is not Assess.OFF:
+            await remediating.end(transaction, self.store, operation, written, self.checker.rules.assessment)
+
     def event(self, kind: str, prepared: Prepared, data: dict[str, Json]) -> Event:
         """Return an event of this worker about a resource."""
         return Event(self.clock.now(), kind, str(prepared.declaration.address), {**data, "worker": self.owner})
+
+
+def _situation_now(checked: Checked) -> Situation:
+    """Return the situation of a check as the write has left it: what is there is ours, and as it was last declared."""
+    before = checked.situation or Situation()
+    return replace(before, applied=True, edited=False, failed="", damaged=False, mode=ReconcileMode.GET_PUT)
+
+
+def _type(item: Prepared) -> str:
+    """Return what a provider calls the kind of a resource: habits are those of a type, not of one resource."""
+    return item.declaration.type or item.declaration.address.kind
 
 
 def _pinned(checked: Checked, stuck: Sequence[str]) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from holdfast.compare import known_differences, paths
 from holdfast.compare.ruletree import RuleTree
@@ -15,6 +15,8 @@ from holdfast.model.json import Json
 from holdfast.model.reading import Found, Trouble, Unreadable
 from holdfast.plan.decide import ReconcileMode, Situation
 
+_LIFTING: Final = ("onImmutable", "recreate", "resyncPeriod")
+
 
 def situation_of(judged: Judged) -> Situation:
     """Gather everything that a decision depends on besides the verdict, as far as looking tells."""
@@ -22,7 +24,7 @@ def situation_of(judged: Judged) -> Situation:
     assert tree is not None
     settings = item.settings
     fixed = frozenset(paths.format_path(finding.path) for finding in verdict.findings if _is_fixed(finding, tree))
-    edited = state.desired != item.desired_digest
+    edited = state.desired != item.desired_digest or _is_set_otherwise(judged)
     return Situation(
         policy=item.declaration.policy,
         origin=state.origin,
@@ -44,6 +46,12 @@ def situation_of(judged: Judged) -> Situation:
         terminal=None if edited else state.terminal,
         **_mode(judged),
     )
+
+
+def _is_set_otherwise(judged: Judged) -> bool:
+    """Tell whether a setting that may lift a block is another one than when it was blocked: it was told to set it."""
+    before, now = judged.before.options, judged.prepared.options
+    return any(name in before and before[name]["value"] != now[name]["value"] for name in _LIFTING if name in now)
 
 
 def _mode(judged: Judged) -> dict[str, Any]:

@@ -50,6 +50,10 @@ class CannotUndo(InputError):  # noqa: N818 - what a person asked for cannot be 
     """A correction that cannot be taken back, with the reason and what to do instead."""
 
 
+class Postponed(CannotUndo):
+    """A correction that cannot be taken back now, but perhaps later: somebody is at it, or it is paused."""
+
+
 @dataclass(frozen=True, slots=True)
 class Undone:
     """What came of it."""
@@ -76,7 +80,7 @@ class Undoer:
         now = self.clock.now()
         claim = await self.store.claim(correction.address, self.owner, now, now + CLAIM_SECONDS)
         if claim is None:
-            raise CannotUndo(f"another worker is at {correction.address}; try again when it is done")
+            raise Postponed(f"another worker is at {correction.address}; try again when it is done")
         try:
             (checked,) = await self.checker.check_all([item], record=False, fresh=True)
             _require_running(await self.checker.paused(correction.address))
@@ -90,7 +94,7 @@ class Undoer:
                 return await self._removed(correction, checked, claim, who, why)
             return await self._put_back(correction, checked, claim, who, why)
         except ClaimLost:
-            raise CannotUndo(f"another worker took {correction.address} over meanwhile; look what it is now") from None
+            raise Postponed(f"another worker took {correction.address} over meanwhile; look what it is now") from None
         finally:
             await self.store.release(claim)
 
@@ -220,7 +224,7 @@ def _require_undoable(correction: Correction) -> None:
 
 def _require_running(paused: str | None) -> None:
     if paused is not None:
-        raise CannotUndo(f"{paused}; nothing was undone")
+        raise Postponed(f"{paused}; nothing was undone")
 
 
 def _require_unmoved(correction: Correction, checked: Checked) -> None:

@@ -32,7 +32,7 @@ def read(sheet: Sheet, top: Mapping[str, Json]) -> Strategy | None:
     kinds = sheet.mapping(body.get("kinds"), ("spec", "kinds"))
     strategy = Strategy(
         owner,
-        _selector(sheet, body.get("selector")),
+        selector(sheet, body.get("selector")),
         priority,
         options.read(sheet, body.get("defaults"), ("spec", "defaults"), Level.STRATEGY, owner),
         {
@@ -44,7 +44,8 @@ def read(sheet: Sheet, top: Mapping[str, Json]) -> Strategy | None:
     return strategy if len(sheet.errors) == before else None
 
 
-def _selector(sheet: Sheet, value: Json) -> LabelSelector:
+def selector(sheet: Sheet, value: Json) -> LabelSelector:
+    """Read which resources are meant, by their labels."""
     pointer = ("spec", "selector")
     body = sheet.mapping(value, pointer, ("matchLabels", "matchExpressions"))
     labels = sheet.texts(body.get("matchLabels"), (*pointer, "matchLabels"))

@@ -13,6 +13,7 @@
     corrections: {budgets: [{max: 10, per: 1h}]}    # see manifests.corrections
     waivers: [waivers.yaml]                     # see manifests.waivers
     notify: [{file: events.jsonl}]              # see manifests.notifications
+    assessment: {prometheus: {url: ...}}        # see manifests.assessments
 
 Relative paths begin at the folder of the file. Secrets are only pointed at here; they are fetched when a connection is
 opened.
@@ -27,7 +28,7 @@ from typing import Final
 
 from holdfast.compare import yamltext
 from holdfast.errors import InputError, Location
-from holdfast.manifests import corrections, notifications, options, sources
+from holdfast.manifests import assessments, corrections, notifications, options, sources
 from holdfast.manifests.secrets import IN_PROJECT, Reference, Resolver, Secret, parse_reference
 from holdfast.manifests.validation import Sheet, Written, name_trouble, raise_all, shown
 from holdfast.model.json import Json
@@ -41,7 +42,10 @@ WAIVERS: Final = "waivers.yaml"
 LOCAL: Final = "local"
 LOCAL_PROVIDER: Final = "file"
 
-_TOP = ("connections", "store", "profiles", "defaults", corrections.SECTION, "waivers", notifications.SECTION)
+_TOP = (
+    *("connections", "store", "profiles", "defaults", "waivers"),
+    *(corrections.SECTION, notifications.SECTION, assessments.SECTION),
+)
 _RATES = ("reads_per_second", "writes_per_second", "deletes_per_second")
 _IN_CLEAR = frozenset(
     {"password", "token", "secret", "api_key", "apikey", "access_key", "client_secret", "private_key"}
@@ -97,6 +101,7 @@ class Project:
     corrections: CorrectionRules = field(default_factory=CorrectionRules)
     waivers: tuple[Path, ...] = ()  # files; the usual one need not exist
     notify: tuple[notifications.Sink, ...] = ()
+    assessment: assessments.Assessment = field(default_factory=assessments.Assessment)
 
     def with_local(self, folder: Path) -> Project:
         """Return the project with the connection `local` to the files in a folder, unless it has one of that name."""
@@ -175,6 +180,7 @@ class _Reader:
             corrections=corrections.read(self._sheet, top.get(corrections.SECTION)),
             waivers=self._beside("waivers", top.get("waivers"), "file", Path.is_file) or (self._folder / WAIVERS,),
             notify=notifications.read(self._sheet, top.get(notifications.SECTION), self._folder),
+            assessment=assessments.read(self._sheet, top.get(assessments.SECTION), self._folder),
         )
 
     def _connection(self, name: str, value: Json) -> ConnectionSpec:
@@ -253,4 +259,5 @@ class _Reader:
             guess = suggestions.hint(connection, connections)
             self._sheet.fail(f"there is no connection {shown(connection)}{guess}", ("defaults", "connection"))
         given = {spelling: value for spelling, value in body.items() if spelling != "connection"}
-        return options.read(self._sheet, given, ("defaults",), Level.PROJECT), connection
+        layer = options.read(self._sheet, given, ("defaults",), Level.PROJECT)
+        return assessments.with_default(self._sheet, top, layer), connection

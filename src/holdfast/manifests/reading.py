@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import BinaryIO, Final, TypeVar
 
 from holdfast.errors import InputError, Location
-from holdfast.manifests import documents, policies, resources, sources
+from holdfast.manifests import documents, policies, resources, sources, templates
 from holdfast.manifests.project import Project
 from holdfast.manifests.resources import GROUP, VERSION, Surroundings
 from holdfast.manifests.sources import Source
@@ -22,11 +22,13 @@ from holdfast.model.resource import Declaration
 from holdfast.plan import locations, ordering, suggestions
 from holdfast.plan.ordering import Graph
 from holdfast.plan.strategies import Strategy
+from holdfast.plan.templates import Template
 
 STRATEGY: Final = "Strategy"
+TEMPLATE: Final = "Template"
 
 _API_VERSION = re.compile(rf"(?:(?P<provider>[A-Za-z0-9-]+)\.)?{re.escape(GROUP)}/(?P<version>[^/]+)")
-_Named = TypeVar("_Named", Declaration, Strategy)
+_Named = TypeVar("_Named", Declaration, Strategy, Template)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +39,7 @@ class Manifests:
     declarations: tuple[Declaration, ...] = ()  # in order of their addresses
     strategies: tuple[Strategy, ...] = ()  # in order of their names
     passed_over: tuple[str, ...] = ()  # files of the folders that hold no manifest
+    templates: tuple[Template, ...] = ()  # in order of their names
 
 
 def read(
@@ -45,10 +48,12 @@ def read(
     *,
     kinds: Mapping[str, Collection[str]] | None = None,
     stdin: BinaryIO | None = None,
+    whole: bool = True,
 ) -> Manifests:
     """Read files, folders, globs and `-`; raise InputError, or InputErrors with all that is wrong in all of them.
 
-    `kinds` are the known providers with their kinds (none for any kind); without it any provider passes.
+    `kinds` are the known providers with their kinds (none for any kind); without it any provider passes. What can only
+    be wrong between documents of several files is not asked where these are not the `whole`.
     """
     project = project.with_local(sources.common_folder(given))
     found, errors = sources.find(given, project.profiles)
@@ -68,7 +73,8 @@ def read(
             f"none of the {len(found)} files found is a manifest; ours say apiVersion: <provider>.{GROUP}/{VERSION}"
         )
         errors.append(InputError(message, Location(passed_over[0])))
-    manifests = Manifests(project, reader.declarations(), reader.strategies(), tuple(passed_over))
+    manifests = Manifests(project, reader.declarations(), reader.strategies(), tuple(passed_over), reader.templates())
+    errors += templates.mistakes(manifests.templates, manifests.declarations) if whole else ()
     raise_all(errors)
     return manifests
 
@@ -88,6 +94,7 @@ class _Reader:
         self._errors = errors
         self._declared: list[Declaration] = []
         self._strategies: list[Strategy] = []
+        self._templates: list[Template] = []
 
     def source(self, source: Source, data: bytes) -> None:
         """Read the documents of one file."""
@@ -140,13 +147,19 @@ class _Reader:
         return str(provider)
 
     def _own_kind(self, sheet: Sheet, top: Mapping[str, Json]) -> None:
-        kind = sheet.text(top, "kind", (), f"write kind: {STRATEGY}")
+        kind = sheet.text(top, "kind", (), f"write kind: {STRATEGY} or kind: {TEMPLATE}")
         if kind == STRATEGY:
             strategy = policies.read(sheet, top)
             if strategy is not None:
                 self._strategies.append(strategy)
+        elif kind == TEMPLATE:
+            template = templates.read(sheet, top, self._around)
+            if template is not None:
+                self._templates.append(template)
         elif kind is not None:
-            hint = f"{GROUP}/{VERSION} has the kind {STRATEGY} only; resources say <provider>.{GROUP}/{VERSION}"
+            hint = (
+                f"{GROUP}/{VERSION} has the kinds {STRATEGY} and {TEMPLATE}; resources say <provider>.{GROUP}/{VERSION}"
+            )
             sheet.fail(f"unknown kind {shown(kind)}; {hint}", ("kind",))
 
     def declarations(self) -> tuple[Declaration, ...]:
@@ -156,6 +169,10 @@ class _Reader:
     def strategies(self) -> tuple[Strategy, ...]:
         """Return the strategies in order of their names, noting those that stand twice."""
         return self._unique({id(each): each.name for each in self._strategies}, self._strategies, "the strategy ")
+
+    def templates(self) -> tuple[Template, ...]:
+        """Return the templates in order of their names, noting those that stand twice."""
+        return self._unique({id(each): each.name for each in self._templates}, self._templates, "the template ")
 
     def _unique(self, names: Mapping[int, str], found: Sequence[_Named], what: str) -> tuple[_Named, ...]:
         kept: dict[str, _Named] = {}

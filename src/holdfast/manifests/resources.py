@@ -138,29 +138,38 @@ def _kind(sheet: Sheet, top: Mapping[str, Json], provider: str, around: Surround
     return kind
 
 
+def connection_of(
+    sheet: Sheet, body: Mapping[str, Json], pointer: Pointer, provider: str, around: Surroundings
+) -> str | None:
+    """Return the name of the connection that stands somewhere else than in the spec of a resource."""
+    found = _Spec(sheet, body, pointer).connection(provider, around)
+    return None if found is None else found.name
+
+
 class _Spec:
     """The spec of one resource."""
 
-    def __init__(self, sheet: Sheet, body: Mapping[str, Json]) -> None:
+    def __init__(self, sheet: Sheet, body: Mapping[str, Json], pointer: Pointer = ("spec",)) -> None:
         self._sheet = sheet
         self._body = body
+        self._pointer = pointer
 
     def connection(self, provider: str, around: Surroundings) -> ConnectionSpec | None:
         """Return the connection named, else the only one that can be meant."""
-        name = self._sheet.text(self._body, "connection", ("spec",))
+        name = self._sheet.text(self._body, "connection", self._pointer)
         if name is None:
             return None if "connection" in self._body else self._only_connection(provider, around)
         found = around.connections.get(name)
         if found is None:
             known = sorted(around.connections)
             guess = suggestions.hint(name, known) or f"; holdfast.yaml has {', '.join(known[:12])}"
-            self._sheet.fail(f"there is no connection {shown(name)}{guess}", ("spec", "connection"))
+            self._sheet.fail(f"there is no connection {shown(name)}{guess}", (*self._pointer, "connection"))
         elif found.provider != provider:
             message = (
                 f"the connection {name} is of provider {found.provider}, but apiVersion says {provider}; "
                 f"write apiVersion: {found.provider}.{GROUP}/{VERSION} or name another connection"
             )
-            self._sheet.fail(message, ("spec", "connection"))
+            self._sheet.fail(message, (*self._pointer, "connection"))
         else:
             return found
         return None
@@ -173,7 +182,7 @@ class _Spec:
         if len(fitting) == 1:
             return next(iter(fitting.values()))
         which = f"one of {', '.join(sorted(fitting))}" if fitting else f"declare one of provider {provider} first"
-        self._sheet.missing("connection", ("spec",), f"name a connection of holdfast.yaml: {which}")
+        self._sheet.missing("connection", self._pointer, f"name a connection of holdfast.yaml: {which}")
         return None
 
     def resource(self) -> dict[str, Json]:

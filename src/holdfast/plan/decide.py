@@ -55,11 +55,17 @@ class Restraint(StrEnum):
     UNRESOLVED = "unresolved"  # our last write did not take
     VOLATILE = "volatile"  # it has another value each time: no write can settle it
     PLATFORM = "platform"  # the platform itself did it, and would do it again
+    FUTILE = "futile"  # putting it back did not help, or not hold, as often as policy allows
 
     @property
     def waits(self) -> bool:
         """Whether it will be corrected once somebody agrees or time has passed."""
-        return self in (Restraint.APPROVAL, Restraint.DEBOUNCE, Restraint.BACKOFF)
+        return self in (Restraint.APPROVAL, Restraint.DEBOUNCE, Restraint.BACKOFF, Restraint.FUTILE)
+
+    @property
+    def yields(self) -> bool:
+        """Whether a person's yes to the plan lifts it."""
+        return self in (Restraint.APPROVAL, Restraint.FUTILE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,7 +269,7 @@ def _restraint(path: str, situation: Situation) -> Restrained | None:
     found = situation.restrained.get(path)
     if found is None and path not in situation.free:
         found = {OnDrift.REPORT: _REPORTED, OnDrift.APPROVE: _ASKED}.get(situation.on_drift)
-    if found is not None and found.restraint is Restraint.APPROVAL and situation.approved:
+    if found is not None and found.restraint.yields and situation.approved:
         return None
     return found
 

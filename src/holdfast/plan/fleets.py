@@ -7,11 +7,13 @@ a ready one costs nothing, and an unready child costs the same whoever broke it.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from functools import lru_cache
+from typing import Final, NamedTuple
 
 
 class State(StrEnum):
@@ -25,6 +27,7 @@ class State(StrEnum):
     GONE = "gone"  # not a child but the place of one: the slot is to be filled
 
 
+_DIGITS: Final = re.compile(r"([0-9]+)")
 _SETTLED: Final = frozenset({State.READY, State.UNHEALTHY})
 
 
@@ -52,8 +55,7 @@ class Child:
         return self.state in _SETTLED or (self.state is State.FAILED and not self.made_by)
 
 
-@dataclass(frozen=True, slots=True)
-class Slot:
+class Slot(NamedTuple):
     """What fills one place. Worked out once, because a rollout asks the same of ten thousand slots in every pass."""
 
     name: str
@@ -90,6 +92,12 @@ def slot_of(name: str, children: Sequence[Child]) -> Slot:
     return Slot(name, ordered, living, is_available, len(living) == 1 and living[0].is_settled)
 
 
+@lru_cache(maxsize=200_000)
+def _natural(name: str) -> tuple[tuple[int, str], ...]:
+    """Order names as people count: web-2 before web-10."""
+    return tuple((int(part), "") if part.isdigit() else (-1, part) for part in _DIGITS.split(name))
+
+
 def fleet_of(children: Iterable[Child]) -> Fleet:
     """Group children by slot."""
     groups: dict[str, list[Child]] = defaultdict(list)
@@ -98,7 +106,7 @@ def fleet_of(children: Iterable[Child]) -> Fleet:
         groups[child.slot].append(child)
         if child.made_by and child.state is not State.GONE:
             made[child.made_by].append(child)
-    slots = tuple(slot_of(name, groups[name]) for name in sorted(groups))
+    slots = tuple(slot_of(name, groups[name]) for name in sorted(groups, key=_natural))
     return Fleet(
         slots,
         busy=tuple(slot for slot in slots if not slot.is_quiet),

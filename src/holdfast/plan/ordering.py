@@ -6,7 +6,7 @@ declarations only, never on the order of files.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -127,9 +127,16 @@ class _Binder:
         return locations.declared(self._declaration, ("metadata", "annotations", DEPENDS_ON))
 
 
-def layers(graph: Graph) -> list[list[Address]]:
-    """Return the order of creating and updating; raise ValueError if there is a cycle (`build` has reported it)."""
-    return layers_of({address: graph.dependencies(address) for address in graph.addresses})
+def layers(graph: Graph, wanted: Collection[Address] | None = None) -> list[list[Address]]:
+    """Return the order of creating and updating; raise ValueError if there is a cycle (`build` has reported it).
+
+    With `wanted` only these are in it, in the order they have in the whole; what they do not need is not looked at.
+    """
+    if wanted is None:
+        return layers_of({address: graph.dependencies(address) for address in graph.addresses})
+    reached = graph.needed_by(wanted).intersection(graph.addresses)
+    whole = layers_of({address: graph.dependencies(address) for address in reached})
+    return [[address for address in layer if address in wanted] for layer in whole]
 
 
 def deletion_layers(graph: Graph) -> list[list[Address]]:

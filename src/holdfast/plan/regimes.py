@@ -175,6 +175,12 @@ def in_sync(record: ParentRecord, child: ChildRecord, known: Schemes) -> bool | 
     return verdict
 
 
+def is_same(record: ParentRecord, ordinals: tuple[int | None, int | None], known: Schemes) -> bool:
+    """Tell whether two revisions of an owner are the same to the scheme of now; one that is not kept is like none."""
+    one, other = (None if ordinal is None else record.revision(ordinal) for ordinal in ordinals)
+    return ordinals[0] == ordinals[1] or _matches(one, other, record.regimes[-1].scheme, known) is True
+
+
 def _under(
     base: Revision | None,
     scheme_id: str,

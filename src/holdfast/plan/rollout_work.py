@@ -148,14 +148,15 @@ def is_held(rollout: Rollout, slot: Slot, limits: Limits, now: float) -> bool:
 def _in_order(candidates: Iterable[Slot], fleet: Fleet, limits: Limits) -> Sequence[Slot]:
     """Order candidates: the chosen canaries, what serves nobody, what is idle; spread, and the oldest finding first.
 
-    Spread means that the first of every zone comes before the second of any, counting those at work already.
+    Spread means that the first of every zone comes before the second of any, counting those at work already. Where
+    nothing else decides it is the order of the slots.
     """
-    found = sorted(candidates, key=lambda slot: (*_class(slot, limits), slot.living[0].first_seen, slot.name))
+    found = sorted(candidates, key=lambda slot: (*_class(slot, limits), slot.living[0].first_seen))
     ranks = Counter(slot.living[0].topology for slot in fleet.busy if slot.living)
     keyed = []
     for slot in found:
         zone = slot.living[0].topology
-        keyed.append(((*_class(slot, limits), ranks[zone], slot.living[0].first_seen, slot.name), slot))
+        keyed.append(((*_class(slot, limits), ranks[zone], slot.living[0].first_seen), slot))
         ranks[zone] += 1
     return [slot for _, slot in sorted(keyed, key=lambda each: each[0])]
 

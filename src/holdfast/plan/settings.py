@@ -47,6 +47,14 @@ class OnFailedVerify(StrEnum):
     UNDO = "undo"  # put back what was there before
 
 
+class Assess(StrEnum):
+    """Which writes of ours are assessed afterwards: whether they held, and whether they helped."""
+
+    OFF = "off"
+    CORRECTIONS = "corrections"  # what puts the world back
+    WRITES = "writes"  # what follows an edit of the declaration, too
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """Effective values, typed; `provenance` says for each, by name, which level gave it and where that is written."""
@@ -66,6 +74,9 @@ class Settings:
     state_hash: bool = True
     reconcile_mode: ReconcileMode = ReconcileMode.GET_PUT
     pin_baseline: bool = False
+    assess: Assess = Assess.OFF
+    undo_below: float = 0.0  # a correction whose assessment scores less is taken back; 0: never
+    refuse_after: int = 0  # failures of a remediation on the same state, after which it is held; 0: never
     provenance: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -202,6 +213,12 @@ def _count(value: Json) -> int:
     return value
 
 
+def _count_or_none(value: Json) -> int:
+    if type(value) is not int or value < 0:
+        raise InputError("a whole number is needed here; 0 means never")
+    return value
+
+
 def _count_in(text: str) -> Json:
     return int(text) if text.isdigit() else text
 
@@ -330,6 +347,29 @@ REGISTRY: Final[tuple[Setting, ...]] = (
         _DEFAULT.pin_baseline,
         _truth_in,
         _show_truth,
+    ),
+    Setting(
+        "assess",
+        "assess",
+        "Which of our writes are assessed afterwards, whether they held and helped: off, corrections, or all writes.",
+        _choice(Assess),
+        _DEFAULT.assess,
+    ),
+    Setting(
+        "undo_below",
+        "undoBelow",
+        "Under which score, from 0 to 1, a correction that was assessed is taken back; 0 means never.",
+        _fraction,
+        _DEFAULT.undo_below,
+        _number_in,
+    ),
+    Setting(
+        "refuse_after",
+        "refuseAfter",
+        "After how many failures on the same state a remediation is not tried again without a yes; 0 means never.",
+        _count_or_none,
+        _DEFAULT.refuse_after,
+        _count_in,
     ),
 )
 BY_NAME: Final = {setting.name: setting for setting in REGISTRY}

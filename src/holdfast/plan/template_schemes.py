@@ -78,7 +78,19 @@ class FieldPolicy:
 
     def effective(self, content: Json, schema: str) -> Json:
         """Return what counts of what took effect when the content was written."""
-        return self._reduced(self.convert(_filled(content, self.defaults.get(schema, {})), schema), ())
+        return self._reduced(self.convert(_filled(content, self._in_force(schema)), schema), ())
+
+    def _in_force(self, schema: str) -> Defaults:
+        """Return the defaults of a schema, with those that only others have.
+
+        A default that was added is the same on both sides; only one that got another value tells them apart.
+        """
+        values: dict[Keys, list[Json]] = {}
+        for table in self.defaults.values():
+            for keys, value in table.items():
+                values.setdefault(keys, []).append(value)
+        agreed = {keys: found[0] for keys, found in values.items() if all(each == found[0] for each in found)}
+        return {**agreed, **self.defaults.get(schema, {})}
 
     def _reduced(self, value: Json, at: Keys) -> Json:
         if not isinstance(value, Mapping):
@@ -104,6 +116,24 @@ def made(scheme_id: str, hashing: schemes.Scheme, policy: FieldPolicy) -> Templa
 def is_same_content(one: Json, other: Json) -> bool:
     """Tell whether two contents are the same but for the order of keys; UnhashableError for what is not JSON."""
     return canonical.canonical_bytes(one, lists="ordered") == canonical.canonical_bytes(other, lists="ordered")
+
+
+def at(content: Json, keys: Iterable[str]) -> Json:
+    """Return what stands at a field, or ABSENT."""
+    return _at(content, keys)
+
+
+def put(content: Json, keys: Keys, value: Json) -> Json:
+    """Return content with a value at a field; with ABSENT, without the field."""
+    if value is not ABSENT:
+        return _set(content, keys, value)
+    return content if _at(content, keys) is ABSENT else _removed(content, keys)
+
+
+def moved(content: Json, old: Keys, new: Keys) -> Json:
+    """Return content with a field under another name; where it has none, as it is."""
+    value = _at(content, old)
+    return content if value is ABSENT else _set(_removed(content, old), new, value)
 
 
 def _without(content: Json, defaults: Defaults) -> Json:

@@ -15,6 +15,7 @@ from holdfast.compare.profiles import Profile
 from holdfast.model.json import Json
 from holdfast.model.reading import Reading
 from holdfast.model.suspect import Suspect
+from holdfast.model.vital import Vital, Workload
 from holdfast.model.writing import Writing
 
 
@@ -156,6 +157,17 @@ class Metered(Protocol):
         """Return how long a read, write or delete should wait for its share; 0 takes it.
 
         What is not urgent, a check that nobody asked for, leaves a reserve to what is.
+        """
+
+
+@runtime_checkable
+class Vitals(Protocol):
+    """What a reader may offer besides: telling whether a thing is well, which is more than being as declared."""
+
+    async def vitals(self, target: Target, since: float) -> Sequence[Vital] | Workload:
+        """Return signs of life, or the pods of a workload; nothing for kinds without such a notion. Raise nothing.
+
+        What went wrong before `since` is not to be counted.
         """
 
 

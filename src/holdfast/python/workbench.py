@@ -89,7 +89,8 @@ class Workbench:
 
     def checker(self, world: World) -> Checker:
         """Return what looks and concludes."""
-        rules = Rules(self.project.corrections, waivers.load(self.project.waivers, self.clock.now()))
+        waived = waivers.load(self.project.waivers, self.clock.now())
+        rules = Rules(self.project.corrections, waived, self.project.assessment.rules)
         return Checker(self.store, world, self.clock, self.random01, self.fingerprint, self.patience, rules)
 
     def applier(self, world: WritableWorld, preparer: Preparer) -> Applier:

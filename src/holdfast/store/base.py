@@ -21,6 +21,7 @@ from holdfast.model.json import Json
 from holdfast.model.resource import Origin
 from holdfast.model.verdict import Status
 
+REVISIONS_KEPT: Final = 100  # of each resource; those before are forgotten, the newest one never
 Digest = NewType("Digest", str)  # "sha256:<hex>" of a document's ordered canonical bytes
 
 

@@ -17,7 +17,16 @@ from holdfast.errors import StoreError
 from holdfast.model.address import Address
 from holdfast.model.charge import Charge
 from holdfast.store import chain, documents, dossiers, governance, rows
-from holdfast.store.base import BudgetSpent, ClaimLost, Digest, DossierMoved, Event, ResourceState, Transaction
+from holdfast.store.base import (
+    REVISIONS_KEPT,
+    BudgetSpent,
+    ClaimLost,
+    Digest,
+    DossierMoved,
+    Event,
+    ResourceState,
+    Transaction,
+)
 from holdfast.store.names import Names, text_of
 from holdfast.store.statements import SQL, in_lists
 
@@ -201,6 +210,9 @@ class Committer:
             kept = self._connection.execute(SQL["revision"], row[:2]).fetchone()
             if kept is None:
                 self._connection.execute(SQL["add_revision"], row)
+                if revision.number > REVISIONS_KEPT:
+                    oldest = revision.number - REVISIONS_KEPT
+                    self._connection.execute(SQL["prune_revisions"], (row[0], oldest))
             elif kept != row[2:4]:
                 raise StoreError(
                     f"revision {revision.number} of {revision.address} is kept already and was another one"

@@ -20,6 +20,7 @@ from holdfast.model.json import Json
 from holdfast.model.verdict import Status
 from holdfast.store import chain, documents
 from holdfast.store.base import (
+    REVISIONS_KEPT,
     UNCHECKED,
     Acceptance,
     Approval,
@@ -100,7 +101,10 @@ class MemoryStore:
             if address not in overtaken:
                 self._put_findings(transaction, address, good_at.get(address))
         for revision in revisions:
-            self._revisions.setdefault(revision.address, {})[revision.number] = revision
+            kept = self._revisions.setdefault(revision.address, {})
+            kept[revision.number] = revision
+            for number in [each for each in kept if each <= revision.number - REVISIONS_KEPT]:
+                del kept[number]
         self._decisions |= decisions
         self._put_operations(transaction)
         self._corrections |= {correction.id: copy.deepcopy(correction) for correction in transaction.corrections}

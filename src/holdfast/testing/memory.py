@@ -16,6 +16,7 @@ from holdfast.model.confidence import Confidence
 from holdfast.model.json import Json
 from holdfast.model.reading import Found, Gone, Reading, Trouble, Unreadable
 from holdfast.model.suspect import Suspect
+from holdfast.model.vital import Vital, Workload
 from holdfast.model.writing import Done, Refusal, Refused, UnderWay, Writing
 from holdfast.providers import patches
 from holdfast.providers.base import (
@@ -49,6 +50,8 @@ class MemoryWorld:
     ids: int = 0
     actors: dict[tuple[str, str], str] = field(default_factory=dict)  # who wrote what last; others enter themselves
     habits: dict[str, str] = field(default_factory=dict)  # paths that the platform itself moves, and how it is known
+    vitals: dict[str, bool | None] = field(default_factory=dict)  # signs of life, of every thing there is
+    workload: Workload | None = None  # what every thing runs, if they run anything
     before_write: Callable[[str], None] = lambda _verb: None
     after_write: Callable[[str], None] = lambda _verb: None
 
@@ -136,6 +139,12 @@ class _MemoryReader:
         for (found, ident), body in list(self._world.things.items()):
             if found == kind:
                 yield Listed(ident, *_sealed(body))
+
+    async def vitals(self, target: Target, since: float) -> Sequence[Vital] | Workload:  # noqa: ARG002 - no past here
+        self._world.fault(f"vitals {target.kind}/{target.name}")
+        if self._world.workload is not None:
+            return self._world.workload
+        return [Vital(name, is_well) for name, is_well in self._world.vitals.items()]
 
     def parse(self, kind: str, raw: bytes) -> Json:  # noqa: ARG002 - one shape for all
         return jsontext.loads(raw)

@@ -113,6 +113,7 @@ def test_a_draft_of_anything_agrees_with_it_and_fetches_no_secret(document):
 NAMES = {
     "its own name": ("7", {"name": "blue"}, set(), "blue"),
     "its id, where it has none": ("etc/app.yaml", {}, set(), "etc-app.yaml"),
+    "the end of its id, where that is a path": ("/subscriptions/s/providers/P/disks/data/", {}, set(), "data"),
     "its id, where its name is no text": ("7", {"name": 3}, set(), "7"),
     "its id, where nothing is left of its name": ("7", {"name": "///"}, set(), "7"),
     "something, where nothing is left at all": ("***", {"name": "..."}, set(), "unnamed"),

@@ -207,6 +207,17 @@ def test_external_deletion_is_recreated_where_resync_is_on_and_stops_where_it_is
             assert run(bench.apply(fleet, reconsider=resolving.recreated)).acted[0].result is Result.DONE
 
 
+def test_to_set_what_a_block_says_is_enough_to_lift_it():
+    bench = Bench()
+    off = declare("a", {"color": "red"})
+    run(bench.apply([off]))
+    bench.live.things.clear()
+    for _ in range(2):
+        assert run(bench.apply([off])).checked[0].decision.action is Action.BLOCK
+    on = replace(off, options={"resyncPeriod": "1h"})
+    assert run(bench.apply([on])).acted[0].result is Result.DONE
+
+
 def test_dependents_are_linked_to_the_new_id_after_a_recreation():
     bench = Bench()
     fleet = [

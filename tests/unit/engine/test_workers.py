@@ -56,9 +56,9 @@ def test_another_process_under_the_same_number_is_another_one():
 @pytest.mark.parametrize(
     "name",
     [
-        workers.name(),
-        workers.name("3"),
-        "elsewhere:1#00000000.5",  # of another boot, machine or container: nobody can tell
+        pytest.param(workers.name(), id="this process"),
+        pytest.param(workers.name("3"), id="a part of this process"),
+        pytest.param("elsewhere:1#00000000.5", id="of another boot, machine or container"),
         "elsewhere:1",
         "a person",
         "",

@@ -37,7 +37,7 @@ HEAD = (
 
 
 WRITE_VERSION = "write apiVersion: file.holdfast.dev/v1, with your provider's name"
-OWN_KINDS = "holdfast.dev/v1 has the kind Strategy only; resources say <provider>.holdfast.dev/v1"
+OWN_KINDS = "holdfast.dev/v1 has the kinds Strategy and Template; resources say <provider>.holdfast.dev/v1"
 NAMES = "because names are parts of addresses; use letters, digits, - _ . : @ + ="
 OTHER_CONNECTION = "write apiVersion: file.holdfast.dev/v1 or name another connection"
 SECRETS = "{env: NAME} or {file: path} or {connectionSecret: key}"

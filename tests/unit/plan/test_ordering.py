@@ -35,6 +35,16 @@ def named(layers):
     return [[one.name for one in layer] for layer in layers]
 
 
+def test_layers_of_some_are_those_of_all_without_the_others():
+    declared = [declaration("server", "port"), declaration("port", "net"), declaration("net"), declaration("key")]
+    found, errors = ordering.build(declared)
+    assert not errors
+    assert named(ordering.layers(found, {address("server"), address("net")})) == [["net"], [], ["server"]]
+    assert named(ordering.layers(found, {address("key"), address("stranger")})) == [["key"]]
+    everything = set(found.addresses)
+    assert ordering.layers(found, everything) == ordering.layers(found)
+
+
 def test_layers_go_from_what_is_needed_to_who_needs():
     found, errors = ordering.build(
         [declaration("server", "port", "key"), declaration("port", "net"), declaration("net"), declaration("key")]

@@ -18,6 +18,7 @@ from holdfast.plan.decide import OnImmutable, ReconcileMode, Recreate
 from holdfast.plan.settings import (
     BY_NAME,
     REGISTRY,
+    Assess,
     Given,
     JitterShape,
     Layer,
@@ -49,6 +50,9 @@ VALUES: dict[str, list[tuple[Any, Any]]] = {
     "state_hash": [(False, False), (True, True)],
     "reconcile_mode": [("put_only", ReconcileMode.PUT_ONLY), ("shadow", ReconcileMode.SHADOW)],
     "pin_baseline": [(True, True), (False, False)],
+    "assess": [("corrections", Assess.CORRECTIONS), ("writes", Assess.WRITES)],
+    "undo_below": [(0.4, 0.4), ("70%", 0.7)],
+    "refuse_after": [(3, 3), (0, 0)],
 }
 
 

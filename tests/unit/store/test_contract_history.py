@@ -13,6 +13,7 @@ from holdfast.model.address import Address
 from holdfast.model.finding import Op
 from holdfast.model.path import Selector
 from holdfast.store.base import (
+    REVISIONS_KEPT,
     ClaimLost,
     Digest,
     Event,
@@ -259,6 +260,14 @@ async def test_revisions_come_newest_first_and_the_same_one_twice_is_one(store: 
     await store.commit(Transaction(revisions=[revision(2, content="y", at=9.0)]))
     assert await store.revisions(A) == [revision(2, content="y"), revision(1)]
     assert await store.revisions(C) == []
+
+
+@on_every_store
+async def test_old_revisions_are_forgotten_and_the_newest_hundred_stay(store: Store):
+    for number in range(1, REVISIONS_KEPT + 6):
+        await store.commit(Transaction(revisions=[revision(number), revision(1, B)]))
+    assert [each.number for each in await store.revisions(A)] == list(range(REVISIONS_KEPT + 5, 5, -1))
+    assert [each.number for each in await store.revisions(B)] == [1]
 
 
 @on_every_store

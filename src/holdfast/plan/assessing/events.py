@@ -26,6 +26,9 @@ class EventType(StrEnum):
     """The names of the events."""
 
     WORKFLOW_CREATED = "remediation.workflow_created"
+    WORKFLOW_COMPLETED = "remediation.workflow_completed"
+    REFUSED = "remediation.refused"
+    UNDONE = "remediation.undone"
     SCHEDULED = "effectiveness.assessment.scheduled"
     HASH_COMPUTED = "effectiveness.hash.computed"
     HEALTH_ASSESSED = "effectiveness.health.assessed"
@@ -78,6 +81,14 @@ def workflow_created(remediation: Remediation, workflow: Workflow, at: float) ->
         "signal_fingerprint": workflow.signal_fingerprint,
     }
     return _event(EventType.WORKFLOW_CREATED, remediation, at, {k: v for k, v in fields.items() if v})
+
+
+def told(type_: EventType, remediation: Remediation, at: float, fields: Mapping[str, Json]) -> Event:
+    """Tell of the remediation itself: how it ended, that it was refused, or taken back.
+
+    It may be refused more than once under one correlation id, and each time is an event of its own.
+    """
+    return _event(type_, remediation, at, fields, int(at * 1000) if type_ is EventType.REFUSED else 1)
 
 
 def scheduled(remediation: Remediation, windows: Windows, timing: Timing, at: float) -> Event:
@@ -138,7 +149,7 @@ def completed(remediation: Remediation, ending: Ending, at: float) -> Event:
         "signal_name": remediation.signal_name,
         "components_assessed": list(ending.components),
         "completed_at": _text(at),
-        "assessment_duration_seconds": max(at - remediation.created_at, 0.0),
+        "assessment_duration_seconds": max(at - remediation.begun_at, 0.0),
         "score": ending.score,
         "details": ending.message,
     }
@@ -149,9 +160,16 @@ def _event(
     type_: EventType, remediation: Remediation, at: float, fields: Mapping[str, Json], revision: int = 1
 ) -> Event:
     again = "" if revision == 1 else f"/{revision}"
-    data = {"event_type": type_.value, "correlation_id": remediation.correlation_id, **fields}
+    data = {"event_type": type_.value, "correlation_id": remediation.correlation_id, **_place(remediation), **fields}
     ident = f"{remediation.correlation_id}/{type_.value}{again}"
     return Event(type_, ident, at, remediation.correlation_id, remediation.target, data)
+
+
+def _place(remediation: Remediation) -> dict[str, Json]:
+    """Return the fields that say whose assessment this is; the namespace only where the target has one."""
+    parts = remediation.target.split("/")
+    namespace = {"namespace": parts[2]} if len(parts) == 4 else {}
+    return {"ea_name": f"ea-{remediation.correlation_id}", **namespace}
 
 
 def _text(at: float) -> str:

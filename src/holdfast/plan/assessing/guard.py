@@ -20,11 +20,13 @@ class Sighted:
     """A good read, as its hash with the prefix that says how it was made; `ABSENT` for a target that is gone.
 
     `revision` is the service's counter of changes to the spec, where it has one; an etag that moves with the status is
-    not. It shows a change that was put back between two looks.
+    not. It shows a change that was put back between two looks. `way` names how the hash was made where its prefix does
+    not say it all (the rules of the target's kind): another release's rules must not look like a change.
     """
 
     hash: str
     revision: str | None = None
+    way: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,8 @@ def relation(one: str, other: str) -> Comparison:
 
 def compare(baseline: Sighted, seen: Sighted) -> Comparison:
     """Say whether a target is as it was; a revision that moved is a difference even if the state came back."""
+    if baseline.way != seen.way and ABSENT not in (baseline.hash, seen.hash):
+        return Comparison.INCOMPARABLE
     found = relation(baseline.hash, seen.hash)
     moved = None not in (baseline.revision, seen.revision) and baseline.revision != seen.revision
     return Comparison.DIFFERENT if found is Comparison.EQUAL and moved else found

@@ -11,43 +11,9 @@ from dataclasses import dataclass
 from enum import Enum
 
 from holdfast.model.json import Json
+from holdfast.model.vital import Pod, Workload
 from holdfast.plan.assessing import measurements
 from holdfast.plan.assessing.measurements import Measurement
-
-
-@dataclass(frozen=True, slots=True)
-class Container:
-    """One container of a pod."""
-
-    is_ready: bool
-    restarts: int = 0
-    is_crash_looping: bool = False
-    is_oom_killed: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Pod:
-    """One pod as the API server tells it."""
-
-    containers: tuple[Container, ...]
-    created_at: float
-    is_terminating: bool = False
-    phase: str = "Running"
-
-
-@dataclass(frozen=True, slots=True)
-class Workload:
-    """What was seen of the target."""
-
-    exists: bool = True
-    has_pods: bool = True  # whether things of this kind have any
-    is_scaled_to_zero: bool = False  # it is declared to have no replicas: that is a wish, not an illness
-    total: int = 0
-    ready: int = 0
-    pending: int = 0
-    restarts: int = 0  # since the remediation
-    is_crash_looping: bool = False
-    is_oom_killed: bool = False
 
 
 def tally(pods: Sequence[Pod], remediated_at: float) -> Workload:
@@ -67,6 +33,7 @@ def tally(pods: Sequence[Pod], remediated_at: float) -> Workload:
         restarts=sum(container.restarts for container in young),
         is_crash_looping=any(container.is_crash_looping for container in every),
         is_oom_killed=any(container.is_oom_killed for container in young),
+        pods=frozenset(pod.name for pod in live) if all(pod.name for pod in live) else None,
     )
 
 
@@ -135,3 +102,20 @@ def assess_probes(probes: Sequence[Probe]) -> Measurement:
     score = 1.0 if passed == len(probes) else 0.5 if passed else 0.0
     payload = {"health_checks": {probe.name: probe.answer is Answer.PASSED for probe in probes}}
     return measurements.scored(score, f"{passed}/{len(probes)} probes passed", payload)
+
+
+def together(one: Measurement, other: Measurement) -> Measurement:
+    """Join two kinds of evidence: a thing is as well as its worst sign, and not known while one is missing."""
+    for found in (one, other):
+        if not found.is_assessed:
+            return found
+    if one.score is None or other.score is None:
+        return other if one.score is None else one
+    worse = min(one, other, key=lambda found: found.score or 0.0)
+    return measurements.scored(
+        worse.score or 0.0, f"{one.details}; {other.details}", {"health_checks": _joined(one, other)}
+    )
+
+
+def _joined(one: Measurement, other: Measurement) -> dict[str, Json]:
+    return {**one.payload.get("health_checks", {}), **other.payload.get("health_checks", {})}

@@ -19,12 +19,12 @@ from typing import Final
 
 from holdfast.compare.schemes import Comparison
 from holdfast.model.condition import Truth
-from holdfast.plan.assessing import guard, journal, reasons, scoring, timing
+from holdfast.plan.assessing import endings, guard, journal, reasons, timing
 from holdfast.plan.assessing import state as states
 from holdfast.plan.assessing.events import Event
 from holdfast.plan.assessing.guard import Sighted, Sighting, Unread
 from holdfast.plan.assessing.measurements import Measurement
-from holdfast.plan.assessing.reasons import Flags, Progress, Reason
+from holdfast.plan.assessing.reasons import Flags
 from holdfast.plan.assessing.state import Condition, ConditionType, Execution, Phase, State
 from holdfast.plan.assessing.timing import Window
 
@@ -82,7 +82,7 @@ def step(state: State, facts: Facts, now: float) -> tuple[State, Wants]:
     if state.phase.is_terminal:
         return state, Wants()
     if not state.remediation.correlation_id:
-        return _wanting(state, _failed(state, "the remediation has no correlation id", now), now)
+        return _wanting(state, endings.failed(state, "the remediation has no correlation id", now), now)
     new = _with_target(_with_execution(_advanced(state, now), facts, now), facts, now)
     if not new.phase.is_terminal and timing.window(new.timing, now) is Window.EXPIRED:
         if new.baseline is not None and facts.target is None:
@@ -94,6 +94,17 @@ def step(state: State, facts: Facts, now: float) -> tuple[State, Wants]:
     if new.phase.is_terminal:
         return _wanting(state, new, now)
     return _wanting(state, new, now, _asks(new, facts, now), facts)
+
+
+def opening(state: State, now: float) -> tuple[State, Wants]:
+    """Take the first step without asking anybody: for whoever has just confirmed the change, and need not look again.
+
+    What the confirmation says is told at once, and the next look is when there may be news.
+    """
+    new, wants = step(state, Facts(), now)
+    if not wants.asks:
+        return new, wants
+    return new, Wants((), _wake_at(new, Facts(), now), wants.events)
 
 
 def _wanting(
@@ -154,7 +165,9 @@ def _guarded(state: State, baseline: Sighted, seen: Sighted, now: float) -> Stat
         return _unguarded(state, "Incomparable", f"{baseline.hash} and {seen.hash} are made in different ways", now)
     new = replace(state, current=seen.hash)
     if found is Comparison.DIFFERENT:
-        return _drifted(new, f"{baseline.hash} -> {seen.hash}", now)
+        is_back = seen.hash == baseline.hash
+        message = f"{seen.hash}, changed and put back since" if is_back else f"{baseline.hash} -> {seen.hash}"
+        return endings.drifted(new, message, now)
     unchanged = Condition(ConditionType.SPEC_INTEGRITY, Truth.TRUE, "SpecUnchanged", "", now)
     return states.stating(new, (unchanged,))
 
@@ -180,7 +193,7 @@ def _with_measurements(state: State, facts: Facts, now: float) -> State:
 
 
 def _with_health(state: State, found: Measurement | None) -> State:
-    is_open = state.health is None or _is_decaying(state)
+    is_open = state.health is None or endings.is_decaying(state)
     if found is None or not found.is_assessed or not is_open:
         return state
     told = state.health is not None and state.health.score == found.score
@@ -190,27 +203,19 @@ def _with_health(state: State, found: Measurement | None) -> State:
 def _with_alerts(state: State, found: Measurement, now: float) -> State:
     """Accept the answer, unless it fires on although all else is well: then it is likely to be Prometheus' lag."""
     if found.is_against and _is_well(state):
-        active = _decay_condition(Truth.TRUE, "DecayActive", now)
+        active = endings.decay_condition(Truth.TRUE, "DecayActive", now)
         new = replace(state, decay=state.decay or found, decay_retries=state.decay_retries + 1)
         return states.stating(new, (active,))
     new = replace(state, alerts=found)
     if state.decay is None:
         return new
     reason = "DecayRefuted" if found.is_against else "DecayResolved"
-    return states.stating(new, (_decay_condition(Truth.FALSE, reason, now),))
+    return states.stating(new, (endings.decay_condition(Truth.FALSE, reason, now),))
 
 
 def _is_well(state: State) -> bool:
     healthy = state.health is not None and state.health.score is not None and state.health.score > 0
     return healthy and not (state.metrics is not None and state.metrics.is_against)
-
-
-def _is_decaying(state: State) -> bool:
-    return state.decay is not None and state.alerts is None
-
-
-def _decay_condition(status: Truth, reason: str, now: float) -> Condition:
-    return Condition(ConditionType.ALERT_DECAY_DETECTED, status, reason, "", now)
 
 
 # --- ending ----------------------------------------------------------------------------------------------------------
@@ -242,72 +247,14 @@ def _ended(state: State, facts: Facts, now: float, *, is_past_deadline: bool = F
         is_never_executed=_is_never_executed(state, facts) and not is_past_deadline,
         is_execution_incomplete=_is_scope_partial(state, now),
         is_past_deadline=is_past_deadline,
-        is_decaying=_is_decaying(state),
+        is_decaying=endings.is_decaying(state),
         is_hashed=state.baseline is not None,
-        health=_progress(state.health, is_wanted=state.scope.health),
-        alerts=_progress(state.alerts, is_wanted=state.scope.alerts),
-        metrics=_progress(state.metrics, is_wanted=state.scope.metrics),
+        health=endings.progress(state.health, is_wanted=state.scope.health),
+        alerts=endings.progress(state.alerts, is_wanted=state.scope.alerts),
+        metrics=endings.progress(state.metrics, is_wanted=state.scope.metrics),
     )
     reason = reasons.decide(flags)
-    return state if reason is None else _completed(state, reason, _shortcomings(state, flags), now)
-
-
-def _shortcomings(state: State, flags: Flags) -> str:
-    """Say what the ending has to do without."""
-    names = ("health", "alerts", "metrics")
-    missing = [name for name, one in zip(names, flags.progress, strict=True) if one is Progress.MISSING]
-    integrity = state.condition(ConditionType.SPEC_INTEGRITY)
-    is_unsure = integrity is not None and integrity.status is Truth.UNKNOWN
-    found = (
-        f"not measured: {', '.join(missing)}" if missing else "",
-        "the last look at the target could not tell whether it changed" if is_unsure else "",
-    )
-    return "; ".join(text for text in found if text)
-
-
-def _progress(found: Measurement | None, *, is_wanted: bool) -> Progress:
-    if not is_wanted:
-        return Progress.OFF
-    return Progress.MISSING if found is None else Progress.DONE
-
-
-def _drifted(state: State, message: str, now: float) -> State:
-    broken = Condition(ConditionType.SPEC_INTEGRITY, Truth.FALSE, "SpecDrifted", message, now)
-    return _completed(states.stating(state, (broken,)), Reason.SPEC_DRIFT, message, now)
-
-
-_COMPLETE_REASONS: Final = {
-    Reason.FULL: "AssessmentFull",
-    Reason.PARTIAL: "AssessmentPartial",
-    Reason.EXPIRED: "AssessmentExpired",
-    Reason.NO_EXECUTION: "NoExecution",
-    Reason.METRICS_TIMED_OUT: "MetricsTimedOut",
-    Reason.SPEC_DRIFT: "SpecDrift",
-    Reason.ALERT_DECAY_TIMEOUT: "AlertDecayTimeout",
-}
-
-
-def _completed(state: State, reason: Reason, message: str, now: float) -> State:
-    scores = [None if one is None else one.score for one in (state.health, state.alerts, state.metrics)]
-    new = replace(
-        state,
-        phase=Phase.COMPLETED,
-        reason=reason,
-        score=scoring.overall(reason, *scores),
-        completed_at=now,
-        message=message,
-    )
-    complete = Condition(ConditionType.ASSESSMENT_COMPLETE, Truth.TRUE, _COMPLETE_REASONS[reason], message, now)
-    if not _is_decaying(state):
-        return states.stating(new, (complete,))
-    ended = "SpecDrifted" if reason is Reason.SPEC_DRIFT else "DecayTimeout"
-    return states.stating(new, (_decay_condition(Truth.FALSE, ended, now), complete))
-
-
-def _failed(state: State, message: str, now: float) -> State:
-    new = replace(state, phase=Phase.FAILED, completed_at=now, message=message)
-    invalid = Condition(ConditionType.ASSESSMENT_COMPLETE, Truth.FALSE, "ValidationFailed", message, now)
-    return states.stating(new, (invalid,))
+    return state if reason is None else endings.completed(state, reason, endings.shortcomings(state, flags), now)
 
 
 # --- going on --------------------------------------------------------------------------------------------------------
@@ -347,7 +294,7 @@ def _missing(state: State, now: float) -> tuple[Ask, ...]:
     partial = _is_scope_partial(state, now)
     is_alert_due = now >= state.timing.alert_check_after
     wanted = {
-        Ask.HEALTH: state.scope.health and (state.health is None or _is_decaying(state)),
+        Ask.HEALTH: state.scope.health and (state.health is None or endings.is_decaying(state)),
         Ask.ALERTS: state.scope.alerts and state.alerts is None and is_alert_due and not partial,
         Ask.METRICS: state.scope.metrics and state.metrics is None and not partial,
     }

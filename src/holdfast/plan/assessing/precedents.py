@@ -11,8 +11,11 @@ import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from typing import Final
 
 from holdfast.plan.assessing.reasons import Reason
+
+REMEMBERED: Final = 7_776_000.0  # seconds, 90 days: what is older is history of another kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +87,7 @@ class Today:
     now: float
 
 
-def record(past: Iterable[Precedent], today: Today, recent: float = 86_400.0, oldest: float = 7_776_000.0) -> Record:
+def record(past: Iterable[Precedent], today: Today, recent: float = 86_400.0, oldest: float = REMEMBERED) -> Record:
     """Select what happened to this very target in this very state; another target with the same spec is another."""
     ours = [
         one
@@ -153,6 +156,24 @@ class Limits:
     chained_within: float = 3600.0
     total: int = 5  # so many altogether
     within: float = 14_400.0
+
+
+def failures(past: Iterable[Precedent], today: Today, within: float = REMEMBERED) -> int:
+    """Return how many of the newest began in the state of today and failed: did not help, or did not hold.
+
+    What is not assessed yet says nothing and is passed over; one that helped ends the count.
+    """
+    count = 0
+    for one in reversed(_in_order(past)):
+        if one.target != today.target or not today.now - within <= one.at <= today.now:
+            continue
+        found = effect(one)
+        if found is Effect.UNKNOWN:
+            continue
+        if one.pre_hash != today.current or found in (Effect.GOOD, Effect.MODERATE):
+            break
+        count += 1
+    return count
 
 
 def refusal(past: Iterable[Precedent] | None, today: Today, action: str, limits: Limits | None = None) -> str | None:

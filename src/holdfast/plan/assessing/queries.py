@@ -33,11 +33,12 @@ class Range:
     step: float
 
 
-def time_range(remediated_at: float, now: float, lookback: float = 1800.0) -> Range:
-    """Return the range around a remediation, as fine as Prometheus will answer however long it is."""
+def time_range(remediated_at: float, now: float, lookback: float = 1800.0, finest: float | None = None) -> Range:
+    """Return the range around a remediation, as fine as wanted and as Prometheus will answer however long it is."""
     start = float(int(remediated_at - lookback))
     end = float(max(int(now), int(start) + 1))
-    return Range(start, end, max(FINEST_STEP, float(-int(-(end - start) // MOST_POINTS))))
+    step = FINEST_STEP if finest is None else finest
+    return Range(start, end, max(step, float(-int(-(end - start) // MOST_POINTS))))
 
 
 def for_workload(target: Mapping[str, str]) -> tuple[Query, ...]:

@@ -71,6 +71,12 @@ class Remediation:
     signal_target: str = ""  # what alerted, where that is something else
     pre_hash: str | None = None
     confirmed: Sighted | None = None  # the read that confirmed the change, which is the baseline
+    began_at: float | None = None  # when it was begun, where it took a while; `created_at` is when it was done
+
+    @property
+    def begun_at(self) -> float:
+        """When the state before it ended."""
+        return self.created_at if self.began_at is None else self.began_at
 
 
 @dataclass(frozen=True, slots=True)

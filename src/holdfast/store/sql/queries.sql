@@ -181,6 +181,10 @@ SELECT document, stamp FROM revision WHERE resource = ? AND number = ?
 -- A new revision.
 INSERT INTO revision (resource, number, document, stamp, at) VALUES (?, ?, ?, ?, ?)
 
+-- name: prune_revisions
+-- Revisions that are older than any that may be asked for.
+DELETE FROM revision WHERE resource = ? AND number <= ?
+
 -- name: revisions
 -- The revisions of a resource, newest first.
 SELECT number, document, stamp, at FROM revision WHERE resource = ? ORDER BY number DESC

@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.errors import InputError
+from holdfast.model.vital import Container, Pod, Workload
 from holdfast.plan.assessing import alerts, health, labels, measurements, metrics, queries
 from holdfast.plan.assessing.alerts import Alert, Listing, Signal
-from holdfast.plan.assessing.health import Answer, Container, Pod, Probe, Workload
+from holdfast.plan.assessing.health import Answer, Probe
 from holdfast.plan.assessing.metrics import Change, Series, Skipped, Span
 
 # --- health ----------------------------------------------------------------------------------------------------------
@@ -256,3 +257,21 @@ def test_a_score_that_is_none_is_refused(score):
 def test_what_was_not_assessed_has_no_score():
     with pytest.raises(ValueError, match="not assessed"):
         measurements.Measurement(is_assessed=False, score=0.0, details="")
+
+
+@pytest.mark.parametrize(
+    "one, other, score",
+    [(1.0, 0.5, 0.5), (0.25, 1.0, 0.25), (0.0, 0.0, 0.0), (None, 0.5, 0.5), (0.5, None, 0.5), (None, None, None)],
+)
+def test_a_thing_is_as_well_as_its_worst_sign(one, other, score):
+    def measured(value):
+        return measurements.not_applicable("x") if value is None else measurements.scored(value, "x")
+
+    found = health.together(measured(one), measured(other))
+    assert (found.is_assessed, found.score) == (True, score)
+
+
+def test_what_is_not_known_of_one_sign_leaves_all_open():
+    for pair in ((measurements.unanswered("x"), measurements.scored(1.0, "y")),) * 2:
+        assert not health.together(*pair).is_assessed
+        assert not health.together(*reversed(pair)).is_assessed

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from holdfast.compare import jsontext, schemes
-from holdfast.compare.fingerprint import ConfigMapData, resource_fingerprint
+from holdfast.compare.fingerprint import ConfigMapData, configmap_references, resource_fingerprint
 from holdfast.model.condition import Truth
 from holdfast.plan.assessing import guard, phases, timing, trail
 from holdfast.plan.assessing.guard import GONE, Sighted, Unread
@@ -95,15 +95,21 @@ def test_04_07_spelling_is_no_drift_and_a_defaulted_field_is(text, drifts):
     assert (course.state.reason is Reason.SPEC_DRIFT) is drifts
 
 
-def deployment(*, level="info", annotations=None, status="x", configmaps=True):
-    template = {"metadata": {"annotations": annotations or {}}, "spec": {"volumes": [{"configMap": {"name": "web"}}]}}
+def deployment(*, level="info", annotations=None, status="x", configmaps=True, other="a", password="a"):
+    pod = {
+        "volumes": [{"configMap": {"name": "web"}}],
+        "containers": [{"envFrom": [{"secretRef": {"name": "web"}}]}],  # what a secret holds is not looked at
+    }
+    template = {"metadata": {"annotations": annotations or {}}, "spec": pod}
     obj = {
         "metadata": {"resourceVersion": status},
         "spec": {"template": template},
         "status": status,
         "kind": "Deployment",
     }
-    held = {"web": ConfigMapData({"level": level}, {}) if configmaps else None}
+    there = {"web": ConfigMapData({"level": level}, {}), "other": ConfigMapData({"x": other}, {}), "secret": password}
+    names = configmap_references("Deployment", obj["spec"])
+    held = {name: there[name] if configmaps else None for name in names}
     return resource_fingerprint(obj, configmaps=held)
 
 
@@ -113,9 +119,11 @@ def deployment(*, level="info", annotations=None, status="x", configmaps=True):
         ({"status": "y"}, False),
         ({"annotations": {"restartedAt": "now"}}, True),
         ({"level": "debug"}, True),
+        ({"other": "b"}, False),
+        ({"password": "b"}, False),
         ({"configmaps": False}, True),
     ],
-    ids=["5-status-and-version", "6-restart", "8-configmap", "9-configmap-deleted"],
+    ids=["5-status-and-version", "6-restart", "8-configmap", "8-unreferenced", "8-secret", "9-configmap-deleted"],
 )
 def test_05_06_08_09_what_counts_as_the_state_of_a_workload(changed, drifts):
     course = Course(world=World(Sighted(deployment())))
@@ -481,6 +489,7 @@ def test_53_events_come_in_order_each_once_and_all_correlated():
     assert course.events[-1].data == {
         "event_type": "effectiveness.assessment.completed",
         "correlation_id": "rr-1",
+        "ea_name": "ea-rr-1",
         "reason": "full",
         "signal_name": "HighMemory",
         "components_assessed": ["hash", "health", "alert", "metrics"],

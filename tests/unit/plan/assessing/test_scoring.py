@@ -128,6 +128,7 @@ def test_a_remediation_is_told_with_the_state_before_it():
     assert event.data == {
         "event_type": "remediation.workflow_created",
         "correlation_id": "rr-1",
+        "ea_name": "ea-rr-1",
         "pre_remediation_spec_hash": PRE,
         "target_resource": "prod/Deployment/web",
         "workflow_id": "restart",
@@ -139,7 +140,9 @@ def test_a_remediation_is_told_with_the_state_before_it():
 def test_the_schedule_is_told_with_every_instant():
     begun = state.begin(REMEDIATION, Windows(hash_delay=240.0, alert_delay=60.0))
     told_ = events.scheduled(begun.remediation, begun.windows, begun.timing, CREATED)
-    assert {key: value for key, value in told_.data.items() if key not in ("event_type", "correlation_id")} == {
+    assert {
+        key: value for key, value in told_.data.items() if key not in ("event_type", "correlation_id", "ea_name")
+    } == {
         "validity_deadline": "1970-01-12T14:26:40Z",
         "prometheus_check_after": "1970-01-12T13:55:40Z",
         "alertmanager_check_after": "1970-01-12T13:56:40Z",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from holdfast.model.vital import Workload
 from holdfast.plan.assessing import health, metrics, scoring, timing, trail
-from holdfast.plan.assessing.health import Workload
 from holdfast.plan.assessing.metrics import Change
 from holdfast.plan.assessing.timing import Windows
 from tests.vectors.load import by_name, vectors

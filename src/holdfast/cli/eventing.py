@@ -1,0 +1,122 @@
+"""The command `events`: the audit trail as CloudEvents, by type, target and time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Any
+
+import click
+import orjson
+
+from holdfast.cli import findings, output
+from holdfast.cli.session import common, opened, options_of, run
+from holdfast.engine.cloudevents import CloudEvent
+from holdfast.errors import InputError
+from holdfast.model.address import Address
+from holdfast.model.json import Json
+from holdfast.plan import durations, moments, selection
+from holdfast.store.base import ChainedEvent, Event, Store
+
+
+@click.command("events")
+@common
+@click.option("--type", "type_", default="", metavar="PREFIX", help="Only events whose type begins so.")
+@click.option("--since", metavar="WHEN", help="A length of time (2h) or a moment (2026-12-24T18:00Z).")
+@click.option("--correlation", metavar="ID", help="Only events of one remediation.")
+@click.option("--limit", type=click.IntRange(min=1), help="Only so many, the newest.")
+@output.option("table", "json", "jsonl", "yaml")
+def events_command(output_: str, **rest: Any) -> int:
+    """Show the audit trail, oldest first, as CloudEvents: checks, writes, remediations and their assessments.
+
+    Each is part of the hash chain that `holdfast audit verify` proves.
+
+    \b
+    Examples:
+      holdfast events --type effectiveness. --target shop/Service/cart --since 2h -o json
+      holdfast events --type remediation.workflow_created -o jsonl
+      holdfast events --correlation rr-0f3a91c2d4e5
+    """
+    own = {key: rest.pop(key) for key in ("type_", "since", "correlation", "limit")}
+    options = options_of(rest)
+    targets = selection.parse_targets(options.targets)
+
+    async def main(_stop: asyncio.Event) -> int:
+        async with opened(options, needs_files=False) as session:
+            since = _moment(own["since"], session.clock.now())
+            wanted = Wanted(targets, own["type_"], since, own["correlation"])
+            found = [each async for each in wanted.of(session.store)]
+            source = f"/holdfast/{session.project.folder.name}"
+        _print([_as_json(each, source) for each in found[-(own["limit"] or len(found) or 1) :]], output_)
+        return 0
+
+    return run(main)
+
+
+def _moment(text: str | None, now: float) -> float | None:
+    if text is None:
+        return None
+    try:
+        return moments.begin(text)
+    except InputError:
+        pass
+    try:
+        return now - durations.parse(text)
+    except InputError as error:
+        raise click.BadParameter(error.message, param_hint="--since") from None
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which events are asked for."""
+
+    targets: selection.Targets
+    type: str
+    since: float | None
+    correlation: str | None
+
+    async def of(self, store: Store) -> AsyncIterator[ChainedEvent]:
+        """Go through them."""
+        async for each in store.events(type_prefix=self.type or None, since=self.since):
+            if self._is_about(each.event) and self.correlation in (None, correlation_of(each.event)):
+                yield each
+
+    def _is_about(self, event: Event) -> bool:
+        if not self.targets.included and not self.targets.excluded:
+            return True
+        try:
+            return self.targets.matches(Address.parse(event.subject))
+        except ValueError:  # of the engine itself
+            return False
+
+
+def correlation_of(event: Event) -> str | None:
+    """Return what ties an event to others: the remediation it is about, or the write."""
+    found = event.data.get("correlation_id") or event.data.get("operation")
+    return found if isinstance(found, str) else None
+
+
+def _as_json(chained: ChainedEvent, source: str) -> dict[str, Json]:
+    """Return an event as a CloudEvent; what the chain says about it goes into extension attributes."""
+    event = chained.event
+    ident = str(event.data.get("id") or chained.hash)
+    data = {key: value for key, value in event.data.items() if not (key == "id" and value == ident)}
+    cloud = CloudEvent(ident, event.type, source, event.at, data, event.subject or None)
+    out = {**cloud.as_json(), "sequence": str(chained.sequence), "chainhash": chained.hash}
+    correlation = correlation_of(event)
+    return out if correlation is None else {**out, "correlationid": correlation}
+
+
+def _print(found: list[dict[str, Json]], format_: str) -> None:
+    if format_ == "jsonl":
+        for each in found:
+            click.echo(orjson.dumps(each, option=orjson.OPT_SORT_KEYS))
+    elif not output.structured(format_, found):
+        for each in found:
+            fields = ((key, value) for key, value in each["data"].items() if key not in ("event_type", "ea_name"))
+            detail = ", ".join(f"{key}={findings.value_text(value, 60)}" for key, value in fields if value is not None)
+            output.line(
+                f"{each['time']}  {output.styled(each['type'], bold=True)}  {each.get('subject', '')}  {detail}"
+            )
+        output.line(f"{len(found)} events", bold=True)

@@ -1,0 +1,116 @@
+"""Templates in a session: their children among what is declared, and what rolls them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from holdfast.engine import rollout_children
+from holdfast.engine.applying import Applier, Report
+from holdfast.engine.clock import Clock, SystemClock
+from holdfast.engine.fleet import Fleet
+from holdfast.engine.opening import WritableWorld
+from holdfast.engine.outcomes import Result
+from holdfast.engine.rolling_out import Rolled, Roller
+from holdfast.engine.rollout_shelves import Shelves
+from holdfast.manifests.reading import Manifests
+from holdfast.model.address import Address
+from holdfast.model.resource import Declaration
+from holdfast.plan.broods import Brood
+from holdfast.plan.templates import Template
+from holdfast.store.base import Store
+
+if TYPE_CHECKING:
+    from holdfast.cli.session import Session
+
+
+async def look(store: Store, clock: Clock, manifests: Manifests) -> list[Brood]:
+    """Return the broods as applying would settle them; nothing is written."""
+    if not manifests.templates:
+        return []
+    around = {each.address: each for each in manifests.declarations}
+    return await Shelves(store, clock).look(manifests.templates, around)
+
+
+def with_children(manifests: Manifests, broods: Iterable[Brood]) -> Manifests:
+    """Return what is declared, with the children of templates; selected ones as their templates make them."""
+    declared = {each.address: each for each in manifests.declarations}
+    by_hand = dict(declared)
+    for brood in broods:
+        declared |= {each.address: each for each in rollout_children.declarations(brood, by_hand)}
+    return replace(manifests, declarations=tuple(declared[address] for address in sorted(declared, key=str)))
+
+
+async def with_chosen(
+    store: Store, manifests: Manifests, addresses: Iterable[Address], templates: Sequence[Template]
+) -> Manifests:
+    """Return part of what is declared, with those of the addresses that are children of templates."""
+    if not templates:
+        return manifests
+    return with_children(manifests, await Shelves(store, SystemClock()).some(templates, addresses))
+
+
+def around(session: Session) -> dict[Address, Declaration]:
+    """Return what is declared by hand."""
+    return {each.address: each for each in session.by_hand}
+
+
+def roller(
+    session: Session,
+    world: WritableWorld,
+    stop: asyncio.Event,
+    progress: Callable[[Report], None] | None = None,
+) -> Roller:
+    """Return what rolls the templates of a session."""
+
+    def applier(fleet: Fleet) -> Applier:
+        made = session.applier(world, stop=stop)
+        made.preparer.fleet = fleet
+        return made
+
+    shelves = Shelves(session.store, session.clock)
+    known = [*session.fleet.declarations]
+    return Roller(shelves, session.templates, around(session), session.fleet, applier, known, stop, progress)
+
+
+def in_scope(session: Session) -> list[Brood]:
+    """Return the broods of which something was chosen; one that has no children yet is always meant."""
+    wanted = set(session.chosen)
+    return [each for each in session.broods if not each.children or wanted & each.children.keys()]
+
+
+async def settle(session: Session, world: WritableWorld) -> list[Brood]:
+    """Write down what is declared of templates, so that the children to be applied are those that are remembered."""
+    if not session.templates:
+        return []
+    return await roller(session, world, asyncio.Event()).settle()
+
+
+async def roll(
+    session: Session, world: WritableWorld, stop: asyncio.Event, progress: Callable[[Report], None] | None = None
+) -> Rolled:
+    """Roll as far as it goes without waiting."""
+    if not session.templates:
+        return Rolled()
+    names = {each.template.name for each in in_scope(session)}
+    return await roller(session, world, stop, progress).run(names)
+
+
+async def forget(session: Session, report: Report) -> None:
+    """Forget the children that were deleted, and a template with its rollouts once it has none."""
+    done = {each.checked.address for each in report.acted if each.result is Result.DONE}
+    await Shelves(session.store, session.clock).forget(session.broods, done)
+
+
+def merged(report: Report, rolled: Rolled) -> Report:
+    """Return a run with what its rollouts did."""
+    acted = [each for one in rolled.reports for each in one.acted]
+    reached: Sequence[Address] = [each for one in rolled.reports for each in one.not_reached]
+    return replace(
+        report,
+        acted=[*report.acted, *acted],
+        not_reached=[*report.not_reached, *reached],
+        broods=rolled.broods or report.broods,
+    )

@@ -1,0 +1,112 @@
+"""The command `upgrade`: a rehearsal, on everything in the store, of what a release or a profile would change."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from holdfast.cli import output
+from holdfast.cli.session import Session, common, opened, options_of, run
+from holdfast.compare import profiles
+from holdfast.compare.profiles import Profile
+from holdfast.engine import rehearsing
+from holdfast.engine.rehearsing import Rehearsed
+from holdfast.engine.rollout_shelves import Shelves
+from holdfast.errors import InputError
+from holdfast.model.json import Json
+
+_FORMATS = ("table", "json", "yaml")
+_MOST = 50
+
+
+@click.command("upgrade")
+@common
+@click.option("--dry-run", is_flag=True, help="Rehearse; an upgrade itself needs no command.")
+@click.option(
+    "--profile",
+    "profile_files",
+    multiple=True,
+    metavar="FILE",
+    help="As if this profile were in force, too (may be repeated).",
+)
+@output.option(*_FORMATS)
+def upgrade_command(dry_run: bool, profile_files: tuple[str, ...], output_: str, **rest: Any) -> int:
+    """Say what a new scheme, profile or release would change in the verdicts of everything in the store.
+
+    It must be nothing; if not, what and why is named, and the exit code is 1. Nothing is read from the world and
+    nothing is written. Upgrading itself is installing: new rules take each resource over when it is next looked at.
+
+    \b
+    Examples:
+      holdfast upgrade --dry-run -f infra/
+      holdfast upgrade --dry-run -f infra/ --profile new-rules.yaml -o json
+    """
+    if not dry_run:
+        message = "there is nothing to do but to install the new release; rehearse it with --dry-run"
+        raise click.UsageError(message)
+    options = options_of(rest)
+
+    async def main(_stop: asyncio.Event) -> int:
+        async with opened(options) as session:
+            tried = [each for file in profile_files for each in _profiles(file)]
+            session.fleet = replace(session.fleet, profiles=[*tried, *session.fleet.profiles])
+            found, unasked = await _rehearse(session)
+        _show(found, unasked, output_)
+        return 1 if any(each.is_changed for each in found) else 0
+
+    return run(main)
+
+
+def _profiles(file: str) -> Sequence[Profile]:
+    try:
+        return profiles.parse(Path(file).read_bytes(), file)
+    except OSError as error:
+        raise InputError(f"{file} cannot be read: {error.strerror}") from None
+
+
+async def _rehearse(session: Session) -> tuple[list[Rehearsed], int]:
+    """Rehearse what is declared; return that, and how many resources of the store are declared nowhere."""
+    async with session.world() as world:
+        ready, _ = await session.preparer(world).prepare(session.chosen)
+    found = await rehearsing.resources(session.store, ready)
+    around = {each.address: each for each in session.by_hand}
+    found += await rehearsing.children(Shelves(session.store, session.clock), session.templates, around)
+    known = [state.address async for state in session.store.all_states()]
+    return found, sum(address not in session.fleet.declarations for address in known)
+
+
+def _show(found: Sequence[Rehearsed], unasked: int, format_: str) -> None:
+    changed = [each for each in found if each.is_changed]
+    latent = [each for each in found if each.latent]
+    if output.structured(format_, _as_json(found, changed, latent, unasked)):
+        return
+    for each in changed[:_MOST]:
+        output.line(f"  {each.subject}: {each.before} -> {each.after}: {each.why}", fg="red")
+    if len(changed) > _MOST:
+        output.line(f"  and {len(changed) - _MOST:,} more", fg="red")
+    counted = Counter(path for each in latent for path in each.latent)
+    for path, number in counted.most_common(_MOST):
+        output.line(f"  latent: {path} of {number:,} will be seen for the first time, and does not count", fg="cyan")
+    if unasked:
+        output.line(f"  {unasked:,} resources in the store are not declared here; name their manifests too")
+    verdict = f"{len(changed):,} verdicts would change" if changed else "Nothing would change"
+    output.line(f"{verdict}: {len(found):,} rehearsed.", bold=True)
+
+
+def _as_json(
+    found: Sequence[Rehearsed], changed: Sequence[Rehearsed], latent: Sequence[Rehearsed], unasked: int
+) -> Json:
+    return {
+        "rehearsed": len(found),
+        "undeclared": unasked,
+        "changed": [
+            {"subject": each.subject, "before": each.before, "after": each.after, "why": each.why} for each in changed
+        ],
+        "latent": [{"subject": each.subject, "paths": list(each.latent)} for each in latent],
+    }

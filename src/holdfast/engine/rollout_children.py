@@ -1,0 +1,39 @@
+"""What is declared of the children of a brood, for the engine that looks at and writes what is declared."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Final
+
+from holdfast.model.address import Address
+from holdfast.model.resource import Declaration
+from holdfast.plan import template_rendering
+from holdfast.plan.broods import Brood, ChildFile
+from holdfast.plan.fleets import State
+from holdfast.plan.templates import Method
+
+_HIDDEN: Final = frozenset({State.REMOVING, State.FAILED, State.GONE})
+
+
+def declarations(brood: Brood, around: Mapping[Address, Declaration]) -> list[Declaration]:
+    """Return what is declared of the children of a brood that are there, or are to be there."""
+    shown = (each for each in at_hand(brood, around).children.values() if is_declared(brood, each))
+    return [declaration(brood, each, around) for each in shown]
+
+
+def is_declared(brood: Brood, child: ChildFile) -> bool:
+    """Tell whether a child is to exist; what is rewritten exists all the time."""
+    return brood.template.method is Method.REWRITE or child.state not in _HIDDEN
+
+
+def at_hand(brood: Brood, around: Mapping[Address, Declaration]) -> Brood:
+    """Return a brood with those children that can be written: selected ones only where they are declared, too."""
+    if brood.template.selector is None:
+        return brood
+    return replace(brood, children={address: each for address, each in brood.children.items() if address in around})
+
+
+def declaration(brood: Brood, child: ChildFile, around: Mapping[Address, Declaration]) -> Declaration:
+    """Return what is declared of one child."""
+    return template_rendering.declaration(brood, child, around.get(child.address))

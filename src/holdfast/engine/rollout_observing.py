@@ -1,0 +1,112 @@
+"""What the store saw of children: their stamps, whether they are there and well, and which predicates they break.
+
+Only what was read counts. A child that nobody could read breaks nothing and is not unwell; a list of offers that is
+empty says nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from holdfast.compare import paths
+from holdfast.model.absent import ABSENT
+from holdfast.model.address import Address
+from holdfast.model.json import Json
+from holdfast.model.verdict import Status
+from holdfast.plan import predicates, template_rendering
+from holdfast.plan.broods import Brood
+from holdfast.plan.fleets import State
+from holdfast.plan.option1 import Stamp
+from holdfast.plan.predicates import Offer, Predicate
+from holdfast.plan.rollout_limits import Health
+from holdfast.store.base import Store
+
+
+async def observed(store: Store, addresses: Sequence[Address]) -> dict[Address, Json]:
+    """Return what was last seen of resources that were there when they were last looked at."""
+    states = await store.states(addresses) if addresses else {}
+    there = {a: s.observed for a, s in states.items() if s.observed is not None and s.status is not Status.MISSING}
+    documents = await store.documents(sorted(set(there.values())))
+    return {address: documents[digest] for address, digest in there.items() if digest in documents}
+
+
+async def stamps(store: Store, brood: Brood, addresses: Sequence[Address]) -> dict[Address, dict[str, Stamp]]:
+    """Return the stamps on those of the addresses that exist; one without a stamp has none, but is there."""
+    states = await store.states(addresses) if addresses else {}
+    written = [address for address, state in states.items() if state.applied is not None]
+    seen = await observed(store, written)
+    out: dict[Address, dict[str, Stamp]] = {}
+    for address in written:
+        found = ((owner.uid, template_rendering.stamp_on(owner, seen.get(address, ABSENT))) for owner in brood.owners)
+        out[address] = {uid: stamp for uid, stamp in found if stamp is not None}
+    return out
+
+
+async def broken(store: Store, brood: Brood) -> dict[Address, tuple[tuple[str, str], ...]]:
+    """Return which predicates of which owners each ready child certainly breaks."""
+    asked = [owner for owner in brood.owners if owner.template.requirements]
+    if not asked:
+        return {}
+    ready = [each.address for each in brood.children.values() if each.state in {State.READY, State.UNHEALTHY}]
+    documents = await observed(store, ready)
+    out: dict[Address, tuple[tuple[str, str], ...]] = {}
+    for owner in asked:
+        rules = owner.template.requirements
+        offers = await _offers(store, rules)
+        for address, document in documents.items():
+            names = predicates.broken(rules, document, offers)
+            out[address] = (*out.get(address, ()), *((owner.uid, name) for name in names))
+    return out
+
+
+async def _offers(store: Store, rules: Sequence[Predicate]) -> list[Json]:
+    return [ABSENT if each.offer is None else await _at(store, each.offer) for each in rules]
+
+
+async def _at(store: Store, offer: Offer) -> Json:
+    documents = await observed(store, [offer.resource])
+    found = documents.get(offer.resource, ABSENT)
+    return ABSENT if found is ABSENT else paths.resolve(found, offer.path)
+
+
+async def gates(store: Store, brood: Brood) -> dict[str, Health]:
+    """Return what the health gates of a rollout say now."""
+    out = {}
+    for gate in brood.template.gates:
+        assert gate.predicate.offer is not None
+        document = await _at(store, gate.predicate.offer)
+        verdict = gate.predicate.holds(document)
+        out[gate.name] = Health.UNKNOWN if verdict is None else Health.PASS if verdict else Health.FAIL
+    return out
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """How the children of a brood are, as last seen."""
+
+    unwell: Collection[Address] = ()
+    idle: Collection[Address] = ()
+
+
+async def condition(store: Store, brood: Brood) -> Condition:
+    """Return which children are gone or not ready any more, and which have nothing to do."""
+    template = brood.template
+    unwell = set(await store.with_status(Status.MISSING)) & brood.children.keys()
+    if not template.ready_when and not template.idle_when:
+        return Condition(unwell)
+    documents = await observed(store, list(brood.children))
+    unwell |= {address for address, document in documents.items() if is_ready(template.ready_when, document) is False}
+    return Condition(unwell, set(_all(documents, template.idle_when)))
+
+
+def _all(documents: Mapping[Address, Json], rules: Sequence[Predicate]) -> Iterable[Address]:
+    return (a for a, d in documents.items() if rules and all(each.holds(d) is True for each in rules))
+
+
+def is_ready(rules: Sequence[Predicate], document: Json) -> bool | None:
+    """Tell whether a child serves: every rule holds; None where one cannot tell."""
+    verdicts = [each.holds(document) for each in rules]
+    if False in verdicts:
+        return False
+    return None if None in verdicts else True

@@ -1,0 +1,131 @@
+"""Succession: how new rules take over from those that a resource was judged by, without changing its verdict. Pure.
+
+The same rule as for templates (`plan.regimes`), for one resource: new rules begin with what was last recorded under the
+old ones, never with what is live. What differs there by the new rules and did not by the old ones is *latent*: it joins
+the baseline, and counts again as soon as either side moves. What the old rules had found stays found, if the new ones
+still look at it. Rules of a newer release that this one cannot read leave the verdict *unknown*.
+
+Which paths policy ignores is no matter of rules: who stops ignoring something wants to hear of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from holdfast.compare import diff, patching, paths
+from holdfast.compare.profiles import build, stack
+from holdfast.compare.ruletree import RuleTree
+from holdfast.engine.prepared import POLICY, Prepared, Succession, digest_of
+from holdfast.engine.redaction import secret_profile
+from holdfast.errors import InputError
+from holdfast.model.finding import Finding
+from holdfast.model.json import Json
+from holdfast.model.verdict import Status
+from holdfast.store.base import Digest, ResourceState
+
+UNREADABLE = "it was last judged by rules of another release that this one cannot read; nothing is concluded"
+
+
+@dataclass(frozen=True, slots=True)
+class _Base:
+    """What was last recorded under the old rules."""
+
+    desired: Json
+    observed: Json
+    baseline: diff.Baseline
+
+    def findings(self, rules: RuleTree) -> list[Finding]:
+        return diff.findings(self.desired, self.observed, rules, self.baseline)
+
+
+def is_due(item: Prepared) -> bool:
+    """Tell whether a resource has a settled past under other rules than those of now."""
+    state = item.state
+    if state is None or state.rules is None or state.rules == item.rules_digest:
+        return False
+    return None not in (state.applied, state.baseline, state.observed, state.desired)
+
+
+def wanted(item: Prepared) -> set[Digest]:
+    """Return the documents that a succession is worked out from."""
+    state = item.state
+    if state is None or not is_due(item):
+        return set()
+    found = (state.rules, state.applied, state.baseline, state.observed, state.desired)
+    return {digest for digest in found if digest is not None}
+
+
+def succeeded(item: Prepared, documents: Mapping[Digest, Json]) -> Prepared:
+    """Return a resource as the rules of now take it over; where nothing changes hands, as it is."""
+    state = item.state
+    if state is None or not is_due(item) or not wanted(item) <= documents.keys():
+        return item
+    if state.status in {None, Status.UNKNOWN, Status.MISSING}:
+        return item  # there is no verdict to keep
+    before = documents[_digest(state.rules)]
+    if _without_policy(before) == _without_policy(item.rules_document):
+        return item
+    base = _Base(
+        documents[_digest(state.desired)],
+        documents[_digest(state.observed)],
+        diff.Baseline(documents[_digest(state.applied)], documents[_digest(state.baseline)]),
+    )
+    try:
+        old = tree(item, [*_policy(item.rules_document), *_without_policy(before)], base.desired, base.observed)
+    except Unreadable:
+        return replace(item, succession=Succession(unreadable=UNREADABLE))
+    return _taken_over(item, state, base, old)
+
+
+def _taken_over(item: Prepared, state: ResourceState, base: _Base, old: RuleTree) -> Prepared:
+    new = tree(item, item.rules_document, base.desired, base.observed)
+    were = base.findings(old)
+    known = {paths.format_path(each.path) for each in were}
+    latent = [each for each in base.findings(new) if paths.format_path(each.path) not in known]
+    applied, observed = (base.desired, base.observed) if not were else _absorbed(base, latent)
+    kept = {digest_of(document): document for document in (applied, observed, item.rules_document)}
+    after = replace(
+        state, applied=digest_of(applied), baseline=digest_of(observed), rules=digest_of(item.rules_document)
+    )
+    if not latent:  # nothing comes in: what was written and first seen stays what it was
+        after = replace(after, applied=state.applied, baseline=state.baseline)
+    told = tuple(paths.format_path(each.path) for each in latent)
+    return replace(item, state=after, succession=Succession(told, kept))
+
+
+def _absorbed(base: _Base, latent: list[Finding]) -> tuple[Json, Json]:
+    """Take what is latent into a baseline that something else has moved away from."""
+    applied, observed = patching.copied(base.baseline.applied), patching.copied(base.baseline.observed)
+    for each in latent:
+        applied = patching.put(applied, each.path, each.desired)
+        observed = patching.put(observed, each.path, each.observed)
+    return applied, observed
+
+
+class Unreadable(Exception):  # noqa: N818 - an outcome, not a mistake
+    """Rules that this release does not understand."""
+
+
+def tree(item: Prepared, rules: Json, desired: Json, observed: Json) -> RuleTree:
+    """Return some rules in force for two documents of a resource; raise Unreadable if they cannot be understood."""
+    try:
+        own = [build(each) for each in rules]
+    except InputError as error:
+        raise Unreadable from error
+    if item.secrets:
+        own = [build(secret_profile(item.secrets, observed)), *own]
+    return stack(own).tree(desired, observed)
+
+
+def _without_policy(rules: Json) -> list[Json]:
+    return [each for each in rules if each.get("profile") != POLICY]
+
+
+def _policy(rules: Json) -> list[Json]:
+    return [each for each in rules if each.get("profile") == POLICY]
+
+
+def _digest(digest: Digest | None) -> Digest:
+    assert digest is not None
+    return digest

@@ -1,0 +1,239 @@
+"""Templates by the command line: ten files of one template, edited, rolled in waves, paused, resumed, undone."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.acceptance.test_commands import run
+
+ROOT = Path(__file__).parents[2]
+
+TEMPLATE = """\
+apiVersion: holdfast.dev/v1
+kind: Template
+metadata: {{name: web}}
+spec:
+  child: {{apiVersion: file.holdfast.dev/v1, kind: Document, connection: fleet}}
+  replicas: {replicas}
+  resource:
+    path: $(name).yaml
+    content: {{level: {level}, labels: {{team: {team}}}}}
+  fields: {{inPlace: [/content/labels]}}
+  rollout: {{method: {method}, canary: 1, maxSurge: 20%, maxUnavailable: 20%, soak: {soak}}}
+"""
+PROJECT = "connections:\n  fleet: {provider: file, root: fleet}\n"
+
+
+class Folder:
+    """A project with one template, edited by saying what is to be different."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.said = {"replicas": 10, "level": "info", "team": "shop", "soak": "0", "method": "replace-before-remove"}
+        (path / "fleet").mkdir()
+        (path / "infra").mkdir()
+        (path / "holdfast.yaml").write_text(PROJECT)
+        self.edit()
+
+    def edit(self, **changes: object) -> None:
+        self.said |= changes
+        (self.path / "infra/web.yaml").write_text(TEMPLATE.format(**self.said))
+
+    def __call__(self, *args: str, code: int | None = 0) -> str:
+        done = run(*args, "-f", "infra", cwd=self.path)
+        assert code is None or done.returncode == code, done.stdout + done.stderr
+        return done.stdout + done.stderr
+
+    def json(self, *args: str, code: int | None = 0):
+        return json.loads(self(*args, "-o", "json", code=code))
+
+    def files(self) -> dict[str, object]:
+        return {each.stem: yaml.safe_load(each.read_text()) for each in sorted((self.path / "fleet").glob("*.yaml"))}
+
+    def levels(self) -> dict[str, int]:
+        found: dict[str, int] = {}
+        for content in self.files().values():
+            found[content["level"]] = found.get(content["level"], 0) + 1
+        return found
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Folder:
+    return Folder(tmp_path)
+
+
+def test_a_template_is_applied_edited_planned_and_rolled_in_waves(folder):
+    assert "Plan: 10 to add" in folder("plan")
+    folder("apply")
+    assert sorted(folder.files()) == [f"web-{index}" for index in range(10)]
+    assert "0 to add, 0 to change" in folder("plan", "--detailed-exitcode")
+    folder.edit(level="debug")
+    planned = folder("plan", "--detailed-exitcode", code=2)
+    assert "would roll 10 of 10 children in waves of 1, 1, 2, 4, 2" in planned
+    assert "spec: 10 children, web edited at /resource/content/level" in planned
+    assert folder.levels() == {"info": 10}, "a plan touches nothing"
+    (template,) = folder.json("plan")["templates"]
+    assert template["preview"] == {"rolled": 10, "of": 10, "waves": [1, 1, 2, 4, 2], "left": 0}
+    assert "web edited" in folder("check", "--detailed-exitcode", code=2)
+    folder("apply")
+    assert folder.levels() == {"debug": 10}
+    (template,) = folder.json("rollout", "status", "web")
+    assert (template["upToDate"], template["rollout"]["phase"]) == (10, "complete")
+    assert "0 to add, 0 to change" in folder("plan", "--detailed-exitcode")
+    assert "audit trail is unbroken" in folder("audit", "verify") or "unbroken" in folder("audit", "verify")
+
+
+def test_it_is_paused_resumed_undone_and_the_history_tells(folder):
+    folder("apply")
+    folder.edit(level="debug", soak="1h")
+    folder("apply")
+    assert folder.levels() == {"info": 9, "debug": 1}, "the canary soaks"
+    assert "paused by" in folder("rollout", "pause", "web", "--why", "errors")
+    assert "errors" in folder("rollout", "status", code=1)
+    folder.edit(soak="0")
+    folder("apply", code=1)
+    assert folder.levels() == {"info": 9, "debug": 1}
+    assert folder.json("plan", "--detailed-exitcode", code=2 | 16)["templates"][0]["rollout"]["phase"] == "paused"
+    folder("rollout", "resume", "web")
+    folder("apply")
+    assert folder.levels() == {"debug": 10}
+    folder("rollout", "undo", "web")
+    folder("apply")
+    assert folder.levels() == {"info": 10}
+    folder("apply")
+    assert folder.levels() == {"info": 10}, "what was undone is not tried again by itself"
+    history = folder.json("rollout", "history", "web")
+    assert [each["phase"] for each in history["rollouts"]] == ["complete", "rolled-back"]
+    assert [each["content"]["resource"]["content"]["level"] for each in history["revisions"]["web"]] == [
+        "info",
+        "debug",
+    ]
+    assert "rolled-back" in folder("rollout", "history", "web")
+    folder("rollout", "resume", "web")
+    folder("apply")
+    assert folder.levels() == {"debug": 10}
+    assert "nothing to resume" in folder("rollout", "resume", "web", code=1)
+    assert "no rollout under way" in folder("rollout", "pause", "web", code=1)
+
+
+def test_a_rollout_is_undone_half_way(folder):
+    folder("apply")
+    folder.edit(level="debug", soak="1h")
+    folder("apply")
+    folder("rollout", "undo", "web")
+    folder.edit(soak="0")
+    folder("apply")
+    assert folder.levels() == {"info": 10}
+
+
+def test_in_place_fields_and_replicas_need_no_rollout(folder):
+    folder("apply")
+    folder.edit(team="search", replicas=12)
+    assert "10 to change" in folder("plan")
+    folder("apply")
+    assert {content["labels"]["team"] for content in folder.files().values()} == {"search"}
+    assert len(folder.files()) == 12
+    folder.edit(replicas=3)
+    folder("apply")
+    assert sorted(folder.files()) == ["web-0", "web-1", "web-2"]
+    assert folder.json("rollout", "status")[0]["rollout"] is None
+
+
+def test_rewriting_keeps_the_names(folder):
+    folder.edit(method="rewrite")
+    folder("apply")
+    folder.edit(level="debug")
+    folder("apply")
+    assert folder.levels() == {"debug": 10}
+    assert sorted(folder.files()) == [f"web-{index}" for index in range(10)]
+
+
+def test_watch_takes_a_rollout_through_its_waves(folder):
+    folder.edit(replicas=4)
+    folder("apply")
+    folder.edit(level="debug", soak="200ms")
+    folder("watch", "--rounds", "12")
+    assert folder.levels() == {"debug": 4}
+    assert folder.json("rollout", "status")[0]["rollout"]["phase"] == "complete"
+
+
+def test_drift_of_a_child_is_put_back_and_a_child_that_is_gone_comes_back(folder):
+    folder("apply")
+    (folder.path / "fleet/web-3.yaml").write_text("level: hacked\nlabels: {team: shop}\n")
+    assert "web-3" in folder("check", "--detailed-exitcode", code=4)
+    assert "is a child of template web: edit that for all" in folder("accept", "fleet/Document/web-3", code=1)
+    folder("apply")
+    assert folder.levels() == {"info": 10}
+    (folder.path / "fleet/web-4.yaml").unlink()
+    folder("apply", "--recreate")
+    assert folder.levels() == {"info": 10}
+
+
+def test_status_and_explain_tell_of_templates_without_manifests(folder):
+    folder("apply")
+    told = run("status", cwd=folder.path).stdout
+    assert "template web: revision 1, 10 ready" in told
+    told = run("explain", "fleet/Document/web-3", cwd=folder.path).stdout
+    assert "child of template web, slot web-3, ready; made from web revision 1 (regime 0)" in told
+    body = json.loads(run("explain", "fleet/Document/web-3", "-o", "json", cwd=folder.path).stdout)
+    assert body["template"]["madeFrom"]["web"]["revision"] == 1
+
+
+def test_an_upgrade_is_rehearsed_and_changes_nothing(folder):
+    folder("apply")
+    assert "Nothing would change: 20 rehearsed" in folder("upgrade", "--dry-run")
+    profile = folder.path / "new.yaml"
+    profile.write_text("profile: new/rules\nversion: 1\nrules:\n  - {path: /content/level, class: ignore}\n")
+    found = folder.json("upgrade", "--dry-run", "--profile", "new.yaml")
+    assert (found["rehearsed"], found["changed"]) == (20, [])
+    (folder.path / "fleet/web-3.yaml").write_text("level: hacked\nlabels: {team: shop}\n")
+    folder("check", "--detailed-exitcode", code=4)
+    found = folder.json("upgrade", "--dry-run", "--profile", "new.yaml", code=1)
+    (changed,) = found["changed"]
+    assert changed["before"] == "drifted"
+    assert changed["after"] == "in_sync"
+    assert changed["why"] == "no longer counts /content/level"
+    assert "rehearse it with --dry-run" in folder("upgrade", code=64)
+
+
+def test_deleting_takes_the_children_and_forgets_the_template(folder):
+    folder("apply")
+    folder("delete", "--yes")
+    assert folder.files() == {}
+    assert "template web" not in run("status", cwd=folder.path).stdout
+    folder("apply")
+    assert len(folder.files()) == 10
+
+
+def test_mistakes_are_told_with_file_line_and_field(folder):
+    text = TEMPLATE.format(**folder.said).replace("canary: 1", "canary: many").replace("replicas: 10", "replicas: -1")
+    (folder.path / "infra/web.yaml").write_text(text.replace("inPlace", "inplace"))
+    told = folder("plan", code=1)
+    assert "infra/web.yaml:6" in told
+    assert "replicas must be a whole number from 0 to" in told
+    assert "/spec/rollout/canary" in told
+    assert "did you mean inPlace?" in told
+    folder.edit()
+    assert "there is no template 'wbe'; did you mean web?" in folder("rollout", "undo", "wbe", code=1)
+
+
+def test_the_example_runs(tmp_path):
+    script = ROOT / "examples/template/try.sh"
+    holdfast = shutil.which("holdfast", path=str(ROOT / ".venv/bin")) or shutil.which("holdfast")
+    assert holdfast is not None
+    done = subprocess.run(
+        ["sh", str(script)],
+        env={"PATH": f"{Path(holdfast).parent}:/usr/bin:/bin", "TMPDIR": str(tmp_path), "HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "would roll 10 of 10 children in waves of 1, 1, 2, 4, 2" in done.stdout
+    assert "back to generation 1: rolled-back" in done.stdout

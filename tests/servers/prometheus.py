@@ -1,0 +1,388 @@
+"""The real Prometheus and Alertmanager for tests, without root: Debian's packages, unpacked into a cache of our own.
+
+Binaries on PATH are taken as they are. Otherwise the packages are fetched with the machine's own package client, from
+wherever it is configured to fetch from, once for all runs. Where that cannot be done the tests are skipped by name, and
+with CI=true a skip is a failure.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import threading
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+PACKAGES = {"prometheus": "usr/bin/prometheus", "prometheus-alertmanager": "usr/bin/prometheus-alertmanager"}
+OLDEST = (2, 42)
+SHARED = b"/usr/share/prometheus/alertmanager"
+PATIENT = pytest.mark.timeout(func_only=True)  # fetching does not count against a test's own time
+FETCH_SECONDS = 300.0
+START_SECONDS = 30.0
+
+
+class Unavailable(Exception):  # noqa: N818 - an answer
+    """The servers cannot be had here, and why."""
+
+
+# --- the binaries ----------------------------------------------------------------------------------------------------
+
+
+def cache() -> Path:
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "holdfast" / "prometheus"
+
+
+def binaries() -> dict[str, Path]:
+    """Return the two programs by package; fetch them if need be, one process at a time, all or nothing."""
+    found = {name: shutil.which(name) for name in PACKAGES}
+    if all(found.values()):
+        return _new_enough({name: Path(path) for name, path in found.items() if path})
+    folder = cache()
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        unpacked = folder / "unpacked"
+        if not unpacked.exists():
+            _fetch(folder, unpacked)
+    return _new_enough({name: unpacked / path for name, path in PACKAGES.items()})
+
+
+def _new_enough(programs: dict[str, Path]) -> dict[str, Path]:
+    """Refuse a Prometheus that does not know `keep_firing_for`, by which an alert decays."""
+    done = subprocess.run([programs["prometheus"], "--version"], capture_output=True, text=True, check=False)
+    found = re.search(r"version (\d+)\.(\d+)", done.stdout + done.stderr)
+    if found is None or (int(found[1]), int(found[2])) < OLDEST:
+        raise Unavailable(
+            f"Prometheus from {OLDEST[0]}.{OLDEST[1]} on is needed, not {found[0] if found else 'this one'}"
+        )
+    return programs
+
+
+def _fetch(folder: Path, unpacked: Path) -> None:
+    missing = [tool for tool in ("apt-get", "dpkg-deb") if shutil.which(tool) is None]
+    if missing:
+        raise Unavailable(f"neither is prometheus on PATH, nor is there {missing[0]} to fetch it with")
+    with tempfile.TemporaryDirectory(dir=folder) as scratch:
+        room = Path(scratch)
+        _download(room, folder)
+        whole = room / "whole"
+        for package in sorted(room.glob("*.deb")):
+            _run(["dpkg-deb", "-x", str(package), str(whole)], room)
+        for name, path in PACKAGES.items():
+            if not os.access(whole / path, os.X_OK):
+                raise Unavailable(f"the package {name} has no program {path}")
+        _relocate(whole / PACKAGES["prometheus-alertmanager"])
+        whole.rename(unpacked)
+
+
+def _relocate(program: Path) -> None:
+    """Have Debian's Alertmanager look for its templates where it is started, for without root they are nowhere else.
+
+    The folder is compiled into it; the replacement is as long, and means the same however often a dot is in it.
+    """
+    here = b"/proc/self/cwd"
+    there = here + b"/." * ((len(SHARED) - len(here)) // 2)
+    assert len(there) == len(SHARED)
+    program.write_bytes(program.read_bytes().replace(SHARED, there))
+
+
+def _download(room: Path, folder: Path) -> None:
+    """Fetch the packages; where the machine has no list of packages, or an old one, with a list of our own."""
+    try:
+        _run(["apt-get", "download", *PACKAGES], room)
+    except Unavailable:
+        state = folder / "apt"
+        for name in ("lists/partial", "cache/archives/partial"):
+            (state / name).mkdir(parents=True, exist_ok=True)
+        own = ["-o", f"Dir::State::lists={state}/lists", "-o", f"Dir::Cache={state}/cache"]
+        _run(["apt-get", *own, "update"], room)
+        _run(["apt-get", *own, "download", *PACKAGES], room)
+
+
+def _run(words: list[str], folder: Path) -> None:
+    try:
+        done = subprocess.run(
+            words,
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            timeout=FETCH_SECONDS,
+            check=False,
+            stdin=subprocess.DEVNULL,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise Unavailable(f"{' '.join(words[:2])}: {error}") from None
+    if done.returncode != 0:
+        raise Unavailable(f"{' '.join(words[:2])} failed: {(done.stderr or done.stdout).strip()[-400:]}")
+
+
+# --- the servers -----------------------------------------------------------------------------------------------------
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@dataclass
+class Process:
+    """One server, in a folder of its own."""
+
+    words: list[str]
+    log: Path
+    ready: str
+    process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(self.words, stdout=log, stderr=log, cwd=self.log.parent)
+        until(self._answers, START_SECONDS, f"{self.words[0]} did not start: see {self.log}")
+
+    def _answers(self) -> bool:
+        assert self.process is not None
+        if self.process.poll() is not None:
+            raise AssertionError(f"{self.words[0]} ended with {self.process.returncode}: {self.log.read_text()[-600:]}")
+        return get(self.ready) is not None
+
+    def stop(self) -> None:
+        if self.process is not None and self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+            with suppress(subprocess.TimeoutExpired):
+                self.process.wait(15)
+            if self.process.poll() is None:
+                self.process.kill()
+                self.process.wait()
+
+
+def get(url: str) -> str | None:
+    try:
+        with urllib.request.urlopen(url, timeout=5) as answer:
+            return str(answer.read().decode())
+    except (OSError, urllib.error.HTTPError):
+        return None
+
+
+def until(condition: Callable[[], bool], seconds: float, failure: str) -> None:
+    """Wait for a condition; how often it is looked at is no part of any test."""
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            raise AssertionError(failure)
+        time.sleep(0.1)
+
+
+PROMETHEUS = """\
+global: {{scrape_interval: 1s, scrape_timeout: 1s, evaluation_interval: 1s, query_log_file: {folder}/queries.log}}
+rule_files: [rules.yml]
+alerting: {{alertmanagers: [{{static_configs: [{{targets: ["127.0.0.1:{alerts}"]}}]}}]}}
+scrape_configs:
+  - {{job_name: service, honor_labels: true, static_configs: [{{targets: ["127.0.0.1:{service}"]}}]}}
+"""
+RULES = """\
+groups:
+  - name: service
+    rules:
+      - alert: HighMemory
+        expr: sum by (service) (memory_bytes) > 900
+        for: 1s
+        keep_firing_for: {keep}
+"""
+ALERTMANAGER = """\
+route: {receiver: none, group_wait: 1s, group_interval: 1s, repeat_interval: 1h}
+receivers: [{name: none}]
+"""
+
+
+@dataclass
+class Monitoring:
+    """Prometheus, Alertmanager, and a service whose memory follows from its configuration file."""
+
+    folder: Path
+    configuration: Path  # of the service: whoever says `cache: big` in it uses much memory
+    keep_firing: str = "10s"  # how long the alert fires on once the memory is back
+    prometheus: Process = field(init=False)
+    alertmanager: Process = field(init=False)
+    ports: dict[str, int] = field(default_factory=dict)
+    fronts: dict[str, Front] = field(default_factory=dict)  # whom to ask, so that it is known who was asked
+
+    def __post_init__(self) -> None:
+        programs = binaries()
+        self.ports = {name: free_port() for name in ("prometheus", "alertmanager")}
+        self.service = Service(self.configuration)
+        values = {"folder": self.folder, "alerts": self.ports["alertmanager"], "service": self.service.port}
+        (self.folder / "prometheus.yml").write_text(PROMETHEUS.format(**values))
+        (self.folder / "rules.yml").write_text(RULES.format(keep=self.keep_firing))
+        (self.folder / "alertmanager.yml").write_text(ALERTMANAGER)
+        for template in (cache() / "unpacked" / SHARED.decode().removeprefix("/")).glob("*.tmpl"):
+            shutil.copy(template, self.folder)
+        self.prometheus = Process(
+            [
+                str(programs["prometheus"]),
+                f"--config.file={self.folder}/prometheus.yml",
+                f"--storage.tsdb.path={self.folder}/data",
+                f"--web.listen-address=127.0.0.1:{self.ports['prometheus']}",
+                "--rules.alert.resend-delay=1s",
+                "--rules.alert.for-grace-period=1s",
+            ],
+            self.folder / "prometheus.log",
+            f"{self.url('prometheus')}/-/ready",
+        )
+        self.alertmanager = Process(
+            [
+                str(programs["prometheus-alertmanager"]),
+                f"--config.file={self.folder}/alertmanager.yml",
+                f"--storage.path={self.folder}/alerts",
+                f"--web.listen-address=127.0.0.1:{self.ports['alertmanager']}",
+                "--cluster.listen-address=",
+            ],
+            self.folder / "alertmanager.log",
+            f"{self.url('alertmanager')}/-/ready",
+        )
+
+    def url(self, name: str) -> str:
+        return f"http://127.0.0.1:{self.ports[name]}"
+
+    def start(self) -> None:
+        self.alertmanager.start()
+        self.prometheus.start()
+        self.fronts = {name: Front(self.url(name)) for name in self.ports}
+
+    def stop_servers(self) -> None:
+        """Have neither of them answer any more."""
+        for front in self.fronts.values():
+            front.stop()
+        self.prometheus.stop()
+        self.alertmanager.stop()
+
+    def stop(self) -> None:
+        self.stop_servers()
+        self.service.stop()
+
+    # -- what the servers say
+
+    def requests(self) -> dict[str, int]:
+        """Return how often each was asked, whatever for."""
+        return {name: len(front.requests) for name, front in self.fronts.items()}
+
+    def is_firing(self) -> bool:
+        answer = get(f"{self.url('alertmanager')}/api/v2/alerts?filter=alertname=%22HighMemory%22")
+        return bool(json.loads(answer)) if answer else False
+
+    def has_been_at(self, value: float, seconds: int) -> bool:
+        """Tell whether Prometheus has seen nothing but a value for a while."""
+        query = urllib.parse.quote(
+            f"min_over_time(memory_bytes[{seconds}s]) == {value} unless memory_bytes offset {seconds}s != {value}"
+        )
+        answer = get(f"{self.url('prometheus')}/api/v1/query?query={query}")
+        return bool(json.loads(answer)["data"]["result"]) if answer else False
+
+    def range_queries(self) -> list[str]:
+        """Return the range queries that were asked over HTTP, as the log of Prometheus has them."""
+        log = self.folder / "queries.log"
+        lines = [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
+        return [
+            line["params"]["query"] for line in lines if line.get("httpRequest", {}).get("path", "").endswith("range")
+        ]
+
+
+class Front:
+    """Stands before a server and keeps a log of the requests; Alertmanager itself keeps none."""
+
+    def __init__(self, server: str) -> None:
+        self.requests: list[str] = []
+        requests = self.requests
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                requests.append(self.path.partition("?")[0])
+                try:
+                    with urllib.request.urlopen(server + self.path, timeout=10) as answer:
+                        status, body = answer.status, answer.read()
+                except urllib.error.HTTPError as error:
+                    status, body = error.code, error.read()
+                except OSError:
+                    status, body = 502, b""
+                self.send_response(status)
+                self.send_header("Content-Type", "application/json")
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_arguments: object) -> None:
+                pass
+
+        self._served = Served(Handler)
+        self.url = self._served.url
+        self.stop = self._served.stop
+
+
+class Served:
+    """A small HTTP server in a thread."""
+
+    def __init__(self, handler: type[BaseHTTPRequestHandler]) -> None:
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        self.port = int(self._server.server_address[1])
+        self.url = f"http://127.0.0.1:{self.port}"
+        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        if self._thread.is_alive():
+            self._server.shutdown()
+            self._server.server_close()
+            self._thread.join()
+
+
+class Service:
+    """Something that serves metrics and says whether it is well; how it is follows from its configuration file."""
+
+    def __init__(self, configuration: Path) -> None:
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                big = configuration.exists() and "cache: big" in configuration.read_text()
+                body = f'memory_bytes{{service="cart"}} {1000 if big else 400}\n' if self.path == "/metrics" else "ok\n"
+                self.send_response(200)
+                self.send_header("Content-Type", "text/plain; version=0.0.4")
+                self.end_headers()
+                self.wfile.write(body.encode())
+
+            def log_message(self, *_arguments: object) -> None:
+                pass
+
+        self._served = Served(Handler)
+        self.port = self._served.port
+        self.url = self._served.url
+        self.stop = self._served.stop
+
+
+@contextmanager
+def running(folder: Path, configuration: Path, keep_firing: str = "10s") -> Iterator[Monitoring]:
+    """Have both servers run; skip, loudly, where they cannot be had."""
+    try:
+        binaries()
+    except Unavailable as reason:
+        pytest.skip(f"the real Prometheus and Alertmanager cannot be had here: {reason}")
+    folder.mkdir(parents=True, exist_ok=True)
+    monitoring = Monitoring(folder, configuration, keep_firing)
+    try:
+        monitoring.start()
+        yield monitoring
+    finally:
+        monitoring.stop()

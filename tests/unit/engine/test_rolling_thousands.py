@@ -1,0 +1,94 @@
+"""Many children, one edit, a budget of 5 %, 3 % failing, killed with signal 9 again and again: the end is exact."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import orjson
+import pytest
+
+from holdfast.store.sqlite import SqliteStore
+from tests.unit.engine import thousands
+
+START = 1_800_000_000.0
+
+
+def size(folder: Path) -> int:
+    return (folder / "journal").stat().st_size
+
+
+def run(folder: Path, start: float, how: str, many: int, kill_at: int | None) -> bool:
+    """Let a process roll; kill it when its journal has grown so far. Return whether it came to the end."""
+    environment = {**os.environ, "MANY": str(many)}
+    command = [sys.executable, "-m", "tests.unit.engine.thousands", str(folder), str(start), "debug", how]
+    process = subprocess.Popen(command, env=environment)
+    while process.poll() is None:
+        if kill_at is not None and size(folder) >= kill_at:
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+            return False
+        time.sleep(0.01)
+    assert process.returncode == 0
+    return True
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how, many", [("light", 10_000), ("whole", 500)])
+def test_the_budget_holds_it_halts_when_told_and_goes_on_after_every_kill(tmp_path, monkeypatch, how, many):
+    monkeypatch.setattr(thousands, "MANY", many)
+    asyncio.run(thousands.seed(tmp_path, START))
+    seeded = size(tmp_path)
+    start, kills = START + 10_000, 0
+    for share in (0.2, 0.8, 1.5):  # of what the seed has written
+        start += 10_000
+        kills += not run(tmp_path, start, how, many, seeded + int(seeded * share))
+    assert kills == 3
+    assert run(tmp_path, start + 10_000, how, many, None)
+    _the_world_is_exact(tmp_path, many)
+    asyncio.run(_the_records_are_exact(tmp_path, many))
+
+
+def _the_world_is_exact(folder: Path, many: int) -> None:
+    """Go through every write in order: never too many at once, never a slot without a child."""
+    slots, most = Counter[str](), 0
+    names: dict[str, str] = {}
+    for place, (verb, _, ident, _, body) in enumerate(thousands.lines(folder)):
+        if verb == "create":
+            names[ident] = body["name"]
+            slots[_slot(body["name"])] += 1
+        else:
+            slot = _slot(names.pop(ident))
+            slots[slot] -= 1
+            assert slots[slot] >= 1, f"{slot} was left without a child"
+        if place >= many:
+            most = max(most, len(names) - many)
+    assert 0 < most <= many // 20, "children beyond one a slot"
+    assert len(names) == many
+    assert set(slots.values()) == {1}
+    assert all("-r1" in name and not thousands.is_failing(name) for name in names.values())
+
+
+def _slot(name: str) -> str:
+    return name.partition("-r")[0]
+
+
+async def _the_records_are_exact(folder: Path, many: int) -> None:
+    store = await SqliteStore.open(folder / "holdfast.db")
+    try:
+        assert orjson.loads((folder / "end-debug").read_bytes()) == {"children": {"ready": many}}
+        told = Counter([each.event.type async for each in store.events(type_prefix="rollout.")])
+        assert told["rollout.halted"] >= 1, "it halts when told"
+        assert told["rollout.complete"] == 1
+        failed = {each.event.subject async for each in store.events(type_prefix="child.failed")}
+        assert all(thousands.is_failing(subject.rpartition("/")[2]) for subject in failed)
+        assert len(failed) >= many * 0.02
+        await store.verify_chain()
+    finally:
+        await store.close()

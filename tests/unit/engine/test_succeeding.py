@@ -1,0 +1,149 @@
+"""A new profile, scheme or release never changes a verdict by itself; what moves afterwards counts as ever."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+
+import pytest
+
+from holdfast.engine import recording
+from holdfast.model.verdict import Status
+from holdfast.store.base import Transaction
+from tests.unit.engine.fixtures import Bench, declare
+
+IGNORING = "{profile: a/b, version: 1, rules: [{path: /shade, class: ignore}]}"
+LOOKING = "{profile: a/b, version: 2, rules: []}"
+EXACT = "{profile: a/b, version: 1, rules: []}"
+LOOSE = "{profile: a/b, version: 2, rules: [{path: /shade, compare: case-insensitive}]}"
+FLEET = [declare("a", {"color": "red", "shade": "dark"})]
+
+
+def run(coroutine):
+    return asyncio.run(coroutine)
+
+
+def restarted(bench: Bench, profile: str) -> Bench:
+    return dataclasses.replace(bench, profile=profile)
+
+
+def status(bench: Bench, fleet=FLEET) -> Status:
+    (one,) = run(bench.check(fleet)).checked
+    return one.verdict.status
+
+
+@pytest.fixture
+def moved_out_of_sight() -> Bench:
+    """A resource in sync, of which somebody moved a field that nobody looks at."""
+    bench = Bench(profile=IGNORING)
+    run(bench.apply(FLEET))
+    bench.live_thing("a")["shade"] = "pale"
+    assert status(bench) is Status.IN_SYNC
+    return bench
+
+
+def test_07_what_a_new_profile_sees_for_the_first_time_is_latent_and_no_drift(moved_out_of_sight):
+    after = restarted(moved_out_of_sight, LOOKING)
+    writes = len(after.live.writes)
+    assert status(after) is Status.IN_SYNC
+    run(after.apply(FLEET))
+    assert len(after.live.writes) == writes
+    told = run(_events(after, "rules.took_over"))
+    assert told[0].event.data["latent"] == ["/shade"]
+
+
+async def _events(bench: Bench, kind: str):
+    return [each async for each in bench.store.events(type_prefix=kind)]
+
+
+def test_08_when_it_moves_again_it_is_drift(moved_out_of_sight):
+    after = restarted(moved_out_of_sight, LOOKING)
+    assert status(after) is Status.IN_SYNC
+    after.live_thing("a")["shade"] = "none"
+    assert status(after) is Status.DRIFTED
+    assert status(after) is Status.DRIFTED, "the regime has a base of its own: what was found is not excused later"
+
+
+def test_03_what_moved_while_nobody_looked_is_drift_by_the_rules_that_see_it(moved_out_of_sight):
+    after = restarted(moved_out_of_sight, LOOKING)
+    after.live_thing("a")["shade"] = "none"  # since the last look of the old release
+    assert status(after) is Status.DRIFTED
+
+
+def test_04_an_edit_in_a_newly_seen_field_since_the_last_look_is_pending(moved_out_of_sight):
+    edited = [declare("a", {"color": "red", "shade": "deep"})]
+    assert status(restarted(moved_out_of_sight, LOOKING), edited) is Status.PENDING
+
+
+def test_an_edit_that_the_old_rules_hid_is_latent_and_writes_nothing():
+    bench = Bench(profile=IGNORING)
+    run(bench.apply(FLEET))
+    edited = [declare("a", {"color": "red", "shade": "deep"})]
+    assert status(bench, edited) is Status.IN_SYNC
+    after = restarted(bench, LOOKING)
+    writes = len(after.live.writes)
+    assert run(after.apply(edited)).checked[0].verdict.status is Status.IN_SYNC
+    assert len(after.live.writes) == writes
+    bench.live_thing("a")["color"] = "blue"
+    assert [each.path for each in run(after.check(edited)).checked[0].verdict.findings] == [("color",)]
+
+
+def test_what_was_drifted_stays_drifted_and_nothing_joins_it():
+    bench = Bench(profile=IGNORING)
+    run(bench.apply(FLEET))
+    bench.live_thing("a").update(shade="pale", color="blue")
+    assert status(bench) is Status.DRIFTED
+    after = restarted(bench, LOOKING)
+    (one,) = run(after.check(FLEET)).checked
+    assert [each.path for each in one.verdict.findings] == [("color",)]
+
+
+def test_09_drift_in_a_field_that_is_dropped_goes_away():
+    bench = Bench(profile=LOOKING)
+    run(bench.apply(FLEET))
+    bench.live_thing("a")["shade"] = "pale"
+    assert status(bench) is Status.DRIFTED
+    assert status(restarted(bench, IGNORING)) is Status.IN_SYNC
+
+
+def test_who_stops_ignoring_by_policy_wants_to_hear_of_it():
+    bench = Bench(profile=EXACT)
+    ignoring = [declare("a", dict(FLEET[0].desired), onDriftPaths={"/shade": "ignore"})]
+    run(bench.apply(ignoring))
+    bench.live_thing("a")["shade"] = "pale"
+    assert status(bench, ignoring) is Status.IN_SYNC
+    assert status(bench) is Status.DRIFTED
+
+
+def test_rules_of_a_newer_release_that_cannot_be_read_give_unknown_and_no_action(moved_out_of_sight):
+    bench = moved_out_of_sight
+
+    async def newer() -> None:
+        transaction = Transaction()
+        rules = [{"profile": "a/b", "version": 9, "rules": [], "glossary": "of the future"}]
+        digest = recording.keep(transaction, rules)
+        (state,) = [each async for each in bench.store.all_states()]
+        transaction.states.append(dataclasses.replace(state, rules=digest))
+        await bench.store.commit(transaction)
+
+    run(newer())
+    bench.live_thing("a")["color"] = "blue"
+    writes = len(bench.live.writes)
+    (one,) = run(bench.apply(FLEET)).checked
+    assert one.verdict.status is Status.UNKNOWN
+    assert "another release" in one.verdict.reason
+    assert len(bench.live.writes) == writes
+    assert run(bench.store.verify_chain()) > 0
+
+
+def test_every_decision_over_a_succession_can_be_replayed(moved_out_of_sight):
+    after = restarted(moved_out_of_sight, LOOKING)
+    after.live_thing("a")["color"] = "blue"
+    assert status(after) is Status.DRIFTED
+
+    async def replay() -> None:
+        for record in await after.store.decisions(None, 100):
+            kept, again = await recording.replay(after.store, record)
+            assert kept == again
+
+    run(replay())

@@ -1,0 +1,188 @@
+"""Templates as written: what they may say, and what is told of mistakes, each with file, line and field."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+
+from holdfast.errors import InputError
+from holdfast.manifests import project as projects
+from holdfast.manifests import reading
+from holdfast.manifests.validation import InputErrors
+from holdfast.model.address import Address
+from holdfast.plan.adoption import Unstamped
+from holdfast.plan.budgets import Percent
+from holdfast.plan.predicates import Asks
+from holdfast.plan.rollout_limits import OnHalt
+from holdfast.plan.template_findings import FindingKind
+from holdfast.plan.templates import Compatibility, Method, Mode
+
+WHOLE = """\
+apiVersion: holdfast.dev/v1
+kind: Template
+metadata: {name: web, annotations: {holdfast.dev/uid: "7"}}
+spec:
+  child:
+    apiVersion: file.holdfast.dev/v1
+    kind: Document
+    labels: {tier: "1"}
+    managedOptions: {resyncPeriod: 1h}
+  replicas: 10
+  uses: [base]
+  zones: [a, b]
+  schema: v2
+  nonce: again
+  resource: {path: $(name).yaml, content: {level: info}}
+  fields:
+    inPlace: [/content/labels]
+    behavioural: [/content/weight]
+    removed: [/content/old]
+    keepEmpty: [/content/tags]
+    defaults: {v2: {/content/kind: Pool}}
+    moved: {v1: {/size: /content/size}}
+  requirements:
+    - {name: Zone, path: /content/zone, operator: In, values: [a, b]}
+    - {path: /content/type, offeredBy: local/Document/types, at: /content/offers}
+  readyWhen: [{path: /content/phase, operator: In, values: [up]}]
+  idleWhen: [{path: /content/load, operator: Lt, values: [1]}]
+  stamps: {at: /content/metadata/annotations, key: karpenter.k8s.aws/ec2nodeclass-hash}
+  compatibility: option1
+  unstamped: adopt
+  mode: notify
+  promote: [latent]
+  keepRevisions: 3
+  rollout:
+    method: remove-first
+    canary: [web-3, web-4]
+    waves: false
+    partition: 2
+    maxSurge: 3
+    maxUnavailable: 5%
+    budgets: {spec: 5%, dynamic: 1, "*": 10%}
+    windows: [{allow: {days: mon-fri, hours: "09:00-17:00"}, zone: Europe/Berlin}]
+    gates: [{name: errors, resource: api/Metric/errors, path: /value, operator: Lt, values: [5]}]
+    minReady: 10s
+    soak: 5m
+    progressDeadline: 30m
+    haltOnFailures: 2%
+    onHalt: roll-back
+    holds: {web-3: true, web-4: 2h, web-5: false}
+    holdDeadline: 1d
+    retry: {base: 1m, max: 10m}
+---
+apiVersion: holdfast.dev/v1
+kind: Template
+metadata: {name: base}
+spec: {resource: {os: linux}}
+"""
+
+
+def read(folder: Path, text: str):
+    (folder / "web.yaml").write_text(text)
+    project = projects.load(None, folder, ["file"])
+    return reading.read([str(folder / "web.yaml")], project)
+
+
+def test_everything_a_template_may_say_is_read(tmp_path):
+    base, web = read(tmp_path, WHOLE).templates
+    assert base.is_part
+    assert (web.name, web.owner_id, web.replicas, web.uses, web.zones) == ("web", "7", 10, ("base",), ("a", "b"))
+    assert web.child is not None
+    assert (web.child.provider, web.child.connection, web.child.kind) == ("file", "local", "Document")
+    assert web.live().content == {"resource": {"path": "$(name).yaml", "content": {"level": "info"}}, "nonce": "again"}
+    assert web.fields.in_place == {("content", "labels")}
+    assert web.fields.defaults == {"v2": {("content", "kind"): "Pool"}}
+    assert web.fields.moved == {"v1": {("size",): ("content", "size")}}
+    zone, offered = web.requirements
+    assert (zone.name, zone.test, zone.values) == ("Zone", Asks.IN, ("a", "b"))
+    assert offered.offer is not None
+    assert (offered.test, offered.offer.resource) == (Asks.OFFERED, Address("local", "Document", "types"))
+    assert web.stamping is not None
+    assert web.stamping.key == "karpenter.k8s.aws/ec2nodeclass-hash"
+    modes = (web.compatibility, web.unstamped, web.mode, web.promoted)
+    assert modes == (Compatibility.OPTION1, Unstamped.ADOPT, Mode.NOTIFY, {FindingKind.LATENT})
+    limits = web.limits
+    assert (web.method, limits.canary_slots, limits.has_waves) == (Method.REMOVE_FIRST, {"web-3", "web-4"}, False)
+    assert limits.budgets == {"spec": Percent(5.0), "dynamic": 1, "*": Percent(10.0)}
+    assert (limits.min_ready, limits.soak, limits.progress_deadline) == (10.0, 300.0, 1800.0)
+    assert (limits.halt_after, limits.on_halt, limits.hold_deadline) == (Percent(2.0), OnHalt.ROLL_BACK, 86_400.0)
+    assert web.holds == {"web-3": math.inf, "web-4": 7200.0}
+    assert [gate.name for gate in web.gates] == ["errors"]
+    assert web.kept == 3
+
+
+PLAIN = """\
+apiVersion: holdfast.dev/v1
+kind: Template
+metadata: {name: web}
+spec:
+  child: {apiVersion: file.holdfast.dev/v1, kind: Document}
+  replicas: 3
+  resource: {path: a}
+"""
+# what is written instead -> what is told: line, field, message
+MISTAKES = [
+    ("replicas: 3", "replicas: many", 6, "/spec/replicas", "replicas must be a whole number from 0 to 100,000"),
+    ("replicas: 3", "replicas: 3\n  selector: {matchLabels: {a: b}}", 7, "/spec/selector", "take one away"),
+    ("  child: {apiVersion: file.holdfast.dev/v1, kind: Document}\n", "", 4, "/spec", "child is missing"),
+    ("  replicas: 3\n", "", 5, "/spec/child", "child is for templates with replicas"),
+    ("file.holdfast.dev/v1, k", "apps/v1, k", 5, "/spec/child/apiVersion", "is not one of ours"),
+    ("resource: {path: a}", "resource: [a]", 7, "/spec/resource", "a mapping is needed here"),
+    ("{path: a}", "{path: {secretRef: {envv: A}}}", 7, "/spec/resource/path", "did you mean env?"),
+    ("  resource: {path: a}\n", "", 4, "/spec", "resource is missing"),
+    ("resource:", "rollout: {maxSurge: 0}\n  resource:", 7, "/spec/rollout/maxSurge", "lets nothing be rolled"),
+    ("resource:", "rollout: {maxSurge: 200%}\n  resource:", 7, "/spec/rollout/maxSurge", "a share such as 10%"),
+    ("resource:", "rollout: {soak: 5}\n  resource:", 7, "/spec/rollout/soak", "5"),
+    ("resource:", "rollout: {haltOnFailures: x}\n  resource:", 7, "/spec/rollout/haltOnFailures", "a whole number"),
+    ("resource:", "rollout: {methd: rewrite}\n  resource:", 7, "/spec/rollout/methd", "did you mean method?"),
+    ("resource:", "rollout: {method: rewrit}\n  resource:", 7, "/spec/rollout/method", "did you mean rewrite?"),
+    ("resource:", "rollout: {holds: [web-1]}\n  resource:", 7, "/spec/rollout/holds", "holds needs slots"),
+    ("resource:", "fields: {inPlace: [labels]}\n  resource:", 7, "/spec/fields/inPlace/0", "beginning with a slash"),
+    ("resource:", "fields: {defaults: {v1: 1}}\n  resource:", 7, "/spec/fields/defaults", "paths by schema"),
+    ("resource:", "requirements: [{operator: In}]\n  resource:", 7, "/spec/requirements/0", "path is missing"),
+    ("resource:", "requirements: [{path: /a, operator: In}]\n  resource:", 7, "/spec/requirements/0", "needs values"),
+    ("resource:", "requirements: [{path: /a, offeredBy: x}]\n  resource:", 7, "/offeredBy", "is not an address"),
+    ("resource:", "stamps: {key: x}\n  resource:", 7, "/spec/stamps", "at is missing"),
+    ("resource:", "promote: [spec]\n  resource:", 7, "/spec/promote", "promote has no 'spec'"),
+    ("resource:", "uses: [bsae]\n  resource:", 1, "/spec/uses", "there is no template 'bsae'"),
+    ("resource:", "uses: [web]\n  resource:", 1, "/spec/uses", "has children of its own"),
+    ("resource:", "compatibility: option2\n  resource:", 7, "/spec/compatibility", "must be one of regimes, option1"),
+]
+
+
+@pytest.mark.parametrize("old, new, line, field, message", MISTAKES, ids=[each[1][:40] for each in MISTAKES])
+def test_a_mistake_is_told_with_its_place(tmp_path, old, new, line, field, message):
+    assert old in PLAIN
+    with pytest.raises(InputError) as caught:
+        read(tmp_path, PLAIN.replace(old, new))
+    found = caught.value.errors if isinstance(caught.value, InputErrors) else (caught.value,)
+    told = [(each.location.line, each.location.field or "", each.message) for each in found]
+    assert any(row == line and place.endswith(field) and message in text for row, place, text in told), told
+
+
+def test_selected_children_can_only_be_rewritten_and_belong_to_one_that_leads(tmp_path):
+    chosen = (
+        "kind: Template\nspec: {{selector: {{matchLabels: {{a: b}}}}, resource: {{x: 1}}{more}}}\n"
+        "metadata: {{name: {name}}}\n"
+    )
+    head = "apiVersion: holdfast.dev/v1\n"
+    with pytest.raises(InputError, match="can only be rewritten"):
+        read(tmp_path, head + chosen.format(name="one", more=", rollout: {method: remove-first}"))
+    both = "---\n".join(head + chosen.format(name=name, more="") for name in ("one", "two"))
+    child = (
+        "---\napiVersion: file.holdfast.dev/v1\nkind: Text\nmetadata: {name: c, labels: {a: b}}\n"
+        "spec: {resource: {path: c, content: x}}\n"
+    )
+    with pytest.raises(InputError, match="is selected by one and two; let one lead and use the other"):
+        read(tmp_path, both + child)
+
+
+def test_a_declared_resource_of_the_name_of_a_child_is_a_mistake(tmp_path):
+    clash = (
+        "---\napiVersion: file.holdfast.dev/v1\nkind: Document\nmetadata: {name: web-1}\n"
+        "spec: {resource: {path: c, content: {}}}\n"
+    )
+    with pytest.raises(InputError, match="template web would make one of that name"):
+        read(tmp_path, PLAIN + clash)
