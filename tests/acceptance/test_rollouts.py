@@ -6,6 +6,7 @@ import json
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -53,7 +54,7 @@ class Folder:
     def json(self, *args: str, code: int | None = 0):
         return json.loads(self(*args, "-o", "json", code=code))
 
-    def files(self) -> dict[str, object]:
+    def files(self) -> dict[str, dict[str, Any]]:
         return {each.stem: yaml.safe_load(each.read_text()) for each in sorted((self.path / "fleet").glob("*.yaml"))}
 
     def levels(self) -> dict[str, int]:

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from holdfast.cli import accounts, output
 from holdfast.cli.session import Session
 from holdfast.engine.assessing.announcing import Announcer
-from holdfast.engine.assessing.passes import Assessor, Prepare
 from holdfast.engine.assessing.measuring import Instruments
+from holdfast.engine.assessing.passes import Assessor, Prepare
 from holdfast.engine.assessing.records import SHELF
 from holdfast.engine.opening import World, WritableWorld
 from holdfast.engine.prepared import Prepared

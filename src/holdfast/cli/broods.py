@@ -9,12 +9,12 @@ from typing import Final
 from holdfast.cli import output
 from holdfast.compare import paths
 from holdfast.model.json import Json
-from holdfast.plan import brood_findings, brood_views, broods, rollout_previews, rollouts
-from holdfast.plan.broods import Brood, ChildFile, RolloutFile
-from holdfast.plan.fleets import State
-from holdfast.plan.rollout_previews import Preview
-from holdfast.plan.rollout_records import OVER, Phase
-from holdfast.plan.template_findings import TemplateFinding
+from holdfast.plan.rolling_out import brood_findings, brood_views, broods, rollout_previews, rollouts
+from holdfast.plan.rolling_out.broods import Brood, ChildFile, RolloutFile
+from holdfast.plan.rolling_out.fleets import State
+from holdfast.plan.rolling_out.rollout_previews import Preview
+from holdfast.plan.rolling_out.rollout_records import OVER, Phase
+from holdfast.plan.rolling_out.template_findings import TemplateFinding
 
 _COLOUR: Final = {
     Phase.COMPLETE: "green",

@@ -6,10 +6,10 @@ from collections import Counter
 
 from holdfast.cli import broods, output
 from holdfast.cli.moments import ago
-from holdfast.engine import rollout_files
+from holdfast.engine.rolling_out import rollout_files
 from holdfast.model.address import Address
 from holdfast.model.json import Json
-from holdfast.plan.broods import ChildFile
+from holdfast.plan.rolling_out.broods import ChildFile
 from holdfast.store.base import Store
 
 

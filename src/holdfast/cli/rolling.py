@@ -8,12 +8,12 @@ from dataclasses import dataclass, field, replace
 
 from holdfast.cli import broods, output, reports, templating
 from holdfast.cli.session import Options, Session, named_files
-from holdfast.engine import rollout_files
 from holdfast.engine.applying import Report
 from holdfast.engine.opening import WritableWorld
+from holdfast.engine.rolling_out import rollout_files
 from holdfast.errors import HoldfastError
 from holdfast.manifests import reading
-from holdfast.plan.broods import Brood
+from holdfast.plan.rolling_out.broods import Brood
 
 _BATCH = 100
 

@@ -13,12 +13,13 @@ import click
 from holdfast.cli import broods, output
 from holdfast.cli.moments import ago, when
 from holdfast.cli.session import Session, common, opened, options_of, run
-from holdfast.engine.rollout_shelves import Batch, Shelves
+from holdfast.engine.rolling_out.rollout_shelves import Batch, Shelves
 from holdfast.errors import InputError
 from holdfast.model.json import Json
-from holdfast.plan import brood_rollouts, rollouts, suggestions
-from holdfast.plan.broods import Brood, RolloutFile
-from holdfast.plan.rollout_records import OVER, Phase
+from holdfast.plan import suggestions
+from holdfast.plan.rolling_out import brood_rollouts, rollouts
+from holdfast.plan.rolling_out.broods import Brood, RolloutFile
+from holdfast.plan.rolling_out.rollout_records import OVER, Phase
 from holdfast.store.base import DossierMoved
 
 _FORMATS = ("table", "json", "yaml")

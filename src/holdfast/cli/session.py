@@ -39,8 +39,8 @@ from holdfast.model.address import Address
 from holdfast.model.json import Json
 from holdfast.model.resource import Declaration
 from holdfast.plan import selection, settings
-from holdfast.plan.broods import Brood
-from holdfast.plan.templates import Template
+from holdfast.plan.rolling_out.broods import Brood
+from holdfast.plan.rolling_out.templates import Template
 from holdfast.providers import registry
 from holdfast.providers.base import Connection
 from holdfast.store import keys

@@ -7,19 +7,19 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from holdfast.engine import rollout_children
 from holdfast.engine.applying import Applier, Report
 from holdfast.engine.clock import Clock, SystemClock
 from holdfast.engine.fleet import Fleet
 from holdfast.engine.opening import WritableWorld
 from holdfast.engine.outcomes import Result
-from holdfast.engine.rolling_out import Rolled, Roller
-from holdfast.engine.rollout_shelves import Shelves
+from holdfast.engine.rolling_out import rollout_children
+from holdfast.engine.rolling_out.rolling import Rolled, Roller
+from holdfast.engine.rolling_out.rollout_shelves import Shelves
 from holdfast.manifests.reading import Manifests
 from holdfast.model.address import Address
 from holdfast.model.resource import Declaration
-from holdfast.plan.broods import Brood
-from holdfast.plan.templates import Template
+from holdfast.plan.rolling_out.broods import Brood
+from holdfast.plan.rolling_out.templates import Template
 from holdfast.store.base import Store
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from holdfast.compare import profiles
 from holdfast.compare.profiles import Profile
 from holdfast.engine import rehearsing
 from holdfast.engine.rehearsing import Rehearsed
-from holdfast.engine.rollout_shelves import Shelves
+from holdfast.engine.rolling_out.rollout_shelves import Shelves
 from holdfast.errors import InputError
 from holdfast.model.json import Json
 

@@ -40,8 +40,8 @@ from holdfast.manifests import reading, sources
 from holdfast.manifests.reading import Manifests
 from holdfast.model.address import Address
 from holdfast.model.verdict import Status
+from holdfast.plan.rolling_out.templates import Template
 from holdfast.plan.strategies import Strategy
-from holdfast.plan.templates import Template
 from holdfast.providers import registry
 
 LOOK_FOR_EDITS_SECONDS = 2.0

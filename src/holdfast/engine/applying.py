@@ -17,8 +17,8 @@ from holdfast.model.address import Address
 from holdfast.model.decision import Action
 from holdfast.model.reading import Gone
 from holdfast.plan import ordering
-from holdfast.plan.broods import Brood
 from holdfast.plan.decide import decide_removal
+from holdfast.plan.rolling_out.broods import Brood
 from holdfast.plan.settings import OnFailedVerify
 from holdfast.store.base import Event, Operation, Store, Transaction
 

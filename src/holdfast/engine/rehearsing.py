@@ -13,16 +13,16 @@ from dataclasses import dataclass, replace
 from holdfast.compare import diff, paths, verdicts
 from holdfast.engine import succeeding
 from holdfast.engine.prepared import Prepared
-from holdfast.engine.rollout_shelves import Shelves
+from holdfast.engine.rolling_out.rollout_shelves import Shelves
 from holdfast.model.address import Address
 from holdfast.model.json import Json
 from holdfast.model.reading import Found
 from holdfast.model.resource import Declaration
 from holdfast.model.verdict import Status, Verdict
-from holdfast.plan import brood_findings
-from holdfast.plan.broods import Brood
-from holdfast.plan.template_findings import TemplateFinding
-from holdfast.plan.templates import NONCE, RESOURCE, Template
+from holdfast.plan.rolling_out import brood_findings
+from holdfast.plan.rolling_out.broods import Brood
+from holdfast.plan.rolling_out.template_findings import TemplateFinding
+from holdfast.plan.rolling_out.templates import NONCE, RESOURCE, Template
 from holdfast.store.base import Digest, ResourceState, Store
 
 _JUDGED = frozenset({Status.IN_SYNC, Status.PENDING, Status.DRIFTED, Status.CONFLICTED})

@@ -13,8 +13,8 @@ from holdfast.model.json import Json
 from holdfast.model.path import Path, Pointer
 from holdfast.plan import durations
 from holdfast.plan.budgets import Percent
-from holdfast.plan.rollout_limits import Amount
-from holdfast.plan.template_schemes import Keys
+from holdfast.plan.rolling_out.rollout_limits import Amount
+from holdfast.plan.rolling_out.template_schemes import Keys
 
 _PERCENT: Final = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,9})?) ?%")
 _Value = TypeVar("_Value")

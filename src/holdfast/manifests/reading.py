@@ -21,8 +21,8 @@ from holdfast.model.json import Json
 from holdfast.model.resource import Declaration
 from holdfast.plan import locations, ordering, suggestions
 from holdfast.plan.ordering import Graph
+from holdfast.plan.rolling_out.templates import Template
 from holdfast.plan.strategies import Strategy
-from holdfast.plan.templates import Template
 
 STRATEGY: Final = "Strategy"
 TEMPLATE: Final = "Template"

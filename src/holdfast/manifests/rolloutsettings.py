@@ -36,9 +36,9 @@ from holdfast.model.address import Address
 from holdfast.model.json import Json
 from holdfast.model.path import Path, Pointer
 from holdfast.plan.motives import EVERY, Motive
-from holdfast.plan.predicates import WITH_VALUES, Asks, Offer, Predicate
-from holdfast.plan.rollout_limits import Amount, Limits, OnHalt
-from holdfast.plan.templates import Gate, Method
+from holdfast.plan.rolling_out.predicates import WITH_VALUES, Asks, Offer, Predicate
+from holdfast.plan.rolling_out.rollout_limits import Amount, Limits, OnHalt
+from holdfast.plan.rolling_out.templates import Gate, Method
 from holdfast.plan.windows import Window
 
 _ROLLOUT = (

@@ -26,13 +26,13 @@ from holdfast.manifests.resources import Surroundings
 from holdfast.manifests.validation import Sheet, named, shown
 from holdfast.model.json import Json
 from holdfast.model.resource import Declaration
-from holdfast.plan import suggestions, template_rendering
-from holdfast.plan.adoption import Unstamped
-from holdfast.plan.option1 import NODEPOOL
-from holdfast.plan.settings import Level
-from holdfast.plan.template_findings import FindingKind
-from holdfast.plan.template_schemes import Keys
-from holdfast.plan.templates import (
+from holdfast.plan import suggestions
+from holdfast.plan.rolling_out import template_rendering
+from holdfast.plan.rolling_out.adoption import Unstamped
+from holdfast.plan.rolling_out.option1 import NODEPOOL
+from holdfast.plan.rolling_out.template_findings import FindingKind
+from holdfast.plan.rolling_out.template_schemes import Keys
+from holdfast.plan.rolling_out.templates import (
     KEPT,
     ChildKind,
     Compatibility,
@@ -42,6 +42,7 @@ from holdfast.plan.templates import (
     Stamping,
     Template,
 )
+from holdfast.plan.settings import Level
 
 UID: Final = "holdfast.dev/uid"  # annotation: another one makes another owner of the same name
 MOST: Final = 100_000  # children of one template

@@ -7,15 +7,15 @@ from dataclasses import dataclass, field
 
 from holdfast.engine.applying import Report
 from holdfast.engine.fleet import Fleet
-from holdfast.engine.rolling_out import Rolled, Roller
-from holdfast.engine.rollout_children import declarations
-from holdfast.engine.rollout_shelves import Batch, Shelves
+from holdfast.engine.rolling_out.rolling import Rolled, Roller
+from holdfast.engine.rolling_out.rollout_children import declarations
+from holdfast.engine.rolling_out.rollout_shelves import Batch, Shelves
 from holdfast.model.json import Json
 from holdfast.model.resource import Declaration
 from holdfast.plan import ordering
-from holdfast.plan.broods import Brood
-from holdfast.plan.rollout_limits import Limits
-from holdfast.plan.templates import ChildKind, Template
+from holdfast.plan.rolling_out.broods import Brood
+from holdfast.plan.rolling_out.rollout_limits import Limits
+from holdfast.plan.rolling_out.templates import ChildKind, Template
 from tests.unit.engine.fixtures import Bench
 
 THINGS = ChildKind("memory", "memory.holdfast.dev/v1", "mem", "Thing")

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, replace
 
 from holdfast.engine.assessing import records
 from holdfast.engine.assessing.announcing import Announcement, Announcer
-from holdfast.engine.assessing.passes import Assessor
 from holdfast.engine.assessing.measuring import Instruments
+from holdfast.engine.assessing.passes import Assessor
 from holdfast.engine.governing import Rules
 from holdfast.model.address import Address
 from holdfast.plan.assessing.alerts import Alert, Signal

@@ -10,7 +10,7 @@ import pytest
 from holdfast.engine import recording, rehearsing
 from holdfast.engine.fleet import Preparer
 from holdfast.engine.opening import World
-from holdfast.plan.templates import FieldClasses, Mode
+from holdfast.plan.rolling_out.templates import FieldClasses, Mode
 from holdfast.store.base import Transaction
 from tests.unit.engine.brooding import Nursery, template
 from tests.unit.engine.fixtures import Bench, declare

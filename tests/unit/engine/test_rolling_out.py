@@ -13,12 +13,13 @@ import pytest
 
 from holdfast.errors import InputError
 from holdfast.model.writing import Refusal, Refused
-from holdfast.plan import brood_rollouts
-from holdfast.plan.predicates import Asks, Offer, Predicate
-from holdfast.plan.rollout_limits import Limits, OnHalt
-from holdfast.plan.rollout_records import Phase
+from holdfast.plan.rolling_out import brood_rollouts
+from holdfast.plan.rolling_out.broods import Brood
+from holdfast.plan.rolling_out.predicates import Asks, Offer, Predicate
+from holdfast.plan.rolling_out.rollout_limits import Limits, OnHalt
+from holdfast.plan.rolling_out.rollout_records import Phase
+from holdfast.plan.rolling_out.templates import FieldClasses, Gate, Method, Mode
 from holdfast.plan.selection import LabelSelector, Operator, Requirement
-from holdfast.plan.templates import FieldClasses, Gate, Method, Mode
 from holdfast.store.base import Pause, Transaction
 from holdfast.testing.memory import once
 from tests.unit.engine.brooding import Nursery, template
@@ -119,16 +120,14 @@ def test_requirements_are_asked_of_what_was_seen_and_a_broken_one_replaces_the_c
     asyncio.run(nursery.check_children(template({"zone": "a"}, 1)))
     (brood,) = asyncio.run(nursery.look(template({"zone": "a"}, 1, requirements=rules)))
     assert kinds(brood) == set(found)
-    for _ in range(2):
-        (brood,) = rolled(nursery, template({"zone": "a"}, 1, requirements=rules))
+    *_, (brood,) = [rolled(nursery, template({"zone": "a"}, 1, requirements=rules)) for _ in range(2)]
     assert nursery.names() == (["web-0-r1"] if found else ["web-0"])
     assert kinds(brood) == set()
 
 
 def test_a_child_that_breaks_a_predicate_again_is_told_and_not_made_for_ever(nursery):
     rules = (Predicate("ZoneGone", ("zone",), Asks.IN, ("b",)),)
-    for _ in range(4):
-        (brood,) = rolled(nursery, template({"zone": "a"}, 1, requirements=rules))
+    *_, (brood,) = [rolled(nursery, template({"zone": "a"}, 1, requirements=rules)) for _ in range(4)]
     assert [verb for verb, _, _ in nursery.live.writes].count("create") == 2
     assert kinds(brood) == {("web", "dynamic")}
 
@@ -262,6 +261,15 @@ def test_a_part_that_is_put_in_or_taken_out_is_an_edit_that_is_rolled_and_not_wr
 # --- going wrong ------------------------------------------------------------------------------------------------------
 
 
+def rolled_often(nursery, wanted, seconds: float) -> Brood:
+    """Roll six times, with so much time between."""
+    broods = []
+    for _ in range(6):
+        broods += rolled(nursery, wanted)
+        nursery.clock.advance(seconds)
+    return broods[-1]
+
+
 def stopping(content, **more):
     more.setdefault("limits", Limits(max_surge=1, max_unavailable=1, canary=1, halt_after=2, retry_base=10.0))
     return template(content, 5, **more)
@@ -273,9 +281,7 @@ def test_failures_halt_it_nothing_more_is_begun_and_a_person_resumes(nursery, me
     verb = "update" if method is Method.REWRITE else "create"
     refuse(nursery, f"{verb} Thing/*")
     wanted = stopping({"level": "bad"}, method=method)
-    for _ in range(6):
-        (brood,) = rolled(nursery, wanted)
-        nursery.clock.advance(600.0)
+    brood = rolled_often(nursery, wanted, 600.0)
     assert phase(brood) is Phase.HALTED
     assert [value for value in nursery.values("level").values() if value == "bad"] == []
     nursery.live.faults.clear()
@@ -295,9 +301,7 @@ def test_a_bad_revision_is_rolled_back_by_itself_and_not_tried_again(nursery, me
     wanted = template({"level": "bad"}, 5, method=method, limits=limits)
     verb = "update" if method is Method.REWRITE else "create"
     nursery.live.faults.append(once(f"{verb} Thing/web-1*", Refused(Refusal.TERMINAL, "no room")))
-    for _ in range(6):
-        (brood,) = rolled(nursery, wanted)
-        nursery.clock.advance(60.0)
+    brood = rolled_often(nursery, wanted, 60.0)
     assert phase(brood) is Phase.ROLLED_BACK
     assert set(nursery.values("level").values()) == {"info"}
     assert len(nursery.names()) == 5
@@ -424,10 +428,10 @@ def test_25_killed_at_any_commit_it_ends_in_the_same_state(method):
                     break
                 except (Killed, BaseExceptionGroup):
                     nursery.clock.advance(400.0)  # claims of the dead run out
-        return {"level": nursery.values("level")}, count
+        return nursery.values("level"), count
 
     expected, commits = story(None, after=False)
-    assert len(expected["level"]) == 3
+    assert len(expected) == 3
     for crash_at in range(1, commits + 1):
         for after in (False, True):
             assert story(crash_at, after)[0] == expected, (crash_at, after)

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.engine import rollout_files
-from holdfast.plan.adoption import Unstamped
-from holdfast.plan.option1 import NODEPOOL
-from holdfast.plan.rollout_records import Phase
+from holdfast.engine.rolling_out import rollout_files
+from holdfast.plan.rolling_out.adoption import Unstamped
+from holdfast.plan.rolling_out.option1 import NODEPOOL
+from holdfast.plan.rolling_out.rollout_records import Phase
+from holdfast.plan.rolling_out.templates import Compatibility, FieldClasses, Method, Mode, Stamping, Template
 from holdfast.plan.selection import LabelSelector, Operator, Requirement
-from holdfast.plan.templates import Compatibility, FieldClasses, Method, Mode, Stamping, Template
 from holdfast.store.base import Transaction
 from tests.unit.engine.brooding import Nursery, template
 from tests.unit.engine.fixtures import declare
@@ -133,8 +134,9 @@ def test_04_side_by_side_the_edit_is_lost_for_ever_by_option_1_alone():
 
 def test_option_1_without_a_change_of_version_rolls_as_the_original_does():
     nursery = Nursery()
-    for level in ("info", "debug"):
-        (brood,) = rolled(nursery, template({"level": level}, compatibility=Compatibility.OPTION1))
+    *_, (brood,) = [
+        rolled(nursery, template({"level": level}, compatibility=Compatibility.OPTION1)) for level in ("info", "debug")
+    ]
     assert set(nursery.values("level").values()) == {"debug"}
     assert brood.rollout is not None
     assert brood.rollout.rollout.phase is Phase.COMPLETE
@@ -231,8 +233,9 @@ class Crash(BaseException):
     """The process is gone."""
 
 
-def expected(epochs, birth, born: int, live) -> bool:
+def expected(epochs, begun, live) -> bool:
     """Return the verdict by what happened, not by what was stored."""
+    birth, born = begun
 
     def seen(version, bits):
         return [bits["xfg".index(name)] for name in SEEN[version]]
@@ -250,7 +253,9 @@ def expected(epochs, birth, born: int, live) -> bool:
 @given(LOOKS)
 def test_33_random_edits_releases_births_and_crashes_agree_with_the_oracle_through_engine_and_store(looks):
     """T33 for the whole: every look settles, judges and makes children through the real engine, killed now and then."""
-    nursery, epochs, children, recorded = Nursery(), [], {}, None
+    nursery, recorded = Nursery(), None
+    epochs: list[Any] = []
+    children: dict[Any, Any] = {}
     real = nursery.store.commit
     for bits, version, more, crash_at in looks:
         ignored = frozenset((name,) for name in "xfg" if name not in SEEN[version])
@@ -278,4 +283,4 @@ def test_33_random_edits_releases_births_and_crashes_agree_with_the_oracle_throu
             children.setdefault(address, (bits, len(epochs) - 1))
         for address, child in brood.children.items():
             is_drifted = any(each.kind.value == "spec" for each in child.findings)
-            assert is_drifted is not expected(epochs, *children[address], bits), (looks, address)
+            assert is_drifted is not expected(epochs, children[address], bits), (looks, address)

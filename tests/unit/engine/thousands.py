@@ -22,19 +22,19 @@ from typing import Any
 
 import orjson
 
-from holdfast.engine import rollout_files
 from holdfast.engine.applying import Report
 from holdfast.engine.fleet import Fleet
 from holdfast.engine.outcomes import Result
-from holdfast.engine.rolling_out import Roller
+from holdfast.engine.rolling_out import rollout_files
+from holdfast.engine.rolling_out.rolling import Roller
 from holdfast.model.address import Address
 from holdfast.model.verdict import Status
 from holdfast.model.writing import Refusal, Refused
-from holdfast.plan import brood_rollouts
 from holdfast.plan.budgets import Percent
-from holdfast.plan.rollout_limits import Limits
-from holdfast.plan.rollout_records import Phase
-from holdfast.plan.templates import Template
+from holdfast.plan.rolling_out import brood_rollouts
+from holdfast.plan.rolling_out.rollout_limits import Limits
+from holdfast.plan.rolling_out.rollout_records import Phase
+from holdfast.plan.rolling_out.templates import Template
 from holdfast.providers.base import Kind, Target
 from holdfast.store.base import Transaction
 from holdfast.store.sqlite import SqliteStore
@@ -189,7 +189,8 @@ class LightNursery(Nursery):
     """A nursery with that applier."""
 
     def roller(self, world: Any, templates: Any) -> Roller:
-        return dataclasses.replace(super().roller(world, templates), applier=lambda fleet: Light(fleet, self.live))
+        applier: Any = lambda fleet: Light(fleet, self.live)  # noqa: E731 - as much of one as rolling out asks for
+        return dataclasses.replace(super().roller(world, templates), applier=applier)
 
 
 async def main(folder: Path, start: float, level: str, how: str = "whole") -> None:

@@ -12,12 +12,12 @@ from holdfast.manifests import project as projects
 from holdfast.manifests import reading
 from holdfast.manifests.validation import InputErrors
 from holdfast.model.address import Address
-from holdfast.plan.adoption import Unstamped
 from holdfast.plan.budgets import Percent
-from holdfast.plan.predicates import Asks
-from holdfast.plan.rollout_limits import OnHalt
-from holdfast.plan.template_findings import FindingKind
-from holdfast.plan.templates import Compatibility, Method, Mode
+from holdfast.plan.rolling_out.adoption import Unstamped
+from holdfast.plan.rolling_out.predicates import Asks
+from holdfast.plan.rolling_out.rollout_limits import OnHalt
+from holdfast.plan.rolling_out.template_findings import FindingKind
+from holdfast.plan.rolling_out.templates import Compatibility, Method, Mode
 
 WHOLE = """\
 apiVersion: holdfast.dev/v1

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from holdfast.compare import schemes
 from holdfast.compare.schemes import StampedHash
 from holdfast.errors import SchemeError, UnhashableError
-from holdfast.plan import adoption, option1, regimes, revisions, template_findings, template_schemes
-from holdfast.plan.adoption import Adopted, NotAdopted, Obstacle, Unstamped
-from holdfast.plan.regimes import Change, Standing
-from holdfast.plan.revisions import ChildRecord, Live, ParentRecord
-from holdfast.plan.template_findings import FindingKind, Look
-from holdfast.plan.template_schemes import FieldPolicy, made
+from holdfast.plan.rolling_out import adoption, option1, regimes, revisions, template_findings, template_schemes
+from holdfast.plan.rolling_out.adoption import Adopted, NotAdopted, Obstacle, Unstamped
+from holdfast.plan.rolling_out.regimes import Change, Standing
+from holdfast.plan.rolling_out.revisions import ChildRecord, Live, ParentRecord
+from holdfast.plan.rolling_out.template_findings import FindingKind, Look
+from holdfast.plan.rolling_out.template_schemes import FieldPolicy, made
 from tests.unit.plan import test_regimes_checker as checker
 
 UID = "pool-1"

@@ -13,9 +13,9 @@ from functools import cache
 import pytest
 
 from holdfast.compare import schemes
-from holdfast.plan import regimes, template_schemes
-from holdfast.plan.revisions import ChildRecord, Live, ParentRecord
-from holdfast.plan.template_schemes import TemplateScheme
+from holdfast.plan.rolling_out import regimes, template_schemes
+from holdfast.plan.rolling_out.revisions import ChildRecord, Live, ParentRecord
+from holdfast.plan.rolling_out.template_schemes import TemplateScheme
 
 FIELDS = {1: "xg", 2: "xf", 3: "xfg"}  # x is seen by all, f is new in 2, g is dropped in 2 and comes back in 3
 UID = "owner"

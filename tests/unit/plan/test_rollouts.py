@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.plan import rollout_limits, rollout_records, rollouts
 from holdfast.plan.budgets import Percent
-from holdfast.plan.fleets import Child, State, fleet_of
-from holdfast.plan.rollout_limits import Health, Limits, OnHalt, Order
-from holdfast.plan.rollout_records import Create, Phase, Remove, Save, Target
+from holdfast.plan.rolling_out import rollout_limits, rollout_records, rollouts
+from holdfast.plan.rolling_out.fleets import Child, State, fleet_of
+from holdfast.plan.rolling_out.rollout_limits import Health, Limits, OnHalt, Order
+from holdfast.plan.rolling_out.rollout_records import Create, Phase, Remove, Save, Target
 from holdfast.plan.windows import Mode, Window
 
 OLD, NEW = Target(1, frozenset({1})), Target(2, frozenset({2}))

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 from holdfast.model.absent import ABSENT
 from holdfast.model.address import Address
-from holdfast.plan import rollout_previews, rollouts, template_rendering, templates
 from holdfast.plan.budgets import Percent
-from holdfast.plan.fleets import Child
-from holdfast.plan.predicates import Asks, Offer, Predicate
-from holdfast.plan.rollout_limits import Limits, Order
-from holdfast.plan.rollout_records import Target
-from holdfast.plan.templates import FieldClasses, Template
+from holdfast.plan.rolling_out import rollout_previews, rollouts, template_rendering, templates
+from holdfast.plan.rolling_out.fleets import Child
+from holdfast.plan.rolling_out.predicates import Asks, Offer, Predicate
+from holdfast.plan.rolling_out.rollout_limits import Limits, Order
+from holdfast.plan.rolling_out.rollout_records import Target
+from holdfast.plan.rolling_out.templates import FieldClasses, Template
 
 VECTORS = Path(__file__).parents[2] / "vectors/templates"
 
@@ -29,8 +29,10 @@ def _table(data):
 
 def fields_of(data) -> FieldClasses:
     moved = {schema: {tuple(old): tuple(new) for old, new in rows} for schema, rows in data["moved"].items()}
-    sets = (frozenset(map(tuple, data[key])) for key in ("inPlace", "behavioural", "removed", "keepsEmpty"))
-    return FieldClasses(*sets, _table(data["defaults"]), moved)
+    in_place, behavioural, removed, keeps_empty = (
+        frozenset(map(tuple, data[key])) for key in ("inPlace", "behavioural", "removed", "keepsEmpty")
+    )
+    return FieldClasses(in_place, behavioural, removed, keeps_empty, _table(data["defaults"]), moved)
 
 
 def vectors(version: int) -> list[dict]:

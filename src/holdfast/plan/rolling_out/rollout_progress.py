@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 
-from holdfast.plan import rollout_limits, rollout_records, windows
-from holdfast.plan.fleets import Fleet, State
+from holdfast.plan import windows
 from holdfast.plan.motives import Motive
-from holdfast.plan.rollout_limits import Health, Limits, OnHalt
-from holdfast.plan.rollout_records import BEGINNING, Failures, Phase, Rollout, Target
+from holdfast.plan.rolling_out import rollout_limits, rollout_records
+from holdfast.plan.rolling_out.fleets import Fleet, State
+from holdfast.plan.rolling_out.rollout_limits import Health, Limits, OnHalt
+from holdfast.plan.rolling_out.rollout_records import BEGINNING, Failures, Phase, Rollout, Target
 
 
 def advanced(rollout: Rollout, fleet: Fleet, limits: Limits, now: float) -> Rollout:

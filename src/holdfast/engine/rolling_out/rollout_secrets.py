@@ -11,8 +11,8 @@ from holdfast.engine.prepared import Prepared
 from holdfast.errors import InputError
 from holdfast.manifests import secrets
 from holdfast.model.absent import ABSENT
-from holdfast.plan import template_rendering
-from holdfast.plan.broods import Brood, ChildFile
+from holdfast.plan.rolling_out import template_rendering
+from holdfast.plan.rolling_out.broods import Brood, ChildFile
 
 
 def refuse_clear(brood: Brood, child: ChildFile, item: Prepared) -> None:

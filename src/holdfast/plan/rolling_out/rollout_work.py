@@ -7,10 +7,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from holdfast.plan import rollout_limits, rollout_records
-from holdfast.plan.fleets import Child, Fleet, Slot, State
-from holdfast.plan.rollout_limits import Limits, Order
-from holdfast.plan.rollout_records import Create, Failures, Remove, Rollout, Step
+from holdfast.plan.rolling_out import rollout_limits, rollout_records
+from holdfast.plan.rolling_out.fleets import Child, Fleet, Slot, State
+from holdfast.plan.rolling_out.rollout_limits import Limits, Order
+from holdfast.plan.rolling_out.rollout_records import Create, Failures, Remove, Rollout, Step
 
 
 def finishing(rollout: Rollout, fleet: Fleet, limits: Limits, now: float) -> Iterator[Step]:

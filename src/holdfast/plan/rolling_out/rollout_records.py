@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, NamedTuple
 
-from holdfast.plan.fleets import Child, Fleet, Slot, State
+from holdfast.plan.rolling_out.fleets import Child, Fleet, Slot, State
 
 
 class Phase(StrEnum):

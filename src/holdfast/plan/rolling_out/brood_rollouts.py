@@ -8,13 +8,13 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from holdfast.compare.schemes import StampedHash
 from holdfast.model.address import Address
 from holdfast.model.resource import Declaration
-from holdfast.plan import adoption, brood_findings, brood_views, broods, rollouts, template_rendering
-from holdfast.plan.adoption import Adopted
-from holdfast.plan.broods import Birth, Brood, ChildFile, RolloutFile
-from holdfast.plan.fleets import State
-from holdfast.plan.option1 import Stamp
-from holdfast.plan.rollout_records import OVER, Create, Phase, Remove, Rollout, Target
-from holdfast.plan.templates import Method
+from holdfast.plan.rolling_out import adoption, brood_findings, brood_views, broods, rollouts, template_rendering
+from holdfast.plan.rolling_out.adoption import Adopted
+from holdfast.plan.rolling_out.broods import Birth, Brood, ChildFile, RolloutFile
+from holdfast.plan.rolling_out.fleets import State
+from holdfast.plan.rolling_out.option1 import Stamp
+from holdfast.plan.rolling_out.rollout_records import OVER, Create, Phase, Remove, Rollout, Target
+from holdfast.plan.rolling_out.templates import Method
 
 # --- births and departures --------------------------------------------------------------------------------------------
 

@@ -8,10 +8,10 @@ from typing import Final
 
 from holdfast.model.address import Address
 from holdfast.model.resource import Declaration
-from holdfast.plan import template_rendering
-from holdfast.plan.broods import Brood, ChildFile
-from holdfast.plan.fleets import State
-from holdfast.plan.templates import Method
+from holdfast.plan.rolling_out import template_rendering
+from holdfast.plan.rolling_out.broods import Brood, ChildFile
+from holdfast.plan.rolling_out.fleets import State
+from holdfast.plan.rolling_out.templates import Method
 
 _HIDDEN: Final = frozenset({State.REMOVING, State.FAILED, State.GONE})
 

@@ -14,12 +14,12 @@ from holdfast.model.absent import ABSENT
 from holdfast.model.address import Address
 from holdfast.model.json import Json
 from holdfast.model.verdict import Status
-from holdfast.plan import predicates, template_rendering
-from holdfast.plan.broods import Brood
-from holdfast.plan.fleets import State
-from holdfast.plan.option1 import Stamp
-from holdfast.plan.predicates import Offer, Predicate
-from holdfast.plan.rollout_limits import Health
+from holdfast.plan.rolling_out import predicates, template_rendering
+from holdfast.plan.rolling_out.broods import Brood
+from holdfast.plan.rolling_out.fleets import State
+from holdfast.plan.rolling_out.option1 import Stamp
+from holdfast.plan.rolling_out.predicates import Offer, Predicate
+from holdfast.plan.rolling_out.rollout_limits import Health
 from holdfast.store.base import Store
 
 

@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 from holdfast.compare.schemes import StampedHash
 from holdfast.model.address import Address
 from holdfast.model.json import Json
-from holdfast.plan import regimes, revisions, templates
-from holdfast.plan.fleets import State
-from holdfast.plan.revisions import ChildRecord, ParentRecord
-from holdfast.plan.rollout_records import OVER, Phase, Rollout, Target
-from holdfast.plan.template_findings import TemplateFinding
-from holdfast.plan.template_schemes import Schemes, TemplateScheme
-from holdfast.plan.templates import Template
+from holdfast.plan.rolling_out import regimes, revisions, templates
+from holdfast.plan.rolling_out.fleets import State
+from holdfast.plan.rolling_out.revisions import ChildRecord, ParentRecord
+from holdfast.plan.rolling_out.rollout_records import OVER, Phase, Rollout, Target
+from holdfast.plan.rolling_out.template_findings import TemplateFinding
+from holdfast.plan.rolling_out.template_schemes import Schemes, TemplateScheme
+from holdfast.plan.rolling_out.templates import Template
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,10 @@ import dataclasses
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from holdfast.plan import rollouts
-from holdfast.plan.fleets import Child, State
-from holdfast.plan.rollout_limits import Health, Limits
-from holdfast.plan.rollout_records import OVER, Create, Phase, Remove, Rollout, Save, Step
+from holdfast.plan.rolling_out import rollouts
+from holdfast.plan.rolling_out.fleets import Child, State
+from holdfast.plan.rolling_out.rollout_limits import Health, Limits
+from holdfast.plan.rolling_out.rollout_records import OVER, Create, Phase, Remove, Rollout, Save, Step
 
 _MOST_PASSES = 100_000
 

@@ -10,15 +10,15 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from holdfast.engine import rollout_files, rollout_observing
 from holdfast.engine.clock import Clock
-from holdfast.engine.rollout_reading import Records
+from holdfast.engine.rolling_out import rollout_files, rollout_observing
+from holdfast.engine.rolling_out.rollout_reading import Records
 from holdfast.model.address import Address
 from holdfast.model.json import Json
 from holdfast.model.resource import Declaration
-from holdfast.plan import brood_findings, brood_owners, brood_rollouts, option1_broods
-from holdfast.plan.broods import Brood, ChildFile, Owned, RolloutFile
-from holdfast.plan.templates import Compatibility, Template
+from holdfast.plan.rolling_out import brood_findings, brood_owners, brood_rollouts, option1_broods
+from holdfast.plan.rolling_out.broods import Brood, ChildFile, Owned, RolloutFile
+from holdfast.plan.rolling_out.templates import Compatibility, Template
 from holdfast.store.base import DossierMoved, Event, Transaction
 
 ASK_AGAIN_SECONDS: Final = 60.0  # after which the predicates of a template are asked again

@@ -8,10 +8,10 @@ from __future__ import annotations
 import dataclasses
 
 from holdfast.compare.schemes import StampedHash
-from holdfast.plan import option1
-from holdfast.plan.broods import Birth, Brood, ChildFile, Owned
-from holdfast.plan.option1 import Stamp, Stamped
-from holdfast.plan.template_findings import FindingKind
+from holdfast.plan.rolling_out import option1
+from holdfast.plan.rolling_out.broods import Birth, Brood, ChildFile, Owned
+from holdfast.plan.rolling_out.option1 import Stamp, Stamped
+from holdfast.plan.rolling_out.template_findings import FindingKind
 
 
 def propagated(brood: Brood) -> tuple[Owned | None, list[ChildFile]]:

@@ -10,12 +10,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from holdfast.model.address import Address
-from holdfast.plan import option1, template_findings
-from holdfast.plan.broods import Birth, Brood, ChildFile, Owned
-from holdfast.plan.fleets import State
-from holdfast.plan.option1 import Stamp
-from holdfast.plan.template_findings import FindingKind, Look, TemplateFinding
-from holdfast.plan.templates import Compatibility, Mode
+from holdfast.plan.rolling_out import option1, template_findings
+from holdfast.plan.rolling_out.broods import Birth, Brood, ChildFile, Owned
+from holdfast.plan.rolling_out.fleets import State
+from holdfast.plan.rolling_out.option1 import Stamp
+from holdfast.plan.rolling_out.template_findings import FindingKind, Look, TemplateFinding
+from holdfast.plan.rolling_out.templates import Compatibility, Mode
 
 Broken = Mapping[Address, tuple[tuple[str, str], ...]]  # owner and predicate, on fresh evidence
 _LIVING = frozenset({State.READY, State.UNHEALTHY, State.CREATING})

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from holdfast.plan import brood_rollouts, brood_views
-from holdfast.plan.broods import Brood
-from holdfast.plan.fleets import State
+from holdfast.plan.rolling_out import brood_rollouts, brood_views
+from holdfast.plan.rolling_out.broods import Brood
+from holdfast.plan.rolling_out.fleets import State
 
 LOOK_AGAIN_SECONDS: Final = 30.0  # for what nobody can foresee: a gate, a window, somebody else's write
 SOON_SECONDS: Final = 5.0  # for a child that is being made

@@ -13,11 +13,11 @@ from enum import StrEnum
 from typing import Final
 
 from holdfast.model.json import Json
-from holdfast.plan import adoption, regimes
-from holdfast.plan.adoption import Adopted, NotAdopted, Obstacle, Unstamped
-from holdfast.plan.regimes import Standing
-from holdfast.plan.revisions import ChildRecord, ParentRecord
-from holdfast.plan.template_schemes import Keys, Schemes, is_same_content
+from holdfast.plan.rolling_out import adoption, regimes
+from holdfast.plan.rolling_out.adoption import Adopted, NotAdopted, Obstacle, Unstamped
+from holdfast.plan.rolling_out.regimes import Standing
+from holdfast.plan.rolling_out.revisions import ChildRecord, ParentRecord
+from holdfast.plan.rolling_out.template_schemes import Keys, Schemes, is_same_content
 
 
 class FindingKind(StrEnum):

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from holdfast.engine import rollout_files
+from holdfast.engine.rolling_out import rollout_files
 from holdfast.errors import SchemeError
 from holdfast.model.address import Address
-from holdfast.plan import regimes
-from holdfast.plan.broods import Brood, ChildFile, Owned, RolloutFile
-from holdfast.plan.revisions import ParentRecord
-from holdfast.plan.templates import Template
+from holdfast.plan.rolling_out import regimes
+from holdfast.plan.rolling_out.broods import Brood, ChildFile, Owned, RolloutFile
+from holdfast.plan.rolling_out.revisions import ParentRecord
+from holdfast.plan.rolling_out.templates import Template
 from holdfast.store.base import Dossier, Store
 
 

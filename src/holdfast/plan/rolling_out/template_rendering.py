@@ -17,11 +17,11 @@ from holdfast.model.absent import ABSENT
 from holdfast.model.address import Address
 from holdfast.model.json import Json
 from holdfast.model.resource import Declaration, ManagementPolicy
-from holdfast.plan import template_schemes
-from holdfast.plan.broods import Birth, Brood, ChildFile, Owned
-from holdfast.plan.option1 import Stamp
-from holdfast.plan.template_schemes import Keys
-from holdfast.plan.templates import RESOURCE, Template
+from holdfast.plan.rolling_out import template_schemes
+from holdfast.plan.rolling_out.broods import Birth, Brood, ChildFile, Owned
+from holdfast.plan.rolling_out.option1 import Stamp
+from holdfast.plan.rolling_out.template_schemes import Keys
+from holdfast.plan.rolling_out.templates import RESOURCE, Template
 
 TEMPLATE: Final = "holdfast.dev/template"  # label of generated children
 SLOT: Final = "holdfast.dev/slot"

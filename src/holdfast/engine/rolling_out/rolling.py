@@ -12,19 +12,26 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from holdfast.engine import rollout_children, rollout_observing, rollout_results, rollout_secrets, rollout_waiting
 from holdfast.engine.applying import Applier, Report
 from holdfast.engine.fleet import Fleet
 from holdfast.engine.outcomes import Result
-from holdfast.engine.rollout_shelves import ASK_AGAIN_SECONDS, Batch, Shelves
+from holdfast.engine.rolling_out import (
+    rollout_children,
+    rollout_observing,
+    rollout_results,
+    rollout_secrets,
+    rollout_waiting,
+)
+from holdfast.engine.rolling_out.rollout_shelves import ASK_AGAIN_SECONDS, Batch, Shelves
 from holdfast.model.address import Address
 from holdfast.model.json import Json
 from holdfast.model.resource import Declaration
-from holdfast.plan import brood_owners, brood_rollouts, brood_views, broods, ordering, rollouts
-from holdfast.plan.broods import Brood, ChildFile
-from holdfast.plan.fleets import Child, State
-from holdfast.plan.rollout_records import OVER, Create, Remove, Rollout, Save, Step
-from holdfast.plan.templates import Method, Template
+from holdfast.plan import ordering
+from holdfast.plan.rolling_out import brood_owners, brood_rollouts, brood_views, broods, rollouts
+from holdfast.plan.rolling_out.broods import Brood, ChildFile
+from holdfast.plan.rolling_out.fleets import Child, State
+from holdfast.plan.rolling_out.rollout_records import OVER, Create, Remove, Rollout, Save, Step
+from holdfast.plan.rolling_out.templates import Method, Template
 from holdfast.store.base import DossierMoved, Event
 
 AT_ONCE: Final = 1000  # children that are applied in one go

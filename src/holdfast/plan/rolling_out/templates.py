@@ -16,15 +16,15 @@ from typing import Final
 from holdfast.compare import canonical, schemes
 from holdfast.errors import Location
 from holdfast.model.json import Json
-from holdfast.plan import template_schemes
-from holdfast.plan.adoption import Unstamped
-from holdfast.plan.option1 import NODEPOOL
-from holdfast.plan.predicates import Predicate
-from holdfast.plan.revisions import Live
-from holdfast.plan.rollout_limits import Limits
+from holdfast.plan.rolling_out import template_schemes
+from holdfast.plan.rolling_out.adoption import Unstamped
+from holdfast.plan.rolling_out.option1 import NODEPOOL
+from holdfast.plan.rolling_out.predicates import Predicate
+from holdfast.plan.rolling_out.revisions import Live
+from holdfast.plan.rolling_out.rollout_limits import Limits
+from holdfast.plan.rolling_out.template_findings import FindingKind
+from holdfast.plan.rolling_out.template_schemes import FieldPolicy, Keys, TemplateScheme
 from holdfast.plan.selection import LabelSelector
-from holdfast.plan.template_findings import FindingKind
-from holdfast.plan.template_schemes import FieldPolicy, Keys, TemplateScheme
 
 RESOURCE: Final = "resource"
 NONCE: Final = "nonce"

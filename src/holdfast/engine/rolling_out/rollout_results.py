@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from holdfast.engine import rollout_observing
 from holdfast.engine.applying import Report
 from holdfast.engine.outcomes import Result
+from holdfast.engine.rolling_out import rollout_observing
 from holdfast.model.address import Address
 from holdfast.model.decision import Action
 from holdfast.model.json import Json
 from holdfast.model.verdict import Status
-from holdfast.plan.broods import Brood
+from holdfast.plan.rolling_out.broods import Brood
 
 FAILED: Final = frozenset({Result.FAILED, Result.TERMINAL, Result.UNDONE})
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from holdfast.compare.schemes import StampedHash
-from holdfast.plan.revisions import ChildRecord, ParentRecord, Revision
-from holdfast.plan.template_schemes import Schemes
+from holdfast.plan.rolling_out.revisions import ChildRecord, ParentRecord, Revision
+from holdfast.plan.rolling_out.template_schemes import Schemes
 
 
 class Unstamped(StrEnum):

@@ -9,14 +9,14 @@ from typing import Any, Final
 from holdfast.compare.schemes import StampedHash
 from holdfast.model.address import Address
 from holdfast.model.json import Json
-from holdfast.plan import broods
-from holdfast.plan.broods import Birth, ChildFile, Generation, Owned, RolloutFile
-from holdfast.plan.fleets import State
-from holdfast.plan.revisions import ParentRecord, Regime, Revision
-from holdfast.plan.rollout_records import Failures, Phase, Rollout, Target
-from holdfast.plan.template_findings import FindingKind, TemplateFinding
-from holdfast.plan.template_schemes import Digests
-from holdfast.plan.templates import Template
+from holdfast.plan.rolling_out import broods
+from holdfast.plan.rolling_out.broods import Birth, ChildFile, Generation, Owned, RolloutFile
+from holdfast.plan.rolling_out.fleets import State
+from holdfast.plan.rolling_out.revisions import ParentRecord, Regime, Revision
+from holdfast.plan.rolling_out.rollout_records import Failures, Phase, Rollout, Target
+from holdfast.plan.rolling_out.template_findings import FindingKind, TemplateFinding
+from holdfast.plan.rolling_out.template_schemes import Digests
+from holdfast.plan.rolling_out.templates import Template
 from holdfast.store.base import Dossier
 
 TEMPLATES: Final = "template"

@@ -7,12 +7,12 @@ import math
 from collections.abc import Callable, Collection, Mapping
 
 from holdfast.model.address import Address
-from holdfast.plan import brood_findings, broods, template_rendering
-from holdfast.plan.broods import Birth, Brood, ChildFile, Generation
-from holdfast.plan.fleets import Child, State
-from holdfast.plan.rollout_limits import Health, Limits, Order
-from holdfast.plan.template_findings import FindingKind, TemplateFinding
-from holdfast.plan.templates import Compatibility, Method
+from holdfast.plan.rolling_out import brood_findings, broods, template_rendering
+from holdfast.plan.rolling_out.broods import Birth, Brood, ChildFile, Generation
+from holdfast.plan.rolling_out.fleets import Child, State
+from holdfast.plan.rolling_out.rollout_limits import Health, Limits, Order
+from holdfast.plan.rolling_out.template_findings import FindingKind, TemplateFinding
+from holdfast.plan.rolling_out.templates import Compatibility, Method
 
 _UNLIKE = -1  # a revision that no target accepts
 

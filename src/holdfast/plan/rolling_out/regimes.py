@@ -22,9 +22,9 @@ from enum import StrEnum
 from typing import Final
 
 from holdfast.errors import SchemeError
-from holdfast.plan import template_schemes
-from holdfast.plan.revisions import ChildRecord, Live, ParentRecord, Regime, Revision
-from holdfast.plan.template_schemes import Digests, Schemes, TemplateScheme
+from holdfast.plan.rolling_out import template_schemes
+from holdfast.plan.rolling_out.revisions import ChildRecord, Live, ParentRecord, Regime, Revision
+from holdfast.plan.rolling_out.template_schemes import Digests, Schemes, TemplateScheme
 
 _ID: Final = re.compile(r"(.+)/([1-9][0-9]*)")
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from holdfast.compare.schemes import StampedHash
 from holdfast.model.json import Json
-from holdfast.plan.template_schemes import Digests, Schemes
+from holdfast.plan.rolling_out.template_schemes import Digests, Schemes
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable
 
-from holdfast.plan import broods, regimes, templates
-from holdfast.plan.broods import Brood, Owned
-from holdfast.plan.regimes import Change
-from holdfast.plan.revisions import ChildRecord
-from holdfast.plan.templates import Template
+from holdfast.plan.rolling_out import broods, regimes, templates
+from holdfast.plan.rolling_out.broods import Brood, Owned
+from holdfast.plan.rolling_out.regimes import Change
+from holdfast.plan.rolling_out.revisions import ChildRecord
+from holdfast.plan.rolling_out.templates import Template
 
 
 def step(template: Template, owned: Owned | None) -> tuple[Change, Owned] | None:

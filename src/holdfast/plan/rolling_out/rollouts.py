@@ -18,11 +18,12 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Iterator
 
-from holdfast.plan import rollout_limits, rollout_progress, rollout_records, rollout_work, windows
-from holdfast.plan.fleets import Child, Fleet, fleet_of
+from holdfast.plan import windows
 from holdfast.plan.motives import Motive
-from holdfast.plan.rollout_limits import Health, Limits, Order
-from holdfast.plan.rollout_records import BEGINNING, OVER, Phase, Rollout, Save, Step, Target
+from holdfast.plan.rolling_out import rollout_limits, rollout_progress, rollout_records, rollout_work
+from holdfast.plan.rolling_out.fleets import Child, Fleet, fleet_of
+from holdfast.plan.rolling_out.rollout_limits import Health, Limits, Order
+from holdfast.plan.rolling_out.rollout_records import BEGINNING, OVER, Phase, Rollout, Save, Step, Target
 
 
 def next_steps(rollout: Rollout, children: Iterable[Child], limits: Limits, now: float) -> list[Step]:
