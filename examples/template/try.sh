@@ -1,25 +1,33 @@
-#!/bin/sh
-# A fleet of ten: made, rolled, paused half way, resumed, undone. Works in a copy; nothing here is changed.
-set -eu
-here=$(cd "$(dirname "$0")" && pwd)
+#!/usr/bin/env bash
+# A fleet of ten on files: made, rolled, undone. Works in a copy; nothing here is changed.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")"
+
+python=${PYTHON:-python3}
+holdfast() {
+  echo
+  echo "\$ holdfast $*"
+  "$python" -m holdfast "$@"
+}
 work=$(mktemp -d)
-cp -r "$here/infra" "$here/holdfast.yaml" "$work"
-cd "$work" && mkdir fleet
-step() { printf '\n$ %s\n' "$*"; "$@"; }
+cp -r infra holdfast.yaml "$work"
+cd "$work"
+mkdir fleet
 
-step holdfast apply -f infra
-step ls fleet
+holdfast apply -f infra
+ls fleet
 
-sed -i.bak 's/image: web:1.0/image: web:2.0/' infra/web.yaml && rm infra/web.yaml.bak
-step holdfast plan -f infra            # how many children, in which waves
-step holdfast apply -f infra
-step holdfast rollout history web -f infra
-step holdfast explain fleet/Document/web-3-r1
+sed -i.bak 's/image: web:1.0/image: web:2.0/' infra/web.yaml
+rm infra/web.yaml.bak
+holdfast plan -f infra # how many children, in which waves
+holdfast apply -f infra
+holdfast rollout history web -f infra
+holdfast explain fleet/Document/web-3-r1
 
-step holdfast rollout undo web -f infra
-step holdfast apply -f infra
-step holdfast rollout status web -f infra
+holdfast rollout undo web -f infra
+holdfast apply -f infra
+holdfast rollout status web -f infra
 
-step holdfast upgrade --dry-run -f infra
-step holdfast delete -f infra --yes
+holdfast upgrade --dry-run -f infra
+holdfast delete -f infra --yes
 echo "all of it was in $work"

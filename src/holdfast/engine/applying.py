@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from holdfast.engine import workers
@@ -115,7 +115,7 @@ class Applier:
             checked = [self.reconsider(one) for one in await self.checker.check_all(part, self._tell)]
             report.checked += checked
             todo = [one for one in checked if _is_work(one) and self.only(one)]
-            acted = await self._act(todo, report)
+            acted = await self._at_once(todo, self._act_one, report)
             report.acted += acted
             fine = {Result.DONE, *LEFT_TO_OTHERS}
             bad |= {one.checked.prepared.declaration.address for one in acted if one.result not in fine}
@@ -129,14 +129,21 @@ class Applier:
         urgent = [item for item in ready if item.is_urgent]
         return [part for part in (urgent, [item for item in ready if not item.is_urgent]) if part] or [ready]
 
-    async def _act(self, todo: Sequence[Checked], report: Report) -> list[Acted]:
+    async def _act_one(self, checked: Checked) -> Acted:
+        acted = await self._verified(await self.actor.carry_out(checked))
+        self._tell(acted)
+        return acted
+
+    async def _at_once(
+        self, todo: Sequence[Checked], act: Callable[[Checked], Awaitable[Acted]], report: Report
+    ) -> list[Acted]:
+        """Do all of it, as many at once as the connections let through; after a stop nothing more is begun."""
+
         async def one(checked: Checked) -> Acted | None:
             if self.stop.is_set():
                 report.not_reached.append(checked.prepared.declaration.address)
                 return None
-            acted = await self._verified(await self.actor.carry_out(checked))
-            self._tell(acted)
-            return acted
+            return await act(checked)
 
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(one(item), name=f"act {item.prepared.declaration.address}") for item in todo]
@@ -205,9 +212,9 @@ class Applier:
                 continue
             ready, waiting = await self.preparer.prepare(chosen)
             report.waiting += waiting
-            for checked in await self.checker.check_all(ready, self._tell, record=False, fresh=True):
-                report.checked.append(checked)
-                report.acted.append(await self._delete_one(checked))
+            checked = await self.checker.check_all(ready, self._tell, record=False, fresh=True)
+            report.checked += checked
+            report.acted += await self._at_once(checked, self._delete_one, report)
         return report
 
     async def _delete_one(self, checked: Checked) -> Acted:

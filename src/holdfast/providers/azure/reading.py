@@ -13,6 +13,8 @@ from holdfast.errors import InputError
 from holdfast.model.json import Json
 from holdfast.model.reading import Found, Gone, Reading, Trouble, Unreadable
 from holdfast.model.suspect import Suspect
+from holdfast.model.vital import Vital
+from holdfast.providers import vitals
 from holdfast.providers.azure import attributing, complaints, conversion, ids, placing, types
 from holdfast.providers.azure.client import Client
 from holdfast.providers.azure.kinds import Kinds
@@ -52,6 +54,10 @@ class AzureReader:
             self._shared.cannot_get(place.type)
             return await self._presence(place)
         return self._judged(place, answer, target, hint)
+
+    async def vitals(self, target: Target, since: float) -> Sequence[Vital]:  # noqa: ARG002 - only the present is known
+        """Tell whether the last operation on a resource went well."""
+        return (vitals.of_reading("provisioned", await self.read(target)),)
 
     async def get(self, place: Place) -> Answer | Lost:
         """Send the GET for a resource."""

@@ -18,6 +18,7 @@ from holdfast.model.path import Path
 from holdfast.model.reading import Found, Gone, Reading, Trouble, Unreadable
 from holdfast.model.suspect import Suspect
 from holdfast.model.vital import Vital
+from holdfast.providers import vitals
 from holdfast.providers.base import Hint, Kind, Listed, ReadFailed, Target, Unchanged
 from holdfast.providers.http import attributing, outcomes, paging, slicing
 from holdfast.providers.http.client import Answer, Client
@@ -68,13 +69,7 @@ class HttpReader:
         kind = self._described.get(target.kind)
         if kind is None or kind.status.unsettled is None:
             return ()
-        match await self.read(target):
-            case Found(failed=failed):
-                return (Vital("settled", not failed),)
-            case Gone() | Unreadable(trouble=Trouble.UNSETTLED):
-                return (Vital("settled", is_well=False),)
-            case _:
-                return (Vital("settled", None),)
+        return (vitals.of_reading("settled", await self.read(target)),)
 
     async def _read_unknown(self, kind: Described, target: Target) -> Reading | Unchanged:
         """Read a thing without a known id: find it by its fields; where none are named, nothing is bound to it yet."""

@@ -8,6 +8,7 @@ import orjson
 
 from holdfast.model.json import Json
 from holdfast.model.reading import Found, Gone, Reading, Trouble, Unreadable
+from holdfast.model.vital import Vital
 from holdfast.providers.base import Hint, Kind, Listed, ReadFailed, Target, Unchanged
 from holdfast.providers.openstack import documents, tables
 from holdfast.providers.openstack.calls import Calls, Place
@@ -35,6 +36,21 @@ class OpenStackReader:
             return await self._by_id(thing, target.id, hint)
         except ReadFailed as error:
             return error.reading
+
+    async def vitals(self, target: Target, since: float) -> Sequence[Vital]:  # noqa: ARG002 - only the present is known
+        """Tell whether a thing is well, where its service has a word for that; DOWN is also what nobody uses."""
+        thing = tables.BY_KIND.get(target.kind)
+        if thing is None or target.id is None:
+            return ()
+        try:
+            item = await self.item(thing, target.id)
+        except ReadFailed:
+            return (Vital("status", None),)
+        if not isinstance(item, Item):
+            return (Vital("status", False if isinstance(item, Gone) else None),)
+        if thing.manner.trouble(item) is not None:
+            return (Vital("status", is_well=False),)
+        return (Vital("status", item.body["status"] != "ERROR"),) if "status" in item.body else ()
 
     async def _by_id(self, thing: Thing, ident: str, hint: Hint | None) -> Reading | Unchanged:
         item = await self.item(thing, ident, hint)
