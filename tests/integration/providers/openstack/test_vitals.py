@@ -14,6 +14,7 @@ def vitals(bench: Bench, declaration) -> list[Vital]:
 
 
 def test_a_volume_is_well_until_it_is_in_error_or_gone(bench):
+    bench.plane.need("cinder")
     volume = bench.declare("Volume", "data", {"size": 1})
     bench.made(volume)
     assert vitals(bench, volume) == [Vital("status", is_well=True)]
