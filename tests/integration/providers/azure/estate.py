@@ -142,11 +142,12 @@ class Estate(Bench):
             for each in await self.events("write.intended")
             if "reason" in each.data
         ]
-        told = iter([(address, reason, paths) for address, _, reason, paths in HEARD])
-        for each in written:
-            assert each in told, (
-                f"no line in the log for {each}"
-            )  # in order: what was passed over is not looked at again
+        told: dict[str, list[tuple[str, tuple[str, ...]]]] = {}
+        for address, _, reason, paths in HEARD:
+            told.setdefault(address, []).append((reason, paths))
+        left = {address: iter(lines) for address, lines in told.items()}
+        for address, *why in written:  # in the order of each resource, for they are written side by side
+            assert tuple(why) in left.get(address, iter(())), f"no line in the log for {address}: {why}"
         return [(reason, paths) for _, reason, paths in written]
 
     def told(self, *actions: str) -> list[tuple[str, tuple[str, ...]]]:
