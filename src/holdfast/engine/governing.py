@@ -196,6 +196,8 @@ class Governor:
 
     async def held_back(self, checks: Sequence[Wanting], now: float) -> Held:
         """Look at a batch as a whole: whether it is a storm, and what fits into the budgets."""
+        if not any(each.decision.action.is_write for each in checks):
+            return Held()
         wanted = [
             Wanted(
                 each.address, each.verdict.status, each.decision, each.situation is not None and each.situation.approved
@@ -203,8 +205,6 @@ class Governor:
             for each in checks
         ]
         writes = holding.candidates(wanted)
-        if not writes:
-            return Held()
         rules = self.rules.corrections
         sizes = await self.store.sizes()
         storm = await self._storm(checks, sizes) if any(each.is_correction for each in wanted) else None
