@@ -125,25 +125,15 @@ class Settler:
             Revision(after.address, after.applied_revision, written, str(schemes.ORDERED.stamp(item.desired)), now)
         )
         transaction.finished.append(operation.id)
-        transaction.events.append(
-            self.event(
-                "adopted" if adopting else "write.done",
-                item,
-                {
-                    "operation": operation.id,
-                    "action": operation.action,
-                    "type": _type(item),
-                    "revision": after.applied_revision,
-                    "pre_image": operation.pre_image,
-                    "id": after.provider_id,
-                    "unresolved": list(stuck),
-                    "paths": recording.finding_paths(operation.drift),
-                    "side_effects": recording.finding_paths(capture.side_effects),
-                    **({"not_removed": kept} if kept else {}),
-                    **_shadow(checked, observed, tree),
-                },
-            )
-        )
+        more: dict[str, Json] = {
+            "pre_image": operation.pre_image,
+            "unresolved": list(stuck),
+            "paths": recording.finding_paths(operation.drift),
+            "side_effects": recording.finding_paths(capture.side_effects),
+            **({"not_removed": kept} if kept else {}),
+            **_shadow(checked, observed, tree),
+        }
+        transaction.events.append(self._done("adopted" if adopting else "write.done", item, operation, after, more))
         await self._end(transaction, operation, Outcome.INEFFECTIVE if stuck else Outcome.DONE, stuck)
         seen = sighting.of_document(item, observed, tree, reading.identity)
         await self._assess(transaction, checked, operation, Written(Outcome.DONE, now, seen))
@@ -211,9 +201,7 @@ class Settler:
         transaction.revisions.append(
             Revision(after.address, after.applied_revision, written, str(schemes.ORDERED.stamp(item.desired)), now)
         )
-        data: dict[str, Json] = {"operation": operation.id, "action": operation.action, "type": _type(item)}
-        more = {"id": after.provider_id, "revision": after.applied_revision}
-        transaction.events.append(self.event("write.done", item, {**data, **more}))
+        transaction.events.append(self._done("write.done", item, operation, after, {}))
         await self._end(transaction, operation, Outcome.DONE)
         await self._assess(transaction, checked, operation, Written(Outcome.DONE, now))
         await self.store.commit(transaction)
@@ -306,6 +294,13 @@ class Settler:
         """Begin the assessment of a correction, where policy wants one."""
         if checked.prepared.settings.assess is not Assess.OFF:
             await remediating.end(transaction, self.store, operation, written, self.checker.rules.assessment)
+
+    def _done(
+        self, kind: str, item: Prepared, operation: Operation, after: ResourceState, more: dict[str, Json]
+    ) -> Event:
+        """Return the event of a write that has ended well: which, on what, and what became of it."""
+        data: dict[str, Json] = {"operation": operation.id, "action": operation.action, "type": _type(item)}
+        return self.event(kind, item, {**data, "revision": after.applied_revision, "id": after.provider_id, **more})
 
     def event(self, kind: str, prepared: Prepared, data: dict[str, Json]) -> Event:
         """Return an event of this worker about a resource."""
