@@ -2,7 +2,7 @@
 
 The same rule as for templates (`plan.rolling_out.regimes`), for one resource: new rules begin with what was last
 recorded under the old ones, never with what is live. What differs there by the new rules and did not by the old ones is
-*latent*: it joins the baseline, and counts again as soon as either side moves. What the old rules had found stays found,
+*latent*: it joins the baseline, and counts again as soon as either side moves. What the old rules found stays found,
 if the new ones still look at it. Rules of a newer release that this one cannot read leave the verdict *unknown*.
 
 Which paths policy ignores is no matter of rules: who stops ignoring something wants to hear of it.
