@@ -100,11 +100,11 @@ def insist(saved: Saved, report: Report) -> None:
 
 def _entry(checked: Checked) -> Json:
     """Return what of a decision must stay the same: what is wanted, what was seen, and what follows."""
-    fast = checked.is_fast
+    still = checked.is_still
     return {
         "desired": checked.prepared.desired_digest,
         "observed": checked.state.observed
-        if fast
+        if still
         else digest_of(checked.observed)
         if checked.observed is not ABSENT
         else None,

@@ -12,6 +12,7 @@ from holdfast.engine import (
     conditions,
     decision_log,
     judging,
+    looking,
     recording,
     situating,
     succeeding,
@@ -42,6 +43,7 @@ from holdfast.store.base import DecisionRecord, Demotion, Digest, Event, Resourc
 
 BATCH = 500
 MOVED = frozenset({Status.DRIFTED, Status.CONFLICTED})  # somebody did it
+_NOTHING = decide(judging.STILL, Situation(applied=True))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,38 +127,49 @@ class Checker:
         listed = await self._looker.lists(prepared, fresh=fresh)
         standing = await self._governor.standing()
         for start in range(0, len(prepared), BATCH):
-            judged = await self._judge_batch(prepared[start : start + BATCH], listed, fresh=fresh)
+            judged = await self._judge_batch(prepared[start : start + BATCH], listed, standing, fresh=fresh)
             done = await self._decide_batch(judged, standing, progress)
             out += await self.record(done) if record else done
         return await self._held_back(out, record=record)
 
-    async def _judge_batch(self, batch: Sequence[Prepared], listed: Lists, *, fresh: bool) -> list[Judged]:
-        readings = await self._looker.read_all(batch, listed, fresh=fresh)
+    async def _judge_batch(
+        self, batch: Sequence[Prepared], listed: Lists, standing: Standing, *, fresh: bool
+    ) -> list[Judged]:
+        hints = [None if fresh else looking.own_hint(item) for item in batch]
+        readings = await self._looker.read_all(batch, listed, hints)
         pairs = await transferring.in_old_version(self._looker, batch, readings)
         seen = [judging.observed_digest(item, reading) for item, reading in pairs]
+        for place, (item, reading) in enumerate(pairs):
+            if hints[place] is not None and item.declaration.address not in standing.acceptances:
+                pairs[place] = item, judging.unmoved(item, reading, seen[place])
         documents = await self._prefetch(
             item
-            for item, digest in zip(batch, seen, strict=True)
-            if digest is not None and not judging.is_baseline(item, digest)
+            for (item, reading), digest in zip(pairs, seen, strict=True)
+            if isinstance(reading, Found) and digest is not None and not judging.is_baseline(item, digest)
         )
-        now = self._clock.now()
-        judged = []
-        for (original, reading), digest in zip(pairs, seen, strict=True):
-            item = succeeding.succeeded(original, documents) if digest is not None else original
-            if item.succession is not None:
-                documents.update(item.succession.documents)
-            signature = await self._signature(item, reading, now)
-            means = judging.Means(documents, self._fingerprint, now, signature)
-            judged.append(_concluded(judging.judge(item, reading, digest, means)))
+        means = judging.Means(documents, self._fingerprint, self._clock.now())
         return [
-            transferring.carried_over(each, item, reading, self._fingerprint)
-            for each, item, reading in zip(judged, batch, readings, strict=True)
+            judging.judge(*pair, digest, means)
+            if isinstance(pair[1], Unchanged)
+            else transferring.carried_over(await self._judged(pair, digest, means), item, reading, self._fingerprint)
+            for pair, digest, item, reading in zip(pairs, seen, batch, readings, strict=True)
         ]
+
+    async def _judged(
+        self, pair: tuple[Prepared, Reading | Unchanged], digest: Digest | None, means: judging.Means
+    ) -> Judged:
+        original, reading = pair
+        item = succeeding.succeeded(original, means.documents) if digest is not None else original
+        if item.succession is not None:
+            means = replace(means, documents={**means.documents, **item.succession.documents})
+        if isinstance(reading, Found) and judging.is_settling(item, means.now):
+            means = replace(means, signature=await self._signature(item))
+        return _concluded(judging.judge(item, reading, digest, means))
 
     async def _decide_batch(
         self, batch: Iterable[Judged], standing: Standing, progress: Progress | None
     ) -> list[Checked]:
-        judged = [self._governor.set_aside(await self._with_habits(each), standing) for each in batch]
+        judged = [self._governor.set_aside(each, standing) for each in await self._with_habits(batch)]
         past = await self._governor.past(judged, self._clock.now())
         out: list[Checked] = []
         for each in judged:
@@ -166,18 +179,17 @@ class Checker:
             out.append(checked)
         return out
 
-    async def _signature(self, item: Prepared, reading: Reading | Unchanged, now: float) -> judging.Signature | None:
-        """Return what tells who wrote a document, while it matters: what others add just after our write is theirs."""
-        if not isinstance(reading, Found) or not judging.is_settling(item, now):
-            return None
+    async def _signature(self, item: Prepared) -> judging.Signature | None:
+        """Return what tells who wrote a document: what others add just after our write is theirs."""
         address = item.declaration.address
         reader = await self._looker.world.reader(address.connection)
         return functools.partial(reader.signature, address.kind) if isinstance(reader, Signed) else None
 
-    async def _with_habits(self, judged: Judged) -> Judged:
+    async def _with_habits(self, batch: Iterable[Judged]) -> list[Judged]:
         """Add what the platform itself seems to have moved, where its reader knows its habits."""
-        if not judged.verdict.findings:
-            return judged
+        return [await self._with_habit(each) if each.verdict.findings else each for each in batch]
+
+    async def _with_habit(self, judged: Judged) -> Judged:
         address, desired = judged.prepared.declaration.address, judged.prepared.desired
         reader = await self._looker.world.reader(address.connection)
         if not isinstance(reader, Habitual):
@@ -198,7 +210,7 @@ class Checker:
     # -- deciding
 
     def _decided(self, judged: Judged, standing: Standing, past: Past) -> Checked:
-        if judged.is_fast:
+        if judged.is_still:
             return self._unchanged(judged)
         governed = self._governor.govern(judged, situating.situation_of(judged), standing, past)
         return Checked(
@@ -213,8 +225,13 @@ class Checker:
 
     def _unchanged(self, judged: Judged) -> Checked:
         return Checked(
-            **{name: getattr(judged, name) for name in Judged.__slots__},
-            decision=decide(judged.verdict, Situation(applied=True)),
+            judged.prepared,
+            judged.at,
+            judged.reading,
+            judged.observed,
+            judged.tree,
+            judged.verdict,
+            decision=_NOTHING,
             situation=None,
             state=self._memory.after_glance(judged),
         )
@@ -293,7 +310,7 @@ class Checker:
     def add(self, transaction: Transaction, checked: Checked) -> str | None:
         """Add a check to a transaction; return the id of its decision if it is one worth keeping."""
         state = checked.state
-        if checked.is_fast:
+        if checked.is_still:
             transaction.touched.append(Touch(state.address, checked.at, state.due_at, state.etag, state.raw_digest))
             return None
         item = checked.prepared

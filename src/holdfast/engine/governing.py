@@ -147,7 +147,10 @@ class Governor:
     def set_aside(self, judged: Judged, standing: Standing) -> Judged:
         """Take out of a verdict what somebody answers for; it stays visible beside the findings."""
         verdict, address = judged.verdict, judged.prepared.declaration.address
-        aside = [*_ignored(judged.prepared.settings), *_baselined(judged, standing.acceptances.get(address, ()))]
+        accepted = standing.acceptances.get(address, ())
+        if not accepted and not verdict.findings and not judged.prepared.settings.ignored_paths:
+            return judged
+        aside = [*_ignored(judged.prepared.settings), *_baselined(judged, accepted)]
         lapsed = ""
         if verdict.findings and self.rules.waivers:
             live, waived = waivers.split(address, verdict.findings, self.rules.waivers, judged.at)

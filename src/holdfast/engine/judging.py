@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 from holdfast.compare import diff, known_differences, verdicts
 from holdfast.compare.known_differences import Validity
@@ -15,13 +16,14 @@ from holdfast.model.absent import ABSENT
 from holdfast.model.json import Json
 from holdfast.model.reading import Found, Gone, Reading, Unreadable
 from holdfast.model.resource import ManagementPolicy
-from holdfast.model.verdict import Status, Verdict
+from holdfast.model.verdict import SetAside, Status, Verdict
 from holdfast.plan.decide import ReconcileMode
 from holdfast.providers.base import Unchanged
 from holdfast.store.base import Digest, ResourceState
 
 Signature = Callable[[Json], str | None]
 
+_IGNORED: Final[str] = SetAside.IGNORED.value
 DAMAGED = "the stored baseline is damaged: its checksum does not match"
 
 
@@ -49,15 +51,23 @@ class Judged:
     )  # paths that the platform itself moved, and why it seems so
 
     @property
-    def is_fast(self) -> bool:
-        """Tell whether nothing had to be parsed."""
+    def is_still(self) -> bool:
+        """Tell whether nothing has moved since the last look, so that there was nothing to compare or decide."""
         return isinstance(self.reading, Unchanged)
+
+    @property
+    def is_fast(self) -> bool:
+        """Tell whether nothing even had to be parsed to know that."""
+        return isinstance(self.reading, Unchanged) and not self.reading.parsed
 
     @property
     def before(self) -> ResourceState:
         """Return what was remembered before this look."""
         declaration = self.prepared.declaration
         return self.prepared.state or ResourceState(declaration.address, declaration.provider)
+
+
+STILL = Verdict(Status.IN_SYNC, "nothing moved since the last check")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +84,7 @@ def judge(item: Prepared, reading: Reading | Unchanged, seen: Digest | None, mea
     """Say what a reading means."""
     documents, now = means.documents, means.now
     if isinstance(reading, Unchanged):
-        verdict = Verdict(Status.IN_SYNC, "nothing moved since the last check")
-        return Judged(item, now, reading, ABSENT, None, verdict)
+        return Judged(item, now, reading, ABSENT, None, STILL)
     state = item.state
     damaged = _is_damaged(item, reading, documents, seen)
     invalid = DAMAGED if damaged else _invalid(item, reading)
@@ -223,6 +232,20 @@ def observed_digest(item: Prepared, reading: Reading | Unchanged) -> Digest | No
         return digest_of(reading.document)
     same = reading.raw_digest == state.raw_digest and state.observed is not None
     return state.observed if same else digest_of(reading.document)
+
+
+def unmoved(item: Prepared, reading: Reading | Unchanged, seen: Digest | None) -> Reading | Unchanged:
+    """Return a whole reading of something at rest as the news that it is: none, if its hash is that of the baseline.
+
+    For what a hint may be offered for (see `looking.hint`). Then all that a check would find, decide and remember is
+    what the last one did, but for its times and tags. What a person accepted is counted at every look.
+    """
+    state = item.state
+    if seen is None or state is None or state.observed != seen or not is_baseline(item, seen):
+        return reading
+    if not isinstance(reading, Found) or _invalid(item, reading) or any(each[0] != _IGNORED for each in state.aside):
+        return reading
+    return Unchanged(reading.etag, reading.raw_digest, parsed=True)
 
 
 def is_baseline(item: Prepared, seen: Digest) -> bool:

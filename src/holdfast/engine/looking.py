@@ -34,14 +34,16 @@ class Looker:
     random01: Callable[[], float]
     patience: Patience
 
-    async def read_all(self, batch: Sequence[Prepared], listed: Lists, *, fresh: bool) -> list[Reading | Unchanged]:
+    async def read_all(
+        self, batch: Sequence[Prepared], listed: Lists, hints: Sequence[Hint | None]
+    ) -> list[Reading | Unchanged]:
         """Read a batch with a few workers that take turns: cheaper than a task for each that waits for its slot."""
         out: list[Reading | Unchanged] = [Unreadable(Trouble.OTHER, "not read")] * len(batch)
-        queue = iter(enumerate(batch))
+        queue = iter(zip(range(len(batch)), batch, hints, strict=True))
 
         async def work() -> None:
-            for place, item in queue:
-                out[place] = await self._reading(item, listed, None if fresh else self._hint(item))
+            for place, item, hint in queue:
+                out[place] = await self._reading(item, listed, hint)
 
         async with asyncio.TaskGroup() as group:
             for number in range(min(WORKERS, len(batch))):
@@ -54,7 +56,7 @@ class Looker:
         for item in prepared:
             if item.kind.lists and item.state is not None and item.state.provider_id is not None:
                 key = (item.declaration.address.connection, item.declaration.address.kind)
-                hint = None if fresh else self._hint(item)
+                hint = None if fresh else own_hint(item)
                 groups.setdefault(key, {})[item.state.provider_id] = hint.raw_digest if hint is not None else None
         return {
             key: await self.listed(*key, expected) for key, expected in groups.items() if len(expected) >= LIST_FROM
@@ -104,9 +106,6 @@ class Looker:
             return error.reading
         return Found(document, None, entry.raw_digest, entry.id)
 
-    def _hint(self, item: Prepared) -> Hint | None:
-        return hint(item, item.state) if item.state is not None and item.state.desired == item.desired_digest else None
-
     async def read(self, item: Prepared, hint: Hint | None) -> Reading | Unchanged:
         """Read one thing through its connection's gate, with patience for passing troubles."""
         connection = item.declaration.address.connection
@@ -134,6 +133,21 @@ class Looker:
 
 def _unreadable(reading: Reading) -> Unreadable:
     return reading if isinstance(reading, Unreadable) else Unreadable(Trouble.OTHER, "the list could not be read")
+
+
+def own_hint(item: Prepared) -> Hint | None:
+    """Offer the last etag and digest of a resource whose declaration says what it said at the last look."""
+    state, declared = item.state, item.declaration
+    if state is None or state.desired != item.desired_digest:
+        return None
+    is_remembered = (
+        state.options == item.options
+        and state.labels == declared.labels
+        and state.depends_on == item.depends_on
+        and state.provider == declared.provider
+        and (state.source or "") == str(declared.location)
+    )
+    return hint(item, state) if is_remembered else None
 
 
 def hint(item: Prepared, state: ResourceState) -> Hint | None:

@@ -74,6 +74,7 @@ class Unchanged:
 
     etag: str | None = None
     raw_digest: str | None = None
+    parsed: bool = False  # the answer was another one; only what it says is the same
 
 
 @dataclass(frozen=True, slots=True)
