@@ -28,6 +28,11 @@ holdfast rollout undo web -f infra
 holdfast apply -f infra
 holdfast rollout status web -f infra
 
+sed -i.bak 's/ami: ami-1/ami: ami-2/' infra/api.yaml # a part that is live: written first, then its children roll
+rm infra/api.yaml.bak
+holdfast plan -f infra
+holdfast apply -f infra
+
 holdfast upgrade --dry-run -f infra
 holdfast delete -f infra --yes
 echo "all of it was in $work"

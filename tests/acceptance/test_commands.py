@@ -219,3 +219,14 @@ def test_the_session_of_the_readme_runs_as_printed(tmp_path):
     program = "\n".join(script).replace(".venv/bin/holdfast", f"{sys.executable} -m holdfast")
     done = subprocess.run(["bash", "-ec", program], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert done.stdout.splitlines() == expected
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["status", "history", "audit verify", "replay 1-2", "explain a/B/c", "events", "corrections", "fights", "metrics"],
+)
+def test_of_a_store_that_is_not_there_nothing_is_said_least_of_all_that_it_is_in_order(tmp_path, command):
+    result = run(*command.split(), cwd=tmp_path)
+    assert result.returncode != 0
+    assert "there is no store at" in result.stderr
+    assert list(tmp_path.iterdir()) == []

@@ -203,6 +203,40 @@ def test_an_upgrade_is_rehearsed_and_changes_nothing(folder):
     assert "rehearse it with --dry-run" in folder("upgrade", code=64)
 
 
+def test_a_default_that_a_profile_changes_is_told_and_left_alone(tmp_path):
+    (tmp_path / "holdfast.yaml").write_text("connections: {files: {provider: file, root: live}}\nprofiles: [rules]\n")
+    (tmp_path / "app.yaml").write_text(
+        "apiVersion: file.holdfast.dev/v1\nkind: Document\nmetadata: {name: app}\n"
+        "spec: {connection: files, resource: {path: app.yaml, content: {level: info}}}\n"
+    )
+    for name, text in {"live/app.yaml": "level: info\nsize: 5\n", "rules/own.yaml": _default(5)}.items():
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).write_text(text)
+    assert run("apply", "-f", "app.yaml", cwd=tmp_path).returncode == 0
+    rehearsed = run(
+        "upgrade", "--dry-run", "--profile", _written(tmp_path / "new.yaml", 6), "-f", "app.yaml", cwd=tmp_path
+    )
+    assert "defaults-changed: /content/size of 1 has another default then, and is left alone" in rehearsed.stdout
+    assert "Nothing would change: 1 rehearsed." in rehearsed.stdout
+    _written(tmp_path / "rules/own.yaml", 6)
+    for _ in range(2):
+        checked = run("check", "-f", "app.yaml", "--detailed-exitcode", cwd=tmp_path)
+        assert checked.returncode == 0, checked.stdout
+        assert "Set aside: 1 defaults-changed." in checked.stdout
+    explained = run("explain", "files/Document/app", "-f", "app.yaml", cwd=tmp_path).stdout
+    assert "/content/size  defaults-changed: not declared; what stands for that was 5, and is 6" in explained
+    assert (tmp_path / "live/app.yaml").read_text() == "level: info\nsize: 5\n"
+
+
+def _default(size: int) -> str:
+    return f"profile: own/rules\nversion: {size}\nrules:\n  - {{path: /content/size, default: {size}}}\n"
+
+
+def _written(path: Path, size: int) -> str:
+    path.write_text(_default(size))
+    return str(path)
+
+
 def test_deleting_takes_the_children_and_forgets_the_template(folder):
     folder("apply")
     folder("delete", "--yes")
@@ -236,3 +270,59 @@ def test_the_example_runs(tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
     assert "would roll 10 of 10 children in waves of 1, 1, 2, 4, 2" in done.stdout
     assert "back to generation 1: rolled-back" in done.stdout
+
+
+def test_lists_without_an_order_rewritten_fields_and_modes_by_the_command_line(folder):
+    """Reordering a set is nothing; a new image is written to the same files, in waves; a mode says who is told."""
+    text = TEMPLATE.replace("level: {level}", "level: {level}, image: {image}, zones: {zones}")
+    fields = "fields: {{inPlace: [/content/labels], rewrite: [/content/image], lists: {{/content/zones: set}}}}\n"
+    text = text.replace("fields: {{inPlace: [/content/labels]}}\n", f"{fields}  mode: {{mode}}\n")
+
+    def edit(**changes: object) -> None:
+        folder.said |= changes
+        (folder.path / "infra/web.yaml").write_text(text.format(**folder.said))
+
+    edit(image="one", zones="[a, b]", mode="enforce")
+    folder("apply")
+    edit(zones="[b, a, b]")
+    assert "0 to add, 0 to change" in folder("plan", "--detailed-exitcode")
+    edit(image="two", mode="observe")
+    assert "mode observe: nothing is rolled" in folder("check", "--detailed-exitcode", code=0)
+    folder("apply")
+    edit(mode="notify")
+    assert "spec: 10 children, web edited at /resource/content/image" in folder("check", "--detailed-exitcode", code=2)
+    (template,) = folder.json("rollout", "status")
+    assert (template["mode"], template["rollout"], len(template["findings"])) == ("notify", None, 10)
+    edit(mode="enforce")
+    assert "in waves of 1, 1, 2, 4, 2, rewriting 10 of them" in folder("plan")
+    folder("apply")
+    assert {(name, each["image"]) for name, each in folder.files().items()} == {(f"web-{i}", "two") for i in range(10)}
+
+
+def test_the_limit_over_all_templates_is_told_where_it_holds_a_rollout(folder):
+    (folder.path / "holdfast.yaml").write_text(PROJECT + "rollouts: {atOnce: 10%}\n")
+    other = TEMPLATE.replace("name: web", "name: api")
+    ready = "  readyWhen: [{{path: /content/up, operator: Exists}}]\n"
+
+    def both(level: str, more: str = "") -> None:
+        folder.edit(level=level)
+        text = (other + more).format(**folder.said)
+        (folder.path / "infra/api.yaml").write_text(text)
+
+    both("info")
+    folder("apply")
+    both("debug", ready)  # its new children are made, and never ready
+    (folder.path / "infra/web.yaml").write_text(TEMPLATE.format(**{**folder.said, "level": "info"}))
+    folder("apply")
+    both("debug", ready)
+    folder("apply")
+    found = {each["name"]: each for each in folder.json("rollout", "status")}
+    assert found["api"]["states"] == {"ready": 10, "creating": 1}
+    assert found["web"]["upToDate"] == 10, "one of the two turns was left"
+    (folder.path / "holdfast.yaml").write_text(PROJECT + "rollouts: {atOnce: 1}\n")
+    both("warning", ready)
+    folder("apply")
+    found = {each["name"]: each for each in folder.json("rollout", "status")}
+    assert found["web"]["waits"] == ["1 of 1 slots over all templates are at work: api 1"]
+    assert found["web"]["upToDate"] == 0
+    assert "waits: 1 of 1 slots over all templates" in folder("rollout", "status", "web")

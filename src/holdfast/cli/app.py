@@ -40,6 +40,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "remediation": ("remediations", "Announce a remediation, and assess whether it held and helped."),
     "remediations": ("remediations", "Show what was tried on a target, and what came of it."),
     "status": ("remembering", "Say how everything stands, without asking the world."),
+    "metrics": ("metering", "Print what the store knows for Prometheus, without asking the world."),
     "history": ("remembering", "Show decisions and audit events."),
     "events": ("eventing", "Show the audit trail as CloudEvents, by type, target and time."),
     "discover": ("discovering", "Say what is live and declared nowhere; write manifests to import it."),

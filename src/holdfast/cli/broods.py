@@ -8,13 +8,15 @@ from typing import Final
 
 from holdfast.cli import output
 from holdfast.compare import paths
+from holdfast.model.address import Address
 from holdfast.model.json import Json
-from holdfast.plan.rolling_out import brood_findings, brood_views, broods, rollout_previews, rollouts
+from holdfast.plan.rolling_out import brood_findings, brood_rollouts, brood_views, broods, rollout_previews, rollouts
 from holdfast.plan.rolling_out.broods import Brood, ChildFile, RolloutFile
 from holdfast.plan.rolling_out.fleets import State
 from holdfast.plan.rolling_out.rollout_previews import Preview
 from holdfast.plan.rolling_out.rollout_records import OVER, Phase
 from holdfast.plan.rolling_out.template_findings import TemplateFinding
+from holdfast.plan.rolling_out.templates import Mode
 
 _COLOUR: Final = {
     Phase.COMPLETE: "green",
@@ -41,15 +43,22 @@ def preview(brood: Brood, now: float) -> Preview | None:
     return rollout_previews.preview(file.rollout, brood_views.children(brood), brood_views.limits(brood), now)
 
 
-def waits(brood: Brood, now: float) -> tuple[str, ...]:
-    """Return what the rollout at hand waits for."""
+def waits(brood: Brood, now: float, unready: Sequence[Address] = (), turns: str = "") -> tuple[str, ...]:
+    """Return what the rollout at hand waits for.
+
+    `unready` are parts that are not what is declared of them; `turns` says who is at work, if all that may be are.
+    """
     file = brood.rollout
     if file is None:
         return ()
-    return rollouts.blocked_by(file.rollout, brood_views.children(brood), brood_views.limits(brood), now)
+    parts = [f"part {each} is not as declared" for each in unready if file.rollout.phase not in OVER]
+    parts += [turns] if turns and not brood_rollouts.retired(file.rollout) else []
+    return *parts, *rollouts.blocked_by(file.rollout, brood_views.children(brood), brood_views.limits(brood), now)
 
 
-def show(brood: Brood, now: float, *, everything: bool = False) -> None:
+def show(
+    brood: Brood, now: float, unready: Sequence[Address] = (), turns: str = "", *, everything: bool = False
+) -> None:
     """Print one template: one line, what its rollout does or would do, and findings that nobody acts on."""
     fine, total = up_to_date(brood)
     name = output.styled(f"template {brood.template.name}", bold=True)
@@ -61,10 +70,12 @@ def show(brood: Brood, now: float, *, everything: bool = False) -> None:
     found = preview(brood, now)
     if found is not None:
         output.line(f"      {preview_text(found)}")
-    for text in waits(brood, now):
+    for text in waits(brood, now, unready, turns):
         output.line(f"      waits: {text}", fg="bright_black")
     for text in finding_lines(brood):
         output.line(f"      {text}", fg="bright_black")
+    if brood.template.mode is not Mode.ENFORCE:
+        output.line(f"      mode {brood.template.mode}: nothing is rolled", fg="bright_black")
 
 
 def line(brood: Brood) -> str:
@@ -89,23 +100,28 @@ def preview_text(found: Preview) -> str:
     shown = [str(each) for each in found.waves[:_MOST_WAVES]]
     more = f", … {len(found.waves) - _MOST_WAVES} more" if len(found.waves) > _MOST_WAVES else ""
     waves = f" in waves of {', '.join(shown)}{more}" if len(found.waves) > 1 else ""
-    return f"would roll {found.rolled} of {found.total} children{waves}"
+    kept = f", rewriting {found.rewritten} of them" if found.rewritten else ""
+    return f"would roll {found.rolled} of {found.total} children{waves}{kept}"
 
 
 def finding_lines(brood: Brood) -> Iterable[str]:
     """Return findings by owner and class, each with how many children it is about."""
     counted: Counter[tuple[str, str, str]] = Counter()
+    waiting: Counter[tuple[str, str, str]] = Counter()
     sample: dict[tuple[str, str, str], TemplateFinding] = {}
     for child in brood.children.values():
         for each in child.findings:
             key = (each.owner, each.kind.value, each.reason)
             counted[key] += 1
+            waiting[key] += brood_findings.is_debounced(brood, each)
             sample.setdefault(key, each)
     for (owner, kind, reason), number in sorted(counted.items()):
         fields = sample[owner, kind, reason].fields
         where = f" at {', '.join(fields_text(fields))}" if fields else ""
         children = "child" if number == 1 else "children"
-        yield f"{kind}: {number} {children}, {owner} {reason}{where}"
+        held = waiting[owner, kind, reason]
+        unripe = f" ({held} not seen often or long enough yet)" if held else ""
+        yield f"{kind}: {number} {children}, {owner} {reason}{where}{unripe}"
 
 
 def fields_text(fields: Sequence[tuple[str, ...]]) -> list[str]:
@@ -113,7 +129,7 @@ def fields_text(fields: Sequence[tuple[str, ...]]) -> list[str]:
     return [paths.format_path(each) for each in fields]
 
 
-def as_json(brood: Brood, now: float) -> dict[str, Json]:
+def as_json(brood: Brood, now: float, unready: Sequence[Address] = (), turns: str = "") -> dict[str, Json]:
     """Return a template for programs."""
     fine, total = up_to_date(brood)
     found = preview(brood, now)
@@ -121,6 +137,7 @@ def as_json(brood: Brood, now: float) -> dict[str, Json]:
         "name": brood.template.name,
         "owners": {each.template.name: each.record.current for each in brood.owners},
         "generation": brood.current.number,
+        "mode": brood.template.mode.value,
         "replicas": brood.template.replicas,
         "children": total,
         "upToDate": fine,
@@ -128,8 +145,14 @@ def as_json(brood: Brood, now: float) -> dict[str, Json]:
         "rollout": None if brood.rollout is None else rollout_as_json(brood.rollout),
         "preview": None
         if found is None
-        else {"rolled": found.rolled, "of": found.total, "waves": list(found.waves), "left": found.left},
-        "waits": list(waits(brood, now)),
+        else {
+            "rolled": found.rolled,
+            "of": found.total,
+            "waves": list(found.waves),
+            "left": found.left,
+            **({"rewritten": found.rewritten} if found.rewritten else {}),
+        },
+        "waits": list(waits(brood, now, unready, turns)),
         "findings": [each for child in brood.children.values() for each in findings_as_json(child)],
     }
 
@@ -144,6 +167,7 @@ def findings_as_json(child: ChildFile) -> list[Json]:
             "reason": each.reason,
             "firstSeen": each.first_seen,
             "fields": fields_text(each.fields),
+            **({"seen": each.times, "lastSeen": each.last_seen} if each.last_seen else {}),
         }
         for each in child.findings
     ]
@@ -176,8 +200,10 @@ def is_news(brood: Brood) -> bool:
 
 
 def is_acting(brood: Brood) -> bool:
-    """Tell whether something is to be rolled: for exit codes."""
-    return brood.is_rolling or any(brood_findings.asking(brood, each) for each in brood.children.values())
+    """Tell whether something is to be rolled, or waits for somebody to allow that: for exit codes."""
+    if brood.template.mode is Mode.OBSERVE:
+        return False
+    return brood.is_rolling or any(brood_findings.wanting(brood, each) for each in brood.children.values())
 
 
 def is_stuck(brood: Brood) -> bool:

@@ -104,7 +104,7 @@ def resume_command(scope: str, who: str | None, **rest: Any) -> int:
     options = options_of(rest)
 
     async def main(_stop: asyncio.Event) -> int:
-        async with opened(options, needs_files=False) as session:
+        async with opened(options, needs_files=False, needs_store=True) as session:
             pauses = {pause.scope: pause for pause in await session.store.pauses()}
             if scope not in pauses:
                 known = ", ".join(name or "everything" for name in pauses) or "nothing"
@@ -203,7 +203,7 @@ def fights_command(output_: str, **rest: Any) -> int:
     options = options_of(rest)
 
     async def main(_stop: asyncio.Event) -> int:
-        async with opened(options, needs_files=False) as session:
+        async with opened(options, needs_files=False, needs_store=True) as session:
             demotions = await session.store.demotions()
             corrections = await session.store.corrections(limit=10_000)
             now = session.clock.now()
@@ -275,7 +275,7 @@ def corrections_command(address: str | None, limit: int, output_: str, **rest: A
     options = options_of(rest)
 
     async def main(_stop: asyncio.Event) -> int:
-        async with opened(options, needs_files=False) as session:
+        async with opened(options, needs_files=False, needs_store=True) as session:
             wanted = addresses_of([address]) if address else None
             found = await session.store.corrections(wanted, limit=limit)
             now = session.clock.now()

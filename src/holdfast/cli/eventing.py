@@ -43,7 +43,7 @@ def events_command(output_: str, **rest: Any) -> int:
     targets = selection.parse_targets(options.targets)
 
     async def main(_stop: asyncio.Event) -> int:
-        async with opened(options, needs_files=False) as session:
+        async with opened(options, needs_files=False, needs_store=True) as session:
             since = _moment(own["since"], session.clock.now())
             wanted = Wanted(targets, own["type_"], since, own["correlation"])
             found = [each async for each in wanted.of(session.store)]

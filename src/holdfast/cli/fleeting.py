@@ -54,6 +54,7 @@ async def look_at(session: Session, *, record: bool = False) -> Report:
     """Look at what was chosen, showing how far it has come; what is recorded is shown, so it is asked who did it."""
     meter = Meter(len(session.chosen), "checking")
     async with session.world() as world:
+        await templating.survey(session, world)
         preparer, checker = session.preparer(world), session.checker(world)
         report = await look(preparer, checker, session.chosen, meter, record=record, attribute=record)
         report.broods = templating.in_scope(session)

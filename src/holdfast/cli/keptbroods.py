@@ -30,6 +30,7 @@ def show_child(owner: str, child: ChildFile, now: float) -> None:
     for each in child.findings:
         where = f" at {', '.join(broods.fields_text(each.fields))}" if each.fields else ""
         text = f"{each.owner}: {each.kind.value}, {each.reason}{where}, first seen {ago(each.first_seen, now)}"
+        text += f", {each.times} times so far" if each.last_seen else ""
         output.line(f"  ~ {text}", fg="yellow")
 
 

@@ -231,7 +231,7 @@ def show_command(ident: str, output_: str, **rest: Any) -> int:
     options = options_of(rest)
 
     async def main(_stop: asyncio.Event) -> int:
-        async with opened(options, needs_files=False) as session:
+        async with opened(options, needs_files=False, needs_store=True) as session:
             found = await records.find(session.store, ident)
             now = session.clock.now()
         if found is None:
@@ -261,7 +261,7 @@ def remediations_command(target: str | None, offline: bool, output_: str, **rest
     options = options_of(rest)
 
     async def listed(_stop: asyncio.Event) -> int:
-        async with opened(options, needs_files=False) as session:
+        async with opened(options, needs_files=False, needs_store=True) as session:
             found = [one.record async for one in records.every(session.store)]
             now = session.clock.now()
         found.sort(key=lambda record: (record.started_at, record.correlation_id))
@@ -270,7 +270,7 @@ def remediations_command(target: str | None, offline: bool, output_: str, **rest
         return 0
 
     async def main(_stop: asyncio.Event) -> int:
-        async with opened(options, needs_files=not offline) as session:
+        async with opened(options, needs_files=not offline, needs_store=offline) as session:
             told = await _account(session, _address(target or ""), offline=offline)
             now = session.clock.now()
         if not output.structured(output_, recounting.as_json(told)):

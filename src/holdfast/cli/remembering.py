@@ -32,7 +32,7 @@ def in_session(
     options = options_of(rest)
 
     async def main(_stop: asyncio.Event) -> int:
-        async with opened(options, needs_files=needs_files) as session:
+        async with opened(options, needs_files=needs_files, needs_store=not needs_files) as session:
             return await body(session)
 
     return run(main)

@@ -10,9 +10,10 @@ from typing import Any
 
 import click
 
-from holdfast.cli import broods, output
+from holdfast.cli import broods, output, templating
 from holdfast.cli.moments import ago, when
 from holdfast.cli.session import Session, common, opened, options_of, run
+from holdfast.engine.rolling_out import rollout_observing
 from holdfast.engine.rolling_out.rollout_shelves import Batch, Shelves
 from holdfast.errors import InputError
 from holdfast.model.json import Json
@@ -81,9 +82,12 @@ def status_command(names: tuple[str, ...], output_: str, **rest: Any) -> int:
 
     async def body(session: Session) -> int:
         found, now = _chosen(session, names), session.clock.now()
-        if not output.structured(output_, [broods.as_json(each, now) for each in found]):
+        parts = {each.template.name: await rollout_observing.unready_parts(session.store, each) for each in found}
+        turns = await templating.turns(session)
+        shown = [broods.as_json(each, now, parts[each.template.name], turns) for each in found]
+        if not output.structured(output_, shown):
             for each in found:
-                broods.show(each, now, everything=True)
+                broods.show(each, now, parts[each.template.name], turns, everything=True)
                 _show_children(each)
             if not found:
                 output.line("no templates are declared")
@@ -94,7 +98,7 @@ def status_command(names: tuple[str, ...], output_: str, **rest: Any) -> int:
 
 def _show_children(brood: Brood) -> None:
     for child in sorted(brood.children.values(), key=lambda each: (each.slot, each.since))[:50]:
-        made_from = ", ".join(f"{owner} r{birth.revision}" for owner, birth in child.births.items())
+        made_from = ", ".join(f"{owner} r{birth.revision or '?'}" for owner, birth in child.births.items())
         note = f"  {child.note}" if child.note else ""
         output.line(f"        {child.state.value:<10} {child.address}  {made_from}{note}", fg="bright_black")
     if len(brood.children) > 50:

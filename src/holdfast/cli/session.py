@@ -129,6 +129,7 @@ class Session:
     templates: tuple[Template, ...] = ()
     by_hand: tuple[Declaration, ...] = ()  # what is declared without the children of templates
     broods: list[Brood] = field(default_factory=list)  # as they would be once settled
+    known: tuple[Address, ...] = ()  # what the store knows, and references may mean
 
     def fingerprint(self, value: Json) -> str:
         """Return the keyed fingerprint of a secret."""
@@ -196,11 +197,20 @@ def _providers(connections: Mapping[str, Connection]) -> dict[str, Any]:
     return {each.provider: registry.get(each.provider) for each in connections.values()}
 
 
+def require_store(path: Path) -> None:
+    """Raise StoreError if there is no store."""
+    if not path.exists():
+        raise StoreError(f"there is no store at {path}; `holdfast check` or `apply` makes one, --store names another")
+
+
 @asynccontextmanager
-async def opened(options: Options, *, needs_files: bool = True, beside: Sequence[str] = ()) -> AsyncIterator[Session]:
+async def opened(
+    options: Options, *, needs_files: bool = True, needs_store: bool = False, beside: Sequence[str] = ()
+) -> AsyncIterator[Session]:
     """Open a session; what is wrong with the manifests is said before anything is touched.
 
-    `beside` names manifests that are not read now, but where the connection `local` begins.
+    `needs_store` is for what only tells what is remembered: of a store that is not there nothing can be said, least of
+    all that it is in order. `beside` names manifests that are not read now, but where the connection `local` begins.
     """
     project = projects.load(Path(options.project) if options.project else None, Path.cwd(), registry.names())
     files = named_files(options, project) if needs_files else options.files
@@ -209,6 +219,8 @@ async def opened(options: Options, *, needs_files: bool = True, beside: Sequence
     manifests = reading.read(files, project) if files else reading.Manifests(project)
     path = Path(options.store) if options.store else project.store
     clock = SystemClock()
+    if needs_store:
+        require_store(path)
     store = await SqliteStore.open(path)
     try:
         by_hand, broods = manifests.declarations, await templating.look(store, clock, manifests)
@@ -230,6 +242,7 @@ async def opened(options: Options, *, needs_files: bool = True, beside: Sequence
             templates=manifests.templates,
             by_hand=by_hand,
             broods=broods,
+            known=tuple(known),
         )
     except InputError as error:
         raise _located(error, project) from error

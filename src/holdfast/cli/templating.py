@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from holdfast.engine import applying
 from holdfast.engine.applying import Applier, Report
 from holdfast.engine.clock import Clock, SystemClock
 from holdfast.engine.fleet import Fleet
-from holdfast.engine.opening import WritableWorld
+from holdfast.engine.opening import World, WritableWorld
 from holdfast.engine.outcomes import Result
-from holdfast.engine.rolling_out import rollout_children
+from holdfast.engine.rolling_out import rollout_children, rollout_surveying, rollout_turns
 from holdfast.engine.rolling_out.rolling import Rolled, Roller
 from holdfast.engine.rolling_out.rollout_shelves import Shelves
 from holdfast.manifests.reading import Manifests
@@ -72,7 +73,18 @@ def roller(
 
     shelves = Shelves(session.store, session.clock)
     known = [*session.fleet.declarations]
-    return Roller(shelves, session.templates, around(session), session.fleet, applier, known, stop, progress)
+    at_once = session.project.rollouts_at_once
+    return Roller(shelves, session.templates, around(session), session.fleet, applier, known, stop, progress, at_once)
+
+
+async def turns(session: Session) -> str:
+    """Return who has the turns, where there is a limit over all templates and none is left; else nothing."""
+    at_once = session.project.rollouts_at_once
+    if at_once is None:
+        return ""
+    found = await rollout_turns.read(session.store)
+    allowed = found.allowed(at_once, {each.template.name: rollout_turns.slots(each) for each in session.broods})
+    return "" if found.working < allowed else found.text(allowed)
 
 
 def in_scope(session: Session) -> list[Brood]:
@@ -81,11 +93,35 @@ def in_scope(session: Session) -> list[Brood]:
     return [each for each in session.broods if not each.children or wanted & each.children.keys()]
 
 
-async def settle(session: Session, world: WritableWorld) -> list[Brood]:
-    """Write down what is declared of templates, so that the children to be applied are those that are remembered."""
+async def survey(session: Session, world: World) -> None:
+    """Look at what templates select and nobody has a record of, so that what is shown of it is what it is."""
     if not session.templates:
-        return []
-    return await roller(session, world, asyncio.Event()).settle()
+        return
+
+    async def look_at(wanted: Sequence[Declaration]) -> None:
+        preparer = session.preparer(world)
+        preparer.fleet = rollout_surveying.fleet_of(session.fleet, wanted, session.fleet.graph.addresses)
+        await applying.look(preparer, session.checker(world))
+
+    shelves = Shelves(session.store, session.clock)
+    if await rollout_surveying.survey(shelves, session.templates, around(session), look_at):
+        _refresh(session, await shelves.look(session.templates, around(session)))
+
+
+async def settle(session: Session, world: WritableWorld) -> None:
+    """Write down what is declared of templates, so that the children to be applied are those that are remembered."""
+    if session.templates:
+        _refresh(session, await roller(session, world, asyncio.Event()).settle())
+
+
+def _refresh(session: Session, found: list[Brood]) -> None:
+    """Have a session go by broods that were looked at, or settled, since it was opened."""
+    manifests = Manifests(session.project, session.by_hand, templates=session.templates)
+    declared = with_children(manifests, found).declarations
+    known = [*session.fleet.graph.addresses, *session.known]
+    session.broods = found
+    session.fleet = rollout_surveying.fleet_of(session.fleet, declared, known)
+    session.chosen = [each for each in session.chosen if each in session.fleet.declarations]
 
 
 async def roll(
@@ -101,7 +137,7 @@ async def roll(
 async def forget(session: Session, report: Report) -> None:
     """Forget the children that were deleted, and a template with its rollouts once it has none."""
     done = {each.checked.address for each in report.acted if each.result is Result.DONE}
-    await Shelves(session.store, session.clock).forget(session.broods, done)
+    await Shelves(session.store, session.clock).forget(session.broods, done, session.templates)
 
 
 def merged(report: Report, rolled: Rolled) -> Report:

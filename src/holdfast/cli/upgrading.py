@@ -93,6 +93,8 @@ def _show(found: Sequence[Rehearsed], unasked: int, format_: str) -> None:
     counted = Counter(path for each in latent for path in each.latent)
     for path, number in counted.most_common(_MOST):
         output.line(f"  latent: {path} of {number:,} will be seen for the first time, and does not count", fg="cyan")
+    for path, number in Counter(path for each in found for path in each.defaults).most_common(_MOST):
+        output.line(f"  defaults-changed: {path} of {number:,} has another default then, and is left alone", fg="cyan")
     if unasked:
         output.line(f"  {unasked:,} resources in the store are not declared here; name their manifests too")
     verdict = f"{len(changed):,} verdicts would change" if changed else "Nothing would change"
@@ -109,4 +111,5 @@ def _as_json(
             {"subject": each.subject, "before": each.before, "after": each.after, "why": each.why} for each in changed
         ],
         "latent": [{"subject": each.subject, "paths": list(each.latent)} for each in latent],
+        "defaults_changed": [{"subject": e.subject, "paths": list(e.defaults)} for e in found if e.defaults],
     }

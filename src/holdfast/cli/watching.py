@@ -45,7 +45,7 @@ from holdfast.plan.strategies import Strategy
 from holdfast.providers import registry
 
 LOOK_FOR_EDITS_SECONDS = 2.0
-_TEMPLATE: Final = re.compile(rb"""kind["']?\s*:\s*["']?Template\b""")
+_TEMPLATE: Final = re.compile(rb"""kind["']?\s*:\s*["']?Template\b|\btemplate["']?\s*:""")
 _STRATEGY: Final = re.compile(rb"""kind["']?\s*:\s*["']?Strategy\b""")
 
 
@@ -142,10 +142,9 @@ def _arguments(options: Options) -> list[str]:
 
 
 async def _look_at_everything(session: Session, world: WritableWorld, options: Options, stop: asyncio.Event) -> None:
-    wanted = session.chosen
-    applier = session.applier(world, stop=stop)
     await templating.settle(session, world)
-    report = await applier.apply(wanted)  # all at once: a storm is one only as a whole
+    applier = session.applier(world, stop=stop)
+    report = await applier.apply(session.chosen)  # all at once: a storm is one only as a whole
     report = templating.merged(report, await templating.roll(session, world, stop))
     _show(report)
     rolling.show_all(report.broods)

@@ -6,8 +6,10 @@ another. Nothing that is not idempotent is repeated without looking first.
 
 from __future__ import annotations
 
+import contextlib
 import uuid
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 
 from holdfast.compare import diff, patching, paths
@@ -18,7 +20,7 @@ from holdfast.engine.clock import Clock
 from holdfast.engine.gates import Budget
 from holdfast.engine.opening import WritableWorld
 from holdfast.engine.outcomes import Acted, Result
-from holdfast.engine.prepared import Prepared, digest_of
+from holdfast.engine.prepared import Prepared, digest_of, document_bytes
 from holdfast.engine.redaction import Fingerprint, redact
 from holdfast.engine.retrying import Patience
 from holdfast.engine.sending import Sender
@@ -45,6 +47,7 @@ from holdfast.store.base import (
 )
 
 CLAIM_SECONDS = 300.0
+Still = Callable[[Checked], Awaitable[str | None]]  # asked right before a write: why it is not to be made after all
 
 
 class Actor:
@@ -71,6 +74,8 @@ class Actor:
         self._patience = patience or Patience()
         self._sender = Sender(world, clock, random01, self._patience)
         self._settler = Settler(store, checker, clock, random01, fingerprint, owner, self._patience)
+        self.still: Still | None = None
+        self.in_hand: AbstractAsyncContextManager[object] = contextlib.nullcontext()  # how many do so at once
 
     async def carry_out(self, checked: Checked) -> Acted:
         """Do what was decided, or say why not."""
@@ -80,7 +85,7 @@ class Actor:
         if claim is None:
             return Acted(checked, Result.BUSY, "another worker is at it")
         try:
-            if await self._is_overtaken(checked):
+            if _is_overtaken(checked, claim):
                 return Acted(checked, Result.OVERTAKEN, "another worker has just written it")
             if checked.decision.action is Action.ADOPT:
                 return await self._adopt(checked, claim)
@@ -88,13 +93,7 @@ class Actor:
         except ClaimLost:
             return Acted(checked, Result.BUSY, "the claim ran out; another worker took over")
         finally:
-            await self._store.release(claim)
-
-    async def _is_overtaken(self, checked: Checked) -> bool:
-        """Tell whether somebody wrote the resource between our look and our claim; then the look is worth nothing."""
-        before, now = checked.prepared.state, await self._store.state(checked.prepared.declaration.address)
-        looked_at = before.applied_revision if before is not None else 0
-        return (now.applied_revision if now is not None else 0) != looked_at
+            await self._settler.let_go(claim)
 
     async def _adopt(self, checked: Checked, claim: Claim) -> Acted:
         """Take over what exists as declared: remember it, write nothing."""
@@ -111,12 +110,17 @@ class Actor:
         etag = again.etag if isinstance(again, Found) else None
         if isinstance(again, Found):  # what is written goes on from here: fields that are not compared may have moved
             checked = replace(checked, reading=again)
-        operation = self._operation(checked, Step.INTENDED)
-        try:
-            await self._intend(checked, operation, claim)
-        except BudgetSpent as error:
-            return Acted(checked, Result.HELD, f"the budget was spent meanwhile: {error.purse}")
-        return await self._send(checked, operation, claim, etag)
+        async with self.in_hand:
+            stopped = await self.still(checked) if self.still is not None else None
+            if stopped is not None:
+                return Acted(checked, Result.HELD, stopped)
+            operation = self._operation(checked, Step.INTENDED)
+            try:
+                await self._intend(checked, operation, claim)
+            except BudgetSpent as error:
+                return Acted(checked, Result.HELD, f"the budget was spent meanwhile: {error.purse}")
+            writing = await self._write(checked.prepared, operation, checked, etag)
+        return await self._sent(checked, operation, claim, writing)
 
     async def _look_again(self, checked: Checked) -> Reading | Unchanged:
         """Read what is to be written; what is to be made again also by its name, which somebody may have taken."""
@@ -159,7 +163,9 @@ class Actor:
         """Record that a write begins, what it will change, and what it takes from the budgets; all or nothing."""
         because = {**_because(checked), **remediating.before(checked)}
         transaction = self._step(operation, checked.prepared, claim, "write.intended", because)
-        transaction.corrections.append(self._correction(checked, operation))
+        correction = self._correction(checked, operation)
+        transaction.corrections.append(correction)
+        transaction.documents[checked.prepared.desired_digest] = document_bytes(checked.prepared.desired)
         remediating.begin(transaction, checked, operation, self._checker.rules.assessment, self._owner)
         transaction.charges[operation.id] = list(checked.charges)
         if checked.observed is not ABSENT:
@@ -170,6 +176,7 @@ class Actor:
                 replace(each, used_at=operation.started_at) for each in used if each.plan == checked.plan
             ]
         await self._store.commit(transaction)
+        self._settler.begin(correction)
 
     def _correction(self, checked: Checked, operation: Operation) -> Correction:
         caused = set(checked.decision.reasons[0].paths)
@@ -203,7 +210,6 @@ class Actor:
         more: Mapping[str, Json] | None = None,
     ) -> Transaction:
         transaction = Transaction(operations=[operation], fences={claim.address: claim.fence})
-        recording.keep(transaction, prepared.desired)
         data: dict[str, Json] = {"operation": operation.id, "action": operation.action, "phase": operation.phase}
         data.update(more or {})
         transaction.events.append(self._settler.event(event, prepared, data))
@@ -212,9 +218,11 @@ class Actor:
     # -- sending
 
     async def _send(self, checked: Checked, operation: Operation, claim: Claim, etag: str | None) -> Acted:
-        item = checked.prepared
-        writing = await self._write(item, operation, checked, etag)
-        writing, operation = await self._follow(item, operation, claim, writing)
+        writing = await self._write(checked.prepared, operation, checked, etag)
+        return await self._sent(checked, operation, claim, writing)
+
+    async def _sent(self, checked: Checked, operation: Operation, claim: Claim, writing: Writing) -> Acted:
+        writing, operation = await self._follow(checked.prepared, operation, claim, writing)
         return await self._ended(checked, operation, claim, writing)
 
     async def _ended(self, checked: Checked, operation: Operation, claim: Claim, writing: Writing) -> Acted:
@@ -248,7 +256,7 @@ class Actor:
                 item, Budget.DELETE, lambda: writer.delete(target, _key(operation), etag)
             )
         if action is Action.UPDATE:
-            begun = await self._store.correction(operation.id)
+            begun = await self._settler.correction(operation)
             touched = _written_paths(checked, {each.path for each in begun.paths} if begun is not None else set())
             observed = checked.reading.document if isinstance(checked.reading, Found) else None
             change = Change(_pinned(checked), observed, touched, etag, _left(checked))
@@ -299,7 +307,7 @@ class Actor:
         except ClaimLost:
             return Acted(checked, Result.BUSY, "the claim ran out; another worker took over")
         finally:
-            await self._store.release(claim)
+            await self._settler.let_go(claim)
 
     async def _as_begun(self, operation: Operation, checked: Checked) -> Checked:
         """Return the check with the declaration that the write was begun with, which may have been edited since.
@@ -351,7 +359,7 @@ class Actor:
 
     async def _is_written(self, operation: Operation, checked: Checked) -> bool:
         """Tell whether what an update was to put right is right: then it was sent, and only the record is missing."""
-        begun = await self._store.correction(operation.id)
+        begun = await self._settler.correction(operation)
         if operation.action != Action.UPDATE.value or begun is None or not isinstance(checked.reading, Found):
             return False
         wrong = {paths.format_path(finding.path) for finding in checked.verdict.findings}
@@ -363,6 +371,12 @@ class Actor:
         writing = await self._sender.patiently(item, Budget.READ, lambda: writer.poll(item.target(), operation.token))
         writing, operation = await self._follow(item, operation, claim, writing)
         return await self._ended(checked, operation, claim, writing)
+
+
+def _is_overtaken(checked: Checked, claim: Claim) -> bool:
+    """Tell whether somebody wrote the resource between our look and our claim; then the look is worth nothing."""
+    before = checked.prepared.state
+    return claim.revision != (before.applied_revision if before is not None else 0)
 
 
 def _moved_since(checked: Checked, again: Reading | Unchanged) -> str | None:

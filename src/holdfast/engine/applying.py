@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -78,10 +79,7 @@ class Applier:
         """Check and act, layer by layer; a resource whose dependency failed is not touched."""
         report = Report()
         wanted = set(addresses) if addresses is not None else None
-        if not self._buried:
-            self._buried = True
-            await workers.bury(self.store)
-        await self._resume(report, wanted)
+        report.acted += [acted for _, acted in await self._resumed(wanted)]
         failed = self._failed
         graph = self.preparer.fleet.graph
         layers = ordering.layers(graph, wanted)
@@ -175,15 +173,30 @@ class Applier:
 
     # -- what was left unfinished
 
-    async def _resume(self, report: Report, wanted: set[Address] | None) -> None:
+    async def _resumed(self, wanted: set[Address] | None) -> list[tuple[Operation, Acted]]:
         """Finish writes that an earlier run began, before deciding anything new about their resources."""
-        for operation in await self.store.operations():
-            address = operation.address
-            if address not in self.preparer.fleet.declarations or (wanted is not None and address not in wanted):
-                continue
-            acted = await self.resume(operation)
-            if acted is not None:
-                report.acted.append(acted)
+        if not self._buried:
+            self._buried = True
+            await workers.bury(self.store)
+        declared = self.preparer.fleet.declarations
+        left = [
+            operation
+            for operation in await self.store.operations()
+            if operation.address in declared and (wanted is None or operation.address in wanted)
+        ]
+        out: list[tuple[Operation, Acted]] = []
+        for together in self._side_by_side(left) if left else ():
+            async with asyncio.TaskGroup() as group:
+                tasks = [group.create_task(self.resume(one), name=f"resume {one.address}") for one in together]
+            ended = zip(together, tasks, strict=True)
+            out += [(one, acted) for one, task in ended if (acted := task.result()) is not None]
+        return out
+
+    def _side_by_side(self, operations: Sequence[Operation]) -> list[list[Operation]]:
+        """Part writes, in the order they were begun, into those that may be finished at once: none needs another."""
+        layers = ordering.layers(self.preparer.fleet.graph, None)
+        layer_of = {address: number for number, layer in enumerate(layers) for address in layer}
+        return [list(group) for _, group in itertools.groupby(operations, key=lambda each: layer_of[each.address])]
 
     async def resume(self, operation: Operation) -> Acted | None:
         """Finish one unfinished write, if its resource can be looked at now."""
@@ -202,9 +215,13 @@ class Applier:
     # -- deleting
 
     async def delete(self, addresses: Iterable[Address]) -> Report:
-        """Delete or detach, whoever needs before what it needs."""
+        """Delete or detach, whoever needs before what it needs; deletions that an earlier run began are finished."""
         report = Report()
         wanted = set(addresses)
+        for operation, acted in await self._resumed(wanted):
+            if operation.action == Action.DELETE.value and acted.result is Result.DONE:
+                report.acted.append(acted)
+                wanted.discard(operation.address)
         for layer in ordering.deletion_layers(self.preparer.fleet.graph):
             chosen = [address for address in layer if address in wanted]
             if self.stop.is_set():
@@ -232,7 +249,7 @@ class Applier:
             await self._forget(item, decision.reasons[0].message)
             acted = Acted(checked, Result.DONE, decision.reasons[0].message)
         else:
-            acted = await self.actor.carry_out(replace(checked, decision=decision))
+            acted = await self.actor.carry_out(checked)
         self._tell(acted)
         return acted
 

@@ -34,7 +34,7 @@ from holdfast.model.decision import Action, Decision, Reason
 from holdfast.model.json import Json
 from holdfast.model.reading import Found, Reading
 from holdfast.model.suspect import Suspect
-from holdfast.model.verdict import Status, Verdict
+from holdfast.model.verdict import SetAside, Status, Verdict
 from holdfast.plan.decide import Situation, decide, hold
 from holdfast.plan.fights import Fight
 from holdfast.plan.holding import Allowed
@@ -145,7 +145,9 @@ class Checker:
         documents = await self._prefetch(
             item
             for (item, reading), digest in zip(pairs, seen, strict=True)
-            if isinstance(reading, Found) and digest is not None and not judging.is_baseline(item, digest)
+            if isinstance(reading, Found)
+            and digest is not None
+            and (succeeding.is_due(item) or not judging.is_baseline(item, digest))
         )
         means = judging.Means(documents, self._fingerprint, self._clock.now())
         return [
@@ -329,7 +331,11 @@ class Checker:
         if item.succession is not None:
             kept_ones = item.succession.documents.items()
             transaction.documents.update({digest: document_bytes(each) for digest, each in kept_ones})
-            told: dict[str, Json] = {"latent": list(item.succession.latent), "why": item.succession.unreadable}
+            told: dict[str, Json] = {
+                "latent": list(item.succession.paths(SetAside.LATENT)),
+                "defaults_changed": list(item.succession.paths(SetAside.DEFAULTS_CHANGED)),
+                "why": item.succession.unreadable,
+            }
             transaction.events.append(Event(checked.at, "rules.took_over", str(state.address), told))
         transaction.states.append(state)
         transaction.looked_at.add(state.address)

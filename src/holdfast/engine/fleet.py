@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Final
 
-from holdfast.compare import paths, profiles
+from holdfast.compare import glancing, paths, profiles
 from holdfast.compare.profiles import Profile, RuleSet
 from holdfast.engine.gates import Budget
 from holdfast.engine.opening import World
@@ -13,17 +14,19 @@ from holdfast.engine.prepared import POLICY, Prepared, digest_of, rules_of
 from holdfast.engine.recording import settings_as_json
 from holdfast.engine.redaction import Fingerprint, guarded, has_secrets, split
 from holdfast.errors import InputError
-from holdfast.manifests.secrets import Resolver, resolve_secrets
+from holdfast.manifests.secrets import SECRET_REF, Resolver, resolve_secrets
 from holdfast.model.absent import ABSENT
 from holdfast.model.address import Address
 from holdfast.model.json import Json
 from holdfast.model.resource import Declaration, ManagementPolicy, Origin
 from holdfast.plan import locations, references, strategies
 from holdfast.plan.ordering import Graph
-from holdfast.plan.settings import Layer, Scoped
+from holdfast.plan.settings import Layer, Scoped, Settings
 from holdfast.plan.strategies import Strategy
 from holdfast.providers.base import Draft, Kind, ReadFailed
 from holdfast.store.base import Digest, ResourceState, Store
+
+BATCH: Final = 500  # read from the store at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,34 +60,40 @@ class Preparer:
     secrets: Callable[[Declaration], Resolver]
     _rules: dict[tuple[str, ...], tuple[RuleSet, Json, Digest]] = field(default_factory=dict)
     _secretive: set[Digest] = field(default_factory=set)  # of rules that call something secret
+    _settings: dict[tuple[Json, ...], tuple[Settings, Mapping[str, Json]]] = field(default_factory=dict)
 
     async def prepare(self, addresses: Iterable[Address]) -> tuple[list[Prepared], list[Waiting]]:
         """Prepare some of the fleet; what refers to something not there yet waits."""
+        ready: list[Prepared] = []
+        waiting: list[Waiting] = []
         wanted = list(addresses)
+        for start in range(0, len(wanted), BATCH):
+            for one in await self._batch(wanted[start : start + BATCH]):
+                (ready if isinstance(one, Prepared) else waiting).append(one)  # type: ignore[arg-type]
+        return ready, waiting
+
+    async def _batch(self, wanted: Sequence[Address]) -> list[Prepared | Waiting]:
         needed = {target for address in wanted for target in self.fleet.graph.dependencies(address)}
         states = await self.store.states([*wanted, *needed])
         seen = {state.observed for address, state in states.items() if address in needed and state.observed}
         observed = await self.store.documents(sorted(seen))
-        ready: list[Prepared] = []
-        waiting: list[Waiting] = []
-        for address in wanted:
-            one = await self._one(self.fleet.declarations[address], states, observed)
-            (ready if isinstance(one, Prepared) else waiting).append(one)  # type: ignore[arg-type]
-        return ready, waiting
+        return [await self._one(self.fleet.declarations[address], states, observed) for address in wanted]
 
     async def _one(
         self, declaration: Declaration, states: Mapping[Address, ResourceState], observed: Mapping[Digest, Json]
     ) -> Prepared | Waiting:
         address = declaration.address
-        # Secrets before references: what a reference brings in comes from the world, and must not be read as a request
-        # to fetch a secret and send it somewhere.
-        desired = self._with_secrets(declaration, dict(declaration.desired))
+        desired: Json = dict(declaration.desired)
         bindings = self.fleet.graph.bindings.get(address, {})
-        resolution = references.resolve(desired, bindings, lambda wanted: _look_up(wanted, states, observed))
-        if resolution.pending:
-            first = resolution.pending[0]
-            return Waiting(declaration, f"${{{first.text}}} at {paths.format_path(first.pointer)}: {first.reason}")
-        desired = resolution.document
+        if glancing.may_mention(desired, references.MARK, SECRET_REF):
+            # Secrets before references: what a reference brings in comes from the world, and must not be read as a
+            # request to fetch a secret and send it somewhere.
+            desired = self._with_secrets(declaration, desired)
+            resolution = references.resolve(desired, bindings, lambda wanted: _look_up(wanted, states, observed))
+            if resolution.pending:
+                first = resolution.pending[0]
+                return Waiting(declaration, f"${{{first.text}}} at {paths.format_path(first.pointer)}: {first.reason}")
+            desired = resolution.document
         reader = await self.world.reader(address.connection)
         kind = reader.kinds.get(declaration.type or address.kind) or reader.kinds.get(address.kind)
         if kind is None:
@@ -104,7 +113,9 @@ class Preparer:
                 return found
             state = found
         desired = _completed(declaration, kind, desired)
-        settings = strategies.settings_for(declaration, self.fleet.strategies, self.fleet.outer)
+        settings, options = self._settings_for(declaration)
+        if state is not None and state.options == options:
+            state = replace(state, options=options)  # one object for all of a large fleet, not one each
         rules, document, digest = self._rules_for(declaration, kind.profiles, settings.ignored_paths)
         if digest in self._secretive:
             desired = guarded(desired, rules.tree(desired, ABSENT))
@@ -122,8 +133,20 @@ class Preparer:
             document,
             state,
             tuple(str(target) for target in self.fleet.graph.dependencies(address)),
-            settings_as_json(settings),
+            options,
         )
+
+    def _settings_for(self, declaration: Declaration) -> tuple[Settings, Mapping[str, Json]]:
+        """Return the settings in force, and as they are remembered; shared by all that say nothing themselves."""
+        address = declaration.address
+        key = (declaration.provider, address.kind, declaration.type, *sorted(declaration.labels.items()))
+        found = None if declaration.options else self._settings.get(key)
+        if found is None:
+            settings = strategies.settings_for(declaration, self.fleet.strategies, self.fleet.outer)
+            found = settings, settings_as_json(settings)
+            if not declaration.options:
+                self._settings[key] = found
+        return found
 
     def _with_secrets(self, declaration: Declaration, desired: Json) -> Json:
         try:

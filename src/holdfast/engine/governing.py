@@ -10,7 +10,8 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from holdfast.compare import canonical, contents, known_differences, paths, verdicts
+from holdfast.compare import canonical, contents, diff, known_differences, paths, verdicts
+from holdfast.engine import succeeding
 from holdfast.engine.assessing import records, sighting
 from holdfast.engine.judging import Judged
 from holdfast.engine.prepared import Prepared
@@ -20,7 +21,7 @@ from holdfast.model.condition import ConditionType
 from holdfast.model.decision import Decision
 from holdfast.model.finding import Finding, Side
 from holdfast.model.json import Json
-from holdfast.model.reading import Found
+from holdfast.model.reading import Found, Gone
 from holdfast.model.resource import OnDrift
 from holdfast.model.verdict import Aside, SetAside, Status, Verdict
 from holdfast.plan import budgets, fights, holding, motives, storms, waivers, windows
@@ -147,10 +148,10 @@ class Governor:
     def set_aside(self, judged: Judged, standing: Standing) -> Judged:
         """Take out of a verdict what somebody answers for; it stays visible beside the findings."""
         verdict, address = judged.verdict, judged.prepared.declaration.address
-        accepted = standing.acceptances.get(address, ())
-        if not accepted and not verdict.findings and not judged.prepared.settings.ignored_paths:
+        accepted, inherited = standing.acceptances.get(address, ()), _inherited(judged)
+        if not accepted and not inherited and not verdict.findings and not judged.prepared.settings.ignored_paths:
             return judged
-        aside = [*_ignored(judged.prepared.settings), *_baselined(judged, accepted)]
+        aside = [*_ignored(judged.prepared.settings), *_baselined(judged, accepted), *inherited]
         lapsed = ""
         if verdict.findings and self.rules.waivers:
             live, waived = waivers.split(address, verdict.findings, self.rules.waivers, judged.at)
@@ -291,6 +292,21 @@ def plan_digest(judged: Judged, decision: Decision) -> str:
 def _ignored(settings: Settings) -> list[Aside]:
     note = "ignored by policy: neither compared nor written"
     return [Aside(SetAside.IGNORED, path, note) for path in settings.ignored_paths]
+
+
+def _inherited(judged: Judged) -> list[Aside]:
+    """Return what was set aside when the rules of now took over, as far as it still is as it was then."""
+    item, reading = judged.prepared, judged.reading
+    told = {each.path: each for each in succeeding.inherited(judged.before)}
+    if item.succession is not None:
+        told |= {each.path: each for each in item.succession.aside}
+    if not told or isinstance(reading, Gone):
+        return []
+    if not isinstance(reading, Found) or judged.tree is None:
+        return list(told.values())
+    counted = {paths.format_path(each.path) for each in judged.verdict.findings}
+    differing = {paths.format_path(each.path) for each in diff.differences(item.desired, judged.observed, judged.tree)}
+    return [each for path, each in told.items() if path in differing - counted]
 
 
 def _baselined(judged: Judged, acceptances: Sequence[Acceptance]) -> list[Aside]:

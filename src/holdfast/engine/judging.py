@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final
 
 from holdfast.compare import diff, known_differences, verdicts
 from holdfast.compare.known_differences import Validity
@@ -16,14 +15,13 @@ from holdfast.model.absent import ABSENT
 from holdfast.model.json import Json
 from holdfast.model.reading import Found, Gone, Reading, Unreadable
 from holdfast.model.resource import ManagementPolicy
-from holdfast.model.verdict import SetAside, Status, Verdict
+from holdfast.model.verdict import LASTING, Status, Verdict
 from holdfast.plan.decide import ReconcileMode
 from holdfast.providers.base import Unchanged
 from holdfast.store.base import Digest, ResourceState
 
 Signature = Callable[[Json], str | None]
 
-_IGNORED: Final[str] = SetAside.IGNORED.value
 DAMAGED = "the stored baseline is damaged: its checksum does not match"
 
 
@@ -243,7 +241,7 @@ def unmoved(item: Prepared, reading: Reading | Unchanged, seen: Digest | None) -
     state = item.state
     if seen is None or state is None or state.observed != seen or not is_baseline(item, seen):
         return reading
-    if not isinstance(reading, Found) or _invalid(item, reading) or any(each[0] != _IGNORED for each in state.aside):
+    if not isinstance(reading, Found) or _invalid(item, reading) or any(each[0] not in LASTING for each in state.aside):
         return reading
     return Unchanged(reading.etag, reading.raw_digest, parsed=True)
 

@@ -13,6 +13,7 @@ from holdfast.engine.redaction import secret_profile
 from holdfast.model.json import Json
 from holdfast.model.path import Path
 from holdfast.model.resource import Declaration
+from holdfast.model.verdict import Aside, SetAside
 from holdfast.plan.settings import Settings
 from holdfast.providers.base import Kind, Target
 from holdfast.store.base import Digest, ResourceState
@@ -25,9 +26,13 @@ SHORTEST_RECOGNISED = 6  # characters; shorter secrets would be found in innocen
 class Succession:
     """How the rules of now took over from others; see `succeeding`."""
 
-    latent: tuple[str, ...] = ()  # paths that differ by the new rules alone, and so do not count
+    aside: tuple[Aside, ...] = ()  # what differs by the new rules alone, and so does not count
     documents: Mapping[Digest, Json] = field(default_factory=dict)  # to be kept with the check
     unreadable: str = ""  # why nothing can be said
+
+    def paths(self, because: SetAside) -> tuple[str, ...]:
+        """Return where something of a sort was set aside."""
+        return tuple(each.path for each in self.aside if each.because is because)
 
 
 @dataclass(frozen=True, slots=True)

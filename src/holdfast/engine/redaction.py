@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from holdfast.compare import comparators, paths
+from holdfast.compare import comparators, glancing, paths
 from holdfast.compare.profiles import RuleSet
 from holdfast.compare.rules import FieldClass
 from holdfast.compare.ruletree import Node, RuleTree
@@ -23,7 +23,9 @@ FINGERPRINT = "hmac-sha256:"
 
 
 def split(value: Json, fingerprint: Fingerprint) -> tuple[Json, Json, list[Path]]:
-    """Return the clear document, the redacted one, and where the secrets stand."""
+    """Return the clear document, the redacted one, and where the secrets stand; without any, the document itself."""
+    if glancing.is_plain(value):
+        return value, value, []
     found: list[Path] = []
     return (*_split(value, fingerprint, (), found), found)
 

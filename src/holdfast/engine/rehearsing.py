@@ -8,24 +8,25 @@ and why is said. Declarations that were edited since are left out of it: an edit
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from holdfast.compare import diff, paths, verdicts
 from holdfast.engine import succeeding
-from holdfast.engine.prepared import Prepared
+from holdfast.engine.prepared import Prepared, Succession
 from holdfast.engine.rolling_out.rollout_shelves import Shelves
 from holdfast.model.address import Address
 from holdfast.model.json import Json
 from holdfast.model.reading import Found
 from holdfast.model.resource import Declaration
-from holdfast.model.verdict import Status, Verdict
+from holdfast.model.verdict import SetAside, Status, Verdict
 from holdfast.plan.rolling_out import brood_findings
 from holdfast.plan.rolling_out.broods import Brood
-from holdfast.plan.rolling_out.template_findings import TemplateFinding
-from holdfast.plan.rolling_out.templates import NONCE, RESOURCE, Template
+from holdfast.plan.rolling_out.template_findings import FindingKind, TemplateFinding
+from holdfast.plan.rolling_out.templates import Template
 from holdfast.store.base import Digest, ResourceState, Store
 
 _JUDGED = frozenset({Status.IN_SYNC, Status.PENDING, Status.DRIFTED, Status.CONFLICTED})
+_TOLD = (FindingKind.LATENT.value, FindingKind.DEFAULTS_CHANGED.value)
 BATCH = 500
 
 
@@ -38,6 +39,7 @@ class Rehearsed:
     after: str
     why: str = ""
     latent: tuple[str, ...] = ()  # what the new rules see and do not count
+    defaults: tuple[str, ...] = ()  # what would be told as a changed default
 
     @property
     def is_changed(self) -> bool:
@@ -78,9 +80,15 @@ def _rehearsed(item: Prepared, documents: Mapping[Digest, Json]) -> Rehearsed | 
     if before is None:  # never captured: all there is to go by is what was concluded then
         before = Verdict(state.status, state.reason)
         after = _without_aside(after, state)
-    latent = taken.succession.latent if taken.succession is not None else ()
-    subject = str(item.declaration.address)
-    return Rehearsed(subject, before.status.value, after.status.value, _why(before, after), latent)
+    told = taken.succession or Succession()
+    return Rehearsed(
+        str(item.declaration.address),
+        before.status.value,
+        after.status.value,
+        _why(before, after),
+        told.paths(SetAside.LATENT),
+        told.paths(SetAside.DEFAULTS_CHANGED),
+    )
 
 
 def _verdict(item: Prepared, documents: Mapping[Digest, Json], rules: Json) -> Verdict:
@@ -130,9 +138,7 @@ async def children(
     for template in declared:
         record = await shelves.recorded(template)
         if record is not None:
-            content = record.latest.content
-            kept = replace(template, content=content[RESOURCE], schema=record.latest.schema)
-            as_recorded.append(replace(kept, nonce=content.get(NONCE, "")))
+            as_recorded.append(template.as_of(record.latest))
     known = {each.name for each in as_recorded}
     whole = [each for each in as_recorded if known.issuperset(each.uses)]
     out = []
@@ -150,8 +156,8 @@ def _compared(before: Brood, after: Brood) -> list[Rehearsed]:
     why = f"another scheme judges {', '.join(bumped)}" if bumped else ""
     for address, child in before.children.items():
         then, now = _standing(child.findings), _standing(after.children[address].findings)
-        latent = ("template",) if "latent" in now and "latent" not in then else ()
-        out.append(Rehearsed(str(address), _acting(then), _acting(now), why if then != now else "", latent))
+        told = [("template",) if kind in now and kind not in then else () for kind in _TOLD]
+        out.append(Rehearsed(str(address), _acting(then), _acting(now), why if then != now else "", *told))
     return out
 
 
@@ -165,5 +171,5 @@ def _standing(findings: Sequence[TemplateFinding]) -> str:
 
 def _acting(standing: str) -> str:
     """Return a standing without what is only told."""
-    parts = [part for part in standing.split(", ") if part not in {"latent", "defaults-changed"}]
+    parts = [part for part in standing.split(", ") if part not in _TOLD]
     return ", ".join(parts) or "in_sync"

@@ -13,7 +13,7 @@ from holdfast.engine.prepared import Prepared
 from holdfast.engine.retrying import Patience
 from holdfast.model.decision import Action, Decision
 from holdfast.model.reading import Found, Unreadable
-from holdfast.model.verdict import SetAside, Status, Verdict
+from holdfast.model.verdict import LASTING, Status, Verdict
 from holdfast.plan import due
 from holdfast.plan.decide import ReconcileMode
 from holdfast.providers.base import Unchanged
@@ -101,7 +101,7 @@ class Memory:
 
 
 def _is_set_aside(verdict: Verdict) -> bool:
-    return any(each.because is not SetAside.IGNORED for each in verdict.aside)
+    return any(each.because not in LASTING for each in verdict.aside)
 
 
 def _terminal(verdict: Verdict, decision: Decision, state: ResourceState) -> str | None:

@@ -7,7 +7,8 @@ correction and the end of the operation.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from holdfast.compare import diff, known_differences, paths, schemes, verdicts
 from holdfast.compare.ruletree import RuleTree
@@ -17,10 +18,11 @@ from holdfast.engine.assessing.remediating import Written
 from holdfast.engine.checking import Checked, Checker
 from holdfast.engine.clock import Clock
 from holdfast.engine.outcomes import Acted, Result
-from holdfast.engine.prepared import Prepared
+from holdfast.engine.prepared import Prepared, document_bytes
 from holdfast.engine.redaction import Fingerprint, redact
 from holdfast.engine.retrying import Patience
 from holdfast.model.absent import ABSENT
+from holdfast.model.address import Address
 from holdfast.model.decision import Action
 from holdfast.model.json import Json
 from holdfast.model.reading import Found, Gone, Reading, Trouble, Unreadable
@@ -31,7 +33,18 @@ from holdfast.plan import decide
 from holdfast.plan.decide import ReconcileMode, Situation
 from holdfast.plan.settings import Assess
 from holdfast.providers.base import Unchanged
-from holdfast.store.base import Claim, Event, Operation, Outcome, ResourceState, Revision, Store, Transaction
+from holdfast.store.base import (
+    Claim,
+    Correction,
+    Digest,
+    Event,
+    Operation,
+    Outcome,
+    ResourceState,
+    Revision,
+    Store,
+    Transaction,
+)
 
 SETTLE_READS = 60
 LAGGING_READS = 12
@@ -48,15 +61,42 @@ class Settler:
     fingerprint: Fingerprint
     owner: str
     patience: Patience
+    _rules: dict[Digest, bytes] = field(default_factory=dict)  # that baselines were captured under
+    _begun: dict[Address, Correction] = field(default_factory=dict)  # by us, and not ended: nobody else writes these
+    _given_back: set[tuple[Address, int]] = field(default_factory=set)  # claims, together with the end of a write
+
+    def begin(self, correction: Correction) -> None:
+        """Remember a correction that was recorded as begun, so that it need not be read again."""
+        self._begun[correction.address] = correction
+
+    async def correction(self, operation: Operation) -> Correction | None:
+        """Return the correction of a write as it was begun, by us or by another process."""
+        begun = self._begun.get(operation.address)
+        return begun if begun is not None and begun.id == operation.id else await self.store.correction(operation.id)
+
+    async def let_go(self, claim: Claim) -> None:
+        """Give a claim back, unless that was done with the end of its write."""
+        self._begun.pop(claim.address, None)
+        place = (claim.address, claim.fence)
+        if place in self._given_back:
+            self._given_back.discard(place)
+        else:
+            await self.store.release(claim)
+
+    async def _conclude(self, transaction: Transaction, claim: Claim) -> None:
+        """Make the end of a write true, and give its claim back with it."""
+        transaction.released.append(claim)
+        await self.store.commit(transaction)
+        self._given_back.add((claim.address, claim.fence))
 
     async def settle(self, checked: Checked, operation: Operation, claim: Claim) -> Acted:
         """Read until the state is settled, then learn from it."""
+        if operation.action == Action.DELETE.value:
+            return await self._deleted(checked, operation, claim)
         provider_id = operation.token.get("id")
         item = checked.prepared
         state = item.state or ResourceState(item.declaration.address, item.declaration.provider)
         item = replace(item, state=replace(state, provider_id=provider_id), version=None)
-        if operation.action == Action.DELETE.value:
-            return await self._deleted(checked, operation, claim)
         absent = 0
         for attempt in range(1, SETTLE_READS + 1):
             reading = await self.checker.read(item, None)
@@ -102,23 +142,28 @@ class Settler:
         stuck = tuple(path for path in left if meant is None or path in meant)
         still = tuple(f for f in diff.findings(item.desired, observed, tree, capture.baseline))
         transaction = Transaction(findings_at=now, fences={claim.address: claim.fence})
-        written = recording.keep(transaction, item.desired)
-        after = self._as_captured(checked, operation, reading, origin)
-        after = replace(
-            after,
-            desired=written,
-            applied=written,
-            baseline=recording.keep(transaction, capture.baseline.observed),
-            observed=recording.keep(transaction, observed),
-            known=recording.keep(transaction, recording.known_document(capture.known, stuck, _pinned(checked, stuck))),
-            rules=recording.keep(transaction, item.rules_document),
-            status=Status.DRIFTED if still else Status.IN_SYNC,
-            reason="our write did not take everywhere" if stuck else verdicts.conclude(still).reason,
-        )
+        # Unless it was only adopted, what is declared was kept with the intent to write it.
+        written = recording.keep(transaction, item.desired) if adopting else item.desired_digest
+        seen = recording.keep(transaction, observed)
+        is_baseline = capture.baseline.observed is observed
         settled = verdicts.conclude(still)
         decision = decide.decide(settled, _situation_now(checked))
-        outcome = conditions.Outcome(after.generation, settled, decision, now)
-        after = replace(after, conditions=conditions.after(after.conditions, outcome))
+        outcome = conditions.Outcome(checked.state.generation, settled, decision, now)
+        after = self._as_captured(
+            checked,
+            operation,
+            reading,
+            origin,
+            desired=written,
+            applied=written,
+            baseline=seen if is_baseline else recording.keep(transaction, capture.baseline.observed),
+            observed=seen,
+            known=recording.keep(transaction, recording.known_document(capture.known, stuck, _pinned(checked, stuck))),
+            rules=self._with_rules(transaction, item),
+            status=Status.DRIFTED if still else Status.IN_SYNC,
+            reason="our write did not take everywhere" if stuck else settled.reason,
+            conditions=conditions.after(checked.state.conditions, outcome),
+        )
         transaction.states.append(after)
         transaction.findings[after.address] = still
         transaction.revisions.append(
@@ -135,9 +180,9 @@ class Settler:
         }
         transaction.events.append(self._done("adopted" if adopting else "write.done", item, operation, after, more))
         await self._end(transaction, operation, Outcome.INEFFECTIVE if stuck else Outcome.DONE, stuck)
-        seen = sighting.of_document(item, observed, tree, reading.identity)
-        await self._assess(transaction, checked, operation, Written(Outcome.DONE, now, seen))
-        await self.store.commit(transaction)
+        confirmed = sighting.of_document(item, observed, tree, reading.identity) if _is_assessed(checked) else None
+        await self._assess(transaction, checked, operation, Written(Outcome.DONE, now, confirmed))
+        await self._conclude(transaction, claim)
         if not adopting:
             decision_log.ended(checked, stuck, recording.finding_paths(capture.side_effects), kept)
             decision_log.shortened(checked, capture.digested)
@@ -147,15 +192,28 @@ class Settler:
 
     async def _meant(self, operation: Operation) -> frozenset[str] | None:
         """Return the paths that a write was to put right, None for all: what policy left alone has not failed."""
-        begun = await self.store.correction(operation.id)
+        begun = await self.correction(operation)
         if begun is None or operation.action != Action.UPDATE.value:
             return None
         return frozenset(each.path for each in begun.paths)
 
+    def _with_rules(self, transaction: Transaction, item: Prepared) -> Digest:
+        """Keep the rules a baseline was captured under; there are few, so each is written out once."""
+        digest = item.rules_digest
+        if digest not in self._rules:
+            self._rules[digest] = document_bytes(item.rules_document)
+        transaction.documents[digest] = self._rules[digest]
+        return digest
+
     def _as_captured(
-        self, checked: Checked, operation: Operation, reading: Found, origin: Origin | None
+        self,
+        checked: Checked,
+        operation: Operation,
+        reading: Found,
+        origin: Origin | None,
+        **learnt: Any,  # noqa: ANN401 - fields of a state
     ) -> ResourceState:
-        """Return what is remembered of a settled resource, apart from its documents."""
+        """Return what is remembered of a settled resource, with what was learnt from the read: documents, verdict."""
         item, now = checked.prepared, self.clock.now()
         state = item.state or checked.state
         return replace(
@@ -174,8 +232,9 @@ class Settler:
             due_at=checked.state.due_at,
             labels=item.declaration.labels,
             options=item.options,
-            conditions=checked.state.conditions,
-            aside=tuple(each for each in state.aside if each[0] != SetAside.BASELINED),  # told anew at the next look
+            aside=tuple(
+                each for each in checked.state.aside if each[0] != SetAside.BASELINED
+            ),  # told anew at the next look
             repeated=1,
             depends_on=item.depends_on,
             source=str(item.declaration.location) or None,
@@ -183,19 +242,24 @@ class Settler:
             failures=0,
             identity=reading.identity,
             version=reading.version,
+            **learnt,
         )
 
     async def _uncaptured(self, checked: Checked, operation: Operation, claim: Claim, reading: Unreadable) -> Acted:
         """End the write of something that nobody can read: it was sent, and what became of it stays unknown."""
         item, now = checked.prepared, self.clock.now()
         transaction = Transaction(findings_at=now, fences={claim.address: claim.fence}, finished=[operation.id])
-        written = recording.keep(transaction, item.desired)
-        after = replace(
-            self._as_captured(checked, operation, Found(None), None),
+        written = item.desired_digest
+        after = self._as_captured(
+            checked,
+            operation,
+            Found(None),
+            None,
             desired=written,
             applied=written,
             status=Status.UNKNOWN,
             reason=f"written; {reading.detail}",
+            conditions=checked.state.conditions,
         )
         transaction.states.append(after)
         transaction.revisions.append(
@@ -204,7 +268,7 @@ class Settler:
         transaction.events.append(self._done("write.done", item, operation, after, {}))
         await self._end(transaction, operation, Outcome.DONE)
         await self._assess(transaction, checked, operation, Written(Outcome.DONE, now))
-        await self.store.commit(transaction)
+        await self._conclude(transaction, claim)
         return Acted(replace(checked, state=after), Result.DONE, "sent; it cannot be read back", (), operation.id)
 
     async def _deleted(self, checked: Checked, operation: Operation, claim: Claim) -> Acted:
@@ -227,7 +291,7 @@ class Settler:
             )
         )
         await self._end(transaction, operation, Outcome.DONE)
-        await self.store.commit(transaction)
+        await self._conclude(transaction, claim)
         return Acted(checked, Result.DONE, "deleted", correction=operation.id)
 
     def _is_another(self, checked: Checked, reading: Found) -> bool:
@@ -249,7 +313,6 @@ class Settler:
             findings_at=checked.at,
             fences={claim.address: claim.fence},
         )
-        recording.keep(transaction, checked.prepared.desired)
         transaction.events.append(
             self.event(
                 "write.refused",
@@ -261,7 +324,7 @@ class Settler:
         was_sent = refused.refusal is Refusal.RETRYABLE  # the answer may be lost, and not the write
         written = Written(Outcome.FAILED, self.clock.now(), was_sent=was_sent)
         await self._assess(transaction, checked, operation, written)
-        await self.store.commit(transaction)
+        await self._conclude(transaction, claim)
         if terminal:
             return Acted(checked, Result.TERMINAL, refused.message)
         if refused.refusal is Refusal.MOVED:
@@ -276,14 +339,14 @@ class Settler:
         )
         await self._end(transaction, operation, Outcome.FAILED)
         await self._assess(transaction, checked, operation, Written(Outcome.FAILED, self.clock.now()))
-        await self.store.commit(transaction)
+        await self._conclude(transaction, claim)
         return Acted(checked, Result.FAILED, why)
 
     async def _end(
         self, transaction: Transaction, operation: Operation, outcome: Outcome, stuck: Sequence[str] = ()
     ) -> None:
         """Note in the ledger how a correction ended, together with whatever else becomes true."""
-        begun = await self.store.correction(operation.id)
+        begun = await self.correction(operation)
         if begun is not None:
             changed = tuple(replace(each, took=each.path not in stuck) for each in begun.paths)
             transaction.unaccepted += [(begun.address, each.path) for each in begun.paths]
@@ -292,7 +355,7 @@ class Settler:
 
     async def _assess(self, transaction: Transaction, checked: Checked, operation: Operation, written: Written) -> None:
         """Begin the assessment of a correction, where policy wants one."""
-        if checked.prepared.settings.assess is not Assess.OFF:
+        if _is_assessed(checked):
             await remediating.end(transaction, self.store, operation, written, self.checker.rules.assessment)
 
     def _done(
@@ -311,6 +374,10 @@ def _situation_now(checked: Checked) -> Situation:
     """Return the situation of a check as the write has left it: what is there is ours, and as it was last declared."""
     before = checked.situation or Situation()
     return replace(before, applied=True, edited=False, failed="", damaged=False, mode=ReconcileMode.GET_PUT)
+
+
+def _is_assessed(checked: Checked) -> bool:
+    return checked.prepared.settings.assess is not Assess.OFF
 
 
 def _type(item: Prepared) -> str:

@@ -2,28 +2,35 @@
 
 The same rule as for templates (`plan.rolling_out.regimes`), for one resource: new rules begin with what was last
 recorded under the old ones, never with what is live. What differs there by the new rules and did not by the old ones is
-*latent*: it joins the baseline, and counts again as soon as either side moves. What the old rules found stays found,
-if the new ones still look at it. Rules of a newer release that this one cannot read leave the verdict *unknown*.
+*latent*: it joins the baseline, and counts again as soon as either side moves. Where only the value that stands for
+saying nothing is another one, it is a *changed default*. Both are told, set aside, until they are gone. What the old
+rules found stays found, if the new ones still look at it. Rules of a newer release that this one cannot read leave the
+verdict *unknown*.
 
 Which paths policy ignores is no matter of rules: who stops ignoring something wants to hear of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from holdfast.compare import diff, patching, paths
+import orjson
+
+from holdfast.compare import diff, known_differences, patching, paths
+from holdfast.compare.comparators import typed_equal
 from holdfast.compare.profiles import build, stack
 from holdfast.compare.ruletree import RuleTree
 from holdfast.engine.prepared import POLICY, Prepared, Succession, digest_of
 from holdfast.engine.redaction import secret_profile
 from holdfast.errors import InputError
+from holdfast.model.absent import ABSENT
 from holdfast.model.finding import Finding
 from holdfast.model.json import Json
-from holdfast.model.verdict import Status
+from holdfast.model.verdict import INHERITED, Aside, SetAside, Status
 from holdfast.store.base import Digest, ResourceState
 
+_LATENT = "only the rules of now see it, and it was so when they took over"
 UNREADABLE = "it was last judged by rules of another release that this one cannot read; nothing is concluded"
 
 
@@ -90,8 +97,28 @@ def _taken_over(item: Prepared, state: ResourceState, base: _Base, old: RuleTree
     )
     if not latent:  # nothing comes in: what was written and first seen stays what it was
         after = replace(after, applied=state.applied, baseline=state.baseline)
-    told = tuple(paths.format_path(each.path) for each in latent)
-    return replace(item, state=after, succession=Succession(told, kept))
+    return replace(item, state=after, succession=Succession(tuple(_aside(base, latent, old, new)), kept))
+
+
+def _aside(base: _Base, latent: Sequence[Finding], old: RuleTree, new: RuleTree) -> list[Aside]:
+    """Tell what nobody moved and the new rules see otherwise: for the first time, or by another default."""
+    seen = {each.path: Aside(SetAside.LATENT, paths.format_path(each.path), _LATENT) for each in latent}
+    for each in diff.differences(base.desired, base.observed, new):
+        was, now = (known_differences.node_at(rules, each.path).default for rules in (old, new))
+        if each.desired is ABSENT and ABSENT not in (was, now) and not typed_equal(was, now):
+            note = f"not declared; what stands for that was {_shown(was)}, and is {_shown(now)} by the rules of now"
+            seen[each.path] = Aside(SetAside.DEFAULTS_CHANGED, paths.format_path(each.path), note)
+    return list(seen.values())
+
+
+def _shown(value: Json) -> str:
+    return orjson.dumps(value).decode()
+
+
+def inherited(state: ResourceState) -> tuple[Aside, ...]:
+    """Return what was set aside when rules took over, at an earlier look."""
+    told = [Aside(SetAside(because), path, note) for because, path, note in state.aside]
+    return tuple(each for each in told if each.because in INHERITED)
 
 
 def _absorbed(base: _Base, latent: list[Finding]) -> tuple[Json, Json]:

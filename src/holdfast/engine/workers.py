@@ -8,6 +8,7 @@ whom cannot be told for sure (another machine, another container, no /proc) the 
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import os
 import re
@@ -38,9 +39,10 @@ def is_dead(worker: str) -> bool:
 
 async def bury(store: Store) -> int:
     """Give back what dead workers had claimed; return how many claims that were."""
-    left = [claim for claim in await store.claims() if is_dead(claim.owner)]
-    for claim in left:
-        await store.release(claim)
+    claims = await store.claims()
+    dead = {owner for owner in {claim.owner for claim in claims} if is_dead(owner)}
+    left = [claim for claim in claims if claim.owner in dead]
+    await asyncio.gather(*[store.release(claim) for claim in left])
     return len(left)
 
 

@@ -44,9 +44,8 @@ def read(sheet: Sheet, top: Mapping[str, Json]) -> Strategy | None:
     return strategy if len(sheet.errors) == before else None
 
 
-def selector(sheet: Sheet, value: Json) -> LabelSelector:
+def selector(sheet: Sheet, value: Json, pointer: Pointer = ("spec", "selector")) -> LabelSelector:
     """Read which resources are meant, by their labels."""
-    pointer = ("spec", "selector")
     body = sheet.mapping(value, pointer, ("matchLabels", "matchExpressions"))
     labels = sheet.texts(body.get("matchLabels"), (*pointer, "matchLabels"))
     out = [Requirement(key, Operator.IN, frozenset({wanted})) for key, wanted in labels.items()]

@@ -14,6 +14,7 @@
     waivers: [waivers.yaml]                     # see manifests.waivers
     notify: [{file: events.jsonl}]              # see manifests.notifications
     assessment: {prometheus: {url: ...}}        # see manifests.assessments
+    rollouts: {atOnce: 5%}                      # slots at work at once over all templates: a number, or a share
 
 Relative paths begin at the folder of the file. Secrets are only pointed at here; they are fetched when a connection is
 opened.
@@ -28,12 +29,13 @@ from typing import Final
 
 from holdfast.compare import yamltext
 from holdfast.errors import InputError, Location
-from holdfast.manifests import assessments, corrections, notifications, options, sources
+from holdfast.manifests import assessments, corrections, notifications, options, rolloutsettings, sources
 from holdfast.manifests.secrets import IN_PROJECT, Reference, Resolver, Secret, parse_reference
 from holdfast.manifests.validation import Sheet, Written, name_trouble, raise_all, shown
 from holdfast.model.json import Json
 from holdfast.plan import suggestions
 from holdfast.plan.corrections import CorrectionRules
+from holdfast.plan.rolling_out.rollout_limits import Amount
 from holdfast.plan.settings import Layer, Level
 
 FILE: Final = sources.PROJECT_FILE
@@ -44,7 +46,7 @@ LOCAL_PROVIDER: Final = "file"
 
 _TOP = (
     *("connections", "store", "profiles", "defaults", "waivers"),
-    *(corrections.SECTION, notifications.SECTION, assessments.SECTION),
+    *(corrections.SECTION, notifications.SECTION, assessments.SECTION, rolloutsettings.SECTION),
 )
 _RATES = ("reads_per_second", "writes_per_second", "deletes_per_second")
 _IN_CLEAR = frozenset(
@@ -102,6 +104,7 @@ class Project:
     waivers: tuple[Path, ...] = ()  # files; the usual one need not exist
     notify: tuple[notifications.Sink, ...] = ()
     assessment: assessments.Assessment = field(default_factory=assessments.Assessment)
+    rollouts_at_once: Amount | None = None  # slots at work over all templates; None: as many as each allows
 
     def with_local(self, folder: Path) -> Project:
         """Return the project with the connection `local` to the files in a folder, unless it has one of that name."""
@@ -181,6 +184,7 @@ class _Reader:
             waivers=self._beside("waivers", top.get("waivers"), "file", Path.is_file) or (self._folder / WAIVERS,),
             notify=notifications.read(self._sheet, top.get(notifications.SECTION), self._folder),
             assessment=assessments.read(self._sheet, top.get(assessments.SECTION), self._folder),
+            rollouts_at_once=rolloutsettings.at_once(self._sheet, top.get(rolloutsettings.SECTION)),
         )
 
     def _connection(self, name: str, value: Json) -> ConnectionSpec:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import BinaryIO, Final, TypeVar
 
 from holdfast.errors import InputError, Location
-from holdfast.manifests import documents, policies, resources, sources, templates
+from holdfast.manifests import documents, policies, prototypes, resources, sources, templates
 from holdfast.manifests.project import Project
 from holdfast.manifests.resources import GROUP, VERSION, Surroundings
 from holdfast.manifests.sources import Source
@@ -21,7 +21,7 @@ from holdfast.model.json import Json
 from holdfast.model.resource import Declaration
 from holdfast.plan import locations, ordering, suggestions
 from holdfast.plan.ordering import Graph
-from holdfast.plan.rolling_out.templates import Template
+from holdfast.plan.rolling_out.templates import BLOCK, Template
 from holdfast.plan.strategies import Strategy
 
 STRATEGY: Final = "Strategy"
@@ -74,7 +74,8 @@ def read(
         )
         errors.append(InputError(message, Location(passed_over[0])))
     manifests = Manifests(project, reader.declarations(), reader.strategies(), tuple(passed_over), reader.templates())
-    errors += templates.mistakes(manifests.templates, manifests.declarations) if whole else ()
+    if whole and not errors:  # what is missing in between may be what could not be read
+        errors += templates.mistakes(manifests.templates, manifests.declarations)
     raise_all(errors)
     return manifests
 
@@ -119,9 +120,15 @@ class _Reader:
         if group == "":
             self._own_kind(sheet, top)
             return
-        declaration = resources.read(sheet, top, group, self._around)
+        template = None
+        if BLOCK in value:  # also with nothing in it
+            template, declaration = prototypes.read(sheet, top, group, self._around)
+        else:
+            declaration = resources.read(sheet, top, group, self._around)
         if declaration is not None:
             self._declared.append(declaration)
+        if template is not None:
+            self._templates.append(template)
 
     def _group(self, sheet: Sheet, top: Mapping[str, Json]) -> str | None:
         """Return the provider of a document, an empty text for our own kinds, None if that cannot be told."""
@@ -148,6 +155,9 @@ class _Reader:
 
     def _own_kind(self, sheet: Sheet, top: Mapping[str, Json]) -> None:
         kind = sheet.text(top, "kind", (), f"write kind: {STRATEGY} or kind: {TEMPLATE}")
+        if BLOCK in sheet.written.value and kind in (STRATEGY, TEMPLATE):
+            where = "it is one already: write this in its spec" if kind == TEMPLATE else "a strategy cannot be one"
+            sheet.fail(f"{BLOCK} makes a template of a resource; {where}", (BLOCK,))
         if kind == STRATEGY:
             strategy = policies.read(sheet, top)
             if strategy is not None:

@@ -23,7 +23,7 @@ from holdfast.providers import registry
 
 GROUP: Final = "holdfast.dev"
 VERSION: Final = "v1"
-TOP: Final = ("apiVersion", "kind", "metadata", "spec")
+TOP: Final = ("apiVersion", "kind", "metadata", "spec", "template")
 METADATA: Final = ("name", "namespace", "labels", "annotations")
 SPEC: Final = ("connection", "managementPolicy", "managedOptions", "import", "resource", "dependsOn")
 
@@ -68,26 +68,22 @@ def read(sheet: Sheet, top: Mapping[str, Json], provider: str, around: Surroundi
     """Return the declaration, or None if a mistake was noted that leaves no address."""
     before = len(sheet.errors)
     head = metadata(sheet, top)
-    kind = _kind(sheet, top, provider, around)
-    if not isinstance(top.get("spec"), dict):
-        if "spec" in top:
-            sheet.mapping(top["spec"], ("spec",))
-        else:
-            sheet.missing("spec", (), "write spec: {resource: {...}}")
+    kind = kind_of(sheet, top, provider, around)
+    body = spec_of(sheet, top)
+    if body is None:
         return None
-    body = sheet.mapping(top["spec"], ("spec",), SPEC)
     spec = _Spec(sheet, body)
     connection = spec.connection(provider, around)
     policy = sheet.choice(body, "managementPolicy", ("spec",), ManagementPolicy.MANAGED)
     wanted, import_from = spec.resource(), spec.import_from()
-    given = spec.managed_options()
+    given = managed_options(sheet, body, ("spec",))
     spec.check_policy(policy)
-    spec.check_secrets(wanted, connection)
-    depends_on = spec.depends_on(head.annotations)
-    wanted, type_ = _understood(sheet, provider, kind or "", wanted)
+    _check_secrets(sheet, wanted, connection)
+    needed = depends_on(sheet, body, ("spec",), head.annotations)
+    wanted, type_ = understood(sheet, provider, kind or "", wanted)
     if kind is None or head.name is None or connection is None or len(sheet.errors) > before:
         return None
-    annotations = {**head.annotations, ordering.DEPENDS_ON: depends_on} if depends_on else head.annotations
+    annotations = {**head.annotations, ordering.DEPENDS_ON: needed} if needed else head.annotations
     return Declaration(
         address=Address(connection.name, kind, head.name, head.namespace),
         provider=provider,
@@ -100,18 +96,41 @@ def read(sheet: Sheet, top: Mapping[str, Json], provider: str, around: Surroundi
         import_from=import_from,
         type=type_,
         location=Location(sheet.written.file, sheet.written.line),
-        places={_path_text(pointer): place[0] for pointer, place in sheet.written.places.items()},
+        places=places(sheet),
     )
 
 
-def _understood(sheet: Sheet, provider: str, kind: str, wanted: dict[str, Json]) -> tuple[dict[str, Json], str | None]:
-    """Return a wanted document with its provider's own forms of reference as ours, and the provider's own type."""
+def spec_of(sheet: Sheet, top: Mapping[str, Json]) -> dict[str, Json] | None:
+    """Return the spec of a resource document, or None if there is none."""
+    if isinstance(top.get("spec"), dict):
+        return sheet.mapping(top["spec"], ("spec",), SPEC)
+    if "spec" in top:
+        sheet.mapping(top["spec"], ("spec",))
+    else:
+        sheet.missing("spec", (), "write spec: {resource: {...}}")
+    return None
+
+
+def places(sheet: Sheet) -> dict[str, int]:
+    """Return the lines of the fields of a document."""
+    return {_path_text(pointer): place[0] for pointer, place in sheet.written.places.items()}
+
+
+def understood(
+    sheet: Sheet, provider: str, kind: str, wanted: dict[str, Json], *, is_whole: bool = True
+) -> tuple[dict[str, Json], str | None]:
+    """Return a wanted document with its provider's own forms of reference as ours, and the provider's own type.
+
+    One that is not whole is left as it is where the provider misses something in it.
+    """
     rewrite = registry.rewriting(provider)
     if rewrite is None:
         return wanted, None
     try:
         return rewrite(kind, wanted)
     except InputError as error:
+        if not is_whole:
+            return wanted, None
         place = paths.parse_path(error.location.field or "")
         sheet.fail(error.message, ("spec", "resource", *(str(step) for step in place)))
         return wanted, None
@@ -123,7 +142,8 @@ def _path_text(pointer: Pointer) -> str:
     return paths.format_path(pointer)
 
 
-def _kind(sheet: Sheet, top: Mapping[str, Json], provider: str, around: Surroundings) -> str | None:
+def kind_of(sheet: Sheet, top: Mapping[str, Json], provider: str, around: Surroundings) -> str | None:
+    """Return the kind of a resource document."""
     kind = sheet.text(top, "kind", (), "name what this is, such as kind: Network")
     if kind is None:
         return None
@@ -140,10 +160,61 @@ def _kind(sheet: Sheet, top: Mapping[str, Json], provider: str, around: Surround
 
 def connection_of(
     sheet: Sheet, body: Mapping[str, Json], pointer: Pointer, provider: str, around: Surroundings
-) -> str | None:
-    """Return the name of the connection that stands somewhere else than in the spec of a resource."""
-    found = _Spec(sheet, body, pointer).connection(provider, around)
-    return None if found is None else found.name
+) -> ConnectionSpec | None:
+    """Return the connection that is named, else the only one that can be meant."""
+    return _Spec(sheet, body, pointer).connection(provider, around)
+
+
+def managed_options(sheet: Sheet, body: Mapping[str, Json], pointer: Pointer) -> dict[str, Json]:
+    """Return the options as written, noting those that cannot be."""
+    value, place = body.get("managedOptions"), (*pointer, "managedOptions")
+    before = len(sheet.errors)
+    options.read(sheet, value, place, Level.RESOURCE)
+    return sheet.mapping(value, place) if len(sheet.errors) == before else {}
+
+
+def content_of(
+    sheet: Sheet, body: Mapping[str, Json], needed: str, connection: ConnectionSpec | None = None
+) -> dict[str, Json]:
+    """Return the wanted document of a spec that has to have one, noting secrets that are not to be had."""
+    value = body.get("resource")
+    if value is None:
+        sheet.missing("resource", ("spec",), needed)
+        return {}
+    if not isinstance(value, dict):
+        sheet.mapping(value, ("spec", "resource"))
+        return {}
+    _check_secrets(sheet, value, connection)
+    return value
+
+
+def _check_secrets(sheet: Sheet, wanted: Json, connection: ConnectionSpec | None) -> None:
+    """Note references to secrets that are malformed, or ask the connection for what it does not have."""
+    for pointer, found in secrets.find(wanted):
+        place: Pointer = ("spec", "resource", *pointer)
+        if isinstance(found, secrets.FromConnection) and connection and found.key not in connection.secrets:
+            guess = suggestions.hint(found.key, connection.secrets)
+            sheet.fail(f"the connection {connection.name} has no secret {shown(found.key)}{guess}", place)
+        elif isinstance(found, Exception):
+            sheet.note(found, place)
+
+
+def depends_on(
+    sheet: Sheet, body: Mapping[str, Json], pointer: Pointer, annotations: Mapping[str, str] | None = None
+) -> str:
+    """Return what is depended on in so many words, from the list and then the annotation."""
+    value = body.get("dependsOn")
+    place = (*pointer, "dependsOn")
+    if value is not None and not isinstance(value, list):
+        sheet.fail("dependsOn needs a list of addresses", place)
+        value = None
+    names = []
+    for index, name in enumerate(value or ()):
+        if isinstance(name, str) and name and "," not in name:
+            names.append(name)
+        else:
+            sheet.fail("an address such as Network/core is needed here", (*place, index))
+    return ",".join([*names, (annotations or {}).get(ordering.DEPENDS_ON, "")]).strip(",")
 
 
 class _Spec:
@@ -218,35 +289,3 @@ class _Spec:
                 fail(message, ("spec", "resource"))
         elif "import" not in body and "resource" not in body:
             missing("resource", ("spec",), f"a resource that is {policy} needs it, or import: {{...}}")
-
-    def managed_options(self) -> dict[str, Json]:
-        """Return the options as written, noting those that cannot be."""
-        value, pointer = self._body.get("managedOptions"), ("spec", "managedOptions")
-        before = len(self._sheet.errors)
-        options.read(self._sheet, value, pointer, Level.RESOURCE)
-        return self._sheet.mapping(value, pointer) if len(self._sheet.errors) == before else {}
-
-    def check_secrets(self, wanted: Json, connection: ConnectionSpec | None) -> None:
-        """Note references to secrets that are malformed, or ask the connection for what it does not have."""
-        for pointer, found in secrets.find(wanted):
-            place: Pointer = ("spec", "resource", *pointer)
-            if isinstance(found, secrets.FromConnection) and connection and found.key not in connection.secrets:
-                guess = suggestions.hint(found.key, connection.secrets)
-                self._sheet.fail(f"the connection {connection.name} has no secret {shown(found.key)}{guess}", place)
-            elif isinstance(found, Exception):
-                self._sheet.note(found, place)
-
-    def depends_on(self, annotations: Mapping[str, str]) -> str:
-        """Return what is depended on in so many words, from the spec and then the annotation."""
-        value = self._body.get("dependsOn")
-        pointer = ("spec", "dependsOn")
-        if value is not None and not isinstance(value, list):
-            self._sheet.fail("dependsOn needs a list of addresses", pointer)
-            value = None
-        names = []
-        for index, name in enumerate(value or ()):
-            if isinstance(name, str) and name and "," not in name:
-                names.append(name)
-            else:
-                self._sheet.fail("an address such as Network/core is needed here", (*pointer, index))
-        return ",".join([*names, annotations.get(ordering.DEPENDS_ON, "")]).strip(",")

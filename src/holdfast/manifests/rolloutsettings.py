@@ -7,6 +7,7 @@ rollout:
   partition: 0                         # so many slots, the last ones, stay
   maxSurge: 10%                        # rounded down; at least one of two or more
   maxUnavailable: 10%
+  perZone: 1                           # slots of one zone at work at once, or a share of the zone's
   budgets: {spec: 5%, dynamic: 1, "*": 10%}
   windows: [{allow: {days: mon-fri, hours: "09:00-17:00"}, zone: Europe/Berlin}]
   gates: [{name: errors, resource: api/Metric/errors, path: /value, operator: Lt, values: [5]}]
@@ -26,24 +27,26 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from holdfast.compare import paths
 from holdfast.errors import InputError
 from holdfast.manifests import fieldreading, timetables
 from holdfast.manifests.fieldreading import Fields
-from holdfast.manifests.validation import Sheet, named
+from holdfast.manifests.validation import Sheet, named, shown
 from holdfast.model.address import Address
 from holdfast.model.json import Json
 from holdfast.model.path import Path, Pointer
 from holdfast.plan.motives import EVERY, Motive
-from holdfast.plan.rolling_out.predicates import WITH_VALUES, Asks, Offer, Predicate
+from holdfast.plan.rolling_out.predicates import AT_ONCE, WITH_VALUES, Asks, Debounce, Offer, Predicate
 from holdfast.plan.rolling_out.rollout_limits import Amount, Limits, OnHalt
 from holdfast.plan.rolling_out.templates import Gate, Method
 from holdfast.plan.windows import Window
 
+SECTION: Final = "rollouts"  # of the project file: what holds over all templates
 _ROLLOUT = (
-    "method", "canary", "waves", "partition", "maxSurge", "maxUnavailable", "budgets", "windows", "gates", "minReady",
-    "soak", "progressDeadline", "haltOnFailures", "onHalt", "holds", "holdDeadline", "retry", "spreadBy",
+    "method", "canary", "waves", "partition", "maxSurge", "maxUnavailable", "perZone", "budgets", "windows", "gates",
+    "minReady", "soak", "progressDeadline", "haltOnFailures", "onHalt", "holds", "holdDeadline", "retry", "spreadBy",
 )  # fmt: skip
 _NOWHERE: Path = ()
 _PREDICATE = ("name", "path", "operator", "values", "offeredBy", "at")
@@ -70,6 +73,7 @@ def read(sheet: Sheet, value: Json, pointer: Pointer, default: Method) -> Rollou
         max_unavailable=fields.read("maxUnavailable", fieldreading.amount, plain.max_unavailable),
         max_surge=fields.read("maxSurge", fieldreading.amount, plain.max_surge),
         budgets=fields.read("budgets", fieldreading.amounts, {}),
+        per_zone=fields.read("perZone", some, None),
         canary=canary,
         canary_slots=named_ones,
         has_waves=fields.read("waves", fieldreading.truth, default=True),
@@ -105,6 +109,21 @@ def _usable(fields: Fields, limits: Limits, method: Method) -> None:
     )
     if limit == 0:
         fields.sheet.fail(f"{key}: 0 with method {method} lets nothing be rolled", (*fields.pointer, key))
+
+
+def at_once(sheet: Sheet, value: Json) -> Amount | None:
+    """Return how many slots may be at work over all templates, from the section of the project file."""
+    return Fields(sheet, value, (SECTION,), ("atOnce",)).read("atOnce", some, None)
+
+
+def some(value: Json) -> Amount | None:
+    """Return an amount that is not none: a limit that lets nothing through stops rollouts without saying so."""
+    if type(value) is int and value < 1:
+        raise InputError(f"{value} lets nothing be rolled; write a number from 1 up, or a share such as 10%")
+    try:
+        return fieldreading.amount(value)
+    except InputError:
+        raise InputError("a whole number from 1 up is needed here, or a share such as 10%") from None
 
 
 def _off(value: float) -> float | None:
@@ -155,10 +174,22 @@ def predicates(fields: Fields, key: str) -> tuple[Predicate, ...]:
     return tuple(each for each in found if each is not None)
 
 
-def predicate(sheet: Sheet, value: Json, pointer: Pointer) -> Predicate | None:
+def requirements(fields: Fields) -> tuple[Predicate, ...]:
+    """Return the predicates that a child has to satisfy, which may have to be broken for a while before they count."""
+    allowed = (*_PREDICATE, "debounce")
+    found = (predicate(fields.sheet, item, place, allowed) for place, item in fields.items("requirements"))
+    out = [each for each in found if each is not None]
+    for name in sorted({each.name for each in out if each.debounce != AT_ONCE}):
+        if sum(each.name == name for each in out) > 1:
+            message = f"two requirements are named {shown(name)}; one with a debounce needs a name of its own"
+            fields.sheet.fail(message, (*fields.pointer, "requirements"))
+    return tuple(out)
+
+
+def predicate(sheet: Sheet, value: Json, pointer: Pointer, allowed: tuple[str, ...] = _PREDICATE) -> Predicate | None:
     """Return one predicate, or None if a mistake was noted."""
     before = len(sheet.errors)
-    fields = Fields(sheet, value, pointer, _PREDICATE)
+    fields = Fields(sheet, value, pointer, allowed)
     if "path" not in fields.body:
         sheet.missing("path", pointer, "say which field is looked at, such as path: /zone")
     path = fields.read("path", fieldreading.path_of, _NOWHERE)
@@ -169,10 +200,16 @@ def predicate(sheet: Sheet, value: Json, pointer: Pointer) -> Predicate | None:
         sheet.fail(f"the operator {test} {'needs values' if test in WITH_VALUES else 'takes no values'}", pointer)
     if (test is Asks.OFFERED) != (offer is not None):
         sheet.fail("Offered goes with offeredBy: the address of what shows the offers, and at: the path in it", pointer)
+    debounce = _debounce(fields.mapping("debounce", ("checks", "time"))) if "debounce" in allowed else AT_ONCE
     if len(sheet.errors) > before:
         return None
     name = sheet.text(fields.body, "name", pointer) or f"{paths.format_path(path)} {test}"
-    return Predicate(name, path, test, values, offer)
+    return Predicate(name, path, test, values, offer, debounce)
+
+
+def _debounce(fields: Fields) -> Debounce:
+    checks = fields.read("checks", fieldreading.count(1), 1)
+    return Debounce(checks, fields.read("time", fieldreading.seconds, 0.0))
 
 
 def _offer(fields: Fields) -> Offer | None:

@@ -123,6 +123,7 @@ class FromConnection:
 
 
 Reference = FromEnvironment | FromFile | FromCommand | FromConnection
+SECRET_REF: Final = "secretRef"  # noqa: S105 - the key of a reference in a document
 IN_RESOURCES: Final = ("env", "file", "connectionSecret")
 IN_PROJECT: Final = ("env", "file", "command")
 _EXAMPLES: Final = {
@@ -180,7 +181,7 @@ def find(value: Json) -> Iterator[tuple[Pointer, Reference | InputError]]:
 
 def _body(here: Mapping[str, Json]) -> Mapping[str, Json] | None:
     """Return what secretRef holds if it is meant for us; APIs have fields of that name too, with other words in it."""
-    body = here.get("secretRef")
+    body = here.get(SECRET_REF)
     if not isinstance(body, Mapping):
         return None
     ours = any(word in _EXAMPLES or suggestions.closest(word, IN_RESOURCES) for word in body)

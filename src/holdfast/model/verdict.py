@@ -25,6 +25,12 @@ class SetAside(StrEnum):
     WAIVED = "waived"  # somebody answers for it until a date
     BASELINED = "baselined"  # a person took the live value as the new normal
     IGNORED = "ignored"  # policy says that this path is not ours to compare
+    LATENT = "latent"  # only the rules of now see it, and it was so when they took over
+    DEFAULTS_CHANGED = "defaults-changed"  # nobody declared or moved it; another value stands for saying nothing now
+
+
+INHERITED = frozenset({SetAside.LATENT, SetAside.DEFAULTS_CHANGED})  # from the rules of before; told until it is mended
+LASTING = INHERITED | {SetAside.IGNORED}  # does not lapse while nothing moves
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from holdfast.compare import paths
 from holdfast.errors import Location
 from holdfast.model.path import Path, Pointer
@@ -10,12 +12,17 @@ from holdfast.model.resource import Declaration
 
 def declared(declaration: Declaration, path: Path | Pointer) -> Location:
     """Return where a part of the manifest, or the nearest thing above it, is written; paths begin at the document."""
+    return nearest(declaration.location, declaration.places, path)
+
+
+def nearest(document: Location, places: Mapping[str, int], path: Path | Pointer) -> Location:
+    """Return where a part of a document, or the nearest thing above it, is written, by the lines of its fields."""
     whole = paths.format_path(path)
     for length in range(len(path), -1, -1):
-        line = declaration.places.get(paths.format_path(path[:length]))
+        line = places.get(paths.format_path(path[:length]))
         if line is not None:
-            return Location(declaration.location.file, line, field=whole or None)
-    return Location(declaration.location.file, declaration.location.line, field=whole or None)
+            return Location(document.file, line, field=whole or None)
+    return Location(document.file, document.line, field=whole or None)
 
 
 def desired(declaration: Declaration, path: Path | Pointer) -> Location:

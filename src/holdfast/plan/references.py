@@ -16,9 +16,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Final, Protocol, runtime_checkable
 
-from holdfast.compare import paths
+from holdfast.compare import glancing, paths
 from holdfast.errors import InputError
 from holdfast.model.absent import ABSENT
 from holdfast.model.address import Address
@@ -27,6 +27,7 @@ from holdfast.model.path import Path, Pointer
 from holdfast.model.resource import Declaration
 from holdfast.plan import locations, suggestions
 
+MARK: Final = "${"
 _TOKEN = re.compile(r"\$\$\{|\$\{([^{}]*)\}|\$\{")
 _STEP = re.compile(r"\.([^.\[\]]+)|\[([^\]]*)\]")
 _MOST_GUESSES = 50  # more errors than that are not shown, so nobody would read the guess
@@ -98,6 +99,8 @@ def find(declaration: Declaration) -> tuple[list[Reference], list[InputError]]:
     found: list[Reference] = []
     errors: list[InputError] = []
     imported = declaration.import_from.filter if declaration.import_from is not None else None
+    if not glancing.may_mention([declaration.desired, imported], MARK):
+        return found, errors
     for pointer, text in (*_texts(declaration.desired), *_texts(imported)):
         for token in _TOKEN.finditer(text):
             if token[1] is not None and token[1].strip():
@@ -115,7 +118,7 @@ def _texts(value: Json) -> Iterator[tuple[Pointer, str]]:
     while pending:
         pointer, here = pending.pop()
         if isinstance(here, str):
-            if "${" in here:
+            if MARK in here:
                 yield pointer, here
         elif isinstance(here, Mapping):
             pending.extend(((*pointer, key), item) for key, item in reversed(list(here.items())))
@@ -228,7 +231,7 @@ def resolve(desired: Json, bindings: Mapping[str, Field], lookup: Lookup) -> Res
 
     def fill(value: Json, pointer: Pointer) -> Json:
         if isinstance(value, str):
-            return _filled(value, pointer, bindings, lookup, pending) if "${" in value else value
+            return _filled(value, pointer, bindings, lookup, pending) if MARK in value else value
         if isinstance(value, Mapping):
             return {key: fill(item, (*pointer, key)) for key, item in value.items()}
         if isinstance(value, list):

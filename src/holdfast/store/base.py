@@ -315,6 +315,7 @@ class Transaction:
     dossiers: list[Dossier] = field(default_factory=list)  # each the version after the one kept
     closed: list[tuple[str, str]] = field(default_factory=list)  # shelves and keys of matters to be forgotten
     fences: dict[Address, int] = field(default_factory=dict)  # the claims this transaction relies on
+    released: list[Claim] = field(default_factory=list)  # given back once all of this is true
 
 
 class ClaimLost(Exception):  # noqa: N818 - an outcome, not a mistake
@@ -329,6 +330,7 @@ class Claim:
     owner: str
     fence: int
     until: float
+    revision: int = field(default=0, compare=False)  # that was applied last when it was claimed; 0: none
 
 
 UNCHECKED: Final = "unchecked"  # what a tally calls resources that have no status yet
@@ -344,7 +346,13 @@ class Tally:
 
 
 class Store(Protocol):
-    """One memory. All methods are safe to call from several tasks; several processes may share one store."""
+    """One memory. All methods are safe to call from several tasks; several processes may share one store.
+
+    Whoever is answered can rely on it: what was committed, claimed or released is so for good, also after a kill. Calls
+    that are under way at the same time may be carried out together, yet each succeeds or fails by itself, what changes
+    does so in the order in which it was asked for, and what is read after that was asked for is read so. Whoever is
+    cancelled while he waits does not know whether it was done.
+    """
 
     async def commit(self, transaction: Transaction) -> None:
         """Make a batch of facts true, all or nothing.
@@ -386,13 +394,16 @@ class Store(Protocol):
         """Return the earliest due time there is."""
 
     async def claim(self, address: Address, owner: str, now: float, until: float) -> Claim | None:
-        """Take the right to write a resource, or return None if somebody else has it."""
+        """Take the right to write a resource, or return None if somebody else has it.
+
+        The claim says which revision of the resource was applied last, as of the very moment it was taken.
+        """
 
     async def renew(self, claim: Claim, until: float) -> Claim | None:
         """Prolong a claim that is still ours."""
 
     async def release(self, claim: Claim) -> None:
-        """Give a claim back; a lost one is let go silently."""
+        """Give a claim back; a lost one, or one that was given back before, is let go silently."""
 
     async def claims(self) -> list[Claim]:
         """Return the claims that were not given back, run out or not, in order of their addresses."""

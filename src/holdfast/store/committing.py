@@ -28,7 +28,7 @@ from holdfast.store.base import (
     Transaction,
 )
 from holdfast.store.names import Names, text_of
-from holdfast.store.statements import SQL, in_lists
+from holdfast.store.statements import SQL, in_lists, sized
 
 _FORGET: Final = (
     "forget_detail",
@@ -67,7 +67,7 @@ def prepare(connection: sqlite3.Connection, facts: Transaction) -> Prepared:
 
 
 def _kept(connection: sqlite3.Connection, keys: list[bytes | str]) -> set[bytes | str]:
-    return {key for chunk in in_lists(keys) for (key,) in connection.execute(SQL["known_documents"], chunk)}
+    return {key for chunk in in_lists(keys) for (key,) in connection.execute(sized("known_documents", chunk), chunk)}
 
 
 def _checked(facts: Transaction, digest: Digest) -> bytes:
@@ -95,11 +95,17 @@ class Committer:
         self._require_fences()
         self._numbers = self._names.add_all(self._mentioned())
         self._many("add_document", self._documents)
-        self._forget()
-        self._good_at = self._good_times()
-        self._put_states()
-        self._touch()
-        self._put_findings()
+        facts = self._facts  # most transactions are small, and there are many: what is empty should cost nothing
+        if facts.forgotten:
+            self._forget()
+        if facts.findings:
+            self._good_at = self._good_times()
+        if facts.states:
+            self._put_states()
+        if facts.touched:
+            self._touch()
+        if facts.findings:
+            self._put_findings()
         self._add_revisions()
         self._add_decisions()
         self._put_operations()
@@ -108,6 +114,7 @@ class Committer:
         self._govern()
         self._file()
         self._append()
+        self._release()
 
     def _mentioned(self) -> dict[str, None]:
         """Return every name once, in the order given, so that what is declared together lies together."""
@@ -158,12 +165,14 @@ class Committer:
         return {
             number
             for chunk in in_lists(sorted(looked_at))
-            for number, revision in self._connection.execute(SQL["applied_revisions"], chunk)
+            for number, revision in self._connection.execute(sized("applied_revisions", chunk), chunk)
             if revision != looked_at[number].applied_revision
         }
 
     def _marks(self, numbers: list[int]) -> dict[int, int | None]:
-        return dict(row for chunk in in_lists(numbers) for row in self._connection.execute(SQL["marks"], chunk))
+        return dict(
+            row for chunk in in_lists(numbers) for row in self._connection.execute(sized("marks", chunk), chunk)
+        )
 
     def _touch(self) -> None:
         touches = [(text_of(touch.address), touch) for touch in self._facts.touched]
@@ -176,7 +185,9 @@ class Committer:
     def _good_times(self) -> dict[int, float | None]:
         """Return when the resources with findings, which are few, were last checked well."""
         numbers = [self._number(address) for address, findings in self._facts.findings.items() if findings]
-        return dict(row for chunk in in_lists(numbers) for row in self._connection.execute(SQL["good_times"], chunk))
+        return dict(
+            row for chunk in in_lists(numbers) for row in self._connection.execute(sized("good_times", chunk), chunk)
+        )
 
     def _put_findings(self) -> None:
         at, looked_at = self._facts.findings_at, self._facts.looked_at
@@ -200,7 +211,7 @@ class Committer:
         """Return how old the findings of resources are; most resources have none and are not in the answer."""
         out: dict[int, dict[tuple[str, str], _Age]] = {}
         for chunk in in_lists(numbers):
-            for number, path, op, *age in self._connection.execute(SQL["ages"], chunk):
+            for number, path, op, *age in self._connection.execute(sized("ages", chunk), chunk):
                 out.setdefault(number, {})[path, op] = _Age(*age)
         return out
 
@@ -256,6 +267,9 @@ class Committer:
     def _govern(self) -> None:
         """Write what people decided; what ends goes first, so it can begin anew at once."""
         facts, number = self._facts, self._number
+        ending = facts.resumed or facts.promoted or facts.unaccepted
+        if not (ending or facts.pauses or facts.approvals or facts.demotions or facts.acceptances):
+            return
         self._many("remove_pause", [(scope,) for scope in facts.resumed])
         self._many("remove_demotion", self._found(facts.promoted))
         self._many("remove_acceptance", self._found(facts.unaccepted))
@@ -273,6 +287,11 @@ class Committer:
             if dossier.version != (row[0] if row else 0) + 1:
                 raise DossierMoved(*place)
             self._connection.execute(SQL["put_dossier"], dossiers.row(dossier))
+
+    def _release(self) -> None:
+        for claim in self._facts.released:
+            key = (self._names.find(text_of(claim.address)), claim.fence, claim.owner)
+            self._connection.execute(SQL["release_claim"], key)
 
     def _found(self, paths: Sequence[tuple[Address, str]]) -> list[rows.Row]:
         texts = [(text_of(address), path) for address, path in paths]

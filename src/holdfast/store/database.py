@@ -8,13 +8,15 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Final, TypeVar
 
 from holdfast.errors import StoreError
 from holdfast.store import migrations
+from holdfast.store.gathering import Outcome
 
 Result = TypeVar("Result")
 
@@ -35,17 +37,22 @@ _HINTS: Final = {
 }
 
 
+class _GivenUp(Exception):  # noqa: N818 - goes no further than this module
+    """A transaction of several pieces of work failed as a whole; nothing of it was kept."""
+
+
 class Database:
     """A connection that belongs to the thread that opened it."""
 
     def __init__(self, path: Path, *, durable: bool, steps: Sequence[migrations.Migration]) -> None:
         self.path = path.absolute()
+        self.when_undone: Callable[[], None] = lambda: None  # told of every rollback, whole or in part
         with self._translated():
             _require_sqlite()
             _create(self.path)
             _inspect(self.path, steps)
             self.connection = sqlite3.connect(
-                self.path, timeout=BUSY_SECONDS, isolation_level=None, cached_statements=128
+                self.path, timeout=BUSY_SECONDS, isolation_level=None, cached_statements=256
             )
         try:
             self.run(lambda: self._prepare(durable=durable, steps=steps))
@@ -80,17 +87,82 @@ class Database:
                 time.sleep(0.01 * 2**attempt)
             return work()
 
-    @contextmanager
-    def writing(self) -> Iterator[None]:
-        """Hold the write lock for a block: all of it is kept, or nothing."""
+    def attempt(self, work: Callable[[], Result]) -> Outcome:
+        """Do something, and return what came of it instead of raising."""
+        try:
+            return Outcome(self.run(work))
+        except Exception as error:  # noqa: BLE001 - whoever asked for it will be told
+            return Outcome(error=error)
+
+    def write_together(self, works: Sequence[Callable[[], Result]]) -> list[Outcome]:
+        """Do several things in one transaction, in their order; one that fails leaves no trace and the others stand.
+
+        When this returns everything that has not failed is kept for good. Nearly always nothing fails, so it is tried
+        without savepoints first. Where the transaction as a whole fails (a full disk, say) each is tried by itself, so
+        nobody bears what is another's.
+        """
+        for one in (_trusting, self._apart) if len(works) > 1 else ():
+            try:
+                return self.run(partial(self._together, "BEGIN IMMEDIATE", works, one))
+            except _GivenUp:
+                self.when_undone()
+            except StoreError as error:  # it could not even begin
+                return [Outcome(error=error) for _ in works]
+        return [self.attempt(partial(self._alone, work)) for work in works]
+
+    def read_together(self, works: Sequence[Callable[[], Result]]) -> list[Outcome]:
+        """Look at several things as they were at one moment."""
+        if len(works) > 1:
+            try:
+                return self.run(partial(self._together, "BEGIN", works, self._seen))
+            except (_GivenUp, StoreError):
+                pass
+        return [self.attempt(work) for work in works]
+
+    def _together(
+        self, begin: str, works: Iterable[Callable[[], Result]], one: Callable[[Callable[[], Result]], Outcome]
+    ) -> list[Outcome]:
+        self.connection.execute(begin)
+        try:
+            out = [one(work) for work in works]
+            self.connection.execute("COMMIT")
+        except BaseException as error:
+            if self.connection.in_transaction:
+                self.connection.execute("ROLLBACK")
+            raise _GivenUp from error
+        return out
+
+    def _apart(self, work: Callable[[], Result]) -> Outcome:
+        """Do one thing of a transaction; if it fails, only that is undone."""
+        self.connection.execute("SAVEPOINT one")
+        out = self._seen(work)
+        if out.error is not None:
+            self.connection.execute("ROLLBACK TO one")
+            self.when_undone()
+        self.connection.execute("RELEASE one")
+        return out
+
+    def _seen(self, work: Callable[[], Result]) -> Outcome:
+        try:
+            with self._translated():
+                return Outcome(work())
+        except Exception as error:
+            if isinstance(error.__cause__, sqlite3.OperationalError):  # of the file, not of this piece of work
+                raise
+            return Outcome(error=error)
+
+    def _alone(self, work: Callable[[], Result]) -> Result:
+        """Hold the write lock for one thing: all of it is kept, or nothing."""
         self.connection.execute("BEGIN IMMEDIATE")
         try:
-            yield
+            out = work()
             self.connection.execute("COMMIT")
         except BaseException:
             if self.connection.in_transaction:
                 self.connection.execute("ROLLBACK")
+            self.when_undone()
             raise
+        return out
 
     def close(self) -> None:
         """Let go of the file."""
@@ -107,6 +179,10 @@ class Database:
         except sqlite3.Error as error:
             hint = _HINTS.get(_code(error), str(error))
             raise StoreError(f"cannot use the store {self.path}: {hint}") from error
+
+
+def _trusting(work: Callable[[], Result]) -> Outcome:
+    return Outcome(work())
 
 
 def _code(error: sqlite3.Error) -> int:

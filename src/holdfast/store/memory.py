@@ -114,6 +114,8 @@ class MemoryStore:
         self._dossiers = dossiers
         self._links += links
         self._head = head
+        for claim in transaction.released:
+            self._let_go(claim)
 
     def _is_overtaken(self, state: ResourceState | None) -> bool:
         """Tell whether somebody wrote to the resource after it was read for the check that is being recorded."""
@@ -226,7 +228,9 @@ class MemoryStore:
         if self._is_claimed(address, now):
             return None
         fence = self._fences[address] = self._fences.get(address, 0) + 1
-        claim = self._claims[address] = Claim(address, owner, fence, until)
+        state = self._states.get(address)
+        revision = state.applied_revision if state is not None else 0
+        claim = self._claims[address] = Claim(address, owner, fence, until, revision)
         return claim
 
     async def renew(self, claim: Claim, until: float) -> Claim | None:
@@ -238,6 +242,9 @@ class MemoryStore:
 
     async def release(self, claim: Claim) -> None:
         """Give a claim back; its fence stays used."""
+        self._let_go(claim)
+
+    def _let_go(self, claim: Claim) -> None:
         if self._is_held(claim):
             del self._claims[claim.address]
 

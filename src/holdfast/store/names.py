@@ -1,18 +1,19 @@
 """Addresses, and other subjects of events, as the integers the tables use.
 
-Nothing but the few families is remembered, because idle resources must cost the process nothing; a batch is looked up
-in a few queries instead.
+Few are remembered, because idle resources must cost the process nothing: those that were met last, which the next steps
+of a write will ask for again. A batch is looked up in a few queries.
 """
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from holdfast.model.address import Address
-from holdfast.store.statements import SQL, in_lists
+from holdfast.store.statements import SQL, in_lists, sized
 
+REMEMBERED: Final = 4096  # names at most
 _NO_ADDRESS: Final = 0  # the family of names that are not addresses
 
 
@@ -22,6 +23,7 @@ class Names:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
         self._families: dict[tuple[str, str], int] = {}
+        self._numbers: dict[str, int] = {}  # right for ever, for a name is never deleted
 
     def find(self, text: str) -> int | None:
         """Return the id of a name if it was ever kept."""
@@ -29,17 +31,32 @@ class Names:
 
     def find_all(self, texts: Iterable[str]) -> dict[str, int]:
         """Return the ids of those names that were ever kept."""
+        found: dict[str, int] = {}
         wanted: dict[tuple[str, str], dict[str, str]] = {}
         for text in texts:
-            connection, kind, local = split(text)
-            wanted.setdefault((connection, kind), {})[local] = text
+            number = self._numbers.get(text)
+            if number is not None:
+                found[text] = number
+            else:
+                connection, kind, local = split(text)
+                wanted.setdefault((connection, kind), {})[local] = text
+        return found | self._looked_up(wanted) if wanted else found
+
+    def _looked_up(self, wanted: Mapping[tuple[str, str], Mapping[str, str]]) -> dict[str, int]:
         found: dict[str, int] = {}
         for (connection, kind), locals_ in wanted.items():
             family = self._family(connection, kind)
             for chunk in in_lists(list(locals_)) if family is not None else ():
-                rows = self._connection.execute(SQL["find_names"], (family, *chunk))
+                rows = self._connection.execute(sized("find_names", chunk), (family, *chunk))
                 found.update([(locals_[local], number) for number, local in rows])
+        self._remember(found)
         return found
+
+    def _remember(self, numbers: Mapping[str, int]) -> None:
+        if len(self._numbers) + len(numbers) > REMEMBERED:
+            self._numbers.clear()
+        if len(numbers) <= REMEMBERED:
+            self._numbers.update(numbers)
 
     def add(self, text: str) -> int:
         """Return the id of a name, adding it if it is new; only inside a transaction."""
@@ -50,15 +67,19 @@ class Names:
         wanted = dict.fromkeys(texts)
         numbers = self.find_all(wanted)
         if len(numbers) < len(wanted):
+            new: dict[str, int] = {}
             for text in wanted:
                 if text not in numbers:
                     connection, kind, local = split(text)
-                    numbers[text] = self._insert("add_name", self._made_family(connection, kind), local)
+                    new[text] = self._insert("add_name", self._made_family(connection, kind), local)
+            self._remember(new)
+            numbers |= new
         return numbers
 
-    def forget_families(self) -> None:
+    def forget(self) -> None:
         """Drop what is remembered: after a rollback some of it was never true."""
         self._families.clear()
+        self._numbers.clear()
 
     def _made_family(self, connection: str, kind: str) -> int:
         family = self._family(connection, kind)

@@ -1,7 +1,9 @@
 """The embedded store: one SQLite file in WAL mode, shared safely by several processes.
 
-All work with the file happens in one thread of its own, a whole batch a visit, so the event loop never waits for the
-disk and pays for the way there once a batch. A kill at any moment leaves the last finished transaction.
+All work with the file happens in one thread of its own, so the event loop never waits for the disk. What is asked while
+that thread is busy is done in its next visit: all that writes in one transaction, where a piece that fails is undone by
+itself, and then all that reads. Nobody is answered before what he asked for is committed. A kill at any moment leaves
+the last finished transaction.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from functools import partial
 from operator import itemgetter
 from os import PathLike
 from pathlib import Path
-from typing import Final, Self, TypeVar
+from typing import Final, Self, TypeVar, cast
 
 from holdfast.errors import StoreError
 from holdfast.model.address import Address
@@ -42,8 +44,9 @@ from holdfast.store.base import (
     Transaction,
 )
 from holdfast.store.database import Database
+from holdfast.store.gathering import Gathering, Outcome
 from holdfast.store.names import Names, address_of, text_of
-from holdfast.store.statements import SQL, in_lists
+from holdfast.store.statements import SQL, in_lists, sized
 
 Result = TypeVar("Result")
 
@@ -62,6 +65,9 @@ class SqliteStore:
         self._connection = database.connection
         self._worker = worker
         self._names = Names(database.connection)
+        database.when_undone = self._names.forget
+        self._gathering = Gathering(worker, self._read_together, database.write_together)
+        self._asked: dict[str, list[rows.Row]] = {}  # what the visit under way has read that depends on nothing
         self._is_closed = False
 
     @classmethod
@@ -98,29 +104,32 @@ class SqliteStore:
                 self._worker.shutdown(wait=True)
 
     async def _run(self, work: Callable[[], Result]) -> Result:
-        """Do something in the store's own thread."""
+        """Look at something in the store's own thread."""
+        return cast("Result", await self._gather(work, writes=False))
+
+    async def _write(self, prepare: Callable[[], Callable[[], Result]]) -> Result:
+        """Change something: prepare it in the store's own thread, and do it there under the write lock."""
+        return cast("Result", await self._gather(prepare, writes=True))
+
+    async def _gather(self, work: Callable[[], object], *, writes: bool) -> object:
         if self._is_closed:
             raise StoreError(f"the store {self._database.path} is closed")
-        return await asyncio.get_running_loop().run_in_executor(self._worker, self._database.run, work)
+        return await self._gathering.call(work, writes=writes)
 
-    def _in_transaction(self, work: Callable[[], Result]) -> Result:
-        try:
-            with self._database.writing():
-                return work()
-        except BaseException:
-            self._names.forget_families()
-            raise
+    def _read_together(self, works: Sequence[Callable[[], object]]) -> list[Outcome]:
+        self._asked.clear()
+        return self._database.read_together(works)
 
     # --- writing ------------------------------------------------------------------------------------------------------
 
     async def commit(self, transaction: Transaction) -> None:
         """Make a batch of facts true, all or nothing."""
 
-        def write() -> None:
+        def prepare() -> Callable[[], None]:
             prepared = committing.prepare(self._connection, transaction)
-            self._in_transaction(committing.Committer(self._connection, self._names, prepared).write)
+            return committing.Committer(self._connection, self._names, prepared).write
 
-        await self._run(write)
+        await self._write(prepare)
 
     async def claim(self, address: Address, owner: str, now: float, until: float) -> Claim | None:
         """Take the right to write a resource, if nobody holds it any more."""
@@ -132,9 +141,10 @@ class SqliteStore:
             if holder is not None and expires > now:
                 return None
             self._connection.execute(SQL["put_claim"], (number, fence + 1, owner, until))
-            return Claim(address, owner, fence + 1, until)
+            applied = self._select_listed("applied_revisions", [number])
+            return Claim(address, owner, fence + 1, until, applied[0][1] if applied else 0)
 
-        return await self._run(lambda: self._in_transaction(take))
+        return await self._write(lambda: take)
 
     async def renew(self, claim: Claim, until: float) -> Claim | None:
         """Prolong a claim that nobody took over."""
@@ -157,7 +167,7 @@ class SqliteStore:
             key = (self._names.find(text_of(claim.address)), claim.fence, claim.owner)
             return self._connection.execute(SQL[statement], (*values, *key)).rowcount > 0
 
-        return await self._run(lambda: self._in_transaction(change))
+        return await self._write(lambda: change)
 
     # --- documents ----------------------------------------------------------------------------------------------------
 
@@ -172,7 +182,7 @@ class SqliteStore:
             found = {
                 key: documents.load(documents.unpack(body))
                 for chunk in in_lists([documents.pack_digest(digest) for digest in digests])
-                for key, body in self._connection.execute(SQL["documents"], chunk)
+                for key, body in self._connection.execute(sized("documents", chunk), chunk)
             }
             keys = ((digest, documents.pack_digest(digest)) for digest in digests)
             return {digest: found[key] for digest, key in keys if key in found}
@@ -190,7 +200,7 @@ class SqliteStore:
 
         def read() -> dict[Address, ResourceState]:
             numbers = list(self._names.find_all(map(text_of, addresses)).values())
-            found = [rows.state_of(row) for chunk in in_lists(numbers) for row in self._select("states", *chunk)]
+            found = [rows.state_of(row) for row in self._select_listed("states", numbers)]
             return {state.address: state for state in found}
 
         return await self._run(read)
@@ -214,7 +224,9 @@ class SqliteStore:
                 Settled(address_of(connection, kind, local), resync_seconds)
                 for (family,) in self._select("find_family", connection, kind)
                 for chunk in in_lists(list(digests))
-                for local, provider_id, digest, resync_seconds in self._select("at_rest", family, *chunk)
+                for local, provider_id, digest, resync_seconds in self._connection.execute(
+                    sized("at_rest", chunk), (family, *chunk)
+                )
                 if digest == digests[provider_id]
             ]
 
@@ -254,7 +266,7 @@ class SqliteStore:
         """Count resources by connection and kind."""
 
         def count() -> dict[tuple[str, str], int]:
-            return {(connection, kind): found for connection, kind, found in self._connection.execute(SQL["sizes"])}
+            return {(connection, kind): found for connection, kind, found in self._select_once("sizes")}
 
         return await self._run(count)
 
@@ -322,14 +334,28 @@ class SqliteStore:
 
         def read() -> list[rows.Row]:
             if addresses is None:
-                return self._select(statement, *values)
+                return self._select(statement, *values) if values else self._select_once(statement)
             numbers = list(self._names.find_all(map(text_of, addresses)).values())
-            return [row for chunk in in_lists(numbers) for row in self._select(f"{statement}_of", *chunk, *values)]
+            return self._select_listed(f"{statement}_of", numbers, *values)
 
         return await self._run(read)
 
     def _select(self, statement: str, *values: object) -> list[rows.Row]:
         return self._connection.execute(SQL[statement], values).fetchall()
+
+    def _select_listed(self, statement: str, listed: Sequence[object], *values: object) -> list[rows.Row]:
+        """Run a statement for the values of a list, as few at a time as it takes."""
+        return [
+            row
+            for chunk in in_lists(listed)
+            for row in self._connection.execute(sized(statement, chunk), (*chunk, *values))
+        ]
+
+    def _select_once(self, statement: str) -> list[rows.Row]:
+        """Run a statement about everything; of all who ask in one visit, which sees one moment, only the first pays."""
+        if statement not in self._asked:
+            self._asked[statement] = self._select(statement)
+        return [*self._asked[statement]]
 
     # --- corrections and what holds them back -------------------------------------------------------------------------
 
@@ -353,7 +379,7 @@ class SqliteStore:
 
     async def pauses(self) -> list[Pause]:
         """Return all pauses, in order of their scopes."""
-        return [governance.pause_of(row) for row in await self._run(lambda: self._select("pauses"))]
+        return [governance.pause_of(row) for row in await self._run(lambda: self._select_once("pauses"))]
 
     async def approvals(self, addresses: Sequence[Address] | None = None) -> list[Approval]:
         """Return unused approvals, in order of address and plan."""

@@ -8,23 +8,32 @@ from typing import Final, TypeVar
 
 Value = TypeVar("Value")
 
-MANY: Final = 200  # values in one list; longer lists take several queries, shorter ones are padded with nulls
+MANY: Final = 200  # values in one list; longer lists take several queries
+SIZES: Final = (1, 8, 40, MANY)  # of lists; what lies between is padded with nulls, so that few statements are prepared
 _HEAD: Final = "-- name: "
 _LIST: Final = "(?*)"
 
 
-def parse(text: str) -> dict[str, str]:
-    """Split a file of statements by their `-- name:` lines."""
-    marks = "(" + ", ".join("?" * MANY) + ")"
+def parse(text: str, size: int = MANY) -> dict[str, str]:
+    """Split a file of statements by their `-- name:` lines; `(?*)` takes so many values."""
+    marks = "(" + ", ".join("?" * size) + ")"
     parts = (part.partition("\n") for part in text.split(_HEAD)[1:])
     return {name.strip(): statement.strip().replace(_LIST, marks) for name, _, statement in parts}
 
 
 def in_lists(values: Sequence[Value]) -> Iterator[list[Value | None]]:
-    """Cut values into lists of the length that `(?*)` takes; the padding equals nothing in SQL."""
+    """Cut values into lists of the lengths that `sized` has statements for; the padding equals nothing in SQL."""
     for start in range(0, len(values), MANY):
         chunk: list[Value | None] = list(values[start : start + MANY])
-        yield chunk + [None] * (MANY - len(chunk))
+        size = next(size for size in SIZES if size >= len(chunk))
+        yield chunk + [None] * (size - len(chunk))
 
 
-SQL: Final[Mapping[str, str]] = parse((resources.files(__package__) / "sql/queries.sql").read_text(encoding="utf-8"))
+def sized(name: str, chunk: Sequence[object]) -> str:
+    """Return a statement for a list as `in_lists` cuts them."""
+    return _SIZED[len(chunk)][name]
+
+
+_TEXT: Final = (resources.files(__package__) / "sql/queries.sql").read_text(encoding="utf-8")
+_SIZED: Final = {size: parse(_TEXT, size) for size in SIZES}
+SQL: Final[Mapping[str, str]] = _SIZED[MANY]

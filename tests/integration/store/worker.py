@@ -108,6 +108,38 @@ async def commit_for_ever(store: SqliteStore, owner: str, start: int) -> None:
         await store.commit(batch(owner, number))
 
 
+AT_ONCE = 60  # calls that are under way at the same time
+
+
+def numbered(owner: str, number: int) -> Transaction:
+    """Return a small transaction: a state and an event with the same number."""
+    state = ResourceState(Address("prod", owner, f"n{number}"), owner, generation=number)
+    return Transaction(states=[state], events=[Event(0.0, "numbered", str(state.address), {"n": number})])
+
+
+async def commit_at_once(store: SqliteStore, owner: str, count: int) -> None:
+    """Commit numbered facts, many at a time, with one among them that has to fail every time."""
+    lost = Transaction(events=[Event(0.0, "lost", owner)], fences={address(0): 1000})
+    for start in range(1, count + 1, AT_ONCE):
+        numbers = range(start, min(start + AT_ONCE, count + 1))
+        calls = [store.commit(numbered(owner, number)) for number in numbers]
+        calls.insert(len(calls) // 2, store.commit(lost))
+        results = await asyncio.gather(*calls, return_exceptions=True)
+        say("failed", sum(isinstance(result, ClaimLost) for result in results), sum(map(bool, results)))
+    say("done")
+
+
+async def acknowledge_for_ever(store: SqliteStore, owner: str, start: int) -> None:
+    """Commit numbered facts, many at a time; say the number of each as soon as it is answered."""
+
+    async def one(number: int) -> None:
+        await store.commit(numbered(owner, number))
+        say(number)
+
+    for first in itertools.count(start, AT_ONCE):
+        await asyncio.gather(*map(one, range(first, first + AT_ONCE)))
+
+
 async def die_at_statement(store: SqliteStore, owner: str, number: int, statement: int) -> None:
     """Commit a batch and be killed as the n-th statement of it begins."""
     seen = itertools.count()

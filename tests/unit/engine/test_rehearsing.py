@@ -14,7 +14,7 @@ from holdfast.plan.rolling_out.templates import FieldClasses, Mode
 from holdfast.store.base import Transaction
 from tests.unit.engine.brooding import Nursery, template
 from tests.unit.engine.fixtures import Bench, declare
-from tests.unit.engine.test_succeeding import FLEET, IGNORING, LOOKING, restarted, run
+from tests.unit.engine.test_succeeding import FIVE, FLEET, IGNORING, LOOKING, SIX, restarted, run
 
 
 async def rehearsed(bench: Bench, fleet=FLEET):
@@ -44,6 +44,14 @@ def test_what_new_rules_would_see_is_named_as_latent_and_changes_nothing(bench):
     run(bench.check(FLEET))
     (one,) = run(rehearsed(restarted(bench, LOOKING)))
     assert (one.is_changed, one.latent) == (False, ("/shade",))
+
+
+def test_a_default_that_new_rules_change_is_named_and_changes_nothing():
+    bench = Bench(profile=FIVE)
+    bench.live.defaults = {"size": 5}
+    run(bench.apply(FLEET))
+    (one,) = run(rehearsed(restarted(bench, SIX)))
+    assert (one.is_changed, one.latent, one.defaults) == (False, (), ("/size",))
 
 
 def test_drift_that_would_clear_is_named_with_the_reason(bench):

@@ -8,8 +8,9 @@ import dataclasses
 import pytest
 
 from holdfast.engine import recording
-from holdfast.model.verdict import Status
+from holdfast.model.verdict import SetAside, Status
 from holdfast.store.base import Transaction
+from holdfast.testing.memory import UNREACHABLE, once
 from tests.unit.engine.fixtures import Bench, declare
 
 IGNORING = "{profile: a/b, version: 1, rules: [{path: /shade, class: ignore}]}"
@@ -147,3 +148,99 @@ def test_every_decision_over_a_succession_can_be_replayed(moved_out_of_sight):
             assert kept == again
 
     run(replay())
+
+
+# --- defaults: what is declared, and what stands for saying nothing ---------------------------------------------------
+
+
+FIVE = "{profile: a/b, version: 1, rules: [{path: /size, default: 5}]}"
+SIX = "{profile: a/b, version: 2, rules: [{path: /size, default: 6}]}"
+SILENT = "{profile: a/b, version: 3, rules: []}"
+
+
+def told(bench: Bench, fleet=FLEET) -> dict[str, SetAside]:
+    (one,) = run(bench.check(fleet)).checked
+    assert one.verdict.status is Status.IN_SYNC
+    return {each.path: each.because for each in one.verdict.aside}
+
+
+@pytest.fixture
+def by_default() -> Bench:
+    """A resource whose size nobody declared, under rules that know what the service fills in."""
+    bench = Bench(profile=FIVE)
+    bench.live.defaults = {"size": 5}
+    run(bench.apply(FLEET))
+    assert told(bench) == {}
+    bench.clock.advance(86400.0)
+    return bench
+
+
+def test_11_another_default_is_told_as_that_and_changes_no_verdict(by_default):
+    after = restarted(by_default, SIX)
+    writes = len(after.live.writes)
+    assert told(after) == {"/size": SetAside.DEFAULTS_CHANGED}
+    run(after.apply(FLEET))
+    assert len(after.live.writes) == writes
+    (event,) = run(_events(after, "rules.took_over"))
+    assert event.event.data["defaults_changed"] == ["/size"]
+    (one,) = run(after.check(FLEET)).checked
+    assert one.is_fast, "it is no reason to look closer"
+    assert [(each.because, each.note) for each in one.verdict.aside] == [
+        (SetAside.DEFAULTS_CHANGED, "not declared; what stands for that was 5, and is 6 by the rules of now")
+    ]
+
+
+@pytest.mark.parametrize("profile", [SILENT, EXACT], ids=["the default is dropped", "no rule at all"])
+def test_a_default_that_the_rules_forget_or_never_knew_is_no_changed_one(by_default, profile):
+    assert told(restarted(by_default, profile)) == {}
+
+
+def test_a_default_that_is_added_is_no_changed_one():
+    bench = Bench(profile=SILENT)
+    bench.live.defaults = {"size": 5}
+    run(bench.apply(FLEET))
+    assert told(restarted(bench, SIX)) == {}
+
+
+def test_a_changed_default_is_told_until_somebody_declares_the_value(by_default):
+    after = restarted(by_default, SIX)
+    assert told(after) == {"/size": SetAside.DEFAULTS_CHANGED}
+    declared = [declare("a", {**FLEET[0].desired, "size": 5})]
+    assert told(after, declared) == {}
+
+
+@pytest.mark.parametrize("size", [6, 7], ids=["to the new default", "to another value"])
+def test_a_changed_default_excuses_nothing_that_moves(by_default, size):
+    after = restarted(by_default, SIX)
+    assert told(after) == {"/size": SetAside.DEFAULTS_CHANGED}
+    after.live_thing("a")["size"] = size
+    (one,) = run(after.check(FLEET)).checked
+    assert one.verdict.status is Status.DRIFTED
+    assert [each.path for each in one.verdict.findings] == [("size",)]
+    assert one.verdict.aside == ()
+
+
+def test_a_changed_default_that_is_changed_back_is_forgotten(by_default):
+    after = restarted(by_default, SIX)
+    assert told(after) == {"/size": SetAside.DEFAULTS_CHANGED}
+    assert told(restarted(after, FIVE)) == {}
+
+
+def test_a_changed_default_outlives_a_failed_read_and_a_write_of_something_else(by_default):
+    after = restarted(by_default, SIX)
+    assert told(after) == {"/size": SetAside.DEFAULTS_CHANGED}
+    after.live.faults.append(once("read Thing/a", UNREACHABLE))
+    after.live.faults.append(once("list Thing", UNREACHABLE))
+    run(after.check(FLEET))
+    edited = [declare("a", {"color": "green", "shade": "dark"})]
+    run(after.apply(edited))
+    assert after.live_thing("a")["color"] == "green"
+    assert told(after, edited) == {"/size": SetAside.DEFAULTS_CHANGED}
+
+
+def test_what_is_latent_is_told_until_it_is_mended(moved_out_of_sight):
+    after = restarted(moved_out_of_sight, LOOKING)
+    for _ in range(2):
+        assert told(after) == {"/shade": SetAside.LATENT}
+    after.live_thing("a")["shade"] = "dark"
+    assert told(after) == {}

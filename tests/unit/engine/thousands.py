@@ -1,7 +1,7 @@
 """A process that rolls ten thousand children, to be killed at any moment: `python -m tests.unit.engine.thousands`.
 
-`whole` goes through everything: checks, claims, operations, ledger, ten transactions a child. `light` has the real
-rollout, the real records in the real store, and in place of all that an applier that only asks the provider.
+Everything is real, from the rollout to the store on disk: checks, claims, intents, ledger, audit trail. Only the world
+and the time are not.
 
 Its world is a journal: every write of the provider is a line that outlives the process. Its clock is a fake one that
 begins where it is told, after everything the one before it claimed has run out.
@@ -17,29 +17,21 @@ import zlib
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import orjson
 
-from holdfast.engine.applying import Report
-from holdfast.engine.fleet import Fleet
-from holdfast.engine.outcomes import Result
+from holdfast.cli.session import tune_collector
 from holdfast.engine.rolling_out import rollout_files
-from holdfast.engine.rolling_out.rolling import Roller
-from holdfast.model.address import Address
-from holdfast.model.verdict import Status
 from holdfast.model.writing import Refusal, Refused
 from holdfast.plan.budgets import Percent
 from holdfast.plan.rolling_out import brood_rollouts
 from holdfast.plan.rolling_out.rollout_limits import Limits
 from holdfast.plan.rolling_out.rollout_records import Phase
 from holdfast.plan.rolling_out.templates import Template
-from holdfast.providers.base import Kind, Target
 from holdfast.store.base import Transaction
 from holdfast.store.sqlite import SqliteStore
 from holdfast.testing.clock import FakeClock
-from holdfast.testing.memory import MemoryWorld, _MemoryWriter
+from holdfast.testing.memory import MemoryWorld
 from tests.unit.engine.brooding import Nursery, template
 
 MANY = int(os.environ.get("MANY", "10000"))
@@ -145,59 +137,10 @@ async def seed(folder: Path, start: float) -> None:
     await store.close()
 
 
-class Light:
-    """An applier that asks the provider and keeps nothing."""
-
-    def __init__(self, fleet: Fleet, live: MemoryWorld) -> None:
-        self._fleet = fleet
-        self._live = live
-        self._writer = _MemoryWriter(live, {"Thing": Kind("Thing")})
-        self.preparer = self
-
-    async def prepare(self, _addresses: list[Address]) -> tuple[list[Any], list[Any]]:
-        """Have nothing to show: there are no secrets here."""
-        return [], []
-
-    async def apply(self) -> Report:
-        """Create whatever is declared and not there."""
-        report = Report()
-        for address, declared in self._fleet.declarations.items():
-            writing = None
-            if self._live.find(address.kind, address.name) is None:
-                writing = await self._writer.create(
-                    Target(address.kind, address.name, None, declared.desired), str(address)
-                )
-            report.acted.append(_ended(address, isinstance(writing, Refused)))
-        return report
-
-    async def delete(self, addresses: list[Address]) -> Report:
-        """Delete what is there."""
-        report = Report()
-        for address in addresses:
-            await self._writer.delete(Target(address.kind, address.name, None, {}), "")
-            report.acted.append(_ended(address, is_refused=False))
-        return report
-
-
-def _ended(address: Address, is_refused: bool) -> Any:
-    state = SimpleNamespace(status=Status.IN_SYNC)
-    result = Result.TERMINAL if is_refused else Result.DONE
-    return SimpleNamespace(checked=SimpleNamespace(address=address, state=state), result=result, message="refused")
-
-
-class LightNursery(Nursery):
-    """A nursery with that applier."""
-
-    def roller(self, world: Any, templates: Any) -> Roller:
-        applier: Any = lambda fleet: Light(fleet, self.live)  # noqa: E731 - as much of one as rolling out asks for
-        return dataclasses.replace(super().roller(world, templates), applier=applier)
-
-
-async def main(folder: Path, start: float, level: str, how: str = "whole") -> None:
+async def main(folder: Path, start: float, level: str) -> None:
     """Roll to the end, resuming at every halt, as a person would."""
     store = await SqliteStore.open(folder / "holdfast.db")
-    make = Nursery if how == "whole" else LightNursery
-    nursery = make(world(folder), store, FakeClock(start), os.getpid(), owner=str(os.getpid()))
+    nursery = Nursery(world(folder), store, FakeClock(start), os.getpid(), lists=False, owner=str(os.getpid()))
     while True:
         (brood,) = (await nursery.roll(wanted(level))).broods
         file = brood.rollout
@@ -212,4 +155,5 @@ async def main(folder: Path, start: float, level: str, how: str = "whole") -> No
 
 
 if __name__ == "__main__":
-    asyncio.run(main(Path(sys.argv[1]), float(sys.argv[2]), sys.argv[3], sys.argv[4]))
+    tune_collector()  # as every command does
+    asyncio.run(main(Path(sys.argv[1]), float(sys.argv[2]), sys.argv[3]))

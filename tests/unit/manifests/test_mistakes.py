@@ -107,7 +107,7 @@ SECRETS = "{env: NAME} or {file: path} or {connectionSecret: key}"
             HEAD.replace("kind: Network", "x: 1") + "spec: {connection: prod, resource: {}}\nkind: Network",
             2,
             "/x",
-            "unknown field 'x'; known here: apiVersion, kind, metadata, spec",
+            "unknown field 'x'; known here: apiVersion, kind, metadata, spec, template",
         ),
         (
             HEAD.replace("metadata", "metdata") + "spec: {connection: prod, resource: {}}",

@@ -10,6 +10,7 @@ from holdfast.manifests.project import ConnectionSpec, Limits, Project
 from holdfast.manifests.secrets import FromCommand, FromEnvironment, FromFile, Resolver
 from holdfast.manifests.validation import InputErrors
 from holdfast.plan import settings
+from holdfast.plan.budgets import Percent
 
 FULL = """\
 connections:
@@ -81,6 +82,11 @@ def test_an_empty_project_file_is_a_project(tmp_path, text):
     )
 
 
+@pytest.mark.parametrize("text, expected", [("3", 3), ("5%", Percent(5.0)), ("null", None)])
+def test_a_limit_over_all_templates_is_a_number_or_a_share(tmp_path, text, expected):
+    assert load(tmp_path, f"rollouts: {{atOnce: {text}}}").rollouts_at_once == expected
+
+
 def test_without_a_file_the_store_is_beside_us(tmp_path):
     (tmp_path / ".git").mkdir()
     assert project.load(None, tmp_path) == Project(
@@ -124,6 +130,20 @@ WHERE = "{env: NAME} or {file: path} or {command: [program, argument]}"
     [
         ("conections: {}", 1, "/conections", "unknown field 'conections'; did you mean connections?"),
         ("connections: []", 1, "/connections", "a mapping is needed here, not a list"),
+        ("rollouts: 5%", 1, "/rollouts", "a mapping is needed here, not a text"),
+        ("rollouts: {atonce: 1}", 1, "/rollouts/atonce", "unknown field 'atonce'; did you mean atOnce?"),
+        (
+            "rollouts: {atOnce: 0}",
+            1,
+            "/rollouts/atOnce",
+            "0 lets nothing be rolled; write a number from 1 up, or a share such as 10%",
+        ),
+        (
+            "rollouts:\n  atOnce: many",
+            2,
+            "/rollouts/atOnce",
+            "a whole number from 1 up is needed here, or a share such as 10%",
+        ),
         ("connections: {a: 5}", 1, "/connections/a", "a mapping is needed here, not a number"),
         (
             "connections:\n  a: {}",

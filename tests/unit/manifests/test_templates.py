@@ -14,9 +14,10 @@ from holdfast.manifests.validation import InputErrors
 from holdfast.model.address import Address
 from holdfast.plan.budgets import Percent
 from holdfast.plan.rolling_out.adoption import Unstamped
-from holdfast.plan.rolling_out.predicates import Asks
+from holdfast.plan.rolling_out.predicates import Asks, Debounce
 from holdfast.plan.rolling_out.rollout_limits import OnHalt
 from holdfast.plan.rolling_out.template_findings import FindingKind
+from holdfast.plan.rolling_out.template_schemes import ListKind
 from holdfast.plan.rolling_out.templates import Compatibility, Method, Mode
 
 WHOLE = """\
@@ -42,8 +43,10 @@ spec:
     keepEmpty: [/content/tags]
     defaults: {v2: {/content/kind: Pool}}
     moved: {v1: {/size: /content/size}}
+    lists: {/content/zones: set, /content/ports: [name], /content/steps: ordered, /content/weights: multiset}
+    rewrite: [/content/image]
   requirements:
-    - {name: Zone, path: /content/zone, operator: In, values: [a, b]}
+    - {name: Zone, path: /content/zone, operator: In, values: [a, b], debounce: {checks: 2, time: 10m}}
     - {path: /content/type, offeredBy: local/Document/types, at: /content/offers}
   readyWhen: [{path: /content/phase, operator: In, values: [up]}]
   idleWhen: [{path: /content/load, operator: Lt, values: [1]}]
@@ -60,6 +63,7 @@ spec:
     partition: 2
     maxSurge: 3
     maxUnavailable: 5%
+    perZone: 25%
     budgets: {spec: 5%, dynamic: 1, "*": 10%}
     windows: [{allow: {days: mon-fri, hours: "09:00-17:00"}, zone: Europe/Berlin}]
     gates: [{name: errors, resource: api/Metric/errors, path: /value, operator: Lt, values: [5]}]
@@ -95,8 +99,12 @@ def test_everything_a_template_may_say_is_read(tmp_path):
     assert web.fields.in_place == {("content", "labels")}
     assert web.fields.defaults == {"v2": {("content", "kind"): "Pool"}}
     assert web.fields.moved == {"v1": {("size",): ("content", "size")}}
+    lists = {("content", "zones"): ListKind.SET, ("content", "ports"): ("name",), ("content", "weights"): "multiset"}
+    assert web.fields.lists == lists
+    assert web.fields.rewritten == {("content", "image")}
     zone, offered = web.requirements
-    assert (zone.name, zone.test, zone.values) == ("Zone", Asks.IN, ("a", "b"))
+    assert (zone.name, zone.test, zone.values, zone.debounce) == ("Zone", Asks.IN, ("a", "b"), Debounce(2, 600.0))
+    assert offered.debounce == Debounce()
     assert offered.offer is not None
     assert (offered.test, offered.offer.resource) == (Asks.OFFERED, Address("local", "Document", "types"))
     assert web.stamping is not None
@@ -105,6 +113,7 @@ def test_everything_a_template_may_say_is_read(tmp_path):
     assert modes == (Compatibility.OPTION1, Unstamped.ADOPT, Mode.NOTIFY, {FindingKind.LATENT})
     limits = web.limits
     assert (web.method, limits.canary_slots, limits.has_waves) == (Method.REMOVE_FIRST, {"web-3", "web-4"}, False)
+    assert limits.per_zone == Percent(25.0)
     assert limits.budgets == {"spec": Percent(5.0), "dynamic": 1, "*": Percent(10.0)}
     assert (limits.min_ready, limits.soak, limits.progress_deadline) == (10.0, 300.0, 1800.0)
     assert (limits.halt_after, limits.on_halt, limits.hold_deadline) == (Percent(2.0), OnHalt.ROLL_BACK, 86_400.0)
@@ -141,13 +150,45 @@ MISTAKES = [
     ("resource:", "rollout: {holds: [web-1]}\n  resource:", 7, "/spec/rollout/holds", "holds needs slots"),
     ("resource:", "fields: {inPlace: [labels]}\n  resource:", 7, "/spec/fields/inPlace/0", "beginning with a slash"),
     ("resource:", "fields: {defaults: {v1: 1}}\n  resource:", 7, "/spec/fields/defaults", "paths by schema"),
+    ("resource:", "fields: {lists: {/a: sett}}\n  resource:", 7, "/spec/fields/lists/~1a", "did you mean set?"),
+    ("resource:", "fields: {lists: {/a: 1}}\n  resource:", 7, "/spec/fields/lists/~1a", "a list is ordered, set"),
+    ("resource:", "fields: {lists: {/a: []}}\n  resource:", 7, "/spec/fields/lists/~1a", "not a list"),
+    ("resource:", "fields: {lists: [/a]}\n  resource:", 7, "/spec/fields/lists", "a mapping is needed"),
+    ("resource:", "fields: {rewrite: [/a], inPlace: [/a]}\n  resource:", 7, "/fields/rewrite", "in one class only"),
     ("resource:", "requirements: [{operator: In}]\n  resource:", 7, "/spec/requirements/0", "path is missing"),
     ("resource:", "requirements: [{path: /a, operator: In}]\n  resource:", 7, "/spec/requirements/0", "needs values"),
     ("resource:", "requirements: [{path: /a, offeredBy: x}]\n  resource:", 7, "/offeredBy", "is not an address"),
+    (
+        "resource:",
+        "requirements: [{path: /a, debounce: {checks: 0}}]\n  resource:",
+        7,
+        "/spec/requirements/0/debounce/checks",
+        "a whole number from 1 up",
+    ),
+    ("resource:", "requirements: [{path: /a, debounce: {time: 5}}]\n  resource:", 7, "/debounce/time", "5"),
+    ("resource:", "requirements: [{path: /a, debounce: 10m}]\n  resource:", 7, "/debounce", "a mapping is needed"),
+    (
+        "resource:",
+        "requirements: [{path: /a}, {path: /a, debounce: {checks: 2}}]\n  resource:",
+        7,
+        "/spec/requirements",
+        "needs a name of its own",
+    ),
+    ("resource:", "readyWhen: [{path: /a, debounce: {}}]\n  resource:", 7, "/readyWhen/0/debounce", "unknown field"),
+    ("resource:", "rollout: {perZone: 1}\n  resource:", 7, "/spec/rollout/perZone", "write zones: [...]"),
+    ("resource:", "zones: [a]\n  rollout: {perZone: 0}\n  resource:", 8, "/rollout/perZone", "lets nothing be rolled"),
+    (
+        "resource:",
+        "fields: {rewrite: [/a]}\n  rollout: {maxUnavailable: 0}\n  resource:",
+        8,
+        "/spec/rollout/maxUnavailable",
+        "lets nothing be rewritten",
+    ),
+    ("resource:", "mode: observ\n  resource:", 7, "/spec/mode", "did you mean observe?"),
     ("resource:", "stamps: {key: x}\n  resource:", 7, "/spec/stamps", "at is missing"),
     ("resource:", "promote: [spec]\n  resource:", 7, "/spec/promote", "promote has no 'spec'"),
-    ("resource:", "uses: [bsae]\n  resource:", 1, "/spec/uses", "there is no template 'bsae'"),
-    ("resource:", "uses: [web]\n  resource:", 1, "/spec/uses", "has children of its own"),
+    ("resource:", "uses: [bsae]\n  resource:", 7, "/spec/uses/0", "there is no template 'bsae'"),
+    ("resource:", "uses: [web]\n  resource:", 7, "/spec/uses/0", "has children of its own"),
     ("resource:", "compatibility: option2\n  resource:", 7, "/spec/compatibility", "must be one of regimes, option1"),
 ]
 

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.plan.budgets import Percent
-from holdfast.plan.rolling_out import rollout_limits, rollout_records, rollouts
+from holdfast.plan.rolling_out import rollout_limits, rollout_records, rollout_work, rollouts
 from holdfast.plan.rolling_out.fleets import Child, State, fleet_of
 from holdfast.plan.rolling_out.rollout_limits import Health, Limits, OnHalt, Order
 from holdfast.plan.rolling_out.rollout_records import Create, Phase, Remove, Save, Target
@@ -35,6 +35,7 @@ class World:
         self.events: dict[str, float] = {}
         self.outcome: dict[str, State] = {}
         self.made: set[str] = set()
+        self.before: dict[str, Child] = {}  # what rewritten ones were, should that fail
         self.created: list[Create] = []
         self.names: dict[str, list[str]] = {child.slot: [child.name] for child in children}
         self.size = len({child.slot for child in children})
@@ -64,15 +65,28 @@ class World:
             return
         self.made.add(step.key)
         self.created.append(step)
+        if step.child:
+            self.rewrite(step)
+            return
+        zone = next((child.topology for child in self.slot(step.slot)), step.slot[-1])
         for place in [child for child in self.slot(step.slot) if child.state is State.GONE]:
             del self.children[place.name]
         self.children[step.key] = Child(
             step.slot, step.key, step.revision, State.CREATING, made_by=step.made_by, attempt=step.attempt,
-            reason=step.reason, topology=step.slot[-1],
+            reason=step.reason, topology=zone,
         )  # fmt: skip
         self.names[step.slot].append(step.key)
         self.outcome[step.key] = State.FAILED if self.fails(step) else State.READY
         self.events[step.key] = self.now + CREATING_TAKES
+
+    def rewrite(self, step):
+        old = self.children[step.child]
+        assert old.state in {State.READY, State.UNHEALTHY}, "only what is there can be rewritten"
+        self.before[step.child] = old
+        made = {"made_by": step.made_by, "attempt": step.attempt, "reason": step.reason, "is_rewritten": False}
+        self.children[step.child] = replace(old, revision=step.revision, state=State.CREATING, **made)
+        self.outcome[step.child] = State.FAILED if self.fails(step) else State.READY
+        self.events[step.child] = self.now + CREATING_TAKES
 
     def tick(self, seconds=None):
         """Let the clock go on: to the next event, or for so long."""
@@ -84,13 +98,17 @@ class World:
 
     def happen(self, name):
         child = self.children[name]
-        if child.state is State.REMOVING:
+        if child.state is State.REMOVING and name in self.before:
+            self.children[name] = replace(self.before.pop(name), state=State.READY, made_by="", attempt=0)
+        elif child.state is State.REMOVING:
             del self.children[name]
             if not self.slot(child.slot):
                 self.names[child.slot].append(f"{name}!")
                 self.children[f"{name}!"] = replace(child, name=f"{name}!", state=State.GONE)
         else:
             self.children[name] = replace(child, state=self.outcome[name], ready_since=self.now)
+            if self.outcome[name] is State.READY:
+                self.before.pop(name, None)
 
     def run(self, passes=2000, until=rollout_records.OVER):
         for _ in range(passes):
@@ -109,6 +127,13 @@ class World:
         busy = Counter(slot.children[0].reason for slot in rollout_records.at_work(self.rollout, fleet))
         for reason, used in busy.items():
             assert used <= rollout_limits.budget(self.limits, reason, self.size)
+        if self.limits.turns is not None:
+            assert len(rollout_work.working(self.rollout, fleet)) <= self.limits.turns
+        if self.limits.per_zone is not None:
+            sizes = Counter(slot.children[0].topology for slot in fleet.slots)
+            taken = Counter(slot.children[0].topology for slot in rollout_records.at_work(self.rollout, fleet))
+            for zone, size in sizes.items():
+                assert taken[zone] <= rollout_limits.resolve_part(self.limits.per_zone, size)
         return fleet
 
     def checked(self, step):
@@ -147,6 +172,13 @@ def creates(steps):
 )  # fmt: skip
 def test_a_share_is_rounded_down_to_at_least_one_of_two_or_more(amount, size, expected):
     assert rollout_limits.resolve(amount, size) == expected
+
+
+@pytest.mark.parametrize(
+    "amount, size, expected", [(Percent(10), 1, 1), (Percent(99), 2, 1), (2, 1, 2), (Percent(50), 7, 3)]
+)
+def test_a_share_of_a_zone_is_at_least_one(amount, size, expected):
+    assert rollout_limits.resolve_part(amount, size) == expected
 
 
 @given(st.integers(1, 1000), st.floats(0, 99.999))
@@ -373,6 +405,8 @@ _limits = st.builds(
     soak=st.sampled_from([0.0, 120.0]),
     halt_after=st.sampled_from([None, 1, 3]),
     on_halt=st.sampled_from(OnHalt),
+    per_zone=st.one_of(st.none(), _amounts),
+    turns=st.one_of(st.none(), st.integers(1, 4)),
 )
 _reasons = st.lists(st.sampled_from(["spec", "dynamic"]), min_size=2, max_size=12)
 
@@ -398,11 +432,13 @@ def _disturb(world, chance):
             pass
 
 
-@given(_reasons, _limits, st.randoms(use_true_random=False), st.floats(0, 0.5))
-@settings(max_examples=150)
-def test_no_reachable_state_exceeds_a_limit_and_every_rollout_can_be_brought_to_its_end(reasons, limits, chance, share):
+@given(_reasons, _limits, st.randoms(use_true_random=False), st.floats(0, 0.5), st.sampled_from([0.0, 0.0, 0.5, 1.0]))
+@settings(max_examples=250)
+def test_no_reachable_state_exceeds_a_limit_and_every_rollout_can_be_brought_to_its_end(
+    reasons, limits, chance, share, rewritten
+):
     children = [
-        replace(child, reason=why, topology=str(n % 3))
+        replace(child, reason=why, topology=str(n % 3), is_rewritten=chance.random() < rewritten)
         for n, (child, why) in enumerate(zip(fleet(len(reasons)), reasons, strict=True))
     ]
     world = World(children, limits, fails=lambda _step: chance.random() < share)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from typing import Any
 
@@ -16,6 +17,8 @@ from holdfast.store.base import (
     REVISIONS_KEPT,
     ClaimLost,
     Digest,
+    Dossier,
+    DossierMoved,
     Event,
     Step,
     Store,
@@ -65,6 +68,56 @@ async def test_a_claim_can_be_prolonged_only_while_it_is_ours(store: Store):
     assert await store.renew(first, 50.0) is None
     await store.release(first)  # lost, so nothing happens
     assert await store.claim(A, "she", 39.0, 50.0) is None
+
+
+@on_every_store
+async def test_a_claim_says_which_revision_was_applied_when_it_was_taken(store: Store):
+    first = await store.claim(A, "one", now=0.0, until=10.0)
+    assert first is not None
+    assert first.revision == 0
+    await store.commit(Transaction(states=[full_state(applied_revision=7)], released=[first]))
+    second = await store.claim(A, "two", now=0.0, until=10.0)
+    assert second is not None
+    assert (second.fence, second.revision) == (2, 7)
+
+
+@on_every_store
+async def test_a_claim_is_given_back_with_what_a_transaction_makes_true_or_not_at_all(store: Store):
+    claim = await store.claim(A, "one", now=0.0, until=10.0)
+    assert claim is not None
+    with pytest.raises(DossierMoved):
+        await store.commit(Transaction(dossiers=[Dossier("matter", "one", {}, 5)], released=[claim]))
+    assert await store.claims() == [claim]
+    await store.commit(Transaction(events=[event()], fences={A: claim.fence}, released=[claim]))
+    assert await store.claims() == []
+    await store.release(claim)  # once more is harmless
+    second = await store.claim(A, "two", now=0.0, until=10.0)
+    assert second is not None
+    assert second.fence == 2
+
+
+@on_every_store
+async def test_a_claim_that_was_lost_is_not_taken_from_whoever_has_it_now(store: Store):
+    lost = await store.claim(A, "one", now=0.0, until=1.0)
+    held = await store.claim(A, "two", now=2.0, until=10.0)
+    assert lost is not None
+    assert held is not None
+    await store.commit(Transaction(events=[event()], released=[lost]))
+    assert await store.claims() == [held]
+
+
+@on_every_store
+async def test_of_calls_at_the_same_time_each_succeeds_or_fails_by_itself_and_in_its_turn(store: Store):
+    versions = [1, 2, 9, 3, 4]
+    calls = [
+        store.commit(Transaction(dossiers=[Dossier("matter", "one", {}, n)], events=[event(n=n)])) for n in versions
+    ]
+    *results, read = await asyncio.gather(*calls, store.dossier("matter", "one"), return_exceptions=True)
+    assert [type(result) for result in results] == [type(None), type(None), DossierMoved, type(None), type(None)]
+    assert isinstance(read, Dossier)
+    assert read.version == 4
+    assert [each.event.data["n"] async for each in store.events()] == [1, 2, 3, 4]
+    assert await store.verify_chain() == 4
 
 
 @on_every_store

@@ -79,17 +79,23 @@ def test_every_statement_is_used_and_every_used_one_exists():
     code = "".join(file.read_text(encoding="utf-8") for file in FOLDER.glob("*.py"))
     used = {name for name in statements.SQL if f'"{name.removesuffix("_of")}"' in code or f'"{name}"' in code}
     assert used == set(statements.SQL)
-    mentions = re.findall(r'(?:SQL\[|_select\(|_many\(|_of\(|_pages\()"(\w+)"', code)
+    mentions = re.findall(
+        r'(?:SQL\[|sized\(|_select\(|_select_once\(|_select_listed\(|_many\(|_of\(|_pages\()"(\w+)"', code
+    )
     named = set(mentions)
     assert named
     assert named <= set(statements.SQL)
 
 
-def test_lists_are_cut_to_one_length_and_padded():
-    chunks = list(statements.in_lists(list(range(statements.MANY + 1))))
-    assert [len(chunk) for chunk in chunks] == [statements.MANY, statements.MANY]
-    assert chunks[1][:2] == [statements.MANY, None]
-    assert list(statements.in_lists([])) == []
+@pytest.mark.parametrize(
+    "count, lengths",
+    [(0, []), (1, [1]), (2, [8]), (8, [8]), (9, [40]), (41, [200]), (201, [200, 1]), (441, [200, 200, 200])],
+)
+def test_lists_are_cut_to_a_few_lengths_and_padded(count, lengths):
+    chunks = list(statements.in_lists(list(range(count))))
+    assert [len(chunk) for chunk in chunks] == lengths
+    assert [value for chunk in chunks for value in chunk if value is not None] == list(range(count))
+    assert all(statements.sized("states", chunk).count("?") == len(chunk) for chunk in chunks)
 
 
 @pytest.mark.parametrize("change", ["UPDATE event SET type = 'x'", "DELETE FROM event"])

@@ -95,6 +95,7 @@ def child_dossier(child: ChildFile, owner: str) -> Dossier:
         "findings": [_finding(each) for each in child.findings],
         "note": child.note,
         "marked": child.is_marked,
+        "rewriting": child.is_rewriting,
     }
     data.update({key: value for key, value in optional.items() if value})
     return Dossier(CHILDREN, str(child.address), data, child.version, owner)
@@ -113,7 +114,8 @@ def _births(births: Mapping[str, Birth]) -> Json:
 
 def _finding(finding: TemplateFinding) -> Json:
     fields = [list(keys) for keys in finding.fields]
-    return [finding.owner, finding.kind.value, finding.reason, finding.first_seen, fields]
+    counted = [finding.times, finding.last_seen] if finding.last_seen else []
+    return [finding.owner, finding.kind.value, finding.reason, finding.first_seen, fields, *counted]
 
 
 def child_of(dossier: Dossier) -> ChildFile:
@@ -133,13 +135,14 @@ def child_of(dossier: Dossier) -> ChildFile:
         data.get("reason", "spec"),
         None if before is None else (before[0], _births_of(before[1])),
         tuple(
-            TemplateFinding(owner, address.name, FindingKind(kind), reason, seen, tuple(map(tuple, fields)))
-            for owner, kind, reason, seen, fields in data.get("findings", ())
+            TemplateFinding(owner, address.name, FindingKind(kind), reason, seen, tuple(map(tuple, fields)), *counted)
+            for owner, kind, reason, seen, fields, *counted in data.get("findings", ())
         ),
         data["since"],
         data.get("note", ""),
         data.get("marked", False),
         dossier.version,
+        data.get("rewriting", False),
     )
 
 

@@ -15,6 +15,7 @@ from holdfast.model.address import Address
 from holdfast.model.json import Json
 from holdfast.model.verdict import Status
 from holdfast.plan.rolling_out import predicates, template_rendering
+from holdfast.plan.rolling_out.brood_findings import Breach
 from holdfast.plan.rolling_out.broods import Brood
 from holdfast.plan.rolling_out.fleets import State
 from holdfast.plan.rolling_out.option1 import Stamp
@@ -31,33 +32,56 @@ async def observed(store: Store, addresses: Sequence[Address]) -> dict[Address, 
     return {address: documents[digest] for address, digest in there.items() if digest in documents}
 
 
-async def stamps(store: Store, brood: Brood, addresses: Sequence[Address]) -> dict[Address, dict[str, Stamp]]:
-    """Return the stamps on those of the addresses that exist; one without a stamp has none, but is there."""
+@dataclass(frozen=True, slots=True)
+class Sighted:
+    """What was seen of resources: the stamps on those that are there, and which are not there."""
+
+    there: Mapping[Address, Mapping[str, Stamp]]  # one without a stamp has none, but is there
+    absent: Collection[Address]
+
+
+async def sighted(store: Store, brood: Brood, addresses: Sequence[Address]) -> Sighted:
+    """Return what the store knows of resources; those that nobody could look at are neither there nor absent."""
     states = await store.states(addresses) if addresses else {}
-    written = [address for address, state in states.items() if state.applied is not None]
-    seen = await observed(store, written)
+    seen = await observed(store, list(states))
+    there = {address for address, state in states.items() if state.applied is not None} | seen.keys()
     out: dict[Address, dict[str, Stamp]] = {}
-    for address in written:
+    for address in there:
         found = ((owner.uid, template_rendering.stamp_on(owner, seen.get(address, ABSENT))) for owner in brood.owners)
         out[address] = {uid: stamp for uid, stamp in found if stamp is not None}
-    return out
+    absent = {a for a, state in states.items() if a not in there and state.status not in (None, Status.UNKNOWN)}
+    return Sighted(out, absent)
 
 
-async def broken(store: Store, brood: Brood) -> dict[Address, tuple[tuple[str, str], ...]]:
+async def broken(store: Store, brood: Brood) -> dict[Address, tuple[Breach, ...]]:
     """Return which predicates of which owners each ready child certainly breaks."""
     asked = [owner for owner in brood.owners if owner.template.requirements]
     if not asked:
         return {}
     ready = [each.address for each in brood.children.values() if each.state in {State.READY, State.UNHEALTHY}]
     documents = await observed(store, ready)
-    out: dict[Address, tuple[tuple[str, str], ...]] = {}
+    out: dict[Address, tuple[Breach, ...]] = {}
     for owner in asked:
         rules = owner.template.requirements
         offers = await _offers(store, rules)
         for address, document in documents.items():
-            names = predicates.broken(rules, document, offers)
-            out[address] = (*out.get(address, ()), *((owner.uid, name) for name in names))
-    return out
+            found = predicates.broken(rules, document, offers)
+            if found:
+                out[address] = (*out.get(address, ()), *(Breach(owner.uid, each) for each in found))
+    return await _dated(store, out)
+
+
+async def _dated(store: Store, found: Mapping[Address, tuple[Breach, ...]]) -> dict[Address, tuple[Breach, ...]]:
+    """Return breaches with the moment that what tells was read: the child, or the resource that shows the offers."""
+    shown = {each.predicate.offer.resource for one in found.values() for each in one if each.predicate.offer}
+    states = await store.states([*found, *shown]) if found else {}
+    read_at = {address: state.good_at or 0.0 for address, state in states.items()}
+
+    def dated(address: Address, breach: Breach) -> Breach:
+        offer = breach.predicate.offer
+        return breach._replace(seen_at=read_at.get(address if offer is None else offer.resource, 0.0))
+
+    return {address: tuple(dated(address, each) for each in one) for address, one in found.items()}
 
 
 async def _offers(store: Store, rules: Sequence[Predicate]) -> list[Json]:
@@ -79,6 +103,13 @@ async def gates(store: Store, brood: Brood) -> dict[str, Health]:
         verdict = gate.predicate.holds(document)
         out[gate.name] = Health.UNKNOWN if verdict is None else Health.PASS if verdict else Health.FAIL
     return out
+
+
+async def unready_parts(store: Store, brood: Brood) -> list[Address]:
+    """Return the parts that are resources and were not seen to be as declared: no child is made with these."""
+    wanted = [each.template.address for each in brood.owners if each.template.address is not None]
+    states = await store.states(wanted) if wanted else {}
+    return [each for each in wanted if each not in states or states[each].status is not Status.IN_SYNC]
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from holdfast.model.resource import Declaration
 from holdfast.plan.rolling_out import brood_findings, brood_owners, brood_rollouts, option1_broods
 from holdfast.plan.rolling_out.broods import Brood, ChildFile, Owned, RolloutFile
 from holdfast.plan.rolling_out.templates import Compatibility, Template
-from holdfast.store.base import DossierMoved, Event, Transaction
+from holdfast.store.base import Dossier, DossierMoved, Event, Transaction
 
 ASK_AGAIN_SECONDS: Final = 60.0  # after which the predicates of a template are asked again
 _TRIES: Final = 20
@@ -34,9 +34,10 @@ class Batch:
     gone: list[Address] = field(default_factory=list)
     rollouts: list[RolloutFile] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
+    besides: list[Dossier] = field(default_factory=list)  # of no brood: who has which turns
 
     def __bool__(self) -> bool:
-        return bool(self.owners or self.children or self.gone or self.rollouts)
+        return bool(self.owners or self.children or self.gone or self.rollouts or self.besides)
 
 
 @dataclass(slots=True)
@@ -55,6 +56,7 @@ class Shelves(Records):
         transaction.dossiers += [rollout_files.owner_dossier(each) for each in batch.owners]
         transaction.dossiers += [rollout_files.child_dossier(each, name) for each in children]
         transaction.dossiers += [rollout_files.rollout_dossier(each, name) for each in batch.rollouts]
+        transaction.dossiers += batch.besides
         transaction.closed += [(rollout_files.CHILDREN, str(address)) for address in batch.gone]
         await self.store.commit(transaction)
         return _with(brood.with_children(children, batch.gone), batch)
@@ -139,8 +141,10 @@ class Shelves(Records):
             return batch
         chosen = brood_rollouts.selected(brood, around)
         new = [address for address in chosen if address not in brood.children]
-        stamps = await rollout_observing.stamps(self.store, brood, new)
-        batch.children += brood_rollouts.found(brood, new, stamps, self.clock.now())
+        seen = await rollout_observing.sighted(self.store, brood, new)
+        batch.owners += await self._as_found(brood, seen)
+        brood = _with(brood, batch)
+        batch.children += brood_rollouts.found(brood, seen.absent, seen.there, self.clock.now())
         bound = (brood_rollouts.adopted(brood, each) for each in brood.children.values())
         batch.children += [each for each in bound if each is not brood.children[each.address]]
         batch.gone += await self._let_go(brood, around, chosen)
@@ -148,6 +152,20 @@ class Shelves(Records):
             self.event("child.found", str(each.address), template=brood.template.name) for each in batch.children
         ]
         return batch
+
+    async def _as_found(self, brood: Brood, seen: rollout_observing.Sighted) -> list[Owned]:
+        """Return the parts with what they were in the world, where stamps name that and nothing recorded."""
+        parts = {each.template.address: each for each in brood.owners if each.template.address is not None}
+        if not parts or not any(seen.there.values()):
+            return []
+        live = await rollout_observing.observed(self.store, list(parts))
+        bearing = [stamps for stamps in seen.there.values() if stamps]
+        named = ((parts[address], found) for address, found in live.items())
+        made = (
+            brood_owners.with_live(owner, found, [each[owner.uid] for each in bearing if owner.uid in each])
+            for owner, found in named
+        )
+        return [each for each in made if each is not None]
 
     async def _let_go(
         self, brood: Brood, around: Mapping[Address, Declaration], chosen: Collection[Address]
@@ -228,21 +246,33 @@ class Shelves(Records):
         children = [rollout_files.child_of(each) async for each in kept if uid in each.data["births"]]
         return replace(user, children={each.address: each for each in children})
 
-    async def forget(self, known: Iterable[Brood], deleted: Collection[Address]) -> None:
+    async def forget(
+        self, known: Iterable[Brood], deleted: Collection[Address], declared: Sequence[Template] = ()
+    ) -> None:
         """Forget children that were deleted with what they were declared by, and templates that have no more."""
         transaction = Transaction()
+        parts = {each.name: each.owner_id for each in declared if each.address in deleted}
         for brood in known:
             name, gone = brood.template.name, [each for each in brood.children if each in deleted]
             transaction.closed += [(rollout_files.CHILDREN, str(address)) for address in gone]
             if gone and len(gone) == len(brood.children):
                 transaction.closed.append((rollout_files.TEMPLATES, name))
+                parts |= {each.template.name: each.uid for each in brood.owners[:-1]}
                 old = await self.rollouts(name)
                 transaction.closed += [
                     (rollout_files.ROLLOUTS, rollout_files.rollout_key(name, each.number)) for each in old
                 ]
                 transaction.events.append(self.event("template.forgotten", name))
+        if parts:
+            transaction.closed += await self._unused(parts, transaction.closed)
         if transaction.closed:
             await self.store.commit(transaction)
+
+    async def _unused(self, parts: Mapping[str, str], closed: Collection[tuple[str, str]]) -> list[tuple[str, str]]:
+        """Return those of the parts, by name, that no child belongs to any more."""
+        kept = self.store.dossiers(rollout_files.CHILDREN)
+        used = {uid async for each in kept if (each.shelf, each.key) not in closed for uid in each.data["births"]}
+        return [(rollout_files.TEMPLATES, name) for name, uid in parts.items() if uid not in used]
 
 
 def _with(brood: Brood, batch: Batch) -> Brood:

@@ -3,12 +3,14 @@
 Children made before we kept records, imported ones, and those of a lost store carry a hash at most. A stamp that equals
 the digest of a recorded revision says where the child came from. One that equals none was made from content nobody has;
 it is shown as unknown and never stamped as clean. Reconcile the owner first: then the live template is a recorded
-revision, and "equals the live template" needs no rule of its own.
+revision, and "equals the live template" needs no rule of its own. A part that is a resource of its own may have been
+something else in the world than is declared; `brood_owners` records that where a stamp names it.
 """
 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -62,7 +64,7 @@ def adopt(
         return _by_policy(record, child, Obstacle.NO_STAMP, unstamped)
     if not _is_readable(record, child.stamp, known):
         return _by_policy(record, child, Obstacle.UNKNOWN_SCHEME, unstamped)
-    revision = _named_by(record, child.stamp, known)
+    revision = named_by(record.revisions, child.stamp, known)
     if revision is None:
         return NotAdopted(child, Obstacle.UNRECORDED)
     return _bound(child, revision.ordinal, _regime_of(record, child.stamp.scheme))
@@ -84,9 +86,9 @@ def _is_readable(record: ParentRecord, stamp: StampedHash, known: Schemes) -> bo
     return stamp.scheme in known or any(stamp.scheme in revision.digests for revision in record.revisions)
 
 
-def _named_by(record: ParentRecord, stamp: StampedHash, known: Schemes) -> Revision | None:
+def named_by(revisions: Sequence[Revision], stamp: StampedHash, known: Schemes) -> Revision | None:
     """Return the newest revision that a stamp may mean; where it may mean several, the one that disturbs least."""
-    for revision in reversed(record.revisions):
+    for revision in reversed(revisions):
         digests = revision.digests_by(stamp.scheme, known)
         if digests is not None and digests.declared == stamp.digest:
             return revision

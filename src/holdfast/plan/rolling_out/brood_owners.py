@@ -5,11 +5,14 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable
 
-from holdfast.plan.rolling_out import broods, regimes, templates
+from holdfast.compare.schemes import StampedHash
+from holdfast.model.json import Json
+from holdfast.plan.rolling_out import adoption, broods, regimes, templates
 from holdfast.plan.rolling_out.broods import Brood, Owned
+from holdfast.plan.rolling_out.option1 import Stamp
 from holdfast.plan.rolling_out.regimes import Change
-from holdfast.plan.rolling_out.revisions import ChildRecord
-from holdfast.plan.rolling_out.templates import Template
+from holdfast.plan.rolling_out.revisions import ChildRecord, Revision
+from holdfast.plan.rolling_out.templates import RESOURCE, Template
 
 
 def step(template: Template, owned: Owned | None) -> tuple[Change, Owned] | None:
@@ -37,6 +40,24 @@ def with_generation(brood: Brood) -> Owned | None:
         return None
     lead = brood.lead
     return dataclasses.replace(lead, generations=(*lead.generations, new), version=lead.version + 1)
+
+
+def with_live(owner: Owned, seen: Json, stamps: Iterable[Stamp]) -> Owned | None:
+    """Return a part with what was seen of it as a revision, where a stamp of a child names that and nothing recorded.
+
+    It is not what is declared, so it does not become the current one: children made from it are to be rolled.
+    """
+    known = owner.template.readable(owner.known)
+    record = owner.record
+    ordinal = max(each.ordinal for each in record.revisions) + 1
+    live = Revision(ordinal, {**owner.template.live().content, RESOURCE: seen}, owner.template.schema)
+    for stamp in set(stamps):
+        named = StampedHash(stamp.version, stamp.digest)
+        if adoption.named_by(record.revisions, named, known) is None and adoption.named_by([live], named, known):
+            revisions = (*record.revisions, live.digested(owner.known))
+            after = dataclasses.replace(record, revisions=revisions, version=record.version + 1)
+            return dataclasses.replace(owner, record=after, version=owner.version + 1)
+    return None
 
 
 def forgetting(owner: Owned, users: Iterable[Brood], keep: int) -> Owned | None:

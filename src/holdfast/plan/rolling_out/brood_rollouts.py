@@ -8,7 +8,15 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from holdfast.compare.schemes import StampedHash
 from holdfast.model.address import Address
 from holdfast.model.resource import Declaration
-from holdfast.plan.rolling_out import adoption, brood_findings, brood_views, broods, rollouts, template_rendering
+from holdfast.plan.rolling_out import (
+    adoption,
+    brood_findings,
+    brood_views,
+    broods,
+    regimes,
+    rollouts,
+    template_rendering,
+)
 from holdfast.plan.rolling_out.adoption import Adopted
 from holdfast.plan.rolling_out.broods import Birth, Brood, ChildFile, RolloutFile
 from holdfast.plan.rolling_out.fleets import State
@@ -54,23 +62,21 @@ def surplus(brood: Brood) -> Iterator[ChildFile]:
 
 def selected(brood: Brood, declared: Mapping[Address, Declaration]) -> dict[Address, Declaration]:
     """Return what is declared and selected."""
-    selector = brood.template.selector
-    if selector is None:
+    template = brood.template
+    if template.selector is None:
         return {}
-    return {address: each for address, each in declared.items() if selector.matches(each.labels)}
+    return {address: each for address, each in declared.items() if template.selects(each)}
 
 
 def found(
-    brood: Brood, addresses: Iterable[Address], written: Mapping[Address, Mapping[str, Stamp]], now: float
+    brood: Brood, absent: Iterable[Address], there: Mapping[Address, Mapping[str, Stamp]], now: float
 ) -> Iterator[ChildFile]:
     """Yield records for selected children that have none: those that exist already are adopted by their stamps."""
     generation = broods.birth_generation(brood)
     births = broods.born(brood, generation)
-    for address in addresses:
-        if address not in written:
-            yield ChildFile(address, address.name, births, generation.number, since=now)
-            continue
-        stamps = written[address]
+    for address in absent:
+        yield ChildFile(address, address.name, births, generation.number, since=now)
+    for address, stamps in there.items():
         legacy = {owner.uid: _stamped(stamps.get(owner.uid)) for owner in brood.owners}
         child = ChildFile(address, address.name, legacy, state=State.READY, since=now, ready_since=now)
         yield adopted(brood, child)
@@ -84,7 +90,8 @@ def adopted(brood: Brood, child: ChildFile) -> ChildFile:
     """Return a child with whatever of its origin its stamps tell; what they do not tell stays unknown."""
     births = dict(child.births)
     for owner in brood.owners:
-        outcome = adoption.adopt(owner.record, child.record_of(owner.uid), owner.known, owner.template.unstamped)
+        known = owner.template.readable(owner.known)
+        outcome = adoption.adopt(owner.record, child.record_of(owner.uid), known, owner.template.unstamped)
         if isinstance(outcome, Adopted):
             births[owner.uid] = Birth(outcome.child.birth, outcome.child.born_regime, outcome.child.stamp)
     return child if births == child.births else dataclasses.replace(child, births=births)
@@ -106,6 +113,8 @@ def begun(brood: Brood, now: float) -> tuple[RolloutFile | None, RolloutFile | N
         number = file.number + 1
         target = broods.accepts(brood, brood.current.number)
         ended, new = rollouts.supersede(file.rollout, _id(number), target, now)
+        if new.previous is not None and _moved_on(brood, new.previous.revision):
+            new = dataclasses.replace(new, previous=None)
         return dataclasses.replace(file, rollout=ended, due_at=None), RolloutFile(number, target.revision, new)
     if not any(brood_findings.asking(brood, child) for child in brood.children.values()):
         return None, None
@@ -136,7 +145,24 @@ def _good(brood: Brood) -> Target | None:
         wanted = max(older, default=None)
     if wanted is None or wanted == brood.current.number or brood.generation(wanted) is None:
         return None
-    return broods.accepts(brood, wanted)
+    return None if _moved_on(brood, wanted) else broods.accepts(brood, wanted)
+
+
+def _moved_on(brood: Brood, number: int) -> str:
+    """Return the part that children of a generation could not be made with: a resource that is something else by now.
+
+    What children are made from is kept, so that the way back is exact. Such a part is not made again for each child:
+    there is one, and it is what its declaration says.
+    """
+    wanted = brood.generation(number)
+    if wanted is None:
+        return ""
+    for owner in brood.owners:
+        ordinal = wanted.births.get(owner.uid)
+        pair = (ordinal, owner.record.current)
+        if owner.template.address is not None and not regimes.is_same(owner.record, pair, owner.known):
+            return owner.template.name
+    return ""
 
 
 def undone(brood: Brood, now: float, who: str, to: int | None = None) -> tuple[RolloutFile | None, str]:
@@ -150,6 +176,9 @@ def undone(brood: Brood, now: float, who: str, to: int | None = None) -> tuple[R
     why = f"undone by {who}"
     rollout = file.rollout
     goal = rollout.previous if to is None else broods.accepts(brood, to)
+    part = _moved_on(brood, brood.current.number - 1 if goal is None else goal.revision)
+    if part:
+        return None, f"{part} is a resource of its own, and not what it was; put its declaration back instead"
     if goal is None or brood.generation(goal.revision) is None:
         return None, "there is no generation to go back to"
     if rollout.phase not in OVER:
@@ -183,11 +212,12 @@ def resumed(brood: Brood, now: float, who: str) -> tuple[RolloutFile | None, str
 Places = Mapping[str, Sequence[ChildFile]]
 
 
-def places(brood: Brood) -> Places:
-    """Return the children by slot, once for all steps of a pass."""
+def places(brood: Brood, slots: Collection[str]) -> Places:
+    """Return the children in some slots, once for all steps of a pass."""
     out: dict[str, list[ChildFile]] = {}
     for child in brood.children.values():
-        out.setdefault(child.slot, []).append(child)
+        if child.slot in slots:
+            out.setdefault(child.slot, []).append(child)
     return out
 
 
@@ -197,11 +227,15 @@ def created(brood: Brood, step: Create, at: Places, now: float) -> ChildFile:
     assert generation is not None, f"generation {step.revision} of {brood.template.name} is lost"
     births = broods.born(brood, generation)
     before = next((each for each in at.get(step.slot, ()) if each.state is State.GONE), None)
-    if brood.template.method is Method.REPLACE_BEFORE_REMOVE:
+    if step.child:
+        address = Address.parse(step.child)
+        before = brood.children[address]
+    elif brood.template.method is Method.REPLACE_BEFORE_REMOVE:
         address = template_rendering.child_address(brood.template, _child_name(step))
     else:
         address = _only(brood, step.slot, at)
     kept = brood.children.get(address)
+    was = before if step.child or _rewrites(brood) else None
     return ChildFile(
         address,
         step.slot,
@@ -210,14 +244,16 @@ def created(brood: Brood, step: Create, at: Places, now: float) -> ChildFile:
         made_by=step.made_by,
         attempt=step.attempt,
         reason=step.reason,
-        before=(before.generation, before.births) if before is not None and _rewrites(brood) else None,
+        before=None if was is None else (was.generation, was.births),
+        findings=() if was is None else was.findings,  # they keep their age, should nothing come of it
         since=now,
         version=0 if kept is None else kept.version,
+        is_rewriting=bool(step.child),
     )
 
 
-def _rewrites(brood: Brood) -> bool:
-    return brood.template.method is Method.REWRITE
+def _rewrites(brood: Brood, child: ChildFile | None = None) -> bool:
+    return brood.template.method is Method.REWRITE or (child is not None and child.is_rewriting)
 
 
 def _child_name(step: Create) -> str:
@@ -239,7 +275,7 @@ def removed(brood: Brood, step: Remove) -> ChildFile:
     back what it was before.
     """
     child = brood.children[Address.parse(step.child)]
-    if not _rewrites(brood):
+    if not _rewrites(brood, child):
         return dataclasses.replace(child, state=State.REMOVING, note=child.note or step.why)
     if child.state is State.FAILED and child.before is not None:
         generation, births = child.before
@@ -247,10 +283,41 @@ def removed(brood: Brood, step: Remove) -> ChildFile:
     return dataclasses.replace(child, state=State.GONE)
 
 
+def is_beginning(brood: Brood, child: ChildFile, at: Places, maker: str) -> bool:
+    """Tell whether an intent is the first that a rollout has for a slot, so that nothing is half done without it."""
+    method = brood.template.method
+    if child.state is State.CREATING:
+        keeps = method is Method.REPLACE_BEFORE_REMOVE or _rewrites(brood, child)
+        return child.made_by == maker and keeps
+    others = [each for each in at.get(child.slot, ()) if each.address != child.address]
+    is_old = child.made_by != maker and not child.is_rewriting
+    return child.state is State.REMOVING and method is Method.REMOVE_FIRST and is_old and not others
+
+
+def withdrawn(child: ChildFile, now: float) -> ChildFile | None:
+    """Return what is left of an intent that was stopped before anything was written: the child of before, or None."""
+    if child.state is State.REMOVING:
+        return dataclasses.replace(child, state=State.READY, note="")
+    if child.before is None:
+        return None
+    generation, births = child.before
+    return dataclasses.replace(
+        child,
+        state=State.READY,
+        ready_since=now,
+        generation=generation,
+        births=births,
+        before=None,
+        made_by="",
+        attempt=0,
+        is_rewriting=False,
+    )
+
+
 def gone(brood: Brood, child: ChildFile, at: Places, now: float) -> ChildFile | None:
     """Return what is left of a child that was removed: the place it leaves empty, or nothing."""
-    if _rewrites(brood):
-        return dataclasses.replace(child, state=State.READY, ready_since=now, made_by="", attempt=0)
+    if _rewrites(brood, child):
+        return dataclasses.replace(child, state=State.READY, ready_since=now, made_by="", attempt=0, is_rewriting=False)
     others = [each for each in at.get(child.slot, ()) if each.address != child.address]
     if others or not brood_views.is_wanted(brood, child.slot):
         return None

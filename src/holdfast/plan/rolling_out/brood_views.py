@@ -84,6 +84,7 @@ class View:
             topology=self._topology(child),
             held_until=self._held_until(child),
             is_exempt=is_unknown or (self._is_forward and not asked),
+            is_rewritten=fits is False and not is_broken and self._fitting.is_near(child),
         )
 
     def _fits(self, child: ChildFile, asked: Collection[TemplateFinding]) -> bool | None:
@@ -118,6 +119,10 @@ class _Fitting:
         self._brood = brood
         self._target = target
         self._known: dict[tuple[tuple[str, Birth], ...], bool | None] = {}
+        self._near: dict[tuple[tuple[str, Birth], ...], bool] = {}
+        self._rewrites = brood.template.method is not Method.REWRITE and any(
+            each.template.fields.rewritten for each in brood.owners
+        )
 
     def of(self, child: ChildFile) -> bool | None:
         if self._target is None:
@@ -126,6 +131,15 @@ class _Fitting:
         if key not in self._known:
             self._known[key] = broods.fits(self._brood, child, self._target)
         return self._known[key]
+
+    def is_near(self, child: ChildFile) -> bool:
+        """Tell whether a child has to be rewritten only."""
+        if self._target is None or not self._rewrites:
+            return False
+        key = tuple(child.births.items())
+        if key not in self._near:
+            self._near[key] = broods.needs_content_only(self._brood, child, self._target)
+        return self._near[key]
 
 
 def limits(brood: Brood, gates: Mapping[str, Health] | None = None) -> Limits:

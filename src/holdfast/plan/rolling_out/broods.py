@@ -50,6 +50,7 @@ class ChildFile:
     note: str = ""  # what went wrong last
     is_marked: bool = False  # Option 1 only: somebody saw it drifted
     version: int = 0  # of its dossier; 0: not kept yet
+    is_rewriting: bool = False  # it is there, and gets other content; `before` is what it was
 
     @property
     def name(self) -> str:
@@ -208,6 +209,22 @@ def fits(brood: Brood, child: ChildFile, generation: Generation) -> bool | None:
     if False in verdicts:
         return False
     return None if None in verdicts else True
+
+
+def needs_content_only(brood: Brood, child: ChildFile, generation: Generation) -> bool:
+    """Tell whether a child differs from what a generation asks for in fields that are rewritten alone."""
+    if child.births.keys() != generation.births.keys():
+        return False
+    for uid, ordinal in generation.births.items():
+        owner, birth = brood.owner(uid), child.births[uid].revision
+        made = None if owner is None or birth is None else owner.record.revision(birth)
+        wanted = None if owner is None else owner.record.revision(ordinal)
+        if owner is None or made is None or wanted is None:
+            return False
+        hard = templates.hard_scheme(owner.template.fields)
+        if not hard.digests(made.content, made.schema).matches(hard.digests(wanted.content, wanted.schema)):
+            return False
+    return True
 
 
 def birth_generation(brood: Brood) -> Generation:

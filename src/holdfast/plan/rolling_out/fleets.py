@@ -28,7 +28,7 @@ class State(StrEnum):
 
 
 _DIGITS: Final = re.compile(r"([0-9]+)")
-_SETTLED: Final = frozenset({State.READY, State.UNHEALTHY})
+_SETTLED: Final = (State.READY, State.UNHEALTHY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +48,7 @@ class Child:
     topology: str = ""  # zone, rack, host: what replacements are spread over
     held_until: float | None = None  # infinity: until somebody lifts the hold
     is_exempt: bool = False  # nothing that asks for action was found: latent, unknown, or adopted as it is
+    is_rewritten: bool = False  # it needs other content only: it gets that, and is not replaced
 
     @property
     def is_settled(self) -> bool:
@@ -98,19 +99,48 @@ def _natural(name: str) -> tuple[tuple[int, str], ...]:
     return tuple((int(part), "") if part.isdigit() else (-1, part) for part in _DIGITS.split(name))
 
 
+class Grouping:
+    """Groups children by slot, pass after pass; a slot whose only child is the very one of before is as before."""
+
+    def __init__(self) -> None:
+        self._slots: dict[str, Slot] = {}  # in their order
+
+    def fleet_of(self, children: Iterable[Child]) -> Fleet:
+        """Group children by slot."""
+        groups: dict[str, Child | list[Child]] = {}
+        made: dict[str, list[Child]] = defaultdict(list)
+        for child in children:
+            found = groups.setdefault(child.slot, child)
+            if found is not child:
+                groups[child.slot] = [*found, child] if isinstance(found, list) else [found, child]
+            if child.made_by and child.state is not State.GONE:
+                made[child.made_by].append(child)
+        self._slots = self._regrouped(groups)
+        slots = tuple(self._slots.values())
+        busy = tuple([slot for slot in slots if not slot.is_quiet])
+        return Fleet(
+            slots,
+            busy,
+            made={maker: tuple(group) for maker, group in made.items()},
+            unavailable=len([slot for slot in slots if not slot.is_available]),
+            surge=sum([slot.surge for slot in busy]),  # a quiet slot holds one child
+        )
+
+    def _regrouped(self, groups: Mapping[str, Child | list[Child]]) -> dict[str, Slot]:
+        before = self._slots
+        names = before if groups.keys() == before.keys() else sorted(groups, key=_natural)
+        out: dict[str, Slot] = {}
+        for name in names:
+            group, kept = groups[name], before.get(name)
+            if isinstance(group, list):
+                out[name] = slot_of(name, group)
+            elif kept is not None and kept.children[0] is group and len(kept.children) == 1:
+                out[name] = kept
+            else:
+                out[name] = slot_of(name, (group,))
+        return out
+
+
 def fleet_of(children: Iterable[Child]) -> Fleet:
-    """Group children by slot."""
-    groups: dict[str, list[Child]] = defaultdict(list)
-    made: dict[str, list[Child]] = defaultdict(list)
-    for child in children:
-        groups[child.slot].append(child)
-        if child.made_by and child.state is not State.GONE:
-            made[child.made_by].append(child)
-    slots = tuple(slot_of(name, groups[name]) for name in sorted(groups, key=_natural))
-    return Fleet(
-        slots,
-        busy=tuple(slot for slot in slots if not slot.is_quiet),
-        made={maker: tuple(group) for maker, group in made.items()},
-        unavailable=sum(not slot.is_available for slot in slots),
-        surge=sum(slot.surge for slot in slots),
-    )
+    """Group children by slot, once."""
+    return Grouping().fleet_of(children)

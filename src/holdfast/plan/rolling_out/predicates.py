@@ -7,9 +7,9 @@ offered, it says that it does not know: nothing is concluded from what nobody ha
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import assert_never
+from typing import Final, assert_never
 
 from holdfast.compare import paths
 from holdfast.model.absent import ABSENT
@@ -42,6 +42,21 @@ class Offer:
 
 
 @dataclass(frozen=True, slots=True)
+class Debounce:
+    """How often, and for how long, a predicate has to be seen broken before anything is done about it."""
+
+    checks: int = 1  # looks in a row, each on newer evidence than the one before
+    seconds: float = 0.0  # from the first to the last of them
+
+    def is_over(self, times: int, lasted: float) -> bool:
+        """Tell whether it was seen often and long enough."""
+        return times >= self.checks and lasted >= self.seconds
+
+
+AT_ONCE: Final = Debounce()
+
+
+@dataclass(frozen=True, slots=True)
 class Predicate:
     """One condition on one field of an observed document."""
 
@@ -50,6 +65,7 @@ class Predicate:
     test: Asks
     values: tuple[Json, ...] = ()
     offer: Offer | None = None
+    debounce: Debounce = field(default_factory=lambda: AT_ONCE)
 
     def holds(self, document: Json, offered: Json = ABSENT) -> bool | None:
         """Tell whether a document meets it; None where that cannot be told."""
@@ -96,7 +112,7 @@ def _is_offered(value: Json, offered: Json) -> bool | None:
     return value in offered
 
 
-def broken(predicates: Sequence[Predicate], document: Json, offers: Sequence[Json]) -> tuple[str, ...]:
-    """Return the names of those that certainly do not hold."""
+def broken(predicates: Sequence[Predicate], document: Json, offers: Sequence[Json]) -> tuple[Predicate, ...]:
+    """Return those that certainly do not hold."""
     pairs = zip(predicates, offers, strict=True)
-    return tuple(each.name for each, offered in pairs if each.holds(document, offered) is False)
+    return tuple(each for each, offered in pairs if each.holds(document, offered) is False)

@@ -4,6 +4,9 @@ An amount is a number or a share of the slots of the fleet. The whole fleet is t
 ready at the moment: ours to break would otherwise change what we may break. A share is rounded down; it is at least one
 in a fleet of two or more (a limit that can never be used would stop rollouts without saying so), never in a fleet of
 one, so rounding never makes it the whole fleet.
+
+A share of a zone, or of all slots of all templates, is at least one: whatever else is limited, a zone of one slot would
+otherwise never be rolled, and the limits of the whole fleet hold there, too.
 """
 
 from __future__ import annotations
@@ -50,6 +53,8 @@ class Limits:
     max_unavailable: Amount = field(default_factory=lambda: Percent(10))
     max_surge: Amount = field(default_factory=lambda: Percent(10))
     budgets: Mapping[str, Amount] = field(default_factory=dict)  # slots at work at once, by reason; "*": any one
+    per_zone: Amount | None = None  # slots of one zone at work at once; None: as many as the others allow
+    turns: int | None = None  # slots at work at once, as far as those of other templates leave room; None: no matter
     order: Order = Order.REPLACE_BEFORE_REMOVE
     canary: int = 1  # slots of the first wave; 0: no canary
     canary_slots: frozenset[str] = frozenset()  # these go first, whatever the order says
@@ -73,6 +78,11 @@ def resolve(amount: Amount, fleet: int) -> int:
         return max(0, amount)
     share = int(Fraction(repr(amount.percent)) * fleet / 100)
     return max(share, 1) if fleet >= 2 and amount.percent > 0 else share
+
+
+def resolve_part(amount: Amount, slots: int) -> int:
+    """Return how many slots an amount is of a zone, or of all there are: a share is at least one."""
+    return max(1, resolve(amount, slots)) if isinstance(amount, Percent) else amount
 
 
 def budget(limits: Limits, reason: str, fleet: int) -> int:

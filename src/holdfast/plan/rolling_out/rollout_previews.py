@@ -22,6 +22,7 @@ class Preview:
     total: int  # slots
     left: int  # slots that stay: partition, holds, limits that come to nothing
     seconds: float  # of waiting alone: soaking and minimal readiness
+    rewritten: int = 0  # of those that are rolled: they get other content, and are not replaced
 
     @property
     def rolled(self) -> int:
@@ -32,6 +33,8 @@ class Preview:
 def preview(rollout: Rollout, children: Iterable[Child], limits: Limits, now: float) -> Preview:
     """Return what would happen from here; windows are taken as open and gates as passing."""
     limits = dataclasses.replace(limits, windows=(), gates=dict.fromkeys(limits.gates, Health.PASS))
+    children = list(children)
+    now = max([now, rollout.well_since or now, *(each.ready_since for each in children)])  # nothing is still to come
     paper = _Paper(rollout if rollout.phase not in {Phase.PAUSED, Phase.HALTED} else rollouts.resume(rollout, now), now)
     paper.take(children)
     wait = max(1.0, limits.soak, limits.min_ready)
@@ -50,7 +53,7 @@ def preview(rollout: Rollout, children: Iterable[Child], limits: Limits, now: fl
             paper.carry_out(step)
     slots = {child.slot for child in paper.children.values()}
     waves = tuple(len(paper.waves[wave]) for wave in sorted(paper.waves))
-    return Preview(waves, len(slots), len(slots) - sum(waves), max(0.0, paper.now - now))
+    return Preview(waves, len(slots), len(slots) - sum(waves), max(0.0, paper.now - now), len(paper.rewritten))
 
 
 class _Paper:
@@ -62,6 +65,7 @@ class _Paper:
         self.idle = 0
         self.children: dict[str, Child] = {}
         self.waves: dict[int, set[str]] = {}
+        self.rewritten: set[str] = set()
         self._slots: dict[str, dict[str, Child]] = {}
 
     def take(self, children: Iterable[Child]) -> None:
@@ -91,9 +95,11 @@ class _Paper:
 
     def _create(self, step: Create) -> None:
         old = next(iter(self._slots.get(step.slot, {}).values()), None)
-        if old is not None and old.state is State.GONE:
+        if old is not None and (old.state is State.GONE or old.name == step.child):
             self._drop(old)
         zone = old.topology if old is not None else ""
         made = (State.READY, self.now, step.made_by, step.attempt, step.reason)
         self._put(Child(step.slot, step.key, step.revision, *made, topology=zone))
         self.waves.setdefault(self.rollout.wave, set()).add(step.slot)
+        if step.child:
+            self.rewritten.add(step.slot)

@@ -27,10 +27,12 @@ def _counted(rollout: Rollout, fleet: Fleet, now: float) -> Rollout:
     failures = dict(rollout.failures)
     ready = 0
     for child in rollout_records.made(rollout, fleet):
-        ready += child.state is State.READY
-        known = failures.get(child.slot, Failures(0, 0.0)).times
-        if child.state is State.FAILED and child.attempt >= known:
-            failures[child.slot] = Failures(child.attempt + 1, now)
+        if child.state is State.READY:
+            ready += 1
+        elif child.state is State.FAILED:
+            known = failures.get(child.slot)
+            if known is None or child.attempt >= known.times:
+                failures[child.slot] = Failures(child.attempt + 1, now)
     if ready > rollout.ready:
         rollout = dataclasses.replace(rollout, ready=ready, progressed_at=now)
     return rollout if failures == rollout.failures else dataclasses.replace(rollout, failures=failures)

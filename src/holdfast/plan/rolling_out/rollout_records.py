@@ -28,6 +28,7 @@ class Phase(StrEnum):
 
 
 OVER: Final = frozenset({Phase.COMPLETE, Phase.ROLLED_BACK, Phase.SUPERSEDED})
+_SERVING: Final = (State.READY, State.UNHEALTHY)
 BEGINNING: Final = frozenset({Phase.CANARY, Phase.PROGRESSING})
 
 
@@ -96,6 +97,7 @@ class Create:
     made_by: str
     attempt: int
     reason: str  # to be kept with the child: a budget counts the slot by it until it is done
+    child: str = ""  # that is there and gets the content of the revision; else a new one is made
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,4 +140,4 @@ def is_done(rollout: Rollout, slot: Slot) -> bool:
     child = slot.living[0]
     if child.is_exempt and child.is_settled and child.made_by not in {rollout.id, rollout.maker}:
         return True
-    return child.revision in rollout.target.accepts and child.state in {State.READY, State.UNHEALTHY}
+    return child.revision in rollout.target.accepts and child.state in _SERVING

@@ -13,15 +13,42 @@ from holdfast.plan.rolling_out.rollout_limits import Limits, Order
 from holdfast.plan.rolling_out.rollout_records import Create, Failures, Remove, Rollout, Step
 
 
-def finishing(rollout: Rollout, fleet: Fleet, limits: Limits, now: float) -> Iterator[Step]:
-    """Yield what finishes the slots that something was begun in; needs no room, because that was taken then."""
+@dataclass(slots=True)
+class Turns:
+    """How many more slots may be taken up as far as other templates leave room; a place that is empty has none."""
+
+    left: float = math.inf
+
+    def take(self) -> bool:
+        """Take one, or say that there is none."""
+        if self.left < 1:
+            return False
+        self.left -= 1
+        return True
+
+
+def turns(rollout: Rollout, fleet: Fleet, limits: Limits) -> Turns:
+    """Return the turns that are left."""
+    return Turns() if limits.turns is None else Turns(limits.turns - len(working(rollout, fleet)))
+
+
+def working(rollout: Rollout, fleet: Fleet) -> set[str]:
+    """Return the slots that have a turn: those at work, but for empty places, which may stay so for long."""
+    return {slot.name for slot in rollout_records.at_work(rollout, fleet) if slot.living}
+
+
+def finishing(rollout: Rollout, fleet: Fleet, limits: Limits, now: float, left: Turns) -> Iterator[Step]:
+    """Yield what finishes the slots that something was begun in; needs no room, because that was taken then.
+
+    Only a turn among all templates is given away while a place is empty, and has to be had once more to fill it.
+    """
     for slot in fleet.busy:
-        yield from _finish(rollout, slot, limits, now)
+        yield from _finish(rollout, slot, limits, now, left)
 
 
-def _finish(rollout: Rollout, slot: Slot, limits: Limits, now: float) -> Iterator[Step]:
+def _finish(rollout: Rollout, slot: Slot, limits: Limits, now: float, left: Turns) -> Iterator[Step]:
     if not slot.living:
-        if now >= _retry_at(rollout, slot, limits):
+        if now >= _retry_at(rollout, slot, limits) and left.take():
             yield _create(rollout, slot)
         return
     failed = [child for child in slot.living if child.state is State.FAILED]
@@ -45,10 +72,10 @@ def _swap(rollout: Rollout, slot: Slot, limits: Limits, now: float) -> Iterator[
         yield from (_remove(child, "its target was given up") for child in staying if child is not keep)
 
 
-def _create(rollout: Rollout, slot: Slot) -> Create:
+def _create(rollout: Rollout, slot: Slot, child: str = "") -> Create:
     attempt = rollout.failures.get(slot.name, Failures(0, 0.0)).times
     key = f"{slot.name}.{rollout.maker}.{attempt}"
-    return Create(key, slot.name, rollout.target.revision, rollout.maker, attempt, _reason(slot))
+    return Create(key, slot.name, rollout.target.revision, rollout.maker, attempt, _reason(slot), child)
 
 
 def _remove(child: Child, why: str) -> Remove:
@@ -71,10 +98,15 @@ class _Room:
     unavailable: int
     by_reason: dict[str, int]
     sick: int  # slots that serve nobody though nobody is at work in them: they use up every budget
+    is_surging: bool  # every slot needs another child for a while
+    zones: _Zones | None
+    turns: Turns
 
-    def is_left(self, order: Order) -> bool:
+    def is_left(self) -> bool:
         """Tell whether asking for another slot makes sense."""
-        return self.slots > 0 and (order is Order.REMOVE_FIRST or self.surge > 0) and max(self.by_reason.values()) > 0
+        if self.slots < 1 or self.turns.left < 1:
+            return False
+        return (not self.is_surging or self.surge > 0) and max(self.by_reason.values()) > 0
 
     def take(self, slot: Slot, order: Order) -> bool:
         """Take what a slot needs, or nothing and say no. A slot that serves nobody cannot become less available."""
@@ -84,6 +116,10 @@ class _Room:
         free = self.by_reason[reason] - (self.sick if slot.is_available else 0)
         if min(self.slots, free) < 1 or (surge and self.surge < 1) or (absence and self.unavailable < 1):
             return False
+        if (self.zones is not None and not self.zones.has_room(slot)) or not self.turns.take():
+            return False
+        if self.zones is not None:
+            self.zones.take(slot)
         self.slots -= 1
         self.by_reason[reason] -= 1
         self.surge -= surge
@@ -92,23 +128,57 @@ class _Room:
         return True
 
 
-def beginning(rollout: Rollout, fleet: Fleet, limits: Limits, now: float) -> Iterator[Step]:
+@dataclass(slots=True)
+class _Zones:
+    """What may still be begun in each zone; slots without one are a zone together."""
+
+    free: dict[str, int]
+    sick: Counter[str]  # slots that serve nobody though nobody is at work in them
+
+    def has_room(self, slot: Slot) -> bool:
+        zone = _zone(slot)
+        return self.free[zone] - (self.sick[zone] if slot.is_available else 0) > 0
+
+    def take(self, slot: Slot) -> None:
+        zone = _zone(slot)
+        self.free[zone] -= 1
+        self.sick[zone] -= not slot.is_available
+
+
+def _zone(slot: Slot) -> str:
+    return slot.children[0].topology
+
+
+def _zones(rollout: Rollout, fleet: Fleet, limits: Limits) -> _Zones | None:
+    if limits.per_zone is None:
+        return None
+    used = Counter(_zone(slot) for slot in rollout_records.at_work(rollout, fleet))
+    sizes = Counter(_zone(slot) for slot in fleet.slots)
+    free = {zone: rollout_limits.resolve_part(limits.per_zone, size) - used[zone] for zone, size in sizes.items()}
+    return _Zones(free, Counter(_zone(slot) for slot in fleet.slots if slot.is_quiet and not slot.is_available))
+
+
+def beginning(rollout: Rollout, fleet: Fleet, limits: Limits, now: float, left: Turns) -> Iterator[Step]:
     """Yield the beginnings that fit into the limits, in the order of who is to go first."""
-    room = _room(rollout, fleet, limits)
-    if not room.is_left(limits.order):
+    room = _room(rollout, fleet, limits, left)
+    if not room.is_left():
         return
     for slot in _in_order(_candidates(rollout, fleet, limits, now), fleet, limits):
-        if not room.is_left(limits.order):
+        if not room.is_left():
             return
-        if not room.take(slot, limits.order):
+        is_rewritten = slot.living[0].is_rewritten
+        order = Order.REMOVE_FIRST if is_rewritten else limits.order  # for a moment it is not there
+        if not room.take(slot, order):
             continue
-        if limits.order is Order.REPLACE_BEFORE_REMOVE:
+        if is_rewritten:
+            yield _create(rollout, slot, slot.living[0].name)
+        elif order is Order.REPLACE_BEFORE_REMOVE:
             yield _create(rollout, slot)
         else:
             yield _remove(slot.living[0], "its place is needed")
 
 
-def _room(rollout: Rollout, fleet: Fleet, limits: Limits) -> _Room:
+def _room(rollout: Rollout, fleet: Fleet, limits: Limits, left: Turns) -> _Room:
     """Return what the limits leave."""
     size = len(fleet.slots)
     sick = sum(slot.is_quiet and not slot.is_available for slot in fleet.slots)
@@ -121,7 +191,14 @@ def _room(rollout: Rollout, fleet: Fleet, limits: Limits) -> _Room:
         unavailable=rollout_limits.resolve(limits.max_unavailable, size) - fleet.unavailable,
         by_reason={each: rollout_limits.budget(limits, each, size) - used[each] for each in reasons},
         sick=sick,
+        is_surging=limits.order is Order.REPLACE_BEFORE_REMOVE and not _rewrites(fleet),
+        zones=_zones(rollout, fleet, limits),
+        turns=left,
     )
+
+
+def _rewrites(fleet: Fleet) -> bool:
+    return any(child.is_rewritten for slot in fleet.slots for child in slot.living)
 
 
 def _reason(slot: Slot) -> str:
@@ -129,9 +206,9 @@ def _reason(slot: Slot) -> str:
 
 
 def _candidates(rollout: Rollout, fleet: Fleet, limits: Limits, now: float) -> Iterator[Slot]:
-    last = len(fleet.slots) - limits.partition
-    for place, slot in enumerate(fleet.slots):
-        if not slot.is_quiet or rollout_records.is_done(rollout, slot) or (place >= last and not rollout.is_going_back):
+    last = len(fleet.slots) if rollout.is_going_back else len(fleet.slots) - limits.partition
+    for slot in fleet.slots[: max(0, last)]:
+        if not slot.is_quiet or rollout_records.is_done(rollout, slot):
             continue
         if is_held(rollout, slot, limits, now) or now < _retry_at(rollout, slot, limits):
             continue
@@ -152,6 +229,8 @@ def _in_order(candidates: Iterable[Slot], fleet: Fleet, limits: Limits) -> Seque
     nothing else decides it is the order of the slots.
     """
     found = sorted(candidates, key=lambda slot: (*_class(slot, limits), slot.living[0].first_seen))
+    if len({slot.living[0].topology for slot in found}) < 2:  # nothing to spread over: each comes after the one before
+        return found
     ranks = Counter(slot.living[0].topology for slot in fleet.busy if slot.living)
     keyed = []
     for slot in found:

@@ -21,26 +21,30 @@ from collections.abc import Iterable, Iterator
 from holdfast.plan import windows
 from holdfast.plan.motives import Motive
 from holdfast.plan.rolling_out import rollout_limits, rollout_progress, rollout_records, rollout_work
-from holdfast.plan.rolling_out.fleets import Child, Fleet, fleet_of
+from holdfast.plan.rolling_out.fleets import Child, Fleet, Grouping, fleet_of
 from holdfast.plan.rolling_out.rollout_limits import Health, Limits, Order
 from holdfast.plan.rolling_out.rollout_records import BEGINNING, OVER, Phase, Rollout, Save, Step, Target
 
 
-def next_steps(rollout: Rollout, children: Iterable[Child], limits: Limits, now: float) -> list[Step]:
+def next_steps(
+    rollout: Rollout, children: Iterable[Child], limits: Limits, now: float, grouping: Grouping | None = None
+) -> list[Step]:
     """Return what is to be done now, in this order; empty when there is only waiting, or nothing left.
 
-    Carry out any number of them, crash wherever you like, and call again.
+    Carry out any number of them, crash wherever you like, and call again. Whoever calls often for one owner may bring
+    the grouping of the last time; that changes nothing but the cost.
     """
     if rollout.phase in OVER:
         return []
-    fleet = fleet_of(children)
+    fleet = (grouping or Grouping()).fleet_of(children)
     after = rollout_progress.advanced(rollout, fleet, limits, now)
     steps: list[Step] = [] if after == rollout else [Save(rollout.version, _next_version(rollout, after))]
     if after.phase in OVER:
         return steps
-    steps += rollout_work.finishing(after, fleet, limits, now)
+    left = rollout_work.turns(after, fleet, limits)
+    steps += rollout_work.finishing(after, fleet, limits, now, left)
     if after.phase in BEGINNING and not after.is_closed:
-        steps += rollout_work.beginning(after, fleet, limits, now)
+        steps += rollout_work.beginning(after, fleet, limits, now, left)
     return steps
 
 
@@ -120,11 +124,14 @@ def _waits(rollout: Rollout, fleet: Fleet, limits: Limits, now: float, window: w
     if window is not None:
         yield f"window: {window}"
     yield from (f"gate {name}: {health}" for name, health in limits.gates.items() if health is not Health.PASS)
-    surge = limits.order is Order.REPLACE_BEFORE_REMOVE
-    limit, name = (limits.max_surge, "max_surge") if surge else (limits.max_unavailable, "max_unavailable")
-    if rollout_limits.resolve(limit, size) == 0:
-        yield f"{name} {limit} of {size} is none"
     left = [slot for slot in fleet.slots if slot.is_quiet and not rollout_records.is_done(rollout, slot)]
+    rewritten = sum(slot.living[0].is_rewritten for slot in left)
+    surge = limits.order is Order.REPLACE_BEFORE_REMOVE
+    needed = {"max_surge": limits.max_surge} if surge and (rewritten < len(left) or not left) else {}
+    needed |= {"max_unavailable": limits.max_unavailable} if not surge or rewritten else {}
+    for name, limit in needed.items():
+        if rollout_limits.resolve(limit, size) == 0:
+            yield f"{name} {limit} of {size} is none"
     holds = sum(rollout_work.is_held(rollout, slot, limits, now) for slot in left)
     if holds:
         yield f"hold: {holds} children"

@@ -43,6 +43,8 @@ class TemplateFinding:
     reason: str  # a code: "edited", "unrecorded-template", the name of a predicate
     first_seen: float
     fields: tuple[Keys, ...] = ()  # where the template differs from what the child was made from
+    times: int = 1  # of a predicate with a debounce: how often it was seen broken, in a row and on new evidence ...
+    last_seen: float = 0.0  # ... and when the last of that was read
 
     @property
     def identity(self) -> tuple[str, str, FindingKind, str]:
@@ -105,7 +107,9 @@ def _of_bound(record: ParentRecord, child: ChildRecord, look: Look) -> Iterator[
     if birth is None:
         yield TemplateFinding(child.owner, child.name, FindingKind.UNKNOWN, Obstacle.UNRECORDED, look.now)
         return
-    fields = tuple(changed_fields(birth.content, record.latest.content))
+    scheme = look.known.get(record.regimes[-1].scheme)
+    contents = (birth.content, record.latest.content)
+    fields = tuple(changed_fields(*(contents if scheme is None else map(scheme.arranged, contents))))
 
     def finding(kind: FindingKind, reason: str) -> TemplateFinding:
         return TemplateFinding(child.owner, child.name, kind, reason, look.now, fields)

@@ -1,8 +1,10 @@
 """Rendering: from the revisions a child was made from to what is declared of it.
 
 A child keeps the content it was born with, whatever its template says by now; only fields that are changed in place
-follow at once. `$(name)`, `$(slot)`, `$(index)` and `$(zone)` in texts are the child's own; a text that is nothing but
-`$(index)` becomes the number. `$$(` stands for itself.
+follow at once. A part that is a resource of its own gives nothing; children need it, and so come after it.
+
+`$(name)`, `$(slot)`, `$(index)` and `$(zone)` in texts are the child's own; a text that is nothing but `$(index)`
+becomes the number. `$$(` stands for itself.
 """
 
 from __future__ import annotations
@@ -17,11 +19,13 @@ from holdfast.model.absent import ABSENT
 from holdfast.model.address import Address
 from holdfast.model.json import Json
 from holdfast.model.resource import Declaration, ManagementPolicy
+from holdfast.plan.ordering import DEPENDS_ON
 from holdfast.plan.rolling_out import template_schemes
 from holdfast.plan.rolling_out.broods import Birth, Brood, ChildFile, Owned
 from holdfast.plan.rolling_out.option1 import Stamp
+from holdfast.plan.rolling_out.revisions import ParentRecord, Revision
 from holdfast.plan.rolling_out.template_schemes import Keys
-from holdfast.plan.rolling_out.templates import RESOURCE, Template
+from holdfast.plan.rolling_out.templates import LIVE, RESOURCE, Template
 
 TEMPLATE: Final = "holdfast.dev/template"  # label of generated children
 SLOT: Final = "holdfast.dev/slot"
@@ -53,12 +57,13 @@ def declaration(brood: Brood, child: ChildFile, own: Declaration | None = None) 
     One of which nobody knows what it was made from is compared with what it would be made from now, and never written.
     """
     template, kind = brood.template, brood.template.child
-    made = content(brood, child)
+    made, needs = content(brood, child), _needs(brood, "" if own is None else own.annotations.get(DEPENDS_ON, ""))
     is_known = brood.lead.uid in child.births and all(_is_known(brood.owner(uid), child) for uid in child.births)
     if own is not None:
         return dataclasses.replace(
             own,
             desired=_merged(made, dict(own.desired)),
+            annotations={**own.annotations, **needs},
             policy=own.policy if is_known else ManagementPolicy.OBSERVED,
         )
     assert kind is not None, f"template {template.name} has children and does not say what they are"
@@ -68,10 +73,21 @@ def declaration(brood: Brood, child: ChildFile, own: Declaration | None = None) 
         kind.api_version,
         made,
         labels={**kind.labels, TEMPLATE: template.name, SLOT: child.slot},
+        annotations=needs,
         policy=ManagementPolicy.MANAGED if is_known else ManagementPolicy.OBSERVED,
         options=kind.options,
+        type=kind.type,
         location=template.location,
     )
+
+
+def _needs(brood: Brood, own: str) -> dict[str, str]:
+    """Return what a child needs, as an annotation: what is said of it, and the parts that are resources."""
+    kind = brood.template.child
+    said = own if own or kind is None else kind.depends_on
+    parts = [str(each.template.address) for each in brood.owners if each.template.address is not None]
+    names = [each for each in (said, *parts) if each]
+    return {DEPENDS_ON: ",".join(names)} if names else {}
 
 
 def _is_known(owner: Owned | None, child: ChildFile) -> bool:
@@ -103,7 +119,7 @@ def content(brood: Brood, child: ChildFile) -> dict[str, Json]:
 def _of_owner(owner: Owned, birth: Birth) -> Json:
     """Return what an owner gives a child: what it was born with, in-place fields as they are now."""
     made_from = owner.record.latest if birth.revision is None else owner.record.revision(birth.revision)
-    if made_from is None:
+    if made_from is None or LIVE in made_from.content:
         return {}
     content = made_from.content[RESOURCE]
     for keys, value in _in_place(owner, birth).items():
@@ -119,11 +135,17 @@ def _in_place(owner: Owned, birth: Birth) -> dict[Keys, Json]:
     record, out = owner.record, dict[Keys, Json]()
     since = [each for each in record.regimes if birth.regime is None or each.index >= birth.regime]
     for regime, following in zip_longest(since, since[1:]):
-        ending = record.revision(record.current if following is None else following.base)
+        ending = _giving(record, record.current if following is None else following.base)
         for keys in owner.policies.get(regime.scheme, {}).get("inPlace", ()):
             if ending is not None:
                 out[tuple(keys)] = template_schemes.at(ending.content[RESOURCE], keys)
     return out
+
+
+def _giving(record: ParentRecord, ordinal: int) -> Revision | None:
+    """Return the newest revision up to one that gave content to children, and was no resource of its own."""
+    kept = (each for each in reversed(record.revisions) if each.ordinal <= ordinal and LIVE not in each.content)
+    return next(kept, None)
 
 
 def _merged(under: Json, over: Json) -> Json:

@@ -7,16 +7,27 @@ scheme can look at old content. Refuses to know who owns a template and what fol
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import NamedTuple
 
 from holdfast.compare import canonical, schemes
 from holdfast.model.absent import ABSENT
 from holdfast.model.json import Json
 
-Keys = tuple[str, ...]  # the way to a field, by names only: a template scheme does not look into lists
+Keys = tuple[str, ...]  # the way to a field, by names only: no path leads into a list
 Defaults = Mapping[Keys, Json]
+
+
+class ListKind(StrEnum):
+    """What the order of a list means, where it is not the order of a sequence."""
+
+    SET = "set"  # neither order nor repetition
+    MULTISET = "multiset"  # repetition, but no order
+
+
+ListRule = ListKind | tuple[str, ...]  # the names: what elements are told apart by, in any order
 
 
 class Digests(NamedTuple):
@@ -40,6 +51,7 @@ class TemplateScheme:
     id: str
     declared: Callable[[Json, str], str]
     effective: Callable[[Json, str], str] | None = None  # None: there are no defaults
+    arranged: Callable[[Json], Json] = lambda content: content  # lists without an order in one, to show differences
 
     def digests(self, content: Json, schema: str) -> Digests:
         """Digest content, or raise UnhashableError: an opaque value never hashes to a constant."""
@@ -69,6 +81,7 @@ class FieldPolicy:
     ignored: frozenset[Keys] = frozenset()  # behavioural, dynamic, in place, or removed from the schema
     keeps_empty: frozenset[Keys] = frozenset()
     defaults: Mapping[str, Defaults] = field(default_factory=dict)  # by the version of the schema they belong to
+    lists: Mapping[Keys, ListRule] = field(default_factory=dict)  # all others are ordered
     convert: Callable[[Json, str], Json] = _as_it_is  # moved, renamed and retyped fields: to the newest shape
 
     def declared(self, content: Json, schema: str) -> Json:
@@ -92,7 +105,17 @@ class FieldPolicy:
         agreed = {keys: found[0] for keys, found in values.items() if all(each == found[0] for each in found)}
         return {**agreed, **self.defaults.get(schema, {})}
 
+    def arranged(self, content: Json) -> Json:
+        """Return all of the content, with every list whose order means nothing in one order."""
+        for keys, rule in self.lists.items():
+            found = _at(content, keys)
+            if isinstance(found, list | tuple):
+                content = _set(content, keys, arranged(found, rule))
+        return content
+
     def _reduced(self, value: Json, at: Keys) -> Json:
+        if isinstance(value, list | tuple) and at in self.lists:
+            return arranged(value, self.lists[at])
         if not isinstance(value, Mapping):
             return value
         reduced = {
@@ -110,7 +133,28 @@ def made(scheme_id: str, hashing: schemes.Scheme, policy: FieldPolicy) -> Templa
         scheme_id,
         lambda content, schema: hashing.digest(policy.declared(content, schema)),
         lambda content, schema: hashing.digest(policy.effective(content, schema)),
+        policy.arranged,
     )
+
+
+def arranged(elements: Sequence[Json], rule: ListRule) -> list[Json]:
+    """Return a list in the one order that all lists have which a rule takes for the same.
+
+    Elements that a key should tell apart and does not (one has no such field, or is no object) stay in their order:
+    nothing is said to be the same that may not be.
+    """
+    if isinstance(rule, tuple):
+        if not all(isinstance(each, Mapping) and each.keys() >= set(rule) for each in elements):
+            return list(elements)
+        return sorted(elements, key=lambda each: [_text(each[name]) for name in rule])
+    ordered = sorted(elements, key=_text)
+    if rule is ListKind.MULTISET:
+        return ordered
+    return list({_text(each): each for each in ordered}.values())
+
+
+def _text(value: Json) -> bytes:
+    return canonical.canonical_bytes(value, lists="ordered")
 
 
 def is_same_content(one: Json, other: Json) -> bool:

@@ -3,32 +3,44 @@
 A template has children of its own (`replicas`), or those that a selector finds among what is declared, or none: then it
 is a part that other templates use. A child belongs to the template that leads it and to every part of that one; each of
 these owners has revisions, regimes and findings of its own.
+
+A part may be a resource of its own, too (a node class beside a node pool). Then it gives the children nothing: they
+refer to it. What it says is recorded all the same, and an edit of it is one that they are rolled for.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
 from holdfast.compare import canonical, schemes
 from holdfast.errors import Location
+from holdfast.model.address import Address
 from holdfast.model.json import Json
-from holdfast.plan.rolling_out import template_schemes
+from holdfast.model.path import Path
+from holdfast.model.resource import Declaration
+from holdfast.plan import locations
+from holdfast.plan.rolling_out import foreign_stamps, template_schemes
 from holdfast.plan.rolling_out.adoption import Unstamped
+from holdfast.plan.rolling_out.foreign_stamps import Hashed
 from holdfast.plan.rolling_out.option1 import NODEPOOL
 from holdfast.plan.rolling_out.predicates import Predicate
-from holdfast.plan.rolling_out.revisions import Live
+from holdfast.plan.rolling_out.revisions import Live, Revision
 from holdfast.plan.rolling_out.rollout_limits import Limits
 from holdfast.plan.rolling_out.template_findings import FindingKind
-from holdfast.plan.rolling_out.template_schemes import FieldPolicy, Keys, TemplateScheme
+from holdfast.plan.rolling_out.template_schemes import FieldPolicy, Keys, ListKind, ListRule, Schemes, TemplateScheme
 from holdfast.plan.selection import LabelSelector
 
+BLOCK: Final = "template"  # of a resource document: what makes it a template
 RESOURCE: Final = "resource"
 NONCE: Final = "nonce"
-VERSION: Final = 1  # of the way in which this release turns a template into a digest
+LIVE: Final = "live"  # in the content of a part that is a resource of its own: its address
+VERSION: Final = 1  # of the way in which this release turns a template into a digest ...
+LISTS_VERSION: Final = 2  # ... and of one with rules for lists, which releases that do not know these must not compute
 KEPT: Final = 10
 
 
@@ -44,7 +56,8 @@ class Mode(StrEnum):
     """How far a template goes."""
 
     ENFORCE = "enforce"
-    NOTIFY = "notify"  # findings, but no rollout
+    NOTIFY = "notify"  # findings that wait for somebody, but no rollout
+    OBSERVE = "observe"  # findings for those who look, and nothing else
 
 
 class Compatibility(StrEnum):
@@ -56,7 +69,7 @@ class Compatibility(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ChildKind:
-    """What the children of a template are."""
+    """What the children of a template are; for a selector, which of those that it finds are meant."""
 
     provider: str
     api_version: str
@@ -65,6 +78,14 @@ class ChildKind:
     namespace: str | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
     options: Mapping[str, Json] = field(default_factory=dict)
+    depends_on: str = ""  # as in the annotation
+    type: str | None = None  # what the provider itself calls such a thing
+
+    def covers(self, declaration: Declaration) -> bool:
+        """Tell whether a declared resource is of this kind, on this connection, and in the namespace, if any."""
+        address = declaration.address
+        is_of_kind = (address.connection, address.kind) == (self.connection, self.kind)
+        return is_of_kind and self.namespace in (None, address.namespace)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +98,8 @@ class FieldClasses:
     keeps_empty: frozenset[Keys] = frozenset()
     defaults: Mapping[str, Mapping[Keys, Json]] = field(default_factory=dict)  # by schema
     moved: Mapping[str, Mapping[Keys, Keys]] = field(default_factory=dict)  # by schema: from -> to
+    lists: Mapping[Keys, ListRule] = field(default_factory=dict)  # those whose order means nothing
+    rewritten: frozenset[Keys] = frozenset()  # rolled like others, but the child is rewritten and not replaced
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +116,7 @@ class Stamping:
 
     at: Keys
     key: str = NODEPOOL
+    hashed: Hashed | None = None  # where this template has what another controller hashed
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +148,9 @@ class Template:
     holds: Mapping[str, float] = field(default_factory=dict)  # slot -> seconds since the rollout began
     spread_by: str = ""  # a label of selected children
     kept: int = KEPT  # revisions for undo
+    address: Address | None = None  # of a part that is a resource of its own
     location: Location = field(default_factory=Location, compare=False)
+    places: Mapping[str, int] = field(default_factory=dict, compare=False, repr=False)  # path of a field -> its line
 
     @property
     def owner_id(self) -> str:
@@ -136,20 +162,69 @@ class Template:
         """Whether it has no children but through others."""
         return self.replicas is None and self.selector is None
 
+    def selects(self, declaration: Declaration) -> bool:
+        """Tell whether its selector finds a declared resource."""
+        if self.selector is None or not self.selector.matches(declaration.labels):
+            return False
+        return self.child is None or self.child.covers(declaration)
+
     def live(self) -> Live:
         """Return the content as it is recorded; a nonce makes another revision of the same content."""
         wrapped: dict[str, Json] = {RESOURCE: dict(self.content)}
         if self.nonce:
             wrapped[NONCE] = self.nonce
+        if self.address is not None:
+            wrapped[LIVE] = str(self.address)
         return Live(self.owner_id, wrapped, self.schema)
+
+    def readable(self, known: Schemes) -> Schemes:
+        """Return schemes with those that another controller may have stamped children by."""
+        if self.stamping is None or self.stamping.hashed is None:
+            return known
+        hashed = dataclasses.replace(self.stamping.hashed, of=_under(self.stamping.hashed.of))
+        return {**foreign_stamps.schemes(self.stamping.key, hashed), **known}
+
+    def as_of(self, revision: Revision) -> Template:
+        """Return the template as if it said what a revision has."""
+        content = revision.content
+        address = Address.parse(content[LIVE]) if LIVE in content else None
+        return dataclasses.replace(
+            self,
+            content=content[RESOURCE],
+            nonce=content.get(NONCE, ""),
+            schema=revision.schema,
+            address=address,
+        )
+
+    @property
+    def is_written_as_resource(self) -> bool:
+        """Whether it is a document of its children's kind, or of its own, with a block `template`."""
+        return f"/{BLOCK}" in self.places
+
+    def setting(self, *path: str | int) -> Location:
+        """Return where a setting of it, or the nearest thing above that, is written."""
+        return self.place((BLOCK if self.is_written_as_resource else "spec", *path))
+
+    def place(self, path: Path) -> Location:
+        """Return where a part of its document, or the nearest thing above it, is written."""
+        return locations.nearest(self.location, self.places, path)
 
 
 # --- schemes ----------------------------------------------------------------------------------------------------------
 
 
 def policy_document(fields: FieldClasses) -> dict[str, Json]:
-    """Return which fields count, as data: kept beside the regimes, so that old schemes stay computable."""
+    """Return which fields count, as data: kept beside the regimes, so that old schemes stay computable.
+
+    What is rewritten is not in it: those fields count like all others, and how a child gets them is no part of what is
+    compared.
+    """
+    lists = [
+        [list(keys), rule.value if isinstance(rule, ListKind) else list(rule)]
+        for keys, rule in sorted(fields.lists.items())
+    ]
     return {
+        **({"lists": lists} if lists else {}),
         "ignored": [list(keys) for keys in sorted(fields.in_place | fields.behavioural | fields.removed)],
         "inPlace": [list(keys) for keys in sorted(fields.in_place)],
         "keepsEmpty": [list(keys) for keys in sorted(fields.keeps_empty)],
@@ -167,13 +242,13 @@ def policy_document(fields: FieldClasses) -> dict[str, Json]:
 def scheme_id(policy: Json) -> str:
     """Return the id of the scheme of a policy in this release: another policy is another scheme, and so a regime."""
     digest = hashlib.sha256(canonical.canonical_bytes(policy, lists="ordered")).hexdigest()
-    return f"template-{digest[:12]}/{VERSION}"
+    return f"template-{digest[:12]}/{LISTS_VERSION if 'lists' in policy else VERSION}"
 
 
 def scheme_of(policy: Json, named: str | None = None) -> TemplateScheme | None:
     """Return the scheme of a policy, or None if its id is of a release that is not this one."""
-    ident = named or scheme_id(policy)
-    if not ident.endswith(f"/{VERSION}"):
+    ident = scheme_id(policy)
+    if named is not None and named != ident:
         return None
     moved = {schema: [(_under(old), _under(new)) for old, new in table] for schema, table in policy["moved"].items()}
 
@@ -189,9 +264,23 @@ def scheme_of(policy: Json, named: str | None = None) -> TemplateScheme | None:
             frozenset(map(_under, policy["ignored"])),
             frozenset(map(_under, policy["keepsEmpty"])),
             {schema: {_under(keys): value for keys, value in table} for schema, table in policy["defaults"].items()},
+            {_under(keys): ListKind(rule) if isinstance(rule, str) else tuple(rule) for keys, rule in _lists(policy)},
             convert,
         ),
     )
+
+
+def hard_scheme(fields: FieldClasses) -> TemplateScheme:
+    """Return the scheme that does not see what is rewritten: where it sees a difference, children are replaced."""
+    ignored = fields.in_place | fields.rewritten
+    scheme = scheme_of(policy_document(dataclasses.replace(fields, in_place=ignored)))
+    assert scheme is not None
+    return scheme
+
+
+def _lists(policy: Json) -> Iterable[tuple[Json, Json]]:
+    """Return the rules for lists; policies of before there were any have none."""
+    return ((keys, rule) for keys, rule in policy.get("lists", ()))
 
 
 def _under(keys: Json) -> Keys:

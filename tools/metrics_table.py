@@ -1,0 +1,21 @@
+"""Print the table of metric families for docs/metrics.md.
+
+usage: python tools/metrics_table.py | python tools/replace_section.py docs/metrics.md families
+"""
+
+from __future__ import annotations
+
+from holdfast.engine.metering import meters
+
+
+def main() -> None:
+    """Print a row a family."""
+    print("| family | labels | type | what |")
+    print("|---|---|---|---|")
+    for each in meters.ALL:
+        labels = ", ".join(f"`{label}`" for label in each.labels)
+        print(f"| `{each.name}` | {labels} | {each.sort.value} | {each.text} |")
+
+
+if __name__ == "__main__":
+    main()
