@@ -14,7 +14,7 @@ from prometheus_client.parser import text_string_to_metric_families as prometheu
 
 from holdfast.engine.metering import meters
 from tests.acceptance.test_commands import run
-from tests.acceptance.test_rollouts import Folder
+from tests.acceptance.test_rollouts import Edited
 from tests.servers import prometheus as servers
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -23,9 +23,9 @@ ALERTS = ROOT / "examples/metrics/alerts.yaml"
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Folder:
+def folder(tmp_path: Path) -> Edited:
     """Ten children, of which the canary is at the new revision, and one was meddled with."""
-    made = Folder(tmp_path)
+    made = Edited(tmp_path)
     made("apply")
     made.edit(level="debug", soak="1h")
     made("apply")
@@ -34,7 +34,7 @@ def folder(tmp_path: Path) -> Folder:
     return made
 
 
-def metrics(folder: Folder, *args: str, code: int = 0) -> str:
+def metrics(folder: Edited, *args: str, code: int = 0) -> str:
     done = run("metrics", *args, cwd=folder.path)
     assert done.returncode == code, done.stdout + done.stderr
     return done.stdout if code == 0 else done.stderr

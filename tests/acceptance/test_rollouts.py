@@ -6,11 +6,10 @@ import json
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
-import yaml
 
+from tests.acceptance.folders import PROJECT, Folder
 from tests.acceptance.test_commands import run
 
 ROOT = Path(__file__).parents[2]
@@ -28,34 +27,19 @@ spec:
   fields: {{inPlace: [/content/labels]}}
   rollout: {{method: {method}, canary: 1, maxSurge: 20%, maxUnavailable: 20%, soak: {soak}}}
 """
-PROJECT = "connections:\n  fleet: {provider: file, root: fleet}\n"
 
 
-class Folder:
+class Edited(Folder):
     """A project with one template, edited by saying what is to be different."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path
+        super().__init__(path)
         self.said = {"replicas": 10, "level": "info", "team": "shop", "soak": "0", "method": "replace-before-remove"}
-        (path / "fleet").mkdir()
-        (path / "infra").mkdir()
-        (path / "holdfast.yaml").write_text(PROJECT)
         self.edit()
 
     def edit(self, **changes: object) -> None:
         self.said |= changes
-        (self.path / "infra/web.yaml").write_text(TEMPLATE.format(**self.said))
-
-    def __call__(self, *args: str, code: int | None = 0) -> str:
-        done = run(*args, "-f", "infra", cwd=self.path)
-        assert code is None or done.returncode == code, done.stdout + done.stderr
-        return done.stdout + done.stderr
-
-    def json(self, *args: str, code: int | None = 0):
-        return json.loads(self(*args, "-o", "json", code=code))
-
-    def files(self) -> dict[str, dict[str, Any]]:
-        return {each.stem: yaml.safe_load(each.read_text()) for each in sorted((self.path / "fleet").glob("*.yaml"))}
+        self.write(TEMPLATE.format(**self.said))
 
     def levels(self) -> dict[str, int]:
         found: dict[str, int] = {}
@@ -65,8 +49,8 @@ class Folder:
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Folder:
-    return Folder(tmp_path)
+def folder(tmp_path: Path) -> Edited:
+    return Edited(tmp_path)
 
 
 def test_a_template_is_applied_edited_planned_and_rolled_in_waves(folder):

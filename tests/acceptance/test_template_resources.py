@@ -4,17 +4,14 @@ that another controller made.
 
 from __future__ import annotations
 
-import json
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
-import yaml
 
+from tests.acceptance.folders import Folder
 from tests.acceptance.test_commands import run
 
-PROJECT = "connections:\n  fleet: {provider: file, root: fleet}\n"
 AS_RESOURCE = """\
 apiVersion: file.holdfast.dev/v1
 kind: Document
@@ -55,33 +52,6 @@ spec:
   connection: fleet
   resource: {path: class.yaml, content: {ami: one, note: x}}
 """
-
-
-class Folder:
-    """A project with a folder of files for a world."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        (path / "fleet").mkdir()
-        (path / "infra").mkdir()
-        (path / "holdfast.yaml").write_text(PROJECT)
-
-    def write(self, *documents: str) -> None:
-        (self.path / "infra/web.yaml").write_text("---\n".join(documents))
-
-    def __call__(self, *args: str, code: int | None = 0) -> str:
-        done = run(*args, "-f", "infra", cwd=self.path)
-        assert code is None or done.returncode == code, done.stdout + done.stderr
-        return done.stdout + done.stderr
-
-    def json(self, *args: str, code: int | None = 0):
-        return json.loads(self(*args, "-o", "json", code=code))
-
-    def files(self) -> dict[str, dict[str, Any]]:
-        return {each.stem: yaml.safe_load(each.read_text()) for each in sorted((self.path / "fleet").glob("*.yaml"))}
-
-    def touched(self) -> dict[str, int]:
-        return {each.name: each.stat().st_mtime_ns for each in (self.path / "fleet").iterdir()}
 
 
 @pytest.fixture

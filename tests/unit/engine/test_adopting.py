@@ -18,6 +18,7 @@ from holdfast.plan.rolling_out.templates import Method, Mode, Stamping, Template
 from holdfast.plan.selection import LabelSelector, Operator, Requirement
 from tests.unit.engine.brooding import Nursery, template
 from tests.unit.engine.fixtures import declare
+from tests.unit.plan.test_foreign_stamps import CLASS
 
 POOL = {
     "expireAfter": "336h",
@@ -174,36 +175,6 @@ def test_a_child_that_is_not_there_is_made_and_one_that_nobody_can_read_is_neith
 # --- a part that is a resource of its own ----------------------------------------------------------------------------
 
 CLASS_HASH = "4950366118253097694"  # v4, as its own tests pin it
-CLASS = {
-    "role": "role-1",
-    "tags": {"keyTag-1": "valueTag-1", "keyTag-2": "valueTag-2"},
-    "context": "fake-context",
-    "detailedMonitoring": False,
-    "associatePublicIPAddress": False,
-    "metadataOptions": {
-        "httpEndpoint": "disabled",
-        "httpProtocolIPv6": "disabled",
-        "httpPutResponseHopLimit": 1,
-        "httpTokens": "optional",
-    },
-    "blockDeviceMappings": [
-        {
-            "deviceName": "map-device-1",
-            "ebs": {
-                "deleteOnTermination": False,
-                "encrypted": False,
-                "iops": 0,
-                "kmsKeyID": "fakeKMSKeyID",
-                "snapshotID": "fakeSnapshot",
-                "throughput": 0,
-                "volumeSize": "2G",
-                "volumeType": "standard",
-            },
-        },
-        {"deviceName": "map-device-2"},
-    ],
-    "userData": "userdata-test-1",
-}
 
 
 def test_23_what_a_part_was_in_the_world_is_recorded_where_a_stamp_names_it_and_the_edit_rolls(nursery):
