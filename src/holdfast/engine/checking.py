@@ -328,6 +328,8 @@ class Checker:
             and checked.baseline_digest not in known
         ):
             transaction.documents[checked.baseline_digest] = document_bytes(checked.baseline.observed)
+        if item.rules_digest not in transaction.documents:  # once for all of a kind
+            transaction.documents[item.rules_digest] = document_bytes(item.rules_document)
         if item.succession is not None:
             kept_ones = item.succession.documents.items()
             transaction.documents.update({digest: document_bytes(each) for digest, each in kept_ones})

@@ -297,9 +297,7 @@ def _ignored(settings: Settings) -> list[Aside]:
 def _inherited(judged: Judged) -> list[Aside]:
     """Return what was set aside when the rules of now took over, as far as it still is as it was then."""
     item, reading = judged.prepared, judged.reading
-    told = {each.path: each for each in succeeding.inherited(judged.before)}
-    if item.succession is not None:
-        told |= {each.path: each for each in item.succession.aside}
+    told = succeeding.told(item)
     if not told or isinstance(reading, Gone):
         return []
     if not isinstance(reading, Found) or judged.tree is None:

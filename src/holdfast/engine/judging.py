@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from holdfast.compare import diff, known_differences, verdicts
 from holdfast.compare.known_differences import Validity
 from holdfast.compare.ruletree import RuleTree
+from holdfast.engine import succeeding
 from holdfast.engine.prepared import Prepared, digest_of
 from holdfast.engine.redaction import Fingerprint, redact
 from holdfast.errors import StoreError
@@ -105,6 +106,7 @@ def judge(item: Prepared, reading: Reading | Unchanged, seen: Digest | None, mea
         verdict = verdicts.conclude(())  # neither side moved, so there is nothing to compare
     else:
         verdict = verdicts.judge(reading, item.desired, tree, applied=applied, baseline=baseline)
+        verdict = succeeding.without_latent(item, verdict, documents) if isinstance(reading, Found) else verdict
         touched = _is_touched(reading, baseline, means.signature)
         verdict, settled = _absorb_late(verdict, baseline, state, now, touched_by_other=touched)
         if settled is not baseline:

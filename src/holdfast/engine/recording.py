@@ -175,9 +175,9 @@ async def replay(store: Store, record: DecisionRecord) -> tuple[Json, Json]:
 def _without_aside(verdict: Verdict, inputs: Mapping[str, Any]) -> Verdict:
     """Set aside again what somebody answered for at the time."""
     aside = tuple(Aside(SetAside(because), path, note) for because, path, note in inputs["aside"])
-    waived = {each.path for each in aside if each.because is SetAside.WAIVED}
-    if waived:
-        live = [finding for finding in verdict.findings if paths.format_path(finding.path) not in waived]
+    excused = {each.path for each in aside if each.because in (SetAside.WAIVED, SetAside.LATENT)}
+    live = [finding for finding in verdict.findings if paths.format_path(finding.path) not in excused]
+    if len(live) != len(verdict.findings):
         verdict = verdicts.conclude(live)
     reason = f"{verdict.reason}; {inputs['lapsed']}" if inputs["lapsed"] else verdict.reason
     return replace(verdict, reason=reason, aside=aside)

@@ -72,11 +72,11 @@ def _rehearsed(item: Prepared, documents: Mapping[Digest, Json]) -> Rehearsed | 
         return None
     taken = succeeding.succeeded(item, documents)
     after_documents = {**documents, **(taken.succession.documents if taken.succession is not None else {})}
-    after = _verdict(taken, after_documents, taken.rules_document)
+    after = succeeding.without_latent(taken, _verdict(taken, after_documents, taken.rules_document), documents)
     if taken.succession is not None and taken.succession.unreadable:
         after = Verdict(Status.UNKNOWN, taken.succession.unreadable)
     rules = None if state.rules is None else documents.get(state.rules)
-    before = None if rules is None else _verdict(item, documents, rules)
+    before = None if rules is None else succeeding.without_latent(item, _verdict(item, documents, rules), documents)
     if before is None:  # never captured: all there is to go by is what was concluded then
         before = Verdict(state.status, state.reason)
         after = _without_aside(after, state)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from holdfast.engine import conditions
+from holdfast.engine import conditions, succeeding
 from holdfast.engine.governing import Governed
 from holdfast.engine.judging import Judged
 from holdfast.engine.prepared import Prepared
@@ -17,7 +17,7 @@ from holdfast.model.verdict import LASTING, Status, Verdict
 from holdfast.plan import due
 from holdfast.plan.decide import ReconcileMode
 from holdfast.providers.base import Unchanged
-from holdfast.store.base import ResourceState
+from holdfast.store.base import Digest, ResourceState
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +96,17 @@ class Memory:
             "etag": found.etag if found else None,
             "raw_digest": found.raw_digest if found else None,
             "observed": judged.observed_digest,
+            "rules": _rules(judged),
             "baseline": judged.baseline_digest or state.baseline,
         }
+
+
+def _rules(judged: Judged) -> Digest | None:
+    """Return the rules to go by when others take over: those of the baseline, or of the last look at what has none."""
+    item, state = judged.prepared, judged.before
+    is_readable = item.succession is None or not item.succession.unreadable
+    is_compared = isinstance(judged.reading, Found) and is_readable
+    return item.rules_digest if is_compared and succeeding.is_only_seen(item) else state.rules
 
 
 def _is_set_aside(verdict: Verdict) -> bool:

@@ -5,7 +5,7 @@ recorded under the old ones, never with what is live. What differs there by the 
 *latent*: it joins the baseline, and counts again as soon as either side moves. Where only the value that stands for
 saying nothing is another one, it is a *changed default*. Both are told, set aside, until they are gone. What the old
 rules found stays found, if the new ones still look at it. Rules of a newer release that this one cannot read leave the
-verdict *unknown*.
+verdict *unknown*. What is only looked at has no baseline: there the last look takes its place.
 
 Which paths policy ignores is no matter of rules: who stops ignoring something wants to hear of it.
 """
@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 
 import orjson
 
-from holdfast.compare import diff, known_differences, patching, paths
+from holdfast.compare import diff, known_differences, patching, paths, verdicts
 from holdfast.compare.comparators import typed_equal
 from holdfast.compare.profiles import build, stack
 from holdfast.compare.ruletree import RuleTree
@@ -27,9 +27,11 @@ from holdfast.errors import InputError
 from holdfast.model.absent import ABSENT
 from holdfast.model.finding import Finding
 from holdfast.model.json import Json
-from holdfast.model.verdict import INHERITED, Aside, SetAside, Status
+from holdfast.model.resource import ManagementPolicy
+from holdfast.model.verdict import INHERITED, Aside, SetAside, Status, Verdict
 from holdfast.store.base import Digest, ResourceState
 
+_NEVER = (None, None)
 _LATENT = "only the rules of now see it, and it was so when they took over"
 UNREADABLE = "it was last judged by rules of another release that this one cannot read; nothing is concluded"
 
@@ -40,7 +42,7 @@ class _Base:
 
     desired: Json
     observed: Json
-    baseline: diff.Baseline
+    baseline: diff.Baseline | None  # None: it was only ever looked at
 
     def findings(self, rules: RuleTree) -> list[Finding]:
         return diff.findings(self.desired, self.observed, rules, self.baseline)
@@ -51,13 +53,24 @@ def is_due(item: Prepared) -> bool:
     state = item.state
     if state is None or state.rules is None or state.rules == item.rules_digest:
         return False
-    return None not in (state.applied, state.baseline, state.observed, state.desired)
+    return None not in (state.observed, state.desired) and (is_only_seen(item) or None not in _written(state))
+
+
+def is_only_seen(item: Prepared) -> bool:
+    """Tell whether a resource is one that is looked at and never written, so that there is no baseline to go by."""
+    if item.declaration.policy is not ManagementPolicy.OBSERVED:
+        return False
+    return item.state is None or _written(item.state) == _NEVER
+
+
+def _written(state: ResourceState) -> tuple[Digest | None, Digest | None]:
+    return state.applied, state.baseline
 
 
 def wanted(item: Prepared) -> set[Digest]:
-    """Return the documents that a succession is worked out from."""
+    """Return the documents that a succession is worked out from, or that tell whether what is latent still is so."""
     state = item.state
-    if state is None or not is_due(item):
+    if state is None or not (is_due(item) or (is_only_seen(item) and inherited(state))):
         return set()
     found = (state.rules, state.applied, state.baseline, state.observed, state.desired)
     return {digest for digest in found if digest is not None}
@@ -72,12 +85,13 @@ def succeeded(item: Prepared, documents: Mapping[Digest, Json]) -> Prepared:
         return item  # there is no verdict to keep
     before = documents[_digest(state.rules)]
     if _without_policy(before) == _without_policy(item.rules_document):
-        return item
-    base = _Base(
-        documents[_digest(state.desired)],
-        documents[_digest(state.observed)],
-        diff.Baseline(documents[_digest(state.applied)], documents[_digest(state.baseline)]),
+        return item.with_state(replace(state, rules=item.rules_digest))
+    baseline = (
+        None
+        if is_only_seen(item)
+        else diff.Baseline(documents[_digest(state.applied)], documents[_digest(state.baseline)])
     )
+    base = _Base(documents[_digest(state.desired)], documents[_digest(state.observed)], baseline)
     try:
         old = tree(item, [*_policy(item.rules_document), *_without_policy(before)], base.desired, base.observed)
     except Unreadable:
@@ -90,14 +104,15 @@ def _taken_over(item: Prepared, state: ResourceState, base: _Base, old: RuleTree
     were = base.findings(old)
     known = {paths.format_path(each.path) for each in were}
     latent = [each for each in base.findings(new) if paths.format_path(each.path) not in known]
+    aside = tuple(_aside(base, latent, old, new))
+    if base.baseline is None:
+        return replace(item, state=replace(state, rules=item.rules_digest), succession=Succession(aside))
     applied, observed = (base.desired, base.observed) if not were else _absorbed(base, latent)
-    kept = {digest_of(document): document for document in (applied, observed, item.rules_document)}
-    after = replace(
-        state, applied=digest_of(applied), baseline=digest_of(observed), rules=digest_of(item.rules_document)
-    )
+    kept = {digest_of(document): document for document in (applied, observed)}
+    after = replace(state, applied=digest_of(applied), baseline=digest_of(observed), rules=item.rules_digest)
     if not latent:  # nothing comes in: what was written and first seen stays what it was
         after = replace(after, applied=state.applied, baseline=state.baseline)
-    return replace(item, state=after, succession=Succession(tuple(_aside(base, latent, old, new)), kept))
+    return replace(item, state=after, succession=Succession(aside, kept))
 
 
 def _aside(base: _Base, latent: Sequence[Finding], old: RuleTree, new: RuleTree) -> list[Aside]:
@@ -117,12 +132,38 @@ def _shown(value: Json) -> str:
 
 def inherited(state: ResourceState) -> tuple[Aside, ...]:
     """Return what was set aside when rules took over, at an earlier look."""
-    told = [Aside(SetAside(because), path, note) for because, path, note in state.aside]
-    return tuple(each for each in told if each.because in INHERITED)
+    return tuple(Aside(SetAside(because), path, note) for because, path, note in state.aside if because in INHERITED)
+
+
+def told(item: Prepared) -> dict[str, Aside]:
+    """Return what is set aside because rules took over, now or at an earlier look, by path."""
+    before = inherited(item.state) if item.state is not None else ()
+    return {each.path: each for each in (*before, *(item.succession.aside if item.succession is not None else ()))}
+
+
+def without_latent(item: Prepared, verdict: Verdict, documents: Mapping[Digest, Json]) -> Verdict:
+    """Take out of a verdict what is latent in something that is only looked at, and so has no baseline to join.
+
+    It stays so while both sides are at its place what they were at the last look, and that since the rules took over.
+    """
+    state = item.state
+    latent = {path for path, each in told(item).items() if each.because is SetAside.LATENT}
+    if not latent or state is None or not is_only_seen(item) or not {state.desired, state.observed} <= documents.keys():
+        return verdict
+    desired, observed = documents[_digest(state.desired)], documents[_digest(state.observed)]
+
+    def counts(finding: Finding) -> bool:
+        was, shown = paths.resolve(desired, finding.path), paths.resolve(observed, finding.path)
+        is_still = typed_equal(was, finding.desired) and typed_equal(shown, finding.observed)
+        return not is_still or paths.format_path(finding.path) not in latent
+
+    live = [each for each in verdict.findings if counts(each)]
+    return verdict if len(live) == len(verdict.findings) else verdicts.conclude(live)
 
 
 def _absorbed(base: _Base, latent: list[Finding]) -> tuple[Json, Json]:
     """Take what is latent into a baseline that something else has moved away from."""
+    assert base.baseline is not None
     applied, observed = patching.copied(base.baseline.applied), patching.copied(base.baseline.observed)
     for each in latent:
         applied = patching.put(applied, each.path, each.desired)

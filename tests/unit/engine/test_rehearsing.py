@@ -14,7 +14,7 @@ from holdfast.plan.rolling_out.templates import FieldClasses, Mode
 from holdfast.store.base import Transaction
 from tests.unit.engine.brooding import Nursery, template
 from tests.unit.engine.fixtures import Bench, declare
-from tests.unit.engine.test_succeeding import FIVE, FLEET, IGNORING, LOOKING, SIX, restarted, run
+from tests.unit.engine.test_succeeding import FIVE, FLEET, IGNORING, LOOKING, SEEN, SIX, restarted, run
 
 
 async def rehearsed(bench: Bench, fleet=FLEET):
@@ -52,6 +52,18 @@ def test_a_default_that_new_rules_change_is_named_and_changes_nothing():
     run(bench.apply(FLEET))
     (one,) = run(rehearsed(restarted(bench, SIX)))
     assert (one.is_changed, one.latent, one.defaults) == (False, (), ("/size",))
+
+
+def test_what_new_rules_would_see_of_something_only_looked_at_changes_nothing_either():
+    bench = Bench(profile=IGNORING)
+    bench.live.things["Thing", "id-1"] = {"name": "a", "color": "red", "shade": "pale"}
+    run(bench.check(SEEN))
+    looking = restarted(bench, LOOKING)
+    (one,) = run(rehearsed(looking, SEEN))
+    assert (one.before, one.after, one.latent) == ("in_sync", "in_sync", ("/shade",))
+    run(looking.check(SEEN))
+    (one,) = run(rehearsed(looking, SEEN))
+    assert (one.before, one.after, one.latent) == ("in_sync", "in_sync", ())
 
 
 def test_drift_that_would_clear_is_named_with_the_reason(bench):

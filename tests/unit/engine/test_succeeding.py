@@ -8,6 +8,7 @@ import dataclasses
 import pytest
 
 from holdfast.engine import recording
+from holdfast.model.resource import ManagementPolicy
 from holdfast.model.verdict import SetAside, Status
 from holdfast.store.base import Transaction
 from holdfast.testing.memory import UNREACHABLE, once
@@ -244,3 +245,78 @@ def test_what_is_latent_is_told_until_it_is_mended(moved_out_of_sight):
         assert told(after) == {"/shade": SetAside.LATENT}
     after.live_thing("a")["shade"] = "dark"
     assert told(after) == {}
+
+
+# --- what is only looked at, and has no baseline ----------------------------------------------------------------------
+
+SEEN = [declare("a", {"color": "red", "shade": "dark"}, policy=ManagementPolicy.OBSERVED)]
+
+
+@pytest.fixture
+def only_seen() -> Bench:
+    """Somebody else's resource, as declared but for a field that nobody looks at."""
+    bench = Bench(profile=IGNORING)
+    bench.live.things["Thing", "id-1"] = {"name": "a", "color": "red", "shade": "pale"}
+    assert status(bench, SEEN) is Status.IN_SYNC
+    return bench
+
+
+def test_what_a_new_profile_sees_of_something_only_looked_at_is_latent_and_stays_so(only_seen):
+    after = restarted(only_seen, LOOKING)
+    for _ in range(3):
+        assert told(after, SEEN) == {"/shade": SetAside.LATENT}
+
+
+@pytest.mark.parametrize("looks", [0, 2], ids=["at once", "later"])
+@pytest.mark.parametrize("moved", ["shade", "color"], ids=["there", "elsewhere"])
+def test_of_something_only_looked_at_what_moves_counts_and_what_is_latent_does_not(only_seen, looks, moved):
+    after = restarted(only_seen, LOOKING)
+    for _ in range(looks):
+        assert told(after, SEEN) == {"/shade": SetAside.LATENT}
+    after.live_thing("a")[moved] = "black"
+    for _ in range(2):
+        (one,) = run(after.check(SEEN)).checked
+        assert one.verdict.status is Status.DRIFTED
+        assert [each.path for each in one.verdict.findings] == [(moved,)]
+
+
+def test_an_edit_of_what_is_declared_of_it_counts_too(only_seen):
+    after = restarted(only_seen, LOOKING)
+    assert told(after, SEEN) == {"/shade": SetAside.LATENT}
+    edited = [dataclasses.replace(SEEN[0], desired={"color": "red", "shade": "deep"})]
+    assert status(after, edited) is Status.DRIFTED
+
+
+def test_what_is_latent_in_it_outlives_a_failed_read_and_goes_when_it_is_mended(only_seen):
+    after = restarted(only_seen, LOOKING)
+    assert told(after, SEEN) == {"/shade": SetAside.LATENT}
+    after.live.faults += [once("read Thing/a", UNREACHABLE), once("read Thing/a", UNREACHABLE)]
+    assert status(after, SEEN) is Status.UNKNOWN
+    assert told(after, SEEN) == {"/shade": SetAside.LATENT}
+    after.live_thing("a")["shade"] = "dark"
+    assert told(after, SEEN) == {}
+    after.live_thing("a")["shade"] = "pale"
+    assert status(after, SEEN) is Status.DRIFTED, "it was seen mended; what comes back is news"
+
+
+def test_decisions_over_something_only_looked_at_can_be_replayed(only_seen):
+    after = restarted(only_seen, LOOKING)
+    assert told(after, SEEN) == {"/shade": SetAside.LATENT}
+    after.live_thing("a")["color"] = "blue"
+    assert status(after, SEEN) is Status.DRIFTED
+
+    async def replay() -> int:
+        records = await after.store.decisions(None, 100)
+        for record in records:
+            kept, again = await recording.replay(after.store, record)
+            assert kept == again
+        return len(records)
+
+    assert run(replay()) >= 2
+
+
+def test_another_choice_of_what_policy_ignores_leaves_looks_as_short_as_before(moved_out_of_sight):
+    ignoring = [declare("a", dict(FLEET[0].desired), onDriftPaths={"/color": "ignore"})]
+    assert status(moved_out_of_sight, ignoring) is Status.IN_SYNC
+    (one,) = run(moved_out_of_sight.check(ignoring)).checked
+    assert one.is_fast
