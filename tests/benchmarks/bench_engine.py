@@ -288,11 +288,11 @@ async def measure(port: int, folder: Path) -> list[dict[str, object]]:
             await look(preparer, checker)  # so that `status` and `explain` have something to tell
         started = time.perf_counter()
         await store.tally(time.time())
-        row(f"{count:,}: status", time.perf_counter() - started, "s")
+        row(f"{count:,}: status", (time.perf_counter() - started) * 1e3, "ms")
         started = time.perf_counter()
         await store.state(setting.addresses[-1])
         await store.findings(setting.addresses[-1])
-        row(f"{count:,}: explain one", time.perf_counter() - started, "s")
+        row(f"{count:,}: explain one", (time.perf_counter() - started) * 1e3, "ms")
         await store.close()
         row(
             f"{count:,}: database, per resource with its document",

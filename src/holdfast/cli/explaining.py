@@ -80,7 +80,7 @@ def explain_command(address: str, path: str | None, only_settings: bool, output_
             output.line(f"  {name} = {given['value']}  " + output.styled(given["from"], fg="bright_black"))
         return 0
 
-    return in_session(rest, body)
+    return in_session(rest, body, is_told_by_files=True)
 
 
 def _settings(session: Session, address: Address, state: ResourceState | None) -> dict[str, Json]:

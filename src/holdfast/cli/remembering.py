@@ -26,13 +26,18 @@ _FORMATS = ("table", "json", "yaml")
 
 
 def in_session(
-    rest: dict[str, Any], body: Callable[[Session], Coroutine[Any, Any, int]], *, needs_files: bool = False
+    rest: dict[str, Any],
+    body: Callable[[Session], Coroutine[Any, Any, int]],
+    *,
+    needs_files: bool = False,
+    is_told_by_files: bool = False,
 ) -> int:
-    """Run a command's body in a session of its own."""
+    """Run a command's body in a session of its own; the store must be there unless manifests tell something."""
     options = options_of(rest)
+    needs_store = not needs_files and not (is_told_by_files and options.files)
 
     async def main(_stop: asyncio.Event) -> int:
-        async with opened(options, needs_files=needs_files, needs_store=not needs_files) as session:
+        async with opened(options, needs_files=needs_files, needs_store=needs_store) as session:
             return await body(session)
 
     return run(main)
