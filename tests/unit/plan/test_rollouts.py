@@ -16,7 +16,7 @@ from holdfast.plan.budgets import Percent
 from holdfast.plan.rolling_out import rollout_limits, rollout_records, rollout_work, rollouts
 from holdfast.plan.rolling_out.fleets import Child, State, fleet_of
 from holdfast.plan.rolling_out.rollout_limits import Health, Limits, OnHalt, Order
-from holdfast.plan.rolling_out.rollout_records import Create, Phase, Remove, Save, Target
+from holdfast.plan.rolling_out.rollout_records import Create, Failures, Phase, Remove, Save, Target
 from holdfast.plan.windows import Mode, Window
 
 OLD, NEW = Target(1, frozenset({1})), Target(2, frozenset({2}))
@@ -511,3 +511,17 @@ def test_10000_children_with_a_budget_of_5_percent_and_3_percent_failing(order):
     assert len(world.created) == 10_300
     assert halts >= 2
     assert most == 500
+
+
+def test_slots_that_failed_together_are_tried_again_apart_none_too_early_and_none_much_later():
+    limits = Limits(retry_base=60.0, retry_max=600.0)
+    slots = [f"web-{index}" for index in range(50)]
+    for times, wait in ((1, 60.0), (3, 240.0), (9, 600.0)):
+        failed = replace(
+            rollouts.start("r1", NEW, OLD, 0.0), failures={each: Failures(times, 1000.0) for each in slots}
+        )
+        moments = [rollout_work.retry_at(failed, each, limits) - 1000.0 for each in slots]
+        assert wait <= min(moments) < max(moments) <= wait * 1.1
+        assert len({round(each, 3) for each in moments}) > 40
+        assert moments == [rollout_work.retry_at(failed, each, limits) - 1000.0 for each in slots], "by no chance"
+    assert rollout_work.retry_at(failed, "another", limits) == -math.inf

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from holdfast.plan.rolling_out import brood_rollouts, brood_views
+from holdfast.plan.rolling_out import brood_rollouts, brood_views, rollout_work
 from holdfast.plan.rolling_out.broods import Brood
 from holdfast.plan.rolling_out.fleets import State
 
@@ -34,9 +34,8 @@ def _moments(brood: Brood, now: float) -> Iterator[float]:
         yield now + SOON_SECONDS
     if rollout.well_since is not None:
         yield _later(rollout.well_since + limits.soak, now)
-    for failures in rollout.failures.values():
-        wait = min(limits.retry_max, limits.retry_base * 2.0 ** min(failures.times - 1, 30))
-        yield _later(failures.last_at + wait, now)
+    for slot in rollout.failures:
+        yield _later(rollout_work.retry_at(rollout, slot, limits), now)
     if limits.min_ready:
         for child in brood.children.values():
             if child.state is State.READY and child.made_by == rollout.maker:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import math
+import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from holdfast.plan.rolling_out import rollout_limits, rollout_records
 from holdfast.plan.rolling_out.fleets import Child, Fleet, Slot, State
 from holdfast.plan.rolling_out.rollout_limits import Limits, Order
 from holdfast.plan.rolling_out.rollout_records import Create, Failures, Remove, Rollout, Step
+
+RETRY_JITTER: Final = 0.1  # of the wait, at most
 
 
 @dataclass(slots=True)
@@ -48,7 +52,7 @@ def finishing(rollout: Rollout, fleet: Fleet, limits: Limits, now: float, left: 
 
 def _finish(rollout: Rollout, slot: Slot, limits: Limits, now: float, left: Turns) -> Iterator[Step]:
     if not slot.living:
-        if now >= _retry_at(rollout, slot, limits) and left.take():
+        if now >= retry_at(rollout, slot.name, limits) and left.take():
             yield _create(rollout, slot)
         return
     failed = [child for child in slot.living if child.state is State.FAILED]
@@ -82,11 +86,17 @@ def _remove(child: Child, why: str) -> Remove:
     return Remove(f"{child.name}.remove", child.slot, child.name, why)
 
 
-def _retry_at(rollout: Rollout, slot: Slot, limits: Limits) -> float:
-    failures = rollout.failures.get(slot.name)
+def retry_at(rollout: Rollout, slot: str, limits: Limits) -> float:
+    """Return when a slot may be tried again: later after each failure, and many that failed together not together.
+
+    What sets them apart is their names and not chance, so that every look at the same records says the same.
+    """
+    failures = rollout.failures.get(slot)
     if failures is None:
         return -math.inf
-    return failures.last_at + min(limits.retry_max, limits.retry_base * 2.0 ** min(failures.times - 1, 30))
+    wait = min(limits.retry_max, limits.retry_base * 2.0 ** min(failures.times - 1, 30))
+    apart = zlib.crc32(f"{slot}.{failures.times}".encode()) / 2**32
+    return failures.last_at + wait * (1 + RETRY_JITTER * apart)
 
 
 @dataclass(slots=True)
@@ -210,7 +220,7 @@ def _candidates(rollout: Rollout, fleet: Fleet, limits: Limits, now: float) -> I
     for slot in fleet.slots[: max(0, last)]:
         if not slot.is_quiet or rollout_records.is_done(rollout, slot):
             continue
-        if is_held(rollout, slot, limits, now) or now < _retry_at(rollout, slot, limits):
+        if is_held(rollout, slot, limits, now) or now < retry_at(rollout, slot.name, limits):
             continue
         yield slot
 
