@@ -524,4 +524,4 @@ def test_slots_that_failed_together_are_tried_again_apart_none_too_early_and_non
         assert wait <= min(moments) < max(moments) <= wait * 1.1
         assert len({round(each, 3) for each in moments}) > 40
         assert moments == [rollout_work.retry_at(failed, each, limits) - 1000.0 for each in slots], "by no chance"
-    assert rollout_work.retry_at(failed, "another", limits) == -math.inf
+    assert rollout_work.retry_at(rollouts.start("r1", NEW, OLD, 0.0), "web-0", limits) == -math.inf, "it never failed"
