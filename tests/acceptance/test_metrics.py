@@ -17,6 +17,8 @@ from tests.acceptance.test_commands import run
 from tests.acceptance.test_rollouts import Edited
 from tests.servers import prometheus as servers
 
+pytestmark = pytest.mark.slow  # a process for each command
+
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs/metrics.md"
 ALERTS = ROOT / "examples/metrics/alerts.yaml"

@@ -23,6 +23,8 @@ from holdfast.plan.assessing.records import Ending
 from tests.acceptance.test_commands import run
 from tests.acceptance.test_examples import accept, commands
 
+pytestmark = pytest.mark.slow  # a process for each command
+
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "examples/remediation"
 PAGE = ROOT / "docs/remediation.md"

@@ -12,6 +12,8 @@ import pytest
 from tests.acceptance.folders import PROJECT, Folder
 from tests.acceptance.test_commands import run
 
+pytestmark = pytest.mark.slow  # a process for each command
+
 ROOT = Path(__file__).parents[2]
 
 TEMPLATE = """\

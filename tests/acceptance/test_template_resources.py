@@ -12,6 +12,8 @@ import pytest
 from tests.acceptance.folders import Folder
 from tests.acceptance.test_commands import run
 
+pytestmark = pytest.mark.slow  # a process for each command
+
 AS_RESOURCE = """\
 apiVersion: file.holdfast.dev/v1
 kind: Document
