@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from holdfast.engine.applying import Report
@@ -20,7 +20,7 @@ from holdfast.errors import InputError
 from holdfast.model.address import Address
 from holdfast.model.decision import Action
 from holdfast.plan import due
-from holdfast.store.base import Store, Transaction
+from holdfast.store.base import Request, Store, Transaction
 
 BATCH = 500
 LONGEST_WAIT_SECONDS = 60.0  # look at the store at least this often: another process may have asked for a check
@@ -131,12 +131,11 @@ class Watcher:
         now = self.clock.now()
         every = self.store.all_states()
         states = [state async for state in every if state.resync_seconds > 0 and made.intersection(state.depends_on)]
-        await self.store.commit(Transaction(states=[replace(state, due_at=now) for state in states]))
+        await self.store.commit(Transaction(rescheduled=[(state.address, now) for state in states]))
 
     async def _put_off(self, addresses: Sequence[Address], when: float | None) -> None:
         if addresses:
-            states = await self.store.states(addresses)
-            await self.store.commit(Transaction(states=[replace(state, due_at=when) for state in states.values()]))
+            await self.store.commit(Transaction(rescheduled=[(address, when) for address in addresses]))
 
     async def spread_backlog(self) -> None:
         """After a restart, spread what is overdue over a while instead of reading it all in the first second."""
@@ -146,8 +145,8 @@ class Watcher:
             return
         times = due.spread(overdue, now + 0.001, SPREAD_SECONDS, self.random01())
         while batch := await self.store.due(now, BATCH):
-            moved = [replace(state, due_at=next(times, now + SPREAD_SECONDS)) for state in batch]
-            await self.store.commit(Transaction(states=moved))
+            moved = [(state.address, next(times, now + SPREAD_SECONDS)) for state in batch]
+            await self.store.commit(Transaction(rescheduled=moved))
 
     async def _wait(self) -> None:
         """Sleep until something is due, or for a while; a stop ends the sleep."""
@@ -173,5 +172,5 @@ async def request(store: Store, addresses: list[Address], token: str, now: float
     """Ask for a check now; the token comes back as `handled` once it was done."""
     states = await store.states(addresses)
     if states:
-        await store.commit(Transaction(states=[replace(s, requested=token, due_at=now) for s in states.values()]))
+        await store.commit(Transaction(requested=[Request(address, token, now) for address in states]))
     return len(states)

@@ -230,6 +230,7 @@ class Settler:
             settle_until=now + item.settings.settle_window,
             resync_seconds=item.settings.resync_period,
             due_at=checked.state.due_at,
+            handled=checked.state.handled,
             labels=item.declaration.labels,
             options=item.options,
             aside=tuple(

@@ -279,6 +279,15 @@ class Touch:
     raw_digest: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A check that somebody asked for, due at a time; `token` is in `handled` once it was done."""
+
+    address: Address
+    token: str
+    due_at: float
+
+
 class Settled(NamedTuple):
     """A resource at rest that a list read shows unmoved."""
 
@@ -293,6 +302,8 @@ class Transaction:
     documents: dict[Digest, bytes] = field(default_factory=dict)  # ordered canonical bytes by their digest
     states: list[ResourceState] = field(default_factory=list)
     touched: list[Touch] = field(default_factory=list)
+    rescheduled: list[tuple[Address, float | None]] = field(default_factory=list)  # due times, and nothing else
+    requested: list[Request] = field(default_factory=list)  # the only way to ask for a check of a known resource
     forgotten: list[Address] = field(default_factory=list)
     findings: dict[Address, tuple[Finding, ...]] = field(default_factory=dict)  # replaces all of an address
     findings_at: float = 0.0
@@ -316,6 +327,11 @@ class Transaction:
     closed: list[tuple[str, str]] = field(default_factory=list)  # shelves and keys of matters to be forgotten
     fences: dict[Address, int] = field(default_factory=dict)  # the claims this transaction relies on
     released: list[Claim] = field(default_factory=list)  # given back once all of this is true
+
+
+def earlier(one: float | None, other: float | None) -> float | None:
+    """Return the earlier of two due times; None is never."""
+    return min((at for at in (one, other) if at is not None), default=None)
 
 
 class ClaimLost(Exception):  # noqa: N818 - an outcome, not a mistake
@@ -360,6 +376,10 @@ class Store(Protocol):
         Raise ClaimLost if a fence it relies on has moved, BudgetSpent if a purse it charges holds no more, DossierMoved
         if a dossier is not the version after the one kept. A correction is charged to a purse once, however often that
         is asked, at the time of the correction.
+
+        A state never changes `requested` of a resource that is known. While a request is open (`requested` is not what
+        the state handled), neither a state nor a touch moves the due time to a later one: the request may have been
+        made while the check that is being recorded was under way.
         """
 
     async def document(self, digest: Digest) -> Json:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
@@ -26,6 +26,7 @@ from holdfast.store.base import (
     Event,
     ResourceState,
     Transaction,
+    earlier,
 )
 from holdfast.store.names import Names, text_of
 from holdfast.store.statements import SQL, in_lists, sized
@@ -104,6 +105,8 @@ class Committer:
             self._put_states()
         if facts.touched:
             self._touch()
+        if facts.rescheduled or facts.requested:
+            self._reschedule()
         if facts.findings:
             self._put_findings()
         self._add_revisions()
@@ -150,24 +153,46 @@ class Committer:
         # In the order of the table, so that neighbours share a page while it is at hand; of two states of one resource
         # the later one wins.
         states = {self._numbers[text]: state for text, state in zip(self._stated, self._facts.states, strict=True)}
-        self._overtaken = self._find_overtaken(states)
+        known = self._known(states)
+        self._overtaken = self._find_overtaken(states, known)
         numbers = sorted(states.keys() - self._overtaken)
+        states |= self._with_requests({number: states[number] for number in numbers}, known)
         kept = self._marks(numbers)
         marks = {number: rows.mark_of_detail(states[number]) for number in numbers}
         self._many("put_resource", [rows.resource_row(number, states[number], marks[number]) for number in numbers])
         new = [number for number in numbers if marks[number] is None or marks[number] != kept.get(number)]
         self._many("put_detail", [rows.detail_row(number, states[number]) for number in new])
 
-    def _find_overtaken(self, states: dict[int, ResourceState]) -> set[int]:
+    def _known(self, states: dict[int, ResourceState]) -> dict[int, tuple[int, str | None]]:
+        """Return how far the writes to known resources have come, and which check was asked for last."""
+        return {
+            number: (revision, requested)
+            for chunk in in_lists(sorted(states))
+            for number, revision, requested in self._connection.execute(sized("applied_revisions", chunk), chunk)
+        }
+
+    def _find_overtaken(self, states: dict[int, ResourceState], known: dict[int, tuple[int, str | None]]) -> set[int]:
         """Return the resources that somebody wrote to after they were read for the check that is being recorded."""
         seen = self._facts.looked_at
-        looked_at = {number: state for number, state in states.items() if state.address in seen} if seen else {}
         return {
             number
-            for chunk in in_lists(sorted(looked_at))
-            for number, revision in self._connection.execute(sized("applied_revisions", chunk), chunk)
-            if revision != looked_at[number].applied_revision
+            for number, (revision, _) in known.items()
+            if revision != states[number].applied_revision and states[number].address in seen
         }
+
+    def _with_requests(
+        self, states: dict[int, ResourceState], known: dict[int, tuple[int, str | None]]
+    ) -> dict[int, ResourceState]:
+        """Return the states whose request is another one by now, or open; these stay due as they were."""
+        asked = {number: requested for number, (_, requested) in known.items() if number in states}
+        changed = {number: token for number, token in asked.items() if token != states[number].requested}
+        out = {number: replace(states[number], requested=token) for number, token in changed.items()}
+        waiting = [number for number, token in asked.items() if token is not None and token != states[number].handled]
+        for chunk in in_lists(waiting):
+            for number, due_at in self._connection.execute(sized("due_times", chunk), chunk):
+                state = out.get(number, states[number])
+                out[number] = replace(state, due_at=earlier(state.due_at, due_at))
+        return out
 
     def _marks(self, numbers: list[int]) -> dict[int, int | None]:
         return dict(
@@ -179,8 +204,18 @@ class Committer:
         numbers = self._names.find_all([text for text, _ in touches])
         found = [(numbers[text], touch) for text, touch in touches if text in numbers]
         found.sort(key=itemgetter(0))
-        self._many("touch", [rows.touch_row(number, touch) for number, touch in found])
+        (is_any_requested,) = self._connection.execute(SQL["any_request"]).fetchone()
+        statement = "touch_unless_requested" if is_any_requested else "touch"
+        self._many(statement, [rows.touch_row(number, touch) for number, touch in found])
         self._many("retag", [rows.tags(number, touch) for number, touch in found if rows.has_tags(touch)])
+
+    def _reschedule(self) -> None:
+        moved = [(due_at, text_of(address)) for address, due_at in self._facts.rescheduled]
+        asked = [(one.token, one.due_at, text_of(one.address)) for one in self._facts.requested]
+        numbers = self._names.find_all([row[-1] for row in (*moved, *asked)])
+        self._many("reschedule", [(due_at, numbers[text]) for due_at, text in moved if text in numbers])
+        self._many("request", [(token, numbers[text]) for token, _, text in asked if text in numbers])
+        self._many("reschedule", [(due_at, numbers[text]) for _, due_at, text in asked if text in numbers])
 
     def _good_times(self) -> dict[int, float | None]:
         """Return when the resources with findings, which are few, were last checked well."""

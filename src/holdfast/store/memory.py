@@ -43,6 +43,7 @@ from holdfast.store.base import (
     Tally,
     Touch,
     Transaction,
+    earlier,
 )
 
 Record = TypeVar("Record", Correction, Approval, Demotion, Acceptance)
@@ -92,11 +93,12 @@ class MemoryStore:
         good_at = {
             address: self._states[address].good_at for address in transaction.findings if address in self._states
         }
-        states = {state.address: _own(state) for state in transaction.states}
+        states = {state.address: self._with_request(_own(state)) for state in transaction.states}
         overtaken = {address for address in transaction.looked_at if self._is_overtaken(states.get(address))}
         self._states |= {address: state for address, state in states.items() if address not in overtaken}
         for touch in transaction.touched:
             self._touch(touch)
+        self._reschedule(transaction)
         for address in transaction.findings:
             if address not in overtaken:
                 self._put_findings(transaction, address, good_at.get(address))
@@ -116,6 +118,24 @@ class MemoryStore:
         self._head = head
         for claim in transaction.released:
             self._let_go(claim)
+
+    def _with_request(self, state: ResourceState) -> ResourceState:
+        """Return a state with the check that was asked for last; it stays due while that is not done."""
+        kept = self._states.get(state.address)
+        if kept is None:
+            return state
+        is_open = kept.requested is not None and kept.requested != state.handled
+        due_at = earlier(kept.due_at, state.due_at) if is_open else state.due_at
+        return replace(state, requested=kept.requested, due_at=due_at)
+
+    def _reschedule(self, facts: Transaction) -> None:
+        for address, due_at in facts.rescheduled:
+            if address in self._states:
+                self._states[address] = replace(self._states[address], due_at=due_at)
+        for one in facts.requested:
+            if one.address in self._states:
+                state = self._states[one.address]
+                self._states[one.address] = replace(state, requested=one.token, due_at=one.due_at)
 
     def _is_overtaken(self, state: ResourceState | None) -> bool:
         """Tell whether somebody wrote to the resource after it was read for the check that is being recorded."""
@@ -168,11 +188,13 @@ class MemoryStore:
     def _touch(self, touch: Touch) -> None:
         state = self._states.get(touch.address)
         if state is not None:
+            is_open = state.requested != state.handled
+            due_at = earlier(state.due_at, touch.due_at) if is_open else touch.due_at
             self._states[touch.address] = replace(
                 state,
                 checked_at=touch.checked_at,
                 good_at=touch.checked_at,
-                due_at=touch.due_at,
+                due_at=due_at,
                 failures=0,
                 etag=state.etag if touch.etag is None else touch.etag,
                 raw_digest=state.raw_digest if touch.raw_digest is None else touch.raw_digest,

@@ -117,7 +117,7 @@ def detail_row(number: int, state: ResourceState) -> Row:
 
 def touch_row(number: int, touch: Touch) -> Row:
     """Return the times that move when a check finds nothing new."""
-    return touch.checked_at, touch.checked_at, touch.due_at, number
+    return touch.checked_at, touch.due_at, number
 
 
 def has_tags(touch: Touch) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from holdfast.model.verdict import SetAside, Status
-from holdfast.store.base import Acceptance, ResourceState, Transaction
+from holdfast.store.base import Acceptance, Request, ResourceState, Transaction
 from tests.unit.engine.fixtures import Bench, declare
 
 
@@ -33,7 +33,8 @@ def state(bench: Bench) -> ResourceState:
 
 
 def remember(bench: Bench, **changes) -> None:
-    run(bench.store.commit(Transaction(states=[replace(state(bench), **changes)])))
+    asked = [Request(state(bench).address, changes.pop("requested"), 0.0)] if "requested" in changes else []
+    run(bench.store.commit(Transaction(states=[replace(state(bench), **changes)], requested=asked)))
 
 
 def test_an_answer_that_says_the_same_in_other_bytes_is_parsed_hashed_and_found_unmoved():

@@ -94,12 +94,12 @@ async def test_a_state_comes_back_field_by_field(store: Store):
 
 @on_every_store
 async def test_a_state_replaces_the_whole_one_before_it(store: Store):
-    await store.commit(Transaction(states=[full_state()]))
+    await store.commit(Transaction(states=[full_state(requested=None, handled=None)]))
     await store.commit(Transaction(states=[ResourceState(A, "file")]))
     assert await store.state(A) == ResourceState(A, "file")
 
 
-@pytest.mark.parametrize("field", [name for name in ResourceState.__slots__ if name != "address"])
+@pytest.mark.parametrize("field", [name for name in ResourceState.__slots__ if name not in ("address", "requested")])
 def test_a_change_of_any_one_field_is_kept(field, tmp_path):
     bare = ResourceState(A, "file")
     value = getattr(full_state(), field)
@@ -267,19 +267,21 @@ async def test_what_is_looked_at_while_going_through_the_unlooked_is_not_met_twi
 
 @on_every_store
 async def test_a_touch_moves_the_times_of_a_good_check_and_nothing_else(store: Store):
-    await store.commit(Transaction(states=[full_state(A), full_state(B)]))
+    done = {"handled": "token-1"}
+    await store.commit(Transaction(states=[full_state(A, **done), full_state(B, **done)]))
     await store.commit(Transaction(touched=[Touch(A, 50.0, 60.0), Touch(B, 51.0, None, 'W/"2"', "raw-2")]))
-    assert await store.state(A) == full_state(A, checked_at=50.0, good_at=50.0, due_at=60.0, failures=0)
-    tagged = {"etag": 'W/"2"', "raw_digest": "raw-2"}
+    assert await store.state(A) == full_state(A, checked_at=50.0, good_at=50.0, due_at=60.0, failures=0, **done)
+    tagged = {"etag": 'W/"2"', "raw_digest": "raw-2", **done}
     assert await store.state(B) == full_state(B, checked_at=51.0, good_at=51.0, due_at=None, failures=0, **tagged)
 
 
 @on_every_store
 async def test_a_state_after_a_touch_replaces_what_the_touch_changed(store: Store):
-    await store.commit(Transaction(states=[full_state()]))
+    state = full_state(handled="token-1")
+    await store.commit(Transaction(states=[state]))
     await store.commit(Transaction(touched=[Touch(A, 50.0, 60.0, "new")]))
-    await store.commit(Transaction(states=[full_state()]))
-    assert await store.state(A) == full_state()
+    await store.commit(Transaction(states=[state]))
+    assert await store.state(A) == state
 
 
 @on_every_store

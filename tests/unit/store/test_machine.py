@@ -20,6 +20,7 @@ from holdfast.store.base import (
     ClaimLost,
     CorrectedPath,
     Outcome,
+    Request,
     Touch,
     Transaction,
 )
@@ -88,6 +89,8 @@ transactions = st.builds(
     documents=st.lists(documents.map(examples.kept), max_size=2).map(dict),
     states=st.lists(examples.states(addresses), max_size=3),
     touched=st.lists(touches, max_size=2),
+    rescheduled=st.lists(st.tuples(addresses, st.none() | small_times), max_size=2),
+    requested=st.lists(st.builds(Request, addresses, st.sampled_from(["r1", "r2"]), small_times), max_size=2),
     forgotten=st.lists(addresses, max_size=1),
     findings=st.dictionaries(addresses, st.lists(examples.findings, max_size=2).map(tuple), max_size=2),
     findings_at=small_times,

@@ -25,8 +25,20 @@ INSERT INTO name (family, local) VALUES (?, ?)
 SELECT id, mark FROM resource WHERE id IN (?*)
 
 -- name: applied_revisions
--- How far the writes to these resources have come.
-SELECT id, applied_revision FROM detail WHERE id IN (?*)
+-- How far the writes to these resources have come, and which check was asked for last.
+SELECT id, applied_revision, requested FROM detail WHERE id IN (?*)
+
+-- name: due_times
+-- When these resources are to be looked at.
+SELECT id, due_at FROM resource WHERE id IN (?*)
+
+-- name: reschedule
+-- Another due time, and nothing else.
+UPDATE resource SET due_at = ? WHERE id = ?
+
+-- name: request
+-- A check that somebody asks for.
+UPDATE detail SET requested = ? WHERE id = ?
 
 -- name: put_resource
 -- What a check leaves behind: replaces all of it.
@@ -44,7 +56,22 @@ INSERT OR REPLACE INTO detail (
 
 -- name: touch
 -- A successful check that found nothing new: its times.
-UPDATE resource SET checked_at = ?, good_at = ?, due_at = ?, failures = 0 WHERE id = ?
+UPDATE resource SET checked_at = ?1, good_at = ?1, due_at = ?2, failures = 0 WHERE id = ?3
+
+-- name: any_request
+-- Whether any check was asked for that is not done.
+SELECT EXISTS (SELECT 1 FROM detail INDEXED BY detail_requested WHERE requested IS NOT handled)
+
+-- name: touch_unless_requested
+-- The same while some checks are asked for: what was asked for is not put off.
+UPDATE resource SET
+  checked_at = ?1, good_at = ?1, failures = 0,
+  due_at = CASE
+    WHEN EXISTS (SELECT 1 FROM detail INDEXED BY detail_requested WHERE id = ?3 AND requested IS NOT handled)
+    THEN coalesce(min(due_at, ?2), due_at, ?2)
+    ELSE ?2
+  END
+WHERE id = ?3
 
 -- name: retag
 -- The tags of the last answer, where there are any, and only where they are new.

@@ -1,0 +1,64 @@
+"""Due times and requests are facts of their own: who records a check, or moves a due time, leaves the rest alone."""
+
+from __future__ import annotations
+
+import pytest
+
+from holdfast.store.base import Request, ResourceState, Store, Touch, Transaction
+from tests.unit.store.examples import A, B, full_state, on_every_store
+
+
+@on_every_store
+async def test_a_new_due_time_changes_nothing_else(store: Store):
+    await store.commit(Transaction(states=[full_state(A), full_state(B)]))
+    await store.commit(Transaction(rescheduled=[(A, 7.0), (B, None)]))
+    assert await store.state(A) == full_state(A, due_at=7.0)
+    assert await store.state(B) == full_state(B, due_at=None)
+
+
+@on_every_store
+async def test_a_request_changes_its_token_and_the_due_time_and_nothing_else(store: Store):
+    await store.commit(Transaction(states=[full_state(A)]))
+    await store.commit(Transaction(requested=[Request(A, "now", 7.0)]))
+    assert await store.state(A) == full_state(A, due_at=7.0, requested="now")
+
+
+@on_every_store
+async def test_an_unknown_resource_is_neither_rescheduled_nor_asked_for(store: Store):
+    await store.commit(Transaction(rescheduled=[(A, 7.0)], requested=[Request(B, "now", 7.0)]))
+    assert await store.states([A, B]) == {}
+
+
+@on_every_store
+async def test_a_state_that_was_read_before_a_request_does_not_take_it_back(store: Store):
+    before = full_state(A, requested=None, handled=None, due_at=5.0)
+    await store.commit(Transaction(states=[before]))
+    await store.commit(Transaction(requested=[Request(A, "now", 7.0)]))
+    await store.commit(Transaction(states=[full_state(A, requested=None, handled=None, due_at=900.0)]))
+    kept = await store.state(A)
+    assert kept is not None
+    assert (kept.requested, kept.handled, kept.due_at) == ("now", None, 7.0)
+
+
+@on_every_store
+async def test_a_touch_does_not_put_off_what_was_asked_for_meanwhile(store: Store):
+    await store.commit(Transaction(states=[full_state(A, requested=None, handled=None)]))
+    await store.commit(Transaction(requested=[Request(A, "now", 7.0)]))
+    await store.commit(Transaction(touched=[Touch(A, 50.0, 900.0)]))
+    kept = await store.state(A)
+    assert kept is not None
+    assert (kept.checked_at, kept.due_at) == (50.0, 7.0)
+
+
+@pytest.mark.parametrize("due_at", [900.0, None])
+def test_a_state_that_handled_the_request_is_due_when_it_says(due_at, tmp_path):
+    @on_every_store
+    async def check(store: Store):
+        await store.commit(Transaction(states=[ResourceState(A, "file")]))
+        await store.commit(Transaction(requested=[Request(A, "now", 7.0)]))
+        await store.commit(Transaction(states=[ResourceState(A, "file", handled="now", due_at=due_at)]))
+        kept = await store.state(A)
+        assert kept == ResourceState(A, "file", requested="now", handled="now", due_at=due_at)
+
+    for kind in ("memory", "sqlite"):
+        check(kind, tmp_path)
