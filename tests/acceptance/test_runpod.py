@@ -81,6 +81,7 @@ def test_fifty_endpoints_of_all_kinds_with_eight_moved_behind_our_back(tmp_path,
     idle = {"e01", "e02", "e03"}
     for endpoint in server.account.endpoints.values():
         if endpoint.fields["name"] in idle:
+            endpoint.created_at -= 4 * 86_400
             endpoint.last_request_at -= 4 * 86_400
     assert len(server.advance(0)) == 3
 
@@ -107,7 +108,7 @@ def test_fifty_endpoints_of_all_kinds_with_eight_moved_behind_our_back(tmp_path,
         "user_alice": 4,
         SOMEBODY: 1,
     }
-    for address in ("prod/LoadBalancerSlsResource/e09", "prod/CpuServerlessEndpoint/e02"):
+    for address in ("prod/Endpoint/e09", "prod/Endpoint/e02"):
         explained = holdfast(tmp_path, server, "explain", address, "-f", "endpoints.yaml")
         assert blamed[address.rpartition("/")[2]] in explained.stdout
 
@@ -142,7 +143,7 @@ def test_drift_is_put_back_minimally_and_the_next_check_is_clean(tmp_path, serve
     server.journal.clear()
     checked = holdfast(tmp_path, server, "check", "-f", "endpoints.yaml", "-o", "json")
     statuses = {each["address"]: each["status"] for each in json.loads(checked.stdout)["resources"]}
-    assert statuses["prod/CpuServerlessEndpoint/e02"] == "in_sync"
+    assert statuses["prod/Endpoint/e02"] == "in_sync"
     assert server.writes() == []
 
 

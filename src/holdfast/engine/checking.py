@@ -196,7 +196,7 @@ class Checker:
         reader = await self._looker.world.reader(address.connection)
         if not isinstance(reader, Habitual):
             return judged
-        platform = reader.habits(address.kind, desired, judged.observed)
+        platform = reader.habits(address.kind, desired, judged.observed, judged.at)
         return replace(judged, platform=platform) if platform else judged
 
     async def _prefetch(self, batch: Iterable[Prepared]) -> dict[Digest, Json]:

@@ -80,7 +80,7 @@ class Prepared:
         """Return the rules in force for an observation, and the part of them that the secrets brought in."""
         if not self.secrets:
             return self.rules.tree(self.desired, observed), None
-        raw = secret_profile(self.secrets, observed)
+        raw = secret_profile(self.secrets, observed, self.rules.tree(self.desired, observed))
         own = [build(profile) for profile in self.rules_document]
         return stack([build(raw), *own]).tree(self.desired, observed), raw
 

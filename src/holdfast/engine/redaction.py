@@ -68,18 +68,30 @@ def _guarded(value: Json, node: Node) -> Json:
     return value
 
 
-def secret_profile(secrets: Sequence[Path], observed: Json) -> Json:
+def secret_profile(secrets: Sequence[Path], observed: Json, own: RuleTree) -> Json:
     """Return a profile, as a document, for the places where the declaration has secrets.
 
     Where the provider returns something readable there it is compared; where it masks or withholds it, only a change of
-    the declaration counts. A document, because a decision must be replayable with it.
+    the declaration counts. A secret that the rules of its kind (`own`) call readable and that is absent was removed, so
+    it is compared as well. A document, because a decision must be replayable with it.
     """
     rules = []
     for path in secrets:
         seen = paths.resolve(observed, path) if observed is not ABSENT else ABSENT
-        cls = FieldClass.WRITE_ONLY if comparators.is_masked(seen) else FieldClass.SECRET
+        is_withheld = comparators.is_masked(seen) and not (seen is ABSENT and _is_readable(own, path))
+        cls = FieldClass.WRITE_ONLY if is_withheld else FieldClass.SECRET
         rules.append({"path": paths.format_path(path), "class": cls.value})
     return {"profile": "secret-references", "version": 1, "rules": rules}
+
+
+def _is_readable(rules: RuleTree, path: Path) -> bool:
+    """Return True if the rules call the place a secret that the provider shows."""
+    node = rules.root
+    for step in path:
+        if not isinstance(step, str):
+            return False  # which element it is, only the live list could tell
+        node = node.child(step)
+    return node.cls is FieldClass.SECRET
 
 
 def redact(observed: Json, rules: RuleTree, fingerprint: Fingerprint, values: Sequence[str] = ()) -> Json:

@@ -85,7 +85,7 @@ def read(sheet: Sheet, top: Mapping[str, Json], provider: str, around: Surroundi
         return None
     annotations = {**head.annotations, ordering.DEPENDS_ON: needed} if needed else head.annotations
     return Declaration(
-        address=Address(connection.name, kind, head.name, head.namespace),
+        address=Address(connection.name, registry.canonical_kind(provider, kind), head.name, head.namespace),
         provider=provider,
         api_version=top["apiVersion"],
         desired=wanted,

@@ -45,6 +45,7 @@ from holdfast.plan.rolling_out.templates import (
     Stamping,
     Template,
 )
+from holdfast.providers import registry
 
 UID: Final = "holdfast.dev/uid"  # annotation: another one makes another owner of the same name
 MOST: Final = 100_000  # children of one template
@@ -149,7 +150,8 @@ def understood(settings: Fields, made: Prototype) -> Prototype:
     content, type_ = resources.understood(
         settings.sheet, child.provider, child.kind, dict(made.content), is_whole=is_whole
     )
-    return replace(made, content=content, child=replace(child, type=type_))
+    kind = registry.canonical_kind(child.provider, child.kind)
+    return replace(made, content=content, child=replace(child, kind=kind, type=type_))
 
 
 def _replicas(value: Json) -> int | None:

@@ -76,7 +76,8 @@ def build(declarations: Sequence[Declaration], known: Iterable[Address] = ()) ->
         if not found and DEPENDS_ON not in declaration.annotations:
             continue
         if names is None:  # most fleets have few references; the index is made for the first
-            names = Names([*(each.address for each in declarations), *known])
+            types = {each.address: each.type for each in declarations if each.type is not None and "/" not in each.type}
+            names = Names([*(each.address for each in declarations), *known], types)
         binder = _Binder(declaration, names, errors)
         bindings[declaration.address] = binder.bind(found)
         edges[declaration.address] = (*binder.edges, *binder.explicit())

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Protocol, runtime_checkable
 
 from holdfast.compare import glancing, paths
@@ -129,11 +129,14 @@ def _texts(value: Json) -> Iterator[tuple[Pointer, str]]:
 class Names:
     """Everything that may be referred to, under each of the names it answers to."""
 
-    def __init__(self, addresses: Iterable[Address]) -> None:
+    def __init__(self, addresses: Iterable[Address], types: Mapping[Address, str] | None = None) -> None:
         self._answering: dict[str, list[Address]] = {}
         self._guesses = 0
         for address in sorted(set(addresses), key=str):
-            for name in _names(address):
+            names = _names(address)
+            if types and address in types:
+                names |= _names(replace(address, kind=types[address]))
+            for name in names:
                 self._answering.setdefault(name, []).append(address)
 
     def address(self, name: str, referrer: Address) -> Address:

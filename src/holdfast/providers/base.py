@@ -135,10 +135,10 @@ class Signed(Protocol):
 class Habitual(Protocol):
     """What a reader may offer besides: knowing what its platform does to things by itself, whoever owns them."""
 
-    def habits(self, kind: str, desired: Mapping[str, Json], observed: Json) -> Mapping[str, str]:
+    def habits(self, kind: str, desired: Mapping[str, Json], observed: Json, now: float) -> Mapping[str, str]:
         """Return the paths where the platform itself seems to have been at work, each with a sentence that says why.
 
-        Told from the two documents alone, so that what is decided on it can be decided again.
+        Told from the two documents and the time of the check alone, so that a decision based on it can be replayed.
         """
 
 

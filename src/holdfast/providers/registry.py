@@ -35,7 +35,10 @@ _BUILT_IN: Final = {
 _REWRITING: Final = {
     "azure": "holdfast.providers.azure.references:rewritten",
     "openstack": "holdfast.providers.openstack.references:rewritten",
+    "runpod": "holdfast.providers.runpod.kinds:rewritten",
 }
+# Providers with several names for one kind: addresses have the one name, so that a resource has one record.
+_CANONICAL: Final = {"runpod": "holdfast.providers.runpod.kinds:canonical"}
 
 Rewriting = Callable[[str, Mapping[str, Json]], tuple[dict[str, Json], str | None]]
 
@@ -46,6 +49,14 @@ def rewriting(name: str) -> Rewriting | None:
         return None
     module, _, attribute = _REWRITING[name].partition(":")
     return cast("Rewriting", getattr(importlib.import_module(module), attribute))
+
+
+def canonical_kind(name: str, kind: str) -> str:
+    """Return the name that a kind has in addresses, where a provider accepts several names for it."""
+    if name not in _CANONICAL:
+        return kind
+    module, _, attribute = _CANONICAL[name].partition(":")
+    return cast("str", getattr(importlib.import_module(module), attribute)(kind))
 
 
 def names() -> tuple[str, ...]:

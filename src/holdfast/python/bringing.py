@@ -20,7 +20,7 @@ from holdfast.model.reading import Trouble, Unreadable
 from holdfast.model.resource import Declaration
 from holdfast.model.verdict import Status
 from holdfast.python import drafting, outcomes
-from holdfast.python.outcomes import Undeployed
+from holdfast.python.outcomes import ResourceChange, Undeployed
 from holdfast.python.workbench import Workbench
 from holdfast.store.base import ResourceState
 
@@ -35,18 +35,21 @@ class Brought:
     checked: Checked
     acted: Acted | None
     resumed: bool
+    changes: tuple[ResourceChange, ...] = ()
 
     @property
     def action(self) -> Action:
-        """What was done."""
-        return self.acted.checked.decision.action if self.acted is not None else Action.NONE
+        """What was done: to the resource, or else to a part that it refers to."""
+        if self.acted is not None:
+            return self.acted.checked.decision.action
+        return Action.UPDATE if self.changes else Action.NONE
 
     def notes(self, before: ResourceState | None, stamp: str) -> tuple[str, ...]:
         """Return what is not as asked for, though nothing stands in the way."""
         stuck = self.acted.unresolved if self.acted is not None else ()
         notes = [f"{path} was written and did not take" for path in stuck]
         moved = before is not None and before.labels.get(drafting.STAMP, stamp) != stamp
-        if moved and self.acted is None and not self.checked.verdict.findings:
+        if moved and not self.changes and not self.checked.verdict.findings:
             notes.append("the configuration moved, but in nothing that the provider keeps")
         return tuple(notes)
 
@@ -65,7 +68,7 @@ async def about(bench: Workbench, declarations: Sequence[Declaration], address: 
         end = outcomes.ended(report, address)
         if end.acted is None:
             (checked,) = await bench.checker(world).attributed([checked])
-        return Brought(checked, end.acted, end.resumed)
+        return Brought(checked, end.acted, end.resumed, outcomes.changes(report, addresses))
 
 
 async def removed(bench: Workbench, state: ResourceState, declaration: Declaration) -> Undeployed:

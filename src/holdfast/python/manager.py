@@ -98,6 +98,7 @@ class ResourceManager:
                 brought.checked.suspects,
                 brought.resumed,
                 brought.notes(before, draft.outlines[address].stamp),
+                brought.changes,
             )
         for note in deployment.notes:  # what was found and done is told by the engine
             log.warning("%s: %s", address, note)

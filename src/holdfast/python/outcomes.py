@@ -24,23 +24,34 @@ Resource = TypeVar("Resource")
 
 
 @dataclass(frozen=True, slots=True)
+class ResourceChange:
+    """One resource that a call wrote: the resource itself, or a part that it refers to."""
+
+    address: Address
+    action: Action
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Deployment(Generic[Resource]):
     """A resource that is there: what was found, what was done about it, and what was left alone and why."""
 
     resource: Resource  # a copy that knows its id
     id: str
     address: Address
-    action: Action  # what was done; NONE where nothing had to be
+    action: Action  # what was done; UPDATE if only a part that it refers to was written, NONE if nothing was
     verdict: Verdict  # before anything was done
     decision: Decision
     suspects: tuple[Suspect, ...] = ()  # who may have moved what was left alone
     resumed: bool = False  # a write that was begun before, and cut off, was brought to its end first
     notes: tuple[str, ...] = ()  # what is not as asked for, though nothing stands in the way
+    changes: tuple[ResourceChange, ...] = ()  # everything that was written, in the order of writing
 
     @property
     def left_alone(self) -> tuple[str, ...]:
         """The paths that moved and were not put back; the decision's reasons say why."""
-        reasons = self.decision.reasons if self.action is Action.NONE else self.decision.reasons[1:]
+        was_written = any(change.address == self.address for change in self.changes)
+        reasons = self.decision.reasons[1:] if was_written else self.decision.reasons
         return tuple(path for reason in reasons for path in reason.paths)
 
 
@@ -90,6 +101,15 @@ def ended(report: Report, address: Address) -> Ended:
 def last_acts(report: Report, addresses: Iterable[Address]) -> list[Acted]:
     """Return what the last looks at some resources led to."""
     return [acted for each in addresses if (acted := ended(report, each).acted) is not None]
+
+
+def changes(report: Report, addresses: Iterable[Address]) -> tuple[ResourceChange, ...]:
+    """Return what a run wrote of some resources; resumed writes of earlier runs are not among them."""
+    return tuple(
+        ResourceChange(acted.checked.address, acted.checked.decision.action, acted.checked.verdict.reason)
+        for acted in last_acts(report, addresses)
+        if acted.result is Result.DONE
+    )
 
 
 def insist(report: Report, address: Address) -> Checked:

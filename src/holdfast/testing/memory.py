@@ -166,7 +166,7 @@ class _MemoryReader:
         who = self._world.actors.get((target.kind, ident))
         return () if who is None else (Suspect(who, Confidence.HIGH, "who wrote the thing last"),)
 
-    def habits(self, kind: str, desired: Mapping[str, Json], observed: Json) -> Mapping[str, str]:  # noqa: ARG002
+    def habits(self, kind: str, desired: Mapping[str, Json], observed: Json, now: float) -> Mapping[str, str]:  # noqa: ARG002
         return self._world.habits
 
     def signature(self, kind: str, document: Json) -> str | None:  # noqa: ARG002 - one name for all

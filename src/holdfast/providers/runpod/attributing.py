@@ -22,7 +22,8 @@ SCALING: Final = frozenset(
     {"workersMin", "workersMax", "workersStandby", "idleTimeout", "scalerType", "scalerValue", "executionTimeoutMs"}
 )
 """Fields whose change makes no release."""
-_IDLE: Final = {2: "three days without a request", 0: "seven days without a request"}
+_DAY: Final = 86_400.0  # seconds
+_IDLE: Final = {2: (3 * _DAY, "three days"), 0: (7 * _DAY, "seven days")}  # workersMax that the platform sets: after
 _PATHS: Final = {
     "gpuIds": "/gpus",
     "locations": "/datacenter",
@@ -74,13 +75,15 @@ def changes(body: Mapping[str, Json]) -> list[LiveChange]:
     return out
 
 
-def suspects(found: Sequence[LiveChange], desired: Mapping[str, Json], live: Mapping[str, Json]) -> list[Suspect]:
+def suspects(
+    found: Sequence[LiveChange], desired: Mapping[str, Json], live: Mapping[str, Json], now: float
+) -> list[Suspect]:
     """Name who may have moved an endpoint: the platform where it looks like it, then makers of releases.
 
     A release that changed nothing but what is as declared again, or what a newer one changed after it, speaks for
     little; our own are among those. Who changed the scaling, and is not the platform, cannot be named at all.
     """
-    habits = platform(desired, live)
+    habits = platform(desired, live, now)
     out = [Suspect(PLATFORM, Confidence.MEDIUM, why, paths=(path,)) for path, why in habits.items()]
     told: set[str] = set()
     for release in dict.fromkeys((each.by, each.at, each.version) for each in found):
@@ -108,12 +111,19 @@ def _may_have_moved(name: str, desired: Mapping[str, Json], live: Mapping[str, J
     return bool(merging.declared({name: desired[name]}, live) or merging.declared({name: live[name]}, desired))
 
 
-def platform(desired: Mapping[str, Json], live: Mapping[str, Json]) -> dict[str, str]:
-    """Recognise an idle endpoint that was scaled down, by path; a person may have chosen the same number."""
-    wanted, now = desired.get("workersMax"), live.get("workersMax")
-    if not isinstance(wanted, int) or not isinstance(now, int) or now >= wanted or now not in _IDLE:
+def platform(desired: Mapping[str, Json], live: Mapping[str, Json], now: float) -> dict[str, str]:
+    """Recognise an idle endpoint that the platform scaled down, by path; a person may have chosen the same number.
+
+    An endpoint younger than the time after which the platform acts was scaled by somebody else.
+    """
+    wanted, workers = desired.get("workersMax"), live.get("workersMax")
+    if not isinstance(wanted, int) or not isinstance(workers, int) or workers >= wanted or workers not in _IDLE:
         return {}
-    return {"/workersMax": f"workersMax is {now}, as after {_IDLE[now]}"}
+    seconds, words = _IDLE[workers]
+    made_at = moment(live.get("createdAt"))
+    if made_at is not None and 0 <= now - made_at < seconds:
+        return {}
+    return {"/workersMax": f"workersMax is {workers}, as after {words} without a request"}
 
 
 def moment(value: Json) -> float | None:

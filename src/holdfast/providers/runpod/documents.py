@@ -40,6 +40,7 @@ def endpoint(item: Mapping[str, Json], more: Mapping[str, Json] | None = None) -
         "datacenter": item.get("dataCenterIds"),
         "networkVolumes": item.get("networkVolumes"),
         "template": _container(item),
+        "createdAt": item.get("createdAt"),
         **{name: (more or {}).get(name) for name in GRAPHQL_ONLY},
     }
     return {name: value for name, value in out.items() if value is not None}

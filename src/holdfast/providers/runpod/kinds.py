@@ -1,7 +1,7 @@
 """The kinds, as data: what each can do, its rules, its schema.
 
-`Endpoint` is every serverless endpoint. The names of the Python classes are kinds as well, each with what its name
-implies: all of them are ways to see the same things.
+`Endpoint` is every serverless endpoint. A manifest may also name a Python class as its kind, which declares what the
+class implies. The address has `Endpoint` either way, so Python, YAML and every class share one record of an endpoint.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from importlib import resources
 from typing import Final
 
 from holdfast.compare import profiles
+from holdfast.errors import InputError, Location
 from holdfast.model.json import Json
-from holdfast.providers.base import Kind, Target
+from holdfast.providers.base import Draft, Kind, Target
 
 ENDPOINT: Final = "Endpoint"
 VOLUME: Final = "NetworkVolume"
@@ -51,27 +52,64 @@ def collection(kind: str) -> tuple[str, str] | None:
     return _ENDPOINTS_AT if kind in ENDPOINTS else COLLECTIONS.get(kind)
 
 
-def live_name(target: Target) -> str:
-    """Return what a thing is called at RunPod: its declared name, with its namespace if it has one.
+def canonical(kind: str) -> str:
+    """Return the kind that addresses have: `Endpoint` for the name of every class of endpoint."""
+    return ENDPOINT if kind in ENDPOINTS else kind
+
+
+def rewritten(kind: str, desired: Mapping[str, Json]) -> tuple[dict[str, Json], str | None]:
+    """Return a declared document with what the name of its class implies, and that name.
+
+    Raise InputError if the document contradicts the class.
+    """
+    out = dict(desired)
+    implied = ENDPOINTS.get(kind)
+    if implied is None or kind == ENDPOINT:
+        return out, None
+    for name, value in (("type", implied.type), ("computeType", implied.compute)):
+        declared = out.get(name)
+        if value is not None and declared is not None and declared != value:
+            message = f"{kind} is of {name} {value}, not {declared}; write kind: {ENDPOINT}, or remove {name}"
+            raise InputError(message, Location(field=f"/{name}"))
+    _imply(out, implied)
+    if implied.compute is not None and not (implied.compute == "GPU" and out.get("instanceIds")):
+        out.setdefault("computeType", implied.compute)
+    return out, kind
+
+
+def _imply(document: dict[str, Json], implied: Implied) -> None:
+    if implied.type is not None:
+        document.setdefault("type", implied.type)
+    if implied.compute == "CPU":
+        document.setdefault("instanceIds", ["cpu3g-2-8"])
+    if implied.image is not None and not document.get("templateId"):
+        document.setdefault("imageName", implied.image)
+
+
+def live_name(resource: Target | Draft) -> str:
+    """Return what a resource is called at RunPod: its declared name, with its namespace if it has one.
 
     Names are not unique there. With the namespace in it, staging and production of one account cannot be mixed up.
     """
-    given = target.desired.get("name")
+    given = resource.desired.get("name")
     if isinstance(given, str) and given:
         return given
-    return f"{target.name}@{target.namespace}" if target.namespace else target.name
+    return f"{resource.name}@{resource.namespace}" if resource.namespace else resource.name
+
+
+def with_name(draft: Draft) -> Mapping[str, Json]:
+    """Return a declaration with the name that the resource has at RunPod, so that renaming it there is drift.
+
+    An imported or observed resource keeps the name it has, unless the declaration gives one.
+    """
+    return {**draft.desired, "name": live_name(draft)} if draft.is_ours else draft.desired
 
 
 def whole(target: Target) -> dict[str, Json]:
     """Return what is declared of an endpoint, with what its kind implies and its name."""
     implied = ENDPOINTS.get(target.kind, Implied())
     out = {name: value for name, value in target.desired.items() if value is not None}
-    if implied.type is not None:
-        out.setdefault("type", implied.type)
-    if implied.compute == "CPU":
-        out.setdefault("instanceIds", ["cpu3g-2-8"])
-    if implied.image is not None and not out.get("templateId"):
-        out.setdefault("imageName", implied.image)
+    _imply(out, implied)
     out["name"] = live_name(target)
     return out
 
@@ -90,6 +128,7 @@ def shipped() -> Mapping[str, Kind]:
             profiles=tuple(profile for profile in rules if profile.applies_to("runpod", name)),
             schema=schemas.get(name, _ENDPOINT_SCHEMA),
             pool="endpoints" if name in ENDPOINTS else "",
+            complete=with_name,
         )
         for name in (*ENDPOINTS, VOLUME, TEMPLATE)
     }

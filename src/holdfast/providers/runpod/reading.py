@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Final
 
@@ -28,6 +29,7 @@ class RunPodReader:
 
     def __init__(self, calls: Calls, shared: Shared | None = None) -> None:
         self.kinds: Mapping[str, Kind] = kinds.shipped()
+        self.checked_at: float | None = None  # when the engine last checked something that differs
         self._calls = calls
         self._lists = Lists(calls, shared or Shared())
         self._seen: dict[str, Json] = {}
@@ -171,13 +173,14 @@ class RunPodReader:
         if live is None and target.id is not None and target.kind in kinds.ENDPOINTS:
             now = await self.read(target)
             live = now.document if isinstance(now, Found) else None
-        return attributing.suspects(found, target.desired, live or {})
+        return attributing.suspects(found, target.desired, live or {}, self.checked_at or time.time())
 
-    def habits(self, kind: str, desired: Mapping[str, Json], observed: Json) -> Mapping[str, str]:
+    def habits(self, kind: str, desired: Mapping[str, Json], observed: Json, now: float) -> Mapping[str, str]:
         """Recognise what the platform does to idle endpoints."""
         if kind not in kinds.ENDPOINTS or not isinstance(observed, Mapping):
             return {}
-        found = attributing.platform(desired, observed)
+        self.checked_at = now
+        found = attributing.platform(desired, observed, now)
         return {path: f"{attributing.PLATFORM} did it: {why}" for path, why in found.items()}
 
     async def account(self) -> str:

@@ -103,7 +103,7 @@ def _listed(call: Call, name: str, items: list[Document]) -> Reply:
 
 def _list_endpoints(call: Call) -> Reply:
     shown = call.world.seen_endpoints(call.account)
-    return _listed(call, "endpoints", [restviews.endpoint(*each) for each in shown])
+    return _listed(call, "endpoints", [restviews.endpoint(call.world, *each) for each in shown])
 
 
 def _make_endpoint(call: Call) -> Reply:
@@ -116,7 +116,7 @@ def _make_endpoint(call: Call) -> Reply:
         del call.account.templates[template.id]
         raise
     template.bound_to = endpoint.id
-    return Reply(201, restviews.endpoint(endpoint, template))
+    return Reply(201, restviews.endpoint(call.world, endpoint, template))
 
 
 def _on_endpoint(call: Call, ident: str) -> Reply:
@@ -124,7 +124,7 @@ def _on_endpoint(call: Call, ident: str) -> Reply:
         shown = call.world.seen_endpoint(call.account, ident)
         if shown is None:
             raise RefusedError(404, "resource not found")
-        return Reply(200, restviews.endpoint(*shown))
+        return Reply(200, restviews.endpoint(call.world, *shown))
     return _by_method(call, {"PATCH": _patch_endpoint, "DELETE": _delete_endpoint})
 
 
@@ -138,7 +138,7 @@ def _patch_endpoint(call: Call) -> Reply:
     endpoint = _endpoint(call, call.steps[1])
     fields, container = restbodies.changed_endpoint(call.world, call.account, endpoint, call.body)
     call.world.change_endpoint(call.account, endpoint, fields, container, call.key.user)
-    return Reply(200, restviews.endpoint(endpoint, call.account.template_of(endpoint)))
+    return Reply(200, restviews.endpoint(call.world, endpoint, call.account.template_of(endpoint)))
 
 
 def _delete_endpoint(call: Call) -> Reply:

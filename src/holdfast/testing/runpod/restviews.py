@@ -25,8 +25,11 @@ _JOBS = {
 }
 
 
-def endpoint(found: Endpoint, template: Template) -> Document:
-    """Return an endpoint; `idleTimeout` is not shown where it has no meaning."""
+def endpoint(world: World, found: Endpoint, template: Template) -> Document:
+    """Return an endpoint; `idleTimeout` is not shown where it has no meaning.
+
+    A test moves the platform's clock and not its own, so the time of creation is shown as callers count time.
+    """
     fields = found.fields
     workers = {"min": fields["workersMin"], "max": fields["workersMax"], "idleTimeout": fields["idleTimeout"]}
     if has_no_idle_timeout(fields["type"], fields["scalerType"]):
@@ -44,7 +47,7 @@ def endpoint(found: Endpoint, template: Template) -> Document:
         "networkVolumes": list(fields["networkVolumeIds"]),
         "timeout": fields["executionTimeoutMs"],
         "flashboot": fields["flashBootType"],
-        "createdAt": spelling.moment(found.created_at),
+        "createdAt": spelling.moment(found.created_at - world.ahead_seconds),
     }
 
 

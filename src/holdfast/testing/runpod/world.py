@@ -71,7 +71,7 @@ class World:
     catalogue: Catalogue = field(default_factory=Catalogue)
     accounts: dict[str, Account] = field(default_factory=dict)
     keys: dict[str, Key] = field(default_factory=dict)
-    _ahead_seconds: float = 0.0
+    ahead_seconds: float = 0.0
     _endpoints: Lagging[_Shown] = field(default_factory=Lagging)
     _templates: Lagging[Template] = field(default_factory=Lagging)
     _volumes: Lagging[Volume] = field(default_factory=Lagging)
@@ -79,11 +79,11 @@ class World:
 
     def now(self) -> float:
         """Return the platform's present."""
-        return self.clock() + self._ahead_seconds
+        return self.clock() + self.ahead_seconds
 
     def advance(self, seconds: float) -> None:
         """Move the platform's clock."""
-        self._ahead_seconds += seconds
+        self.ahead_seconds += seconds
 
     def new_id(self, length: int) -> str:
         """Make an id as the platform does: 14 characters for endpoints, 10 for the rest."""

@@ -25,6 +25,7 @@ def test_an_endpoint_is_shown_in_the_words_it_is_declared_in():
         return (await desk.found(target)).document
 
     assert at_desk(story) == {
+        "createdAt": "2027-01-15T08:00:00.000Z",
         "name": "e",
         "type": "QB",
         "computeType": "GPU",
