@@ -155,7 +155,7 @@ def test_approve_binds_to_the_plan_that_was_shown(folder):
 
 
 def test_a_fight_is_listed_and_a_person_decides(folder):
-    project(folder, "  fights: {reverts: 2, within: 1h, backoff: 0s}\n")
+    project(folder, "  fights: {reverts: 2, backoff: 0s}\n")
     for _ in range(3):
         drift(folder)
         holdfast(folder, "apply")

@@ -36,7 +36,7 @@ connections:
   files: {{provider: file, root: live}}
 corrections:
   storm: {{share: 30%, atLeast: 6}} # so much at once is more likely one cause than many
-  fights: {{reverts: 2, within: 1h, backoff: 0s}} # twice put back and moved again: somebody else wants it otherwise
+  fights: {{reverts: 2, backoff: 0s}} # twice put back and moved again: somebody else wants it otherwise
 """
 FREEZE = """\
   windows:

@@ -27,9 +27,9 @@ from holdfast.engine.sending import Sender
 from holdfast.engine.settling import Settler
 from holdfast.model.absent import ABSENT
 from holdfast.model.decision import Action
+from holdfast.model.finding import Side
 from holdfast.model.json import Json
 from holdfast.model.reading import Found, Gone, Reading, Trouble, Unreadable
-from holdfast.model.resource import Origin
 from holdfast.model.writing import Done, Refusal, Refused, UnderWay, Writing
 from holdfast.plan import decide, motives
 from holdfast.plan.motives import Motive
@@ -47,6 +47,7 @@ from holdfast.store.base import (
 )
 
 CLAIM_SECONDS = 300.0
+_EDITED = (Side.INTENT, Side.BOTH)
 Still = Callable[[Checked], Awaitable[str | None]]  # asked right before a write: why it is not to be made after all
 
 
@@ -97,9 +98,8 @@ class Actor:
 
     async def _adopt(self, checked: Checked, claim: Claim) -> Acted:
         """Take over what exists as declared: remember it, write nothing."""
-        origin = Origin.IMPORTED if checked.prepared.declaration.import_from is not None else Origin.CREATED
         operation = self._operation(checked, Step.SETTLING)
-        return await self._settler.captured(checked, operation, claim, checked.reading, origin=origin)
+        return await self._settler.captured(checked, operation, claim, checked.reading)
 
     async def _guarded(self, checked: Checked, claim: Claim) -> Acted:
         """Look again just before writing; if the world moved since the decision, write nothing."""
@@ -181,11 +181,12 @@ class Actor:
     def _correction(self, checked: Checked, operation: Operation) -> Correction:
         caused = set(checked.decision.reasons[0].paths)
         changed = tuple(
-            CorrectedPath(path, finding.observed, finding.desired)
+            CorrectedPath(path, finding.observed, finding.desired, asked=finding.side in _EDITED)
             for finding in checked.verdict.findings
             if (path := paths.format_path(finding.path)) in caused
         )
-        motive = Motive.INTENT if checked.asked else motives.of_status(checked.verdict.status)
+        by_person = checked.asked or (checked.situation is not None and checked.situation.approved)
+        motive = Motive.INTENT if by_person else motives.of_status(checked.verdict.status)
         return Correction(
             operation.id,
             checked.address,

@@ -175,8 +175,9 @@ class Preparer:
         wanted = declaration.import_from
         assert wanted is not None
         base = state or ResourceState(declaration.address, declaration.provider)
+        origin = base.origin if base.applied is not None else Origin.IMPORTED
         if wanted.id is not None:
-            return replace(base, provider_id=wanted.id, origin=Origin.IMPORTED)
+            return replace(base, provider_id=wanted.id, origin=origin)
         connection = declaration.address.connection
         reader = await self.world.reader(connection)
         try:
@@ -185,7 +186,7 @@ class Preparer:
         except ReadFailed as error:
             return Waiting(declaration, f"what to import could not be looked up: {error}")
         if len(found) == 1:
-            return replace(base, provider_id=found[0], origin=Origin.IMPORTED)
+            return replace(base, provider_id=found[0], origin=origin)
         if not found:
             return Waiting(declaration, "nothing to import matches the filter yet")
         shown = ", ".join(sorted(found)[:4])

@@ -6,7 +6,7 @@ for are set aside, seen and counted, before anything is decided.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -24,15 +24,16 @@ from holdfast.model.json import Json
 from holdfast.model.reading import Found, Gone
 from holdfast.model.resource import OnDrift
 from holdfast.model.verdict import Aside, SetAside, Status, Verdict
-from holdfast.plan import budgets, fights, holding, motives, storms, waivers, windows
+from holdfast.plan import budgets, fights, history, holding, motives, storms, waivers, windows
 from holdfast.plan.assessing import precedents
 from holdfast.plan.assessing.guard import Sighted
 from holdfast.plan.assessing.precedents import Precedent, Today
 from holdfast.plan.assessing.rules import AssessmentRules
 from holdfast.plan.budgets import Sizes
 from holdfast.plan.corrections import CorrectionRules
-from holdfast.plan.decide import CORRECTED, WHOLE, Restrained, Restraint, Situation, decide
-from holdfast.plan.fights import Fight
+from holdfast.plan.decide import CORRECTED, Restrained, Restraint, Situation, decide
+from holdfast.plan.fights import Fight, FightRules
+from holdfast.plan.history import WHOLE, Write
 from holdfast.plan.holding import Allowed, Wanted
 from holdfast.plan.settings import PathPolicy, Settings
 from holdfast.plan.storms import Storm
@@ -138,7 +139,9 @@ class Governor:
         if not moved:
             return Past()
         corrections: dict[Address, list[Correction]] = {}
-        since = now - self.rules.corrections.fights.within
+        rules = self.rules.corrections.fights
+        held = rules.forgotten_after(max(item.settings.resync_period for item in items))
+        since = now - (rules.reverts + 1) * held
         for each in await self.store.corrections(moved, since=since):
             corrections.setdefault(each.address, []).append(each)
         wary = [item.declaration.address for item in items if item.settings.refuse_after]
@@ -175,14 +178,16 @@ class Governor:
         if verdict.status not in CORRECTED:
             return Governed(situation, decide(verdict, situation))
         corrections = past.corrections.get(address, ())
-        found = fights.fights(verdict.findings, corrections, self.rules.corrections.fights, now)
+        rules, period = self.rules.corrections.fights, item.settings.resync_period
+        put_back = history.in_sequence(corrections, rules.forgotten_after(period))
+        found = fights.fights(fights.moved_paths(verdict), put_back, rules)
         seen = [each for each in found if _is_declared(each.path, each.ours, item)]
         demoted = _still(standing.demotions.get(address, {}), item)
         new = tuple(each for each in seen if each.path not in demoted)
         restrained = {
             **self._futile(judged, past.precedents.get(address, ())),
-            **self._laddered(verdict, corrections, now),
-            **_volatile(verdict, corrections),
+            **_laddered(verdict, put_back, rules, now),
+            **_volatile(verdict, put_back),
             **_unripe(verdict, item, past.findings.get(address, ()), now),
             **_platforms_own(judged),
             **_by_policy(verdict, item.settings),
@@ -231,17 +236,6 @@ class Governor:
         missing += [a for a in await self.store.with_status(Status.MISSING) if a not in seen]
         return storms.storm(drifted, missing, sizes, guard)
 
-    def _laddered(self, verdict: Verdict, corrections: Sequence[Correction], now: float) -> dict[str, Restrained]:
-        """Return the paths that were put back a moment ago, and are left alone a little longer each time."""
-        out = {}
-        for finding in verdict.findings if corrections else ():
-            path = paths.format_path(finding.path)
-            until = fights.backoff_until(path, corrections, self.rules.corrections.fights)
-            if until is not None and until > now:
-                message = f"put back a moment ago and moved again; next try in {until - now:.0f} s"
-                out[path] = Restrained(Restraint.BACKOFF, message)
-        return out
-
     def _futile(self, judged: Judged, tried: Sequence[Precedent]) -> dict[str, Restrained]:
         """Return everything, where putting it back failed on this very state as often as policy allows."""
         most, tree = judged.prepared.settings.refuse_after, judged.tree
@@ -263,12 +257,22 @@ class Governor:
         return dict.fromkeys([*moved, WHOLE], why)
 
 
-def _volatile(verdict: Verdict, corrections: Sequence[Correction]) -> dict[str, Restrained]:
-    """Return what had another value before each of our writes: it moves by itself, and no write can settle it."""
-    found: dict[str, list[Hashable]] = {}
-    for correction in corrections:
-        for each in correction.paths:
-            found.setdefault(each.path, []).append(contents.text(each.before))
+def _laddered(
+    verdict: Verdict, put_back: Mapping[str, Sequence[Write]], rules: FightRules, now: float
+) -> dict[str, Restrained]:
+    """Return the paths that were put back a moment ago, and are left alone a little longer each time."""
+    out = {}
+    for path in fights.moved_paths(verdict) if put_back else ():
+        until = fights.backoff_until(put_back.get(path, ()), rules)
+        if until is not None and until > now:
+            message = f"put back a moment ago and moved again; next try in {until - now:.0f} s"
+            out[path] = Restrained(Restraint.BACKOFF, message)
+    return out
+
+
+def _volatile(verdict: Verdict, put_back: Mapping[str, Sequence[Write]]) -> dict[str, Restrained]:
+    """Return what had another value before each of our corrections: it moves by itself, and no write settles it."""
+    found = {path: [contents.text(each.path.before) for each in writes] for path, writes in put_back.items()}
     _, apart = known_differences.quarantine(verdict.findings, known_differences.volatile_paths(found))
     message = "it has another value each time, so no write can settle it; a profile should call it runtime"
     return {paths.format_path(each.path): Restrained(Restraint.VOLATILE, message) for each in apart}

@@ -119,7 +119,6 @@ class Settler:
         operation: Operation,
         claim: Claim,
         reading: Reading | Unchanged,
-        origin: Origin | None = None,
     ) -> Acted:
         """Learn the baseline from a settled read, and record the end of the write, all in one transaction."""
         assert isinstance(reading, Found)
@@ -153,7 +152,6 @@ class Settler:
             checked,
             operation,
             reading,
-            origin,
             desired=written,
             applied=written,
             baseline=seen if is_baseline else recording.keep(transaction, capture.baseline.observed),
@@ -210,7 +208,6 @@ class Settler:
         checked: Checked,
         operation: Operation,
         reading: Found,
-        origin: Origin | None,
         **learnt: Any,  # noqa: ANN401 - fields of a state
     ) -> ResourceState:
         """Return what is remembered of a settled resource, with what was learnt from the read: documents, verdict."""
@@ -222,7 +219,7 @@ class Settler:
             provider_id=operation.token.get("id") or reading.id or state.provider_id or item.declaration.address.name,
             applied_revision=checked.state.applied_revision + 1,
             generation=checked.state.generation,
-            origin=origin or (state.origin if state.applied is not None else Origin.CREATED),
+            origin=_origin(item, state),
             etag=reading.etag,
             raw_digest=reading.raw_digest,
             checked_at=now,
@@ -255,7 +252,6 @@ class Settler:
             checked,
             operation,
             Found(None),
-            None,
             desired=written,
             applied=written,
             status=Status.UNKNOWN,
@@ -369,6 +365,14 @@ class Settler:
     def event(self, kind: str, prepared: Prepared, data: dict[str, Json]) -> Event:
         """Return an event of this worker about a resource."""
         return Event(self.clock.now(), kind, str(prepared.declaration.address), {**data, "worker": self.owner})
+
+
+def _origin(item: Prepared, state: ResourceState) -> Origin:
+    """Return how a resource came to us: said once, when it is first written or taken over, and never changed."""
+    if state.applied is not None:
+        return state.origin
+    imported = item.declaration.import_from is not None or state.origin is Origin.IMPORTED
+    return Origin.IMPORTED if imported else Origin.CREATED
 
 
 def _situation_now(checked: Checked) -> Situation:

@@ -26,7 +26,7 @@ from holdfast.model.finding import Side
 from holdfast.model.json import Json
 from holdfast.model.reading import Found, Gone
 from holdfast.model.writing import Done, Refusal, Refused, UnderWay, Writing
-from holdfast.plan.decide import WHOLE
+from holdfast.plan.history import WHOLE
 from holdfast.providers.base import Change
 from holdfast.store.base import (
     Claim,

@@ -11,7 +11,7 @@
         - {freeze: {days: [fri, sat, sun], hours: "16:00-08:00"}, zone: Europe/Berlin, reason: weekend}
         - {allow: {days: mon-fri, hours: "09:00-17:00"}, zone: Europe/Berlin}
         - {freeze: {from: 2026-12-24T18:00, until: 2027-01-02T08:00}, zone: UTC, reason: holidays}
-      fights: {reverts: 3, within: 1h, backoff: 10s}
+      fights: {reverts: 3, forgetAfter: 30d, backoff: 10s}
 
 A percentage is of the resources that a purse is for, rounded down, but at least one. Times are those of the zone's
 clocks unless they name an offset.
@@ -206,10 +206,10 @@ def _count(value: Json) -> int:
 
 def _fights(sheet: Sheet, value: Json) -> FightRules:
     pointer = (SECTION, "fights")
-    body = sheet.mapping(value, pointer, ("reverts", "within", "backoff"))
+    body = sheet.mapping(value, pointer, ("reverts", "forgetAfter", "backoff"))
     default = FightRules()
     return FightRules(
         _parsed(sheet, body, (pointer, "reverts"), _count, default.reverts),
-        _parsed(sheet, body, (pointer, "within"), _length, default.within),
+        _parsed(sheet, body, (pointer, "forgetAfter"), _length, default.forget_after),
         _parsed(sheet, body, (pointer, "backoff"), durations.parse, default.backoff),
     )

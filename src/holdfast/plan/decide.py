@@ -17,6 +17,7 @@ from holdfast.model.finding import Finding, FindingClass, Op, Side
 from holdfast.model.path import Path
 from holdfast.model.resource import ManagementPolicy, OnDelete, OnDrift, Origin
 from holdfast.model.verdict import Status, Verdict
+from holdfast.plan.history import WHOLE
 
 
 class Recreate(StrEnum):
@@ -74,9 +75,6 @@ class Restrained:
 
     restraint: Restraint
     message: str = ""
-
-
-WHOLE = ""  # the path of a restraint on the whole resource: on making it again
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,33 +2,43 @@
 
 Correcting such a field faster helps nobody, so corrections of one path wait longer each time, and after a few of them
 it is a fight: named with both values and its rhythm, and left to a person. Refuses to know who the rival is.
+
+Judged by our corrections in sequence, not by the clock: a rival that comes every ten hours is one as much as a rival
+that comes every ten minutes. Only what held for very long is forgotten.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from holdfast.compare import contents, paths
 from holdfast.model.absent import ABSENT
-from holdfast.model.finding import Finding, Side
+from holdfast.model.finding import Side
 from holdfast.model.json import Json
 from holdfast.model.path import Selector, Step
+from holdfast.model.verdict import Status, Verdict
 from holdfast.plan import durations, history
 from holdfast.plan.history import Correction, Write
 
 _MOST_DOUBLINGS: Final = 64  # far beyond any cap, far below what a float cannot hold
+LONGEST_WAIT: Final = 3600.0  # seconds between two corrections of one path
+PERIODS_HELD: Final = 10  # so many periodic checks in a row, if they take longer than `forget_after`
 
 
 @dataclass(frozen=True, slots=True)
 class FightRules:
     """When it is a fight, and how patiently we go into it; times are seconds."""
 
-    reverts: int = 3  # as many corrections of one path ...
-    within: float = 3600.0  # ... in this time, and it has drifted once more
+    reverts: int = 3  # as many corrections of one path in sequence, and it has drifted once more
+    forget_after: float = 30 * 86_400.0  # a correction that held for so long is forgotten, with all before it
     backoff: float = 10.0  # wait before the third correction; doubles with each further one; 0: never wait
+
+    def forgotten_after(self, period: float) -> float:
+        """Return how long a correction must hold to be forgotten, where checks come so many seconds apart."""
+        return max(self.forget_after, PERIODS_HELD * period)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +46,7 @@ class Fight:
     """One path that two hands pull at."""
 
     path: str
-    times: int  # our corrections within the window
+    times: int  # our corrections in sequence
     first: float
     last: float
     period: float | None  # mean time between our corrections; None for a single one
@@ -47,22 +57,22 @@ class Fight:
         regular = self.period is not None and self.period >= 1
         rhythm = f", about every {durations.format_seconds(round(self.period or 0))}" if regular else ""
         times = "once" if self.times == 1 else f"{self.times} times"
+        if self.path == history.WHOLE and self.ours is ABSENT:
+            return f"it was made again {times}{rhythm}, and is gone again"
         return f"{self.path or 'the document'} was put back {times}{rhythm}, and has been moved again"
 
 
-def fights(
-    findings: Iterable[Finding], corrections: Iterable[Correction], rules: FightRules, now: float
-) -> list[Fight]:
-    """Return the paths that have drifted now and were put back often enough of late; corrections of one resource."""
-    drifted = {paths.format_path(finding.path): None for finding in findings if finding.side is not Side.INTENT}
-    by_path: dict[str, list[Write]] = {path: [] for path in drifted}
-    listed = list(corrections)
-    decided = history.decided(listed)
-    for write in history.reverts(listed):
-        recent = max(now - rules.within, decided.get(write.path.path, 0.0)) <= write.at <= now
-        if write.path.path in by_path and recent:
-            by_path[write.path.path].append(write)
-    return [_fight(path, writes) for path, writes in by_path.items() if len(writes) >= max(rules.reverts, 1)]
+def fights(drifted: Iterable[str], put_back: Mapping[str, Sequence[Write]], rules: FightRules) -> list[Fight]:
+    """Return which of the paths that have drifted now were put back often enough; see `history.in_sequence`."""
+    found = ((path, put_back.get(path, ())) for path in dict.fromkeys(drifted))
+    return [_fight(path, writes) for path, writes in found if len(writes) >= max(rules.reverts, 1)]
+
+
+def moved_paths(verdict: Verdict) -> list[str]:
+    """Return the paths that somebody else moved; of what is gone, the whole."""
+    if verdict.status is Status.MISSING:
+        return [history.WHOLE]
+    return [paths.format_path(finding.path) for finding in verdict.findings if finding.side is not Side.INTENT]
 
 
 def _fight(path: str, writes: Sequence[Write]) -> Fight:
@@ -85,20 +95,16 @@ def _distinct(values: Iterable[Json]) -> tuple[Json, ...]:
     return tuple(found.values())
 
 
-def backoff_until(path: str, corrections: Iterable[Correction], rules: FightRules) -> float | None:
-    """Return before when the path should not be corrected again, or None if nothing speaks against it.
+def backoff_until(put_back: Sequence[Write], rules: FightRules) -> float | None:
+    """Return before when a path should not be corrected again, or None if nothing speaks against it.
 
-    The first correction of a window is followed by no wait, the second by `backoff`, each further one by twice the wait
-    before it, never by more than the window.
+    The first correction of a sequence is followed by no wait, the second by `backoff`, each further one by twice the
+    wait before it, never by more than an hour.
     """
-    listed = list(corrections)
-    since = history.decided(listed).get(path, 0.0)
-    times = [write.at for write in history.reverts(listed) if write.path.path == path and write.at >= since]
-    recent = [at for at in times if at >= times[-1] - rules.within]
-    if len(recent) < 2 or rules.backoff <= 0:
+    if len(put_back) < 2 or rules.backoff <= 0:
         return None
-    doublings = min(len(recent) - 2, _MOST_DOUBLINGS)
-    return recent[-1] + min(rules.backoff * 2.0**doublings, rules.within)
+    doublings = min(len(put_back) - 2, _MOST_DOUBLINGS)
+    return put_back[-1].at + min(rules.backoff * 2.0**doublings, LONGEST_WAIT)
 
 
 def ineffective(corrections: Iterable[Correction]) -> Counter[tuple[str, str]]:

@@ -6,15 +6,20 @@ Protocols, because the store keeps the records and plan must not know the store;
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol
 
+from holdfast.model.absent import ABSENT
 from holdfast.model.address import Address
+from holdfast.model.decision import Action
 from holdfast.model.json import Json
 from holdfast.plan import motives
 from holdfast.plan.motives import Motive
 
+WHOLE: Final = ""  # the path that stands for the whole resource: for its being there
 DONE: Final = "done"
 INEFFECTIVE: Final = "ineffective"
+_MAKING: Final = (Action.CREATE.value, Action.RECREATE.value)
 _VERIFIED: Final = (DONE, INEFFECTIVE)  # a settled read told of each path whether it took
 
 
@@ -37,6 +42,10 @@ class CorrectedPath(Protocol):
     def took(self) -> bool:
         """Whether the settled read had it."""
 
+    @property
+    def asked(self) -> bool:
+        """Whether a person had edited what is declared there."""
+
 
 class Correction(Protocol):
     """One write of ours."""
@@ -52,6 +61,10 @@ class Correction(Protocol):
     @property
     def at(self) -> float:
         """When, in seconds since the epoch."""
+
+    @property
+    def action(self) -> str:
+        """What was done."""
 
     @property
     def reason(self) -> str:
@@ -70,6 +83,17 @@ class Correction(Protocol):
         """The write that this one took back."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Whole:
+    """The path of a correction that made a resource again: all of it."""
+
+    path: str = WHOLE
+    before: Json = ABSENT
+    after: Json = ABSENT
+    took: bool = True
+    asked: bool = False
+
+
 class Write(NamedTuple):
     """A correction at one of its paths."""
 
@@ -82,14 +106,15 @@ def verified(corrections: Iterable[Correction]) -> Iterator[Write]:
     """Go through the paths of writes whose result was read back, in order of time."""
     for correction in sorted(corrections, key=lambda each: (each.at, each.id)):
         if correction.outcome in _VERIFIED:
-            yield from (Write(correction.at, path, correction) for path in correction.paths)
+            changed = correction.paths or ((_Whole(),) if correction.action in _MAKING else ())
+            yield from (Write(correction.at, path, correction) for path in changed)
 
 
 def decided(corrections: Iterable[Correction]) -> dict[str, float]:
     """Return when a person last decided about each path, by an edit or by asking: what was before is settled."""
     out: dict[str, float] = {}
     for write in verified(corrections):
-        if motives.of_code(write.correction.reason) is Motive.INTENT:
+        if _is_asked(write):
             out[write.path.path] = write.at
     return out
 
@@ -101,6 +126,28 @@ def reverts(corrections: Iterable[Correction]) -> Iterator[Write]:
     took at some paths only counts at those.
     """
     for write in verified(corrections):
-        asked = motives.of_code(write.correction.reason) is Motive.INTENT or write.correction.undoes is not None
-        if write.path.took and not asked:
+        if write.path.took and not _is_asked(write) and write.correction.undoes is None:
             yield write
+
+
+def in_sequence(corrections: Iterable[Correction], forget_after: float) -> dict[str, list[Write]]:
+    """Return, by path, the corrections of it that were each undone again: those since the last that held.
+
+    A person's decision about a path ends its sequence, and so does a correction that held for `forget_after`.
+    """
+    listed = list(corrections)
+    since = decided(listed)
+    out: dict[str, list[Write]] = {}
+    for write in reverts(listed):
+        path = write.path.path
+        if write.at < since.get(path, write.at):
+            continue
+        before = out.setdefault(path, [])
+        if before and write.at - before[-1].at > forget_after:
+            before.clear()
+        before.append(write)
+    return out
+
+
+def _is_asked(write: Write) -> bool:
+    return write.path.asked or motives.of_code(write.correction.reason) is Motive.INTENT

@@ -150,6 +150,7 @@ class CorrectedPath:
     before: Json = ABSENT
     after: Json = ABSENT
     took: bool = True
+    asked: bool = False  # a person had edited what is declared there
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from holdfast.store.rows import Row, packed, unpacked
 
 def correction_row(number: int, correction: Correction) -> Row:
     """Return a correction as a row."""
-    paths = [[one.path, one.before, one.after, one.took] for one in correction.paths]
+    paths = [[one.path, one.before, one.after, one.took, one.asked] for one in correction.paths]
     return (
         correction.id,
         number,

@@ -25,7 +25,7 @@ from holdfast.testing.memory import OURSELVES, UNREACHABLE
 from holdfast.testing.restserver import RestServer, Shape
 from tests.unit.engine.fixtures import Bench, declare
 
-RULES = Rules(CorrectionRules(storm=None, fights=FightRules(reverts=2, within=3600.0, backoff=0.0)))
+RULES = Rules(CorrectionRules(storm=None, fights=FightRules(reverts=2, backoff=0.0)))
 
 
 def run(coroutine):

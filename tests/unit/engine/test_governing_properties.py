@@ -37,7 +37,7 @@ limits = st.builds(
     budgets=st.lists(budget_rules, max_size=3).map(tuple),
     storm=st.one_of(st.none(), st.builds(StormGuard, share=st.just(0.5), at_least=st.integers(2, 6))),
     fights=st.builds(
-        FightRules, reverts=st.integers(1, 3), within=st.just(500.0), backoff=st.sampled_from([0.0, 30.0])
+        FightRules, reverts=st.integers(1, 3), forget_after=st.just(500.0), backoff=st.sampled_from([0.0, 30.0])
     ),
 )
 edits = st.one_of(

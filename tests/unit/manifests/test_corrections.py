@@ -36,7 +36,7 @@ corrections:
     - {freeze: {days: [fri, sat, sun], hours: "16:00-08:00"}, zone: Europe/Berlin, reason: weekend}
     - {allow: {days: mon-fri, hours: "09:00-17:00"}, zone: Europe/Berlin}
     - {freeze: {from: 2026-12-24T18:00, until: 2027-01-02T08:00}, zone: UTC, reason: holidays}
-  fights: {reverts: 4, within: 2h, backoff: 30s}
+  fights: {reverts: 4, forgetAfter: 2h, backoff: 30s}
 """
 
 
@@ -75,7 +75,7 @@ def test_every_part_of_the_section_is_read(tmp_path):
 
 @pytest.mark.parametrize("text", ["", "store: x\n", "corrections:\n", "corrections: {budgets: [], windows: }\n"])
 def test_without_the_section_there_are_no_budgets_and_no_windows_but_guards(tmp_path, text):
-    assert load(tmp_path, text) == CorrectionRules((), (), StormGuard(0.3, 10, 10), FightRules(3, 3600.0, 10.0))
+    assert load(tmp_path, text) == CorrectionRules((), (), StormGuard(0.3, 10, 10), FightRules(3, 30 * 86_400.0, 10.0))
 
 
 @pytest.mark.parametrize("word", ["off", "false"])
@@ -189,7 +189,7 @@ SHARE = "a share above 0 is needed here, such as 30% or 0.3; storm: off switches
         ("{storm: {share: 0%}}", "/storm/share", SHARE),
         ("{storm: {identical: 0}}", "/storm/identical", "a whole number from 1 up is needed here"),
         ("{fights: {reverts: 0}}", "/fights/reverts", "a whole number from 1 up is needed here"),
-        ("{fights: {within: 0}}", "/fights/within", "a length of time is needed here, such as 1h"),
+        ("{fights: {forgetAfter: 0}}", "/fights/forgetAfter", "a length of time is needed here, such as 1h"),
         ("{windows: [{}]}", "/windows/0", SOME),
         ("{windows: [{freeze: {days: fri}, allow: {days: mon}}]}", "/windows/0", SOME),
         ("{windows: [{freez: {days: fri}}]}", "/windows/0/freez", "unknown field 'freez'; did you mean freeze?"),
