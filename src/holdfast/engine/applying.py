@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from holdfast.engine import workers
@@ -52,8 +52,21 @@ async def look(
     """
     report = Report()
     wanted = list(addresses) if addresses is not None else list(preparer.fleet.graph.addresses)
-    ready, report.waiting = await preparer.prepare(wanted)
-    report.checked = await checker.check_all(ready, progress, record=record)
+
+    async def turns() -> AsyncIterator[list[Prepared]]:
+        for part in preparer.in_turn(wanted):
+            ready, waiting = await preparer.prepare(part)
+            report.waiting += waiting
+            yield ready
+
+    def note(checked: Checked) -> None:
+        preparer.note(checked)
+        if progress is not None:
+            progress(checked)
+
+    found = await checker.check_in_turn(turns(), note, record=record)
+    places = {address: place for place, address in enumerate(wanted)}
+    report.checked = sorted(found, key=lambda checked: places[checked.address])
     if attribute:
         report.checked = await checker.attributed(report.checked)
     return report

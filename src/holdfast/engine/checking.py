@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import AsyncIterable, Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from holdfast.engine import (
@@ -123,6 +123,19 @@ class Checker:
 
         With `fresh` everything is read and compared, even what has not moved.
         """
+        found = await self._looked(prepared, progress, record=record, fresh=fresh)
+        return await self._held_back(found, record=record)
+
+    async def check_in_turn(
+        self, turns: AsyncIterable[Sequence[Prepared]], progress: Progress | None = None, *, record: bool = True
+    ) -> list[Checked]:
+        """Check several parts of a fleet, one after the other, under limits that see them as a whole."""
+        found = [one async for part in turns for one in await self._looked(part, progress, record=record, fresh=False)]
+        return await self._held_back(found, record=record)
+
+    async def _looked(
+        self, prepared: Sequence[Prepared], progress: Progress | None, *, record: bool, fresh: bool
+    ) -> list[Checked]:
         out: list[Checked] = []
         listed = await self._looker.lists(prepared, fresh=fresh)
         standing = await self._governor.standing()
@@ -130,7 +143,7 @@ class Checker:
             judged = await self._judge_batch(prepared[start : start + BATCH], listed, standing, fresh=fresh)
             done = await self._decide_batch(judged, standing, progress)
             out += await self.record(done) if record else done
-        return await self._held_back(out, record=record)
+        return out
 
     async def _judge_batch(
         self, batch: Sequence[Prepared], listed: Lists, standing: Standing, *, fresh: bool

@@ -4,27 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from holdfast.compare import glancing, paths, profiles
 from holdfast.compare.profiles import Profile, RuleSet
+from holdfast.engine import referring
 from holdfast.engine.gates import Budget
 from holdfast.engine.opening import World
 from holdfast.engine.prepared import POLICY, Prepared, digest_of, rules_of
 from holdfast.engine.recording import settings_as_json
 from holdfast.engine.redaction import Fingerprint, guarded, has_secrets, split
+from holdfast.engine.referring import Sources
 from holdfast.errors import InputError
 from holdfast.manifests.secrets import SECRET_REF, Resolver, resolve_secrets
 from holdfast.model.absent import ABSENT
 from holdfast.model.address import Address
+from holdfast.model.finding import Finding
 from holdfast.model.json import Json
 from holdfast.model.resource import Declaration, ManagementPolicy, Origin
-from holdfast.plan import locations, references, strategies
+from holdfast.plan import locations, ordering, references, strategies
 from holdfast.plan.ordering import Graph
+from holdfast.plan.references import Resolution
 from holdfast.plan.settings import Layer, Scoped, Settings
 from holdfast.plan.strategies import Strategy
 from holdfast.providers.base import Draft, Kind, ReadFailed
 from holdfast.store.base import Digest, ResourceState, Store
+
+if TYPE_CHECKING:
+    from holdfast.engine.checking import Checked
 
 BATCH: Final = 500  # read from the store at a time
 
@@ -61,6 +68,8 @@ class Preparer:
     _rules: dict[tuple[str, ...], tuple[RuleSet, Json, Digest]] = field(default_factory=dict)
     _secretive: set[Digest] = field(default_factory=set)  # of rules that call something secret
     _settings: dict[tuple[Json, ...], tuple[Settings, Mapping[str, Json]]] = field(default_factory=dict)
+    _watched: set[Address] = field(default_factory=set)  # of which others take live values
+    _looked: dict[Address, Checked] = field(default_factory=dict)  # of these, as this run found them
 
     async def prepare(self, addresses: Iterable[Address]) -> tuple[list[Prepared], list[Waiting]]:
         """Prepare some of the fleet; what refers to something not there yet waits."""
@@ -73,40 +82,107 @@ class Preparer:
         return ready, waiting
 
     async def _batch(self, wanted: Sequence[Address]) -> list[Prepared | Waiting]:
-        needed = {target for address in wanted for target in self.fleet.graph.dependencies(address)}
-        states = await self.store.states([*wanted, *needed])
-        seen = {state.observed for address, state in states.items() if address in needed and state.observed}
-        observed = await self.store.documents(sorted(seen))
-        return [await self._one(self.fleet.declarations[address], states, observed) for address in wanted]
+        sources = await self._sources(wanted)
+        return [await self._one(self.fleet.declarations[address], sources) for address in wanted]
 
-    async def _one(
-        self, declaration: Declaration, states: Mapping[Address, ResourceState], observed: Mapping[Digest, Json]
-    ) -> Prepared | Waiting:
-        address = declaration.address
+    async def _sources(self, wanted: Sequence[Address]) -> Sources:
+        """Gather what is known of everything that some declarations refer to, near and far."""
+        graph = self.fleet.graph
+        reached = graph.needed_by(wanted)
+        needed = {target for address in reached for target in graph.dependencies(address)}
+        states = dict(await self.store.states([*wanted, *(needed - set(wanted))]))
+        fresh = {address: self._looked[address] for address in needed if address in self._looked}
+        states |= {address: checked.state for address, checked in fresh.items()}
+        known = [states[address] for address in needed if address in states]
+        kept = {digest for state in known for digest in (state.observed, state.baseline, state.desired) if digest}
+        moved = [state.address for state in known if state.status in referring.MOVED and state.address not in fresh]
+        records = await self.store.findings_of(moved) if moved else {}
+        findings: dict[Address, Sequence[Finding]] = {
+            address: [record.finding for record in found] for address, found in records.items()
+        }
+        sources = Sources(states, await self.store.documents(sorted(kept)), findings)
+        for checked in fresh.values():
+            sources.add(checked)
+        await self._declare(sources, reached)
+        return sources
+
+    def in_turn(self, wanted: Sequence[Address]) -> list[list[Address]]:
+        """Part what is to be looked at by what it takes live values from, which must be looked at before it."""
+        among = set(wanted)
+        needs = {address: live & among for address in wanted if (live := self._live_sources(address))}
+        self._watched = {source for sources in needs.values() for source in sources}
+        if not self._watched:
+            return [list(wanted)]
+        layers = ordering.layers_of({address: needs.get(address, ()) for address in wanted})
+        places = {address: place for place, address in enumerate(wanted)}
+        return [sorted(layer, key=places.__getitem__) for layer in layers]
+
+    def _live_sources(self, address: Address) -> set[Address]:
+        """Return the resources of which a declaration takes values that nobody declares."""
+        bound = self.fleet.graph.bindings.get(address, {}).values()
+        return {each.address for each in bound if each.is_id or not self._is_declared(each)}
+
+    def _is_declared(self, wanted: references.Field) -> bool:
+        declaration = self.fleet.declarations.get(wanted.address)
+        return declaration is not None and paths.resolve(declaration.desired, wanted.path) is not ABSENT
+
+    def note(self, checked: Checked) -> None:
+        """Remember a check of this run, for what takes live values from that resource."""
+        if checked.address in self._watched:
+            self._looked[checked.address] = checked
+
+    async def _declare(self, sources: Sources, reached: Iterable[Address]) -> None:
+        """Fill in the declarations of what is referred to by fields, each after what it refers to itself."""
+        bindings, declared = self.fleet.graph.bindings, self.fleet.declarations
+        fields = (each for address in reached for each in bindings.get(address, {}).values())
+        wanted = {each.address for each in fields if not each.is_id and each.address in declared}
+        for layer in ordering.layers_of({each: self.fleet.graph.dependencies(each) for each in wanted}):
+            for address in layer:
+                declaration = declared[address]
+                resolution = self._resolved(declaration, sources)
+                kind = await self._kind(declaration)
+                document = resolution.document
+                if not resolution.pending:
+                    document = _completed(declaration, kind, document)
+                ignored = self._settings_for(declaration)[0].ignored_paths
+                rules, _, digest = self._rules_for(declaration, kind.profiles, ignored)
+                if digest in self._secretive:
+                    document = guarded(document, rules.tree(document, ABSENT))
+                sources.declared[address] = replace(resolution, document=document)
+
+    def _resolved(self, declaration: Declaration, sources: Sources) -> Resolution:
         desired: Json = dict(declaration.desired)
-        bindings = self.fleet.graph.bindings.get(address, {})
-        if glancing.may_mention(desired, references.MARK, SECRET_REF):
-            # Secrets before references: what a reference brings in comes from the world, and must not be read as a
-            # request to fetch a secret and send it somewhere.
-            desired = self._with_secrets(declaration, desired)
-            resolution = references.resolve(desired, bindings, lambda wanted: _look_up(wanted, states, observed))
-            if resolution.pending:
-                first = resolution.pending[0]
-                return Waiting(declaration, f"${{{first.text}}} at {paths.format_path(first.pointer)}: {first.reason}")
-            desired = resolution.document
+        if not glancing.may_mention(desired, references.MARK, SECRET_REF):
+            return Resolution(desired)
+        # Secrets before references: what a reference brings in comes from the world, and must not be read as a
+        # request to fetch a secret and send it somewhere.
+        bindings = self.fleet.graph.bindings.get(declaration.address, {})
+        return references.resolve(self._with_secrets(declaration, desired), bindings, sources.look_up)
+
+    async def _kind(self, declaration: Declaration) -> Kind:
+        address = declaration.address
         reader = await self.world.reader(address.connection)
         kind = reader.kinds.get(declaration.type or address.kind) or reader.kinds.get(address.kind)
         if kind is None:
             known = ", ".join(sorted(reader.kinds)) or "none"
             message = f"connection {address.connection!r} has no kind {address.kind!r}; it has {known}"
             raise InputError(message, declaration.location)
-        state = states.get(address)
+        return kind
+
+    async def _one(self, declaration: Declaration, sources: Sources) -> Prepared | Waiting:
+        address = declaration.address
+        resolution = self._resolved(declaration, sources)
+        if resolution.pending:
+            first = resolution.pending[0]
+            return Waiting(declaration, f"${{{first.text}}} at {paths.format_path(first.pointer)}: {first.reason}")
+        desired = resolution.document
+        kind = await self._kind(declaration)
+        state = sources.states.get(address)
         if declaration.import_from is not None and (state is None or state.provider_id is None):
-            criteria = references.resolve(
-                declaration.import_from.filter or {}, bindings, lambda wanted: _look_up(wanted, states, observed)
-            )
-            if criteria.pending:
-                first = criteria.pending[0]
+            bindings = self.fleet.graph.bindings.get(address, {})
+            criteria = references.resolve(declaration.import_from.filter or {}, bindings, sources.look_up)
+            if criteria.pending or criteria.held:
+                first = (*criteria.pending, *criteria.held)[0]
                 return Waiting(declaration, f"${{{first.text}}} in the import filter: {first.reason}")
             found = await self._import(declaration, state, criteria.document)
             if isinstance(found, Waiting):
@@ -134,6 +210,7 @@ class Preparer:
             state,
             tuple(str(target) for target in self.fleet.graph.dependencies(address)),
             options,
+            held=_held_because(resolution),
         )
 
     def _settings_for(self, declaration: Declaration) -> tuple[Settings, Mapping[str, Json]]:
@@ -216,15 +293,9 @@ def _ignoring(patterns: Sequence[str]) -> list[Profile]:
     return [profiles.build({"profile": POLICY, "version": 1, "rules": rules})]
 
 
-def _look_up(
-    wanted: references.Field, states: Mapping[Address, ResourceState], observed: Mapping[Digest, Json]
-) -> Json | references.Unresolved:
-    state = states.get(wanted.address)
-    if state is None or state.observed is None:
-        return references.Unresolved(f"known after {wanted.address} is applied")
-    if wanted.is_id:
-        return state.provider_id if state.provider_id is not None else references.Unresolved("it has no id yet")
-    value = paths.resolve(observed.get(state.observed), wanted.path)
-    if value is ABSENT:
-        return references.Unresolved(f"{wanted.address} has no field {paths.format_path(wanted.path)}")
-    return value
+def _held_because(resolution: Resolution) -> str:
+    """Say which reference cannot be relied on now, and whose fault that is."""
+    if not resolution.held:
+        return ""
+    first = resolution.held[0]
+    return f"${{{first.text}}} at {paths.format_path(first.pointer)}: {first.reason}"

@@ -53,6 +53,7 @@ class Prepared:
     depends_on: tuple[str, ...] = ()
     options: Mapping[str, Json] = field(default_factory=dict)  # the settings in force, as they are remembered
     succession: Succession | None = None  # what took over from the rules that it was judged by before
+    held: str = ""  # which reference cannot be relied on now, and why; nothing is written meanwhile
     version: str | None = None  # of the API to read in, while what is known was learnt in another than the usual one
 
     def secret_values(self) -> tuple[str, ...]:

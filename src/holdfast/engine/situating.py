@@ -43,6 +43,7 @@ def situation_of(judged: Judged) -> Situation:
             if _is_in_list(f, item.desired) or _is_in_whole_map(f, item.desired, tree)
         ),
         unresolved=judged.unresolved,
+        source=item.held,
         terminal=None if edited else state.terminal,
         **_mode(judged),
     )

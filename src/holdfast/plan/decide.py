@@ -98,6 +98,7 @@ class Situation:
     free: frozenset[str] = frozenset()  # paths that policy corrects whatever on_drift says
     approved: bool = False  # a person said yes to exactly this plan
     paused: str | None = None  # who stopped all writes, and why
+    source: str = ""  # which reference cannot be relied on now, and whose drift that is
     frozen: str | None = None  # which window holds back such a write, and until when
     terminal: str | None = None  # why we stopped, if the declaration has not changed since
     mode: ReconcileMode = ReconcileMode.GET_PUT
@@ -118,6 +119,8 @@ def decide(verdict: Verdict, situation: Situation) -> Decision:
     decision = _in_mode(_BY_STATUS[verdict.status](verdict, situation), verdict, situation)
     if decision.action.is_write and situation.paused is not None:
         return hold(decision, Reason("paused", situation.paused))
+    if decision.action.is_write and situation.source:
+        return hold(decision, Reason("source", f"what it refers to cannot be relied on: {situation.source}"))
     if decision.action.is_write and situation.frozen is not None:
         return hold(decision, Reason("frozen", situation.frozen))
     return decision

@@ -8,7 +8,8 @@ A string that is one reference and nothing else takes the value with its type; i
 written out. `$${` stands for a plain `${`. Where a name itself holds dots the longest known name wins. Short forms may
 leave out the connection, the kind, and the namespace if it is that of the referring resource or there is none.
 
-Values come from the world, so they are never searched for references again.
+A reference to a declared field has the declared value, whatever the live state is; see `engine.referring`. Values are
+never searched for references again.
 """
 
 from __future__ import annotations
@@ -61,8 +62,16 @@ class Unresolved:
 
 
 @dataclass(frozen=True, slots=True)
+class Held:
+    """A value that cannot be relied on now, because of what became of its source."""
+
+    value: Json
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Pending:
-    """A reference that could not be filled in."""
+    """A reference that could not be filled in, or whose value cannot be relied on now."""
 
     pointer: Pointer
     text: str
@@ -76,6 +85,7 @@ class Resolution:
 
     document: Json
     pending: tuple[Pending, ...] = ()
+    held: tuple[Pending, ...] = ()  # filled in, with values that cannot be relied on now
 
 
 @runtime_checkable
@@ -86,7 +96,7 @@ class Sealed(Protocol):
         """Return the wrapped text made of plain and sealed parts."""
 
 
-Lookup = Callable[[Field], Json | Unresolved]
+Lookup = Callable[[Field], Json | Unresolved | Held]
 
 
 def escape(text: str) -> str:
@@ -231,20 +241,34 @@ def resolve(desired: Json, bindings: Mapping[str, Field], lookup: Lookup) -> Res
     The document is not changed; parts without references are shared with the result.
     """
     pending: list[Pending] = []
+    held: list[Pending] = []
+
+    def look_up(pointer: Pointer, name: str) -> Json | Unresolved:
+        value = lookup(bindings[name])
+        if isinstance(value, Held):
+            held.append(Pending(pointer, name, bindings[name], value.reason))
+            return value.value
+        return value
 
     def fill(value: Json, pointer: Pointer) -> Json:
         if isinstance(value, str):
-            return _filled(value, pointer, bindings, lookup, pending) if MARK in value else value
+            return _filled(value, pointer, bindings, look_up, pending) if MARK in value else value
         if isinstance(value, Mapping):
             return {key: fill(item, (*pointer, key)) for key, item in value.items()}
         if isinstance(value, list):
             return [fill(item, (*pointer, index)) for index, item in enumerate(value)]
         return value
 
-    return Resolution(fill(desired, ()), tuple(pending))
+    return Resolution(fill(desired, ()), tuple(pending), tuple(held))
 
 
-def _filled(text: str, pointer: Pointer, bindings: Mapping[str, Field], lookup: Lookup, pending: list[Pending]) -> Json:
+def _filled(
+    text: str,
+    pointer: Pointer,
+    bindings: Mapping[str, Field],
+    look_up: Callable[[Pointer, str], Json | Unresolved],
+    pending: list[Pending],
+) -> Json:
     parts: list[Json] = []
     position = 0
     blocked = False
@@ -255,7 +279,7 @@ def _filled(text: str, pointer: Pointer, bindings: Mapping[str, Field], lookup: 
             parts.append("${")
             continue
         name = token[1].strip()
-        value = lookup(bindings[name])
+        value = look_up(pointer, name)
         if token[0] != text:
             value = _embeddable(value)
         if isinstance(value, Unresolved):
