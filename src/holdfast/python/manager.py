@@ -34,7 +34,7 @@ from holdfast.python.drafting import Draft, Place
 from holdfast.python.outcomes import Checkup, Deployment, Undeployed
 from holdfast.python.tracking import Tracked
 from holdfast.python.workbench import Workbench
-from holdfast.store.base import ResourceState
+from holdfast.store.base import ResourceState, Store
 
 R = TypeVar("R", bound=Outlined)
 
@@ -151,6 +151,15 @@ class ResourceManager:
         """List what is tracked, in all accounts and environments unless this manager has one of its own."""
         return [tracking.tracked(each) for each in await self._states(self._project())]
 
+    async def documents(self) -> list[tuple[Tracked, Json]]:
+        """List what is tracked with what was last declared of it; secrets are fingerprints there."""
+        async with workbench.memory(self._project()) as store:
+            states = await self._states_in(store)
+            return [
+                (tracking.tracked(each), await store.document(each.desired) if each.desired is not None else {})
+                for each in states
+            ]
+
     # -- removing
 
     @also_on_class
@@ -196,6 +205,9 @@ class ResourceManager:
 
     async def _states(self, project: Project) -> list[ResourceState]:
         async with workbench.memory(project) as store:
-            found = [state async for state in store.all_states(connection=self._connection)]
+            return await self._states_in(store)
+
+    async def _states_in(self, store: Store) -> list[ResourceState]:
+        found = [state async for state in store.all_states(connection=self._connection)]
         wanted = self._environment
         return [state for state in found if wanted is None or state.address.namespace == wanted]

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from holdfast.providers.runpod.balancers import CpuLoadBalancerSlsResource, LoadBalancerSlsResource
     from holdfast.providers.runpod.cpus import CpuServerlessEndpoint
+    from holdfast.providers.runpod.deployable import DeployableResource
     from holdfast.providers.runpod.enums import (
         CpuInstanceType,
         CudaVersion,
@@ -47,6 +48,7 @@ __all__ = [
     "CpuServerlessEndpoint",
     "CudaVersion",
     "DataCenter",
+    "DeployableResource",
     "Effect",
     "EnvPolicy",
     "GpuGroup",
@@ -66,6 +68,7 @@ __all__ = [
 _HOMES = {
     "balancers": ("CpuLoadBalancerSlsResource", "LoadBalancerSlsResource"),
     "cpus": ("CpuServerlessEndpoint",),
+    "deployable": ("DeployableResource",),
     "enums": (
         "CpuInstanceType",
         "CudaVersion",

@@ -10,6 +10,7 @@ from pydantic_core.core_schema import ValidationInfo
 from holdfast.model.json import Json
 from holdfast.providers.runpod.base import is_from_server
 from holdfast.providers.runpod.cpus import without_gpus
+from holdfast.providers.runpod.deployable import balanced_url
 from holdfast.providers.runpod.enums import CpuInstanceType, ServerlessScalerType, ServerlessType
 from holdfast.providers.runpod.fields import Family
 from holdfast.providers.runpod.serverless import GpuWord, InstanceWord, ScalerWord, ServerlessResource, TypeWord
@@ -29,6 +30,11 @@ class LoadBalancerSlsResource(ServerlessResource):
         if value != ServerlessType.LB and not is_from_server(info):
             raise ValueError(f"the type of a {cls.__name__} is LB")
         return value
+
+    @property
+    def endpoint_url(self) -> str:
+        """The address that requests go to: a host of its own; raise ValueError without an id."""
+        return balanced_url(self._known_id())
 
 
 class CpuLoadBalancerSlsResource(LoadBalancerSlsResource):

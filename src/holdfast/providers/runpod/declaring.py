@@ -8,7 +8,7 @@ same name replaces the endpoint instead of leaving it behind. A volume is told f
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -24,6 +24,7 @@ from holdfast.providers.runpod.volumes import NetworkVolume
 
 if TYPE_CHECKING:
     from holdfast.providers.runpod.base import BaseResource
+    from holdfast.providers.runpod.deployable import DeployableResource
     from holdfast.providers.runpod.serverless import ServerlessResource
 
 CLASS: Final = "runpod.holdfast.dev/class"
@@ -236,3 +237,26 @@ def _live_name(name: str, means: Means) -> str:
 
 
 _OUTLINES: Final = {kinds.ENDPOINT: _endpoint_parts, kinds.VOLUME: _volume_parts, kinds.TEMPLATE: _template_parts}
+
+
+# -- back from what was declared
+
+
+def restored(labels: Mapping[str, str], document: Json, ident: str | None) -> DeployableResource | None:
+    """Return the object that a kept document was declared by, without its environment; None if it has no class.
+
+    Volumes are known by their ids alone there, because that is how an endpoint refers to them.
+    """
+    from holdfast.providers import runpod  # noqa: PLC0415 - the classes know this module
+
+    cls = getattr(runpod, labels.get(CLASS, ""), None)
+    if cls is None or not isinstance(document, Mapping):
+        return None
+    fields = {name: value for name, value in document.items() if name not in {"env", "template", "networkVolumes"}}
+    volumes = [{"id": each} for each in document.get("networkVolumes") or ()]
+    if isinstance(document.get("name"), str):
+        fields["name"] = document["name"].partition("@")[0]
+    resource: DeployableResource = cls.from_server({**fields, "id": ident})
+    if volumes:
+        resource.__dict__["networkVolumes"] = [NetworkVolume(**volume) for volume in volumes]
+    return resource

@@ -15,7 +15,8 @@ from pydantic_core.core_schema import ValidationInfo
 
 from holdfast.model.json import Json
 from holdfast.providers.runpod import changes, configs, fields, flashdumps, gpus, places, rules
-from holdfast.providers.runpod.base import BaseResource, is_from_server
+from holdfast.providers.runpod.base import is_from_server
+from holdfast.providers.runpod.deployable import DeployableResource
 from holdfast.providers.runpod.enums import (
     CpuInstanceType,
     CudaVersion,
@@ -41,7 +42,7 @@ CentreWord = DataCenter | str
 _LISTS: Final = ("gpus", "cudaVersions", "datacenter", "networkVolumes")
 
 
-class ServerlessResource(BaseResource):
+class ServerlessResource(DeployableResource):
     """A serverless endpoint on GPUs; the base of all kinds of endpoint."""
 
     KIND: ClassVar[str] = "Endpoint"

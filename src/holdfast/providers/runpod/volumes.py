@@ -11,12 +11,13 @@ from pydantic_core.core_schema import ValidationInfo
 
 from holdfast.model.json import Json
 from holdfast.providers.runpod import places
-from holdfast.providers.runpod.base import BaseResource, is_from_server
+from holdfast.providers.runpod.base import is_from_server
+from holdfast.providers.runpod.deployable import DeployableResource, storage_url
 from holdfast.providers.runpod.enums import DataCenter
 from holdfast.providers.runpod.hashing import DEFAULT_KEY
 
 
-class NetworkVolume(BaseResource):
+class NetworkVolume(DeployableResource):
     """Storage in one data centre; it can grow, and neither shrink nor move."""
 
     KIND: ClassVar[str] = "NetworkVolume"
@@ -53,6 +54,12 @@ class NetworkVolume(BaseResource):
         if self.size is not None and not 10 <= self.size <= 4096:
             raise ValueError("the size of a network volume must be between 10 and 4096 GB")
         return self
+
+    @property
+    def url(self) -> str:
+        """The console's page of network volumes; raise ValueError without an id."""
+        self._known_id()
+        return storage_url()
 
     @property
     def is_created(self) -> bool:
