@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,7 +10,7 @@ from holdfast.model.json import Json
 from holdfast.model.verdict import Status
 from holdfast.providers.runpod import CpuLoadBalancerSlsResource, NetworkVolume, ServerlessEndpoint
 from holdfast.providers.runpod import declaring as runpod_declaring
-from holdfast.store.base import Transaction
+from holdfast.store.base import Request, Transaction
 from holdfast.store.sqlite import SqliteStore
 from holdfast.testing.runpod import Fault
 from tests.unit.python.desk import Desk, at_desk, balancer
@@ -101,8 +100,8 @@ def test_a_look_that_somebody_asked_for_is_one(tmp_path):
     async def story(desk):
         await deployed(desk)
         store = await SqliteStore.open(desk.folder / ".holdfast/holdfast.db")
-        states = [replace(state, requested="now") async for state in store.all_states()]
-        await store.commit(Transaction(states=states))
+        requests = [Request(state.address, "now", 0.0) async for state in store.all_states()]
+        await store.commit(Transaction(requested=requests))
         await store.close()
         return {each.verdict.reason for each in await desk.manager().check(*fleet())}
 
