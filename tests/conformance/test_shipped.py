@@ -12,9 +12,9 @@ from holdfast.testing.conformance import Case, Outcome
 NOT_APPLICABLE = {
     # A Resource has no list without a type; the Disks of the subject have neither etags nor secrets.
     "azure": {"import-by-filter", "list", "precondition", "secret"},
-    "file": {"throttle"},  # a file system asks nobody to slow down
+    "file": {"throttle", "not-the-thing"},  # a file system asks nobody to slow down; what is at a path is the file
     "http": {"precondition"},  # the Gadgets of the subject have no etag; its Widgets do
-    "memory": {"precondition"},
+    "memory": {"precondition", "not-the-thing"},
 }
 CASES = [
     pytest.param(name, case, id=f"{name}-{case.name}")

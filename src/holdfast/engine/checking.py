@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from holdfast.engine import (
     attributing,
     conditions,
+    containing,
     decision_log,
     judging,
     looking,
@@ -151,7 +152,11 @@ class Checker:
         hints = [None if fresh else looking.own_hint(item) for item in batch]
         readings = await self._looker.read_all(batch, listed, hints)
         pairs = await transferring.in_old_version(self._looker, batch, readings)
-        seen = [judging.observed_digest(item, reading) for item, reading in pairs]
+        seen: list[Digest | None] = []
+        for place, (item, reading) in enumerate(pairs):
+            contained, digest = judging.digested(item, reading)
+            pairs[place] = item, contained
+            seen.append(digest)
         for place, (item, reading) in enumerate(pairs):
             if hints[place] is not None and item.declaration.address not in standing.acceptances:
                 pairs[place] = item, judging.unmoved(item, reading, seen[place])
@@ -166,9 +171,23 @@ class Checker:
         return [
             judging.judge(*pair, digest, means)
             if isinstance(pair[1], Unchanged)
-            else transferring.carried_over(await self._judged(pair, digest, means), item, reading, self._fingerprint)
+            else await self._judged_alone(pair, digest, means, (item, reading))
             for pair, digest, item, reading in zip(pairs, seen, batch, readings, strict=True)
         ]
+
+    async def _judged_alone(
+        self,
+        pair: tuple[Prepared, Reading | Unchanged],
+        digest: Digest | None,
+        means: judging.Means,
+        first: tuple[Prepared, Reading | Unchanged],
+    ) -> Judged:
+        """Judge one; an object that nobody can deal with is unknown, and stops no other."""
+        try:
+            return transferring.carried_over(await self._judged(pair, digest, means), *first, self._fingerprint)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the others go on
+            reading = containing.unreadable(error, pair[0].declaration.address)
+            return judging.judge(pair[0], reading, None, means)
 
     async def _judged(
         self, pair: tuple[Prepared, Reading | Unchanged], digest: Digest | None, means: judging.Means

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from holdfast.compare import diff, known_differences, verdicts
 from holdfast.compare.known_differences import Validity
 from holdfast.compare.ruletree import RuleTree
-from holdfast.engine import succeeding
+from holdfast.engine import containing, succeeding
 from holdfast.engine.prepared import Prepared, digest_of
 from holdfast.engine.redaction import Fingerprint, redact
 from holdfast.errors import StoreError
@@ -232,6 +232,14 @@ def observed_digest(item: Prepared, reading: Reading | Unchanged) -> Digest | No
         return digest_of(reading.document)
     same = reading.raw_digest == state.raw_digest and state.observed is not None
     return state.observed if same else digest_of(reading.document)
+
+
+def digested(item: Prepared, reading: Reading | Unchanged) -> tuple[Reading | Unchanged, Digest | None]:
+    """Return a reading with the digest of what was found; what has none is unreadable."""
+    try:
+        return reading, observed_digest(item, reading)
+    except Exception as error:  # noqa: BLE001 - whatever it is, the others go on
+        return containing.unreadable(error, item.declaration.address), None
 
 
 def unmoved(item: Prepared, reading: Reading | Unchanged, seen: Digest | None) -> Reading | Unchanged:

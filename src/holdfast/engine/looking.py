@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from holdfast.engine import containing
 from holdfast.engine.clock import Clock
 from holdfast.engine.gates import Budget
 from holdfast.engine.opening import World
@@ -14,14 +15,14 @@ from holdfast.engine.retrying import RETRIED, Patience
 from holdfast.model.reading import Found, Reading, Trouble, Unreadable
 from holdfast.model.verdict import Status
 from holdfast.plan.decide import ReconcileMode
-from holdfast.providers.base import Hint, Listed, ReadFailed, Unchanged
+from holdfast.providers.base import Hint, ItemFailed, Listed, ReadFailed, Unchanged
 from holdfast.store.base import ResourceState
 
 WORKERS = 64  # reading at once, over all connections; each connection's gate lets fewer through
 _ALWAYS = (ReconcileMode.PUT_ONLY, ReconcileMode.SHADOW)
 LIST_FROM = 4  # resources of one kind from which one list call is worth more than single reads
 
-Listing = dict[str, Listed | Unchanged]
+Listing = dict[str, Listed | Unchanged | None]  # None: the list says two things of it
 Lists = Mapping[tuple[str, str], Listing | Unreadable]
 
 
@@ -77,7 +78,9 @@ class Looker:
                     async for item in reader.list(kind):
                         if item.id in expected:
                             same = expected[item.id] == item.raw_digest
-                            found[item.id] = Unchanged(None, item.raw_digest) if same else item
+                            _place(found, item.id, Unchanged(None, item.raw_digest) if same else item)
+                return found
+            except ItemFailed:  # what could not be told is asked for by itself
                 return found
             except ReadFailed as error:
                 failure = _unreadable(error.reading)
@@ -95,7 +98,7 @@ class Looker:
             return found
         entry = found.get(state.provider_id)
         if entry is None:
-            # Not in the list: gone, or the list was wrong. Only an answer about the thing itself may say so.
+            # Not in the list, or in it twice: gone, or the list was wrong. Only an answer about the thing counts.
             return await self.read(item, None)
         if isinstance(entry, Unchanged):
             return entry
@@ -104,7 +107,9 @@ class Looker:
             document = reader.parse(address.kind, entry.raw)
         except ReadFailed as error:
             return error.reading
-        return Found(document, None, entry.raw_digest, entry.id)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the others go on
+            return containing.unreadable(error, address)
+        return containing.shallow(Found(document, None, entry.raw_digest, entry.id))
 
     async def read(self, item: Prepared, hint: Hint | None) -> Reading | Unchanged:
         """Read one thing through its connection's gate, with patience for passing troubles."""
@@ -116,7 +121,10 @@ class Looker:
         while True:
             attempt += 1
             async with gate.turn(Budget.READ, urgent=item.is_urgent):
-                reading = await reader.read(target, hint)
+                try:
+                    reading = containing.shallow(await reader.read(target, hint))
+                except Exception as error:  # noqa: BLE001 - whatever it is, the others go on
+                    reading = containing.unreadable(error, item.declaration.address)
             if not isinstance(reading, Unreadable) or not await self._may_retry(connection, reading, attempt):
                 return reading
 
@@ -129,6 +137,13 @@ class Looker:
         if reading.trouble is not Trouble.THROTTLED:
             await self.clock.sleep(self.patience.delay(attempt, reading.retry_after_seconds, self.random01))
         return True
+
+
+def _place(found: Listing, ident: str, entry: Listed | Unchanged) -> None:
+    """Put an item of a list in its place; of one that comes twice, and not alike, the list says nothing."""
+    before = found.setdefault(ident, entry)
+    if before is not None and before.raw_digest != entry.raw_digest:
+        found[ident] = None
 
 
 def _unreadable(reading: Reading) -> Unreadable:

@@ -17,7 +17,7 @@ from holdfast.engine.opening import World
 from holdfast.model.address import Address
 from holdfast.model.reading import Reading
 from holdfast.plan import due
-from holdfast.providers.base import ReadFailed
+from holdfast.providers.base import ItemFailed, ReadFailed
 from holdfast.store.base import Store, Touch, Transaction
 
 BATCH = 1000
@@ -54,9 +54,12 @@ class Sweeper:
                     if len(page) >= BATCH:
                         await self._note(connection, kind, page, out)
                         page = []
-            await self._note(connection, kind, page, out)
+        except ItemFailed:  # what could not be told is not touched, and so looked at by itself
+            pass
         except ReadFailed as error:
             out.failure = error.reading
+            return out
+        await self._note(connection, kind, page, out)
         return out
 
     async def closer(self, connection: str, kind: str, swept: Swept) -> AsyncIterator[list[Address]]:
@@ -71,7 +74,7 @@ class Sweeper:
             yield batch
 
     async def _note(self, connection: str, kind: str, page: list[tuple[str, str]], out: Swept) -> None:
-        settled = await self.store.settled(connection, kind, page)
+        settled = await self.store.settled(connection, kind, _told_once(page))
         now = out.began_at
         touched = [
             Touch(address, now, due.next_due(now, period, self.jitter, self.random01()) if period > 0 else None)
@@ -80,3 +83,10 @@ class Sweeper:
         if touched:
             await self.store.commit(Transaction(touched=touched))
         out.unchanged += len(touched)
+
+
+def _told_once(page: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Return a page without the items of which it says two things: those are looked at by themselves."""
+    told: dict[str, str] = {}
+    doubtful = {ident for ident, digest in page if told.setdefault(ident, digest) != digest}
+    return [each for each in page if each[0] not in doubtful] if doubtful else page

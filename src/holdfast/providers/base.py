@@ -106,7 +106,10 @@ class Reader(Protocol):
         """Read one thing; by id where there is one, else by what identifies it in the declaration."""
 
     def list(self, kind: str) -> AsyncIterator[Listed]:
-        """Read all of a kind, page by page; raise ReadFailed if any page fails, so that no half list is believed."""
+        """Read all of a kind, page by page; raise ReadFailed if any page fails, so that no half list is believed.
+
+        Where only single items are broken, raise ItemFailed after the last item.
+        """
 
     def parse(self, kind: str, raw: bytes) -> Json:
         """Turn the bytes of a listed item into the document that `read` would have returned."""
@@ -199,6 +202,13 @@ class ReadFailed(Exception):  # noqa: N818 - an outcome, not a mistake
     def __init__(self, reading: Reading) -> None:
         self.reading = reading
         super().__init__(str(reading))
+
+
+class ItemFailed(ReadFailed):
+    """A list came to its end, and some items in it could not be told from one another; the others are as good as ever.
+
+    Raised after the last item. Who needs the whole list has none; who looks for certain items has those that came.
+    """
 
 
 class Provider(Protocol):

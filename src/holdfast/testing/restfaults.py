@@ -21,6 +21,7 @@ class Wrong(StrEnum):
     EMPTY = "empty"  # no body
     GARBAGE = "garbage"  # a body that is not JSON
     TRUNCATED = "truncated"  # the right answer, cut off
+    BODY = "body"  # the given `body`
     EMPTY_LIST = "empty_list"  # a list without its items
     RESET = "reset"  # the connection is dropped before an answer
     RESET_AFTER = "reset_after"  # what was asked is done, and then the connection is dropped
@@ -40,6 +41,7 @@ class Fault:
     headers: Mapping[str, str] = field(default_factory=dict)
     times: int | None = 1
     delay_seconds: float = 0.0
+    body: bytes = b"{}"
 
     def strikes(self, method: str, path: str) -> bool:
         """Tell whether a request is struck, and count it."""
@@ -53,14 +55,15 @@ class Fault:
         """Answer wrongly; `proper` is the right answer, for faults that come after it."""
         match self.wrong:
             case Wrong.STATUS:
-                body = {"error": {"message": "made to fail"}}
-                return web.json_response(body, status=self.status, headers=self.headers)
+                error = {"error": {"message": "made to fail"}}
+                return web.json_response(error, status=self.status, headers=self.headers)
             case Wrong.HTML:
                 return web.Response(text=PAGE, content_type="text/html", status=self.status, headers=self.headers)
             case Wrong.EMPTY | Wrong.REDIRECT:
                 return web.Response(status=self.status, headers=self.headers)
-            case Wrong.GARBAGE:
-                return web.Response(body=b'{"name": tru', content_type="application/json", status=self.status)
+            case Wrong.GARBAGE | Wrong.BODY:
+                body = self.body if self.wrong is Wrong.BODY else b'{"name": tru'
+                return web.Response(body=body, content_type="application/json", status=self.status)
             case Wrong.EMPTY_LIST:
                 return web.json_response({"items": [], "next": None, "nextCursor": None})
             case Wrong.TRUNCATED:

@@ -135,12 +135,100 @@ def test_an_answer_that_says_nothing_is_unreadable(fault, kind, trouble, detail)
     assert (seen.trouble, detail in seen.detail) == (trouble, True), seen.detail
 
 
-def test_a_redirect_within_the_host_is_followed():
-    seen = read(
-        Fault(Wrong.REDIRECT, path="/widgets/other", status=301, headers={"Location": "/widgets/w"}),
-        target=widget("other"),
-    )
-    assert isinstance(seen, Found)
+def redirected(path: str, target: str, **settings):
+    fault = Fault(Wrong.REDIRECT, path=path, status=301, headers={"Location": "/widgets/w"})
+    return read(fault, target=widget(target), **settings)
+
+
+def test_a_redirect_within_the_host_is_followed_to_the_thing_that_was_asked_for():
+    assert isinstance(redirected("/old/w", "w", kind={"read": "/old/{id}"}), Found)
+
+
+REDIRECTED = {
+    "another thing": ({}, "is about another thing"),
+    "where nothing says the id": (
+        {"list": None, "read": {"path": "/widgets/{id}", "id": "none"}},
+        "came from another address",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind, says", REDIRECTED.values(), ids=list(REDIRECTED))
+def test_a_redirect_to_another_thing_of_the_same_host_is_unreadable(kind, says):
+    seen = redirected("/widgets/other", "other", kind=kind)
+    assert isinstance(seen, Unreadable)
+    assert says in seen.detail
+
+
+NAMED = {"list": None}  # the description does not say where a thing shows its id
+NOT_THE_THING = {
+    "empty": ({}, b"{}", "no id at /name"),
+    "an error": ({}, b'{"error": {"message": "no"}}', "no id at /name"),
+    "a list of things": ({}, b'{"items": [{"name": "w", "size": 1}], "next": null}', "no id at /name"),
+    "a bare list": ({}, b'[{"name": "w"}]', "is not one JSON object"),
+    "another id": ({}, b'{"name": "v", "size": 1}', "another id"),
+    "no id": ({}, b'{"size": 1}', "no id at /name"),
+    "an id that is none": ({}, b'{"name": {"w": 1}, "size": 1}', "no id at /name"),
+    "empty, by name": (NAMED, b"{}", "is an empty object"),
+    "an error, by name": (NAMED, b'{"error": {"message": "no"}}', "none of the declared fields"),
+    "an error with a field of ours, by name": (NAMED, b'{"size": 0, "error": "no"}', "is an error"),
+    "something else, by name": (NAMED, b'{"motd": "hello"}', "none of the declared fields"),
+    "another id where read says its place": (
+        {"list": None, "read": {"path": "/widgets/{id}", "id": "/meta/uid"}},
+        b'{"name": "w", "size": 1, "meta": {"uid": "x"}}',
+        "another id",
+    ),
+    "another id than a summary in the list has": (
+        {"list": {"path": "/widgets", "items": "/items", "id": "/name", "partial": True}},
+        b'{"name": "v", "size": 1}',
+        "another id",
+    ),
+    "no id where creation finds it": (
+        {"list": None, "create": {"path": "/widgets", "id": "/data/name"}, "envelope": "/data"},
+        b'{"data": {"size": 1}}',
+        "no id at /name",
+    ),
+}
+
+
+def answered(body: bytes, kind, *, status: int = 200, target=None):
+    async def story(server, reader, _):
+        server.faults.append(Fault(Wrong.BODY, status=status, body=body, times=None))
+        return await reader.read(target or widget("w", "w", size=1))
+
+    return with_server(story, kind=kind)
+
+
+@pytest.mark.parametrize("kind, body, says", NOT_THE_THING.values(), ids=list(NOT_THE_THING))
+def test_a_success_that_is_not_the_thing_is_unreadable(kind, body, says):
+    seen = answered(body, kind)
+    assert isinstance(seen, Unreadable)
+    assert (seen.trouble, says in seen.detail) == (Trouble.MALFORMED, True), seen.detail
+
+
+def test_a_part_of_the_thing_is_unreadable():
+    seen = answered(b'{"name": "w"}', {}, status=206)
+    assert isinstance(seen, Unreadable)
+    assert "206" in seen.detail
+
+
+THE_THING = {
+    "an id in another case": ({}, b'{"name": "W", "size": 2}'),
+    "a number for an id": ({"list": {"path": "/widgets", "items": "/items", "id": "/n"}}, b'{"n": 7, "size": 2}'),
+    "no id, which is this api's way": ({"read": {"path": "/widgets/{id}", "id": "none"}}, b'{"size": 2}'),
+    "a single one of its kind": ({"read": "/settings"}, b'{"size": 2}'),
+    "no id where only summaries have one": (
+        {"list": {"path": "/widgets", "items": "/items", "id": "/uid", "partial": True}},
+        b'{"size": 2}',
+    ),
+    "an error field beside all that is declared": (NAMED, b'{"name": "w", "size": 2, "error": "disk"}'),
+}
+
+
+@pytest.mark.parametrize("kind, body", THE_THING.values(), ids=list(THE_THING))
+def test_what_may_be_the_thing_is_found(kind, body):
+    ident = "7" if b'"n"' in body else "w"
+    assert isinstance(answered(body, kind, target=widget("w", ident, size=1)), Found)
 
 
 def test_an_answer_that_does_not_come_in_time_is_a_timeout():

@@ -321,7 +321,7 @@ def test_headers_carry_the_key_and_the_condition():
     target = widget(size=3)
     kind = {"conditional": True, "etag": "header", "idempotency_header": "X-Request-Key"}
     wrote, sent = updated("merge", target, Change(target.desired, OBSERVED, ("/size",), '"1"'), kind)
-    assert wrote == Done("w", {}, '"2"')
+    assert wrote == Done("w", None, '"2"')
     headers = sent[0][3]
     assert (headers["X-Request-Key"], headers["If-Match"]) == ("the-key", '"1"')
 

@@ -10,11 +10,13 @@ ids without regard to case and often answers in another case than it was asked i
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import quote, unquote
 
 from holdfast.errors import InputError
+from holdfast.model.json import Json
 
 RESOURCE_GROUPS: Final = "Microsoft.Resources/resourceGroups"
 SUBSCRIPTIONS: Final = "Microsoft.Resources/subscriptions"
@@ -109,6 +111,20 @@ def canonical(text: str) -> str:
 def same(one: str, other: str) -> bool:
     """Tell whether two ids, or two types, are the same."""
     return canonical(one) == canonical(other)
+
+
+def may_be(body: Mapping[str, Json], ident: str) -> bool:
+    """Tell whether a body may be about what has an id: it bears its name, or at least looks like a resource.
+
+    By the name alone, because some types show the id in other words, or that of what they belong to.
+    """
+    wanted = _last(ident)
+    told = [_last(value) for value in (body.get("id"), body.get("name")) if isinstance(value, str)]
+    return wanted in told if told else "properties" in body
+
+
+def _last(ident: str) -> str:
+    return canonical(ident).rpartition("/")[2]
 
 
 def within(owner: str, type_: str, name: str) -> str:

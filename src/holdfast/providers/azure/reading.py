@@ -65,11 +65,13 @@ class AzureReader:
 
     def _judged(self, place: Place, answer: Answer | Lost, target: Target, hint: Hint | None) -> Reading | Unchanged:
         label = f"GET {place.label}"
-        if not isinstance(answer, Answer) or not outcomes.is_success(answer.status):
+        if not isinstance(answer, Answer) or not outcomes.is_whole(answer.status):
             return absence(answer, label) or unreadable(answer, label)
         body = parsed(answer.body)
         if body is None:
             return Unreadable(Trouble.MALFORMED, f"the answer to {label} is not one JSON object")
+        if not ids.may_be(body, place.id):
+            return Unreadable(Trouble.MALFORMED, f"the answer to {label} is not about the resource asked for")
         if not conversion.is_settled(body, place.habits.terminal):
             return Unreadable(Trouble.UNSETTLED, _busy(place, body), outcomes.retry_after(answer.headers))
         digest = slicing.digest(answer.body)
@@ -106,7 +108,7 @@ class AzureReader:
         label = f"the list of {kind}"
         for _ in range(_PAGES):
             answer = await self._client.send("GET", url, label)
-            if not isinstance(answer, Answer) or not outcomes.is_success(answer.status):
+            if not isinstance(answer, Answer) or not outcomes.is_whole(answer.status):
                 raise ReadFailed(unreadable(answer, label))
             page = parsed(answer.body)
             items = page.get("value") if page is not None else None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import difflib
+from dataclasses import replace
 from pathlib import Path as FilePath
 from typing import Final
 from urllib.parse import urlsplit
@@ -39,6 +40,7 @@ from holdfast.providers.http.description import (
     StatusRules,
     Update,
 )
+from holdfast.providers.http.identity import Identity
 from holdfast.providers.http.sections import Section
 
 _TOP: Final = ("base_url", "kinds", "auth", "headers", "timeout_seconds", "max_body_bytes", "max_connections", "tls")
@@ -164,10 +166,27 @@ def _kind(name: str, kind: Section, connection: Connection) -> Described:
         profile=profile,
         attribution=_attribution(kind),
     )
+    described = replace(described, identity=_identity(read, described))
     read.finish()
     kind.finish()
     _check(described, kind)
     return described
+
+
+def _identity(read: Section, described: Described) -> Identity | None:
+    """Tell where a document of the kind says its id: as `read` says, or where `list` or `create` find it."""
+    given = read.text("id", "")
+    if given:
+        return None if given == "none" else Identity(read.as_pointer(given, "id"), is_required=True)
+    if not {"id", "name"} & set(described.read.path.names):
+        return None  # there is only one of it, whatever it calls itself
+    listing, create = described.list, described.create
+    if listing is not None:
+        return Identity(listing.id, is_required=not listing.is_partial)
+    if create is None or isinstance(create.id, IdFrom) or described.operation is not None:
+        return None
+    above = described.item
+    return Identity(create.id[len(above) :], is_required=True) if create.id[: len(above)] == above else None
 
 
 def _check(described: Described, kind: Section) -> None:

@@ -13,6 +13,7 @@ from holdfast.compare.ruletree import RuleTree
 from holdfast.model.json import Json
 from holdfast.model.path import Path
 from holdfast.model.writing import Refusal
+from holdfast.providers.http.identity import Identity
 from holdfast.providers.http.templates import Template
 
 
@@ -199,6 +200,7 @@ class Described:
     error: Path | None = None
     profile: Profile | None = None
     attribution: Attribution | None = None
+    identity: Identity | None = None  # where a document says its own id
 
     def ident(self, given: str | None, name: str) -> str | None:
         """Return the id of a thing: the known one, or its name where the two are the same."""

@@ -16,6 +16,8 @@ from holdfast.providers.http.description import StatusRules
 
 _DAY: Final = 86_400.0  # seconds; nobody means to make us wait longer
 
+_PARTS: Final = frozenset({206, 207, 208, 226})  # successes that bring something else than the whole of the thing
+
 _TROUBLES: Final = {
     401: Trouble.UNAUTHORISED,
     403: Trouble.UNAUTHORISED,
@@ -36,6 +38,11 @@ _REFUSALS: Final = {
 def is_success(status: int) -> bool:
     """Tell whether the API did what it was asked."""
     return 200 <= status < 300
+
+
+def is_whole(status: int) -> bool:
+    """Tell whether a success brought all of what was asked for: a part of it (206) is not that."""
+    return status == 200 or (is_success(status) and status not in _PARTS)
 
 
 def unreadable(answer: Answer | Lost, label: str) -> Unreadable:

@@ -29,7 +29,7 @@ async def pages(client: Client, listing: Listing, path: str, query: dict[str, st
     url: str | None = walk.first(client.base + path, query)
     while url is not None:
         answer = await client.send(listing.call.method, url, listing.call.label)
-        if isinstance(answer, Lost) or not outcomes.is_success(answer.status):
+        if isinstance(answer, Lost) or not outcomes.is_whole(answer.status):
             raise ReadFailed(outcomes.unreadable(answer, listing.call.label))
         page, following = walk.cut(answer)
         yield page
@@ -59,7 +59,7 @@ class _Walk:
         """Cut a page; one that is not of the described shape is no page."""
         try:
             page, following = slicing.pages(self.listing)(answer.body)
-        except (msgspec.MsgspecError, UnicodeDecodeError):
+        except slicing.BROKEN:
             raise self._broken("is not a list of the described shape") from None
         return page, following
 

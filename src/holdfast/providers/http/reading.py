@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Final
 
-import msgspec
 import orjson
 
 from holdfast.compare import jsontext, paths
@@ -19,10 +18,11 @@ from holdfast.model.reading import Found, Gone, Reading, Trouble, Unreadable
 from holdfast.model.suspect import Suspect
 from holdfast.model.vital import Vital
 from holdfast.providers import vitals
-from holdfast.providers.base import Hint, Kind, Listed, ReadFailed, Target, Unchanged
-from holdfast.providers.http import attributing, outcomes, paging, slicing
+from holdfast.providers.base import Hint, ItemFailed, Kind, Listed, ReadFailed, Target, Unchanged
+from holdfast.providers.http import attributing, identity, outcomes, paging, scanning, slicing
 from holdfast.providers.http.client import Answer, Client
 from holdfast.providers.http.description import Api, Described, Etag, Listing
+from holdfast.providers.http.identity import Asked
 from holdfast.providers.http.templates import UnfilledError
 
 _BREATH: Final = 64  # items after which others on the event loop get a turn
@@ -51,14 +51,13 @@ class HttpReader:
             return await self._read_unknown(kind, target)
         headers = {"If-None-Match": hint.etag} if kind.is_conditional and hint is not None and hint.etag else None
         call = kind.read
-        answer = await self._client.send(call.method, self._client.base + path, call.label, headers)
+        url = self._client.base + path
+        answer = await self._client.send(call.method, url, call.label, headers)
         if type(answer) is Answer:
-            if answer.status == 200:
-                return found(kind, answer, hint, ident)
+            if outcomes.is_whole(answer.status):
+                return found(kind, answer, hint, Asked(ident, target.desired), url)
             if answer.status == 304 and headers is not None and hint is not None:
                 return Unchanged(hint.etag, hint.raw_digest)
-            if outcomes.is_success(answer.status):
-                return found(kind, answer, hint, ident)
             absence = outcomes.absence(answer, kind.status, call.label)
             if absence is not None:
                 return absence
@@ -107,18 +106,21 @@ class HttpReader:
         except UnfilledError as error:
             raise ReadFailed(Unreadable(Trouble.OTHER, str(error))) from None
         ident = slicing.idents(listing.id)
+        nameless = False
         async for page in paging.pages(self._client, listing, path, query):
             for number, item in enumerate(page, start=1):
                 raw = bytes(item)
                 try:
                     name = ident(raw)
-                except (msgspec.MsgspecError, UnicodeDecodeError):
-                    where = paths.format_path(listing.id)
-                    detail = f"an item of the answer to {listing.call.label} has no id at {where}"
-                    raise ReadFailed(Unreadable(Trouble.MALFORMED, detail)) from None
+                except slicing.BROKEN:
+                    nameless = True
+                    continue
                 yield Listed(name, raw, slicing.digest(raw))
                 if number % _BREATH == 0:
                     await asyncio.sleep(0)
+        if nameless:
+            detail = f"an item of the answer to {listing.call.label} has no id at {paths.format_path(listing.id)}"
+            raise ItemFailed(Unreadable(Trouble.MALFORMED, detail))
 
     def parse(self, kind: str, raw: bytes) -> Json:
         """Turn a listed item into its document; raise ReadFailed if it is broken, or in a state that says nothing."""
@@ -171,16 +173,30 @@ def _is_scalar(value: Json) -> bool:
 def _has(raw: bytes, wanted: Mapping[Path, Json], label: str) -> bool:
     document = _parsed(raw, label)
     if isinstance(document, Unreadable):
+        if _is_another(raw, wanted):
+            return False
         raise ReadFailed(document)
     return all(typed_equal(paths.resolve(document, pointer), value) for pointer, value in wanted.items())
 
 
-def found(kind: Described, answer: Answer, hint: Hint | None, ident: str | None) -> Reading | Unchanged:
-    """Judge a successful answer about one thing."""
+def _is_another(raw: bytes, wanted: Mapping[Path, Json]) -> bool:
+    """Tell whether an item that cannot be parsed as a whole shows all the same that it is not the one meant."""
+    for pointer, value in wanted.items():
+        try:
+            seen = scanning.value(scanning.find(raw, tuple(map(str, pointer))))
+        except slicing.BROKEN:
+            continue
+        if seen is not None and not typed_equal(seen, value):
+            return True
+    return False
+
+
+def found(kind: Described, answer: Answer, hint: Hint | None, asked: Asked, url: str) -> Reading | Unchanged:
+    """Judge a successful answer about one thing, which was asked for at a URL."""
     label = kind.read.label
     try:
         raw = slicing.items(kind.item)(answer.body) if kind.item else answer.body.strip()
-    except (msgspec.MsgspecError, UnicodeDecodeError):
+    except slicing.BROKEN:
         return _malformed(answer, label, f"has nothing at {paths.format_path(kind.item)}, or is not JSON")
     digest = slicing.digest(raw)
     etag = answer.headers.get(kind.etag.header) if kind.etag.header else None
@@ -189,8 +205,12 @@ def found(kind: Described, answer: Answer, hint: Hint | None, ident: str | None)
     document = _parsed(raw, label)
     if isinstance(document, Unreadable):
         return document if answer.body and not outcomes.is_html(answer) else _malformed(answer, label, "")
+    redirected = identity.is_elsewhere(url, answer.url)
+    doubt = identity.doubt(document, asked, kind.identity, kind.rules, redirected=redirected)
+    if doubt:
+        return Unreadable(Trouble.MALFORMED, f"the answer to {label} {doubt}")
     state = _state(kind, document, label) if kind.status.has_states else None
-    return state or Found(document, etag or _etag_inside(kind.etag, document), digest, ident)
+    return state or Found(document, etag or _etag_inside(kind.etag, document), digest, asked.ident)
 
 
 def _state(kind: Described, document: Json, label: str) -> Gone | Unreadable | None:

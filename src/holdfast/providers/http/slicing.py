@@ -6,19 +6,21 @@ bytes are cut out of the answer, and their digest is compared.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import operator
 from collections.abc import Callable, Sequence
-from functools import cache
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from holdfast.errors import InputError
 from holdfast.model.path import Path
+from holdfast.providers.http import scanning
 from holdfast.providers.http.description import ByCursor, ByLink, Listing
 
 _Type = Any  # types made while running
+BROKEN: Final = (msgspec.MsgspecError, UnicodeDecodeError)  # what cutting raises for a text of another shape
 
 
 def digest(raw: bytes) -> str:
@@ -26,7 +28,7 @@ def digest(raw: bytes) -> str:
     return "sha256:" + hashlib.sha256(raw).hexdigest()
 
 
-@cache
+@functools.cache
 def items(pointer: Path) -> Callable[[bytes], bytes]:
     """Return what cuts the thing itself out of an answer about it; msgspec.MsgspecError if it is not there."""
     if not pointer:
@@ -34,12 +36,15 @@ def items(pointer: Path) -> Callable[[bytes], bytes]:
     decode, get = _one(_keys(pointer), msgspec.Raw)
 
     def cut(body: bytes) -> bytes:
-        return bytes(get(decode(body)))
+        try:
+            return bytes(get(decode(body)))
+        except RecursionError:
+            return _required(scanning.find(body, _keys(pointer)))
 
     return cut
 
 
-@cache
+@functools.cache
 def pages(listing: Listing) -> Callable[[bytes], tuple[Sequence[msgspec.Raw], Any]]:
     """Return what cuts a page into its items and what it says about the next page."""
     following = listing.paging.pointer if isinstance(listing.paging, ByLink | ByCursor) else None
@@ -47,27 +52,53 @@ def pages(listing: Listing) -> Callable[[bytes], tuple[Sequence[msgspec.Raw], An
     if not listing.items:
         if following is not None:
             raise InputError("a list that is a bare array has no field for the next page; give `items`, or a header")
-        decoder = msgspec.json.Decoder(kinds)
-        return lambda body: (decoder.decode(body) or [], None)
+        return functools.partial(_bare, msgspec.json.Decoder(kinds))
     wanted: dict[str, tuple[tuple[str, ...], _Type]] = {"items": (_keys(listing.items), kinds)}
     if following is not None:
         wanted["next"] = (_keys(following), str | int | None)
     take = _taker(wanted, optional="next")
 
     def cut(body: bytes) -> tuple[Sequence[msgspec.Raw], Any]:
-        found = take(body)
+        try:
+            found = take(body)
+        except RecursionError:
+            link = None if following is None else scanning.value(scanning.find(body, _keys(following)))
+            return _elements(_required(scanning.find(body, _keys(listing.items)))), link
         return found["items"] or [], found.get("next")
 
     return cut
 
 
-@cache
+def _bare(decoder: msgspec.json.Decoder[list[msgspec.Raw] | None], body: bytes) -> tuple[Sequence[msgspec.Raw], Any]:
+    try:
+        return decoder.decode(body) or [], None
+    except RecursionError:
+        return _elements(body), None
+
+
+def _elements(text: bytes) -> Sequence[msgspec.Raw]:
+    return [] if text.strip() == b"null" else [msgspec.Raw(item) for item in scanning.elements(text)]
+
+
+def _required(text: bytes | None) -> bytes:
+    if text is None:
+        raise msgspec.ValidationError("it is not there")
+    return text
+
+
+@functools.cache
 def idents(pointer: Path) -> Callable[[bytes], str]:
     """Return what finds the id of an item."""
     decode, get = _one(_keys(pointer), str | int)
 
     def cut(raw: bytes) -> str:
-        return str(get(decode(raw)))
+        try:
+            return str(get(decode(raw)))
+        except RecursionError:
+            found = scanning.value(scanning.find(raw, _keys(pointer)))
+        if isinstance(found, bool) or not isinstance(found, str | int):
+            raise msgspec.ValidationError("it is no id")
+        return str(found)
 
     return cut
 

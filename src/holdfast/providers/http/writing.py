@@ -20,6 +20,7 @@ from holdfast.providers.base import Change, Target
 from holdfast.providers.http import bodies, outcomes, quoting, reading
 from holdfast.providers.http.client import Answer, Client, Lost
 from holdfast.providers.http.description import Api, Body, Call, Described, IdFrom, Operation
+from holdfast.providers.http.identity import Asked
 from holdfast.providers.http.templates import UnfilledError
 
 _PASSING: Final = frozenset({408, 425, 429})  # answers to a poll that say nothing about the operation
@@ -57,7 +58,7 @@ class HttpWriter:
                 f"{kind.create.call.label} made it, and the answer does not say its id where it is described to be"
             )
             return Refused(Refusal.TERMINAL, message)
-        return _done(kind, ident, answer)
+        return _done(kind, Asked(ident, target.desired), answer)
 
     async def _made_before(self, kind: Described, target: Target) -> Done | None:
         """Return what an earlier attempt of ours made; None if what is there is not what would be made."""
@@ -90,7 +91,7 @@ class HttpWriter:
             return answer
         if kind.operation is not None and answer.status in kind.operation.accepted:
             return self._under_way(kind.operation, kind.update.call, answer, ident)
-        return _done(kind, ident, answer)
+        return _done(kind, Asked(ident, target.desired), answer)
 
     async def delete(self, target: Target, key: str, etag: str | None = None) -> Writing:
         """Remove the thing; with an etag and `conditional`, only if it is still what that was taken from."""
@@ -228,9 +229,10 @@ def _headers(kind: Described, key: str, content_type: str | None) -> dict[str, s
     return headers | ({kind.idempotency_header: key} if kind.idempotency_header else {})
 
 
-def _done(kind: Described, ident: str, answer: Answer) -> Done:
+def _done(kind: Described, asked: Asked, answer: Answer) -> Done:
     """Return what the answer says of the thing, where it says anything that can be used."""
-    seen = reading.found(kind, answer, None, ident) if answer.body else Unreadable(Trouble.OTHER)
+    ident = asked.ident or ""
+    seen = reading.found(kind, answer, None, asked, answer.url) if answer.body else Unreadable(Trouble.OTHER)
     if isinstance(seen, Found):
         return Done(ident, seen.document, seen.etag)
     return Done(ident, None, answer.headers.get(kind.etag.header) if kind.etag.header else None)

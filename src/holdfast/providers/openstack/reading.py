@@ -69,6 +69,9 @@ class OpenStackReader:
         body = thing.manner.body(inner) if isinstance(inner, dict) else {}
         if "id" not in body:
             return Unreadable(Trouble.MALFORMED, f"what the service says of a {thing.kind} is not one")
+        if str(body["id"]) != ident:
+            said = f"what the service says of a {thing.kind} is not about the one asked for"
+            return Unreadable(Trouble.MALFORMED, said)
         item = Item(body)
         if self._trusts and thing.revision_covers_all and hint is not None:
             etag, digest = documents.etag(thing, item), documents.digest(thing, item, trusts_revision=True)

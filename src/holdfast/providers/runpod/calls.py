@@ -42,7 +42,7 @@ class Calls:
         """Read one thing of v2: its bytes, that it is not there, or why that cannot be told."""
         answer = await self.client.send("GET", self.account.rest + path, label)
         if isinstance(answer, Answer):
-            if outcomes.is_success(answer.status):
+            if outcomes.is_whole(answer.status):
                 return answer.body.strip()
             absence = outcomes.absence(answer, _RULES, label)
             if absence is not None:

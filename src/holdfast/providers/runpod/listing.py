@@ -17,7 +17,7 @@ import orjson
 
 from holdfast.model.json import Json
 from holdfast.model.reading import Trouble, Unreadable
-from holdfast.providers.base import Listed, ReadFailed
+from holdfast.providers.base import ItemFailed, Listed, ReadFailed
 from holdfast.providers.http import paging, slicing, templates
 from holdfast.providers.http.description import ByCursor, Call, Listing
 from holdfast.providers.runpod import documents, graphql, kinds
@@ -96,19 +96,23 @@ class Lists:
         path, items = place
         listing = _listing(path, items)
         ident = slicing.idents(listing.id)
+        nameless = False
         async for page in paging.pages(self.calls.client, listing, f"/v2/{path}", {}):
             for number, item in enumerate(page, start=1):
                 raw = bytes(item)
                 try:
                     name = ident(raw)
-                except (msgspec.MsgspecError, UnicodeDecodeError):
-                    detail = f"an item of the answer to {listing.call.label} has no id"
-                    raise ReadFailed(Unreadable(Trouble.MALFORMED, detail)) from None
+                except slicing.BROKEN:
+                    nameless = True
+                    continue
                 if extended:
                     raw = joined(raw, extras.get(name) or await self.of_graphql(name))
                 yield Listed(name, raw, slicing.digest(raw))
                 if number % _BREATH == 0:
                     await asyncio.sleep(0)
+        if nameless:
+            detail = f"an item of the answer to {listing.call.label} has no id"
+            raise ItemFailed(Unreadable(Trouble.MALFORMED, detail))
 
     async def _extras(self) -> dict[str, Json]:
         """Read what only GraphQL shows, of the endpoints its list shows: the oldest few hundred."""
@@ -140,7 +144,7 @@ def _is_of(implied: kinds.Implied, raw: bytes) -> bool:
         return True
     try:
         seen = _glance.decode(split(raw)[0])
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, RecursionError):
         return True
     if implied.compute is not None and (implied.compute == "CPU") != bool(seen.cpu):
         return False

@@ -50,7 +50,7 @@ class RunPodReader:
         digest = slicing.digest(raw)
         if hint is not None and hint.raw_digest == digest:
             return Unchanged(None, digest)
-        document = self._parsed(target.kind, raw)
+        document = self._parsed(target.kind, raw, target.id)
         if isinstance(document, Unreadable):
             return document
         self._remember(target.id, document)
@@ -126,7 +126,7 @@ class RunPodReader:
             raise ReadFailed(document)
         return document
 
-    def _parsed(self, kind: str, raw: bytes) -> Json | Unreadable:
+    def _parsed(self, kind: str, raw: bytes, asked: str | None = None) -> Json | Unreadable:
         first, second = split(raw)
         try:
             item = orjson.loads(first)
@@ -135,6 +135,8 @@ class RunPodReader:
             return Unreadable(Trouble.MALFORMED, f"what the service says of a {kind} is not JSON")
         if not isinstance(item, dict):
             return Unreadable(Trouble.MALFORMED, f"what the service says of a {kind} is not an object")
+        if asked is not None and item.get("id") != asked:
+            return Unreadable(Trouble.MALFORMED, f"what the service says of a {kind} is not about the one asked for")
         if kind == kinds.VOLUME:
             return documents.volume(item)
         if kind == kinds.TEMPLATE:

@@ -33,6 +33,7 @@ class Fault:
     times: int | None = 1
     delay_seconds: float = 0.0
     shape: str = "arm"
+    body: bytes = b"{}"
 
     def strikes(self, method: str, path: str) -> bool:
         """Tell whether a request is struck, and count it."""
@@ -65,6 +66,8 @@ class Fault:
                 return Response(self.status, Headers(self.headers))
             case Wrong.GARBAGE:
                 return Response.raw(self.status, b'{"name": tru', self.headers)
+            case Wrong.BODY:
+                return Response.raw(self.status, self.body, self.headers)
             case Wrong.EMPTY_LIST:
                 return Response.of(200, {"value": []}, self.headers)
             case Wrong.TRUNCATED | Wrong.RESET_AFTER | Wrong.LATE:

@@ -17,12 +17,13 @@ from __future__ import annotations
 
 from holdfast.testing.conformance.card import Outcome, Result, ScoreCard
 from holdfast.testing.conformance.running import Case, run, scenarios
-from holdfast.testing.conformance.subject import Doing, Faults, Opening, Sample, Subject, Vandal
+from holdfast.testing.conformance.subject import Doing, Faults, Mistaking, Opening, Sample, Subject, Vandal
 
 __all__ = [
     "Case",
     "Doing",
     "Faults",
+    "Mistaking",
     "Opening",
     "Outcome",
     "Result",

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from holdfast.model.json import Json
 from holdfast.model.path import Path
@@ -73,6 +73,18 @@ class Faults(Protocol):
 
     def mend(self) -> None:
         """Let everything work again."""
+
+
+@runtime_checkable
+class Mistaking(Protocol):
+    """What Faults may offer besides: reads that succeed, and bring something else than the thing."""
+
+    @property
+    def mistakes(self) -> Collection[str]:
+        """What may be brought instead: an empty object, an error, a list, another thing."""
+
+    def mistake(self, name: str) -> None:
+        """Let every read of one thing, and no list, be answered so until `mend`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,6 +58,14 @@ class _Ticking:
         return self._now
 
 
+_MISTAKES: Final = {
+    "an empty object": b"{}",
+    "an error": b'{"error": {"code": "Busy", "message": "try again"}}',
+    "a list": b'{"value": []}',
+    "another thing": b'{"id": "/subscriptions/s/providers/A.B/c/another", "name": "another", "properties": {}}',
+}
+
+
 class ArmVandal:
     """Edits resources in the portal, and sees what Azure hides."""
 
@@ -109,6 +117,16 @@ class ArmFaults:
         for method in methods:
             fault = Fault(way.wrong, method, path, way.status, way.code, retry_after=way.retry_after, times=times)
             self._world.faults.append(fault)
+
+    @property
+    def mistakes(self) -> Collection[str]:
+        """What may be brought instead of a resource."""
+        return _MISTAKES.keys()
+
+    def mistake(self, name: str) -> None:
+        """Let every read of a resource be answered with something else."""
+        fault = Fault(Wrong.BODY, "GET", "*/providers/*", 200, times=None, body=_MISTAKES[name])
+        self._world.faults.append(fault)
 
     def mend(self) -> None:
         """Let everything work again."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Final
 
 from holdfast.compare import patching
@@ -84,6 +85,13 @@ _WAYS: Final = {
     Trouble.TIMEOUT: Fault(Wrong.HANG),
     Trouble.UNCONFIRMED: Fault(Wrong.HTML, status=404),
 }
+_MISTAKES: Final = {
+    "an empty object": Fault(Wrong.BODY, status=200, body=b"{}"),
+    "an error": Fault(Wrong.BODY, status=200, body=b'{"error": {"message": "try again"}}'),
+    "a list": Fault(Wrong.BODY, status=200, body=b'{"items": [], "next": null}'),
+    "another thing": Fault(Wrong.BODY, status=200, body=b'{"id": "another", "name": "another", "color": "green"}'),
+    "a part": Fault(Wrong.BODY, status=206, body=b'{"color": "green"}'),
+}
 _TIMEOUT_SECONDS: Final = 0.3
 
 
@@ -130,6 +138,15 @@ class RestFaults:
         for method in methods:
             fault = Fault(way.wrong, method, path, way.status, way.headers, times)
             self._server.faults.append(fault)
+
+    @property
+    def mistakes(self) -> Collection[str]:
+        """What may be brought instead of a thing."""
+        return _MISTAKES.keys()
+
+    def mistake(self, name: str) -> None:
+        """Let every read of one thing be answered with something else."""
+        self._server.faults.append(replace(_MISTAKES[name], method="GET", path="/*s/*", times=None))
 
     def mend(self) -> None:
         """Let everything work again."""

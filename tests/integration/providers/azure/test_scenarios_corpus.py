@@ -63,7 +63,7 @@ class Played(ArmTransport):
             return _response(request, 404, body)
         if request.method == "PUT":
             self.shown.setdefault(name, self.settled[name])
-        return _response(request, 200, self.shown[name])
+        return _response(request, 200, {**self.shown[name], "name": name})  # recorded under another name
 
 
 def _response(request, status: int, body: Json) -> InProcessResponse:

@@ -88,6 +88,32 @@ def test_a_page_is_cut_into_items_and_what_is_said_of_the_next(items, following,
     assert ([bytes(item) for item in page], found) == (expected, link)
 
 
+DEEP = b"[" * 60_000 + b"]" * 60_000
+DEEPLY = b'{"x \\" ]": ["]", "\\\\"], "deep": ' + DEEP + b', "id": "no", "id": "d"}'
+
+
+@pytest.mark.parametrize("items, following, body, expected, link", PAGES.values(), ids=list(PAGES))
+def test_a_page_with_an_item_deeper_than_parsers_go_is_cut_alike(items, following, body, expected, link):
+    if b": null}" in body and not expected and link is None and items == "/items" and following is None:
+        return  # there is no item
+    start = body.index(b"[") + 1
+    comma = b", " if expected else b""
+    page, found = slicing.pages(listing(items, following))(body[:start] + DEEPLY + comma + body[start:])
+    assert ([bytes(item) for item in page], found) == ([DEEPLY, *expected], link)
+
+
+def test_a_thing_deeper_than_parsers_go_is_cut_out_and_its_id_is_found():
+    assert slicing.items(("a", "data"))(b'{"a" : {"x": [{}], "data" :' + DEEPLY + b'} , "b": 1}') == DEEPLY
+    assert slicing.idents(("id",))(DEEPLY) == "d"
+    assert slicing.idents(("meta", "id"))(b'{"meta": {"id": 7}, "x": ' + DEEP + b"}") == "7"
+
+
+@pytest.mark.parametrize("ending", [b"", b"]", b'"', b", ", b"}}", b'{"items": ['])
+def test_a_page_that_is_deep_and_broken_is_an_error(ending):
+    with pytest.raises(msgspec.MsgspecError):
+        slicing.pages(listing("/items", None))(b'{"items": [' + DEEP + ending)
+
+
 @pytest.mark.parametrize("body", [b"{}", b'{"items": {}}', b'{"items": [1', b"", b'{"items": 1}'])
 def test_a_page_without_its_items_is_an_error_and_not_an_empty_page(body):
     with pytest.raises(msgspec.MsgspecError):

@@ -101,6 +101,18 @@ def test_environments_of_one_account_do_not_meet():
     assert at_desk(story) == (True, Gone(), ["e@production", "e@staging"])
 
 
+@pytest.mark.parametrize("body", [b"{}", b'{"id": "another", "name": "e"}', b"[]", b'{"data": []}'])
+def test_an_answer_that_is_not_about_the_endpoint_is_unreadable(body):
+    async def story(desk):
+        made = await desk.made(endpoint())
+        desk.server.faults.append(Fault(Wrong.BODY, "GET", "/v2/serverless/*", status=200, body=body))
+        return await desk.reader.read(made)
+
+    seen = at_desk(story)
+    assert isinstance(seen, Unreadable)
+    assert seen.trouble is Trouble.MALFORMED
+
+
 def test_two_of_one_name_cannot_be_told_apart():
     async def story(desk):
         first = await desk.made(endpoint())

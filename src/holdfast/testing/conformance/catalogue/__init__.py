@@ -30,6 +30,7 @@ ALL: Final[Mapping[str, Scenario]] = {
     "import-by-id": importing.by_id,
     "import-by-filter": importing.by_filter,
     "unreadable": troubling.unreadable,
+    "not-the-thing": troubling.not_the_thing,
     "throttle": troubling.throttle,
     "crash": crashing.crash,
     "secret": secrecy.secret,

@@ -14,7 +14,7 @@ from holdfast.testing.conformance.catalogue import importing
 from holdfast.testing.conformance.catalogue.living import MANY
 from holdfast.testing.conformance.expecting import NotApplicable, expect, expect_status, the_only
 from holdfast.testing.conformance.process import Process
-from holdfast.testing.conformance.subject import Doing
+from holdfast.testing.conformance.subject import Doing, Mistaking
 from holdfast.testing.conformance.trial import Trial, expect_done, failing
 
 
@@ -27,7 +27,7 @@ async def unreadable(trial: Trial) -> str:
     tried = sorted(trouble for doing, trouble in faults.provokes if doing is Doing.READ)
     for trouble in tried:
         with failing(faults, Doing.READ, trouble):
-            await _expect_unknown(process, declaration, trouble)
+            await _expect_unknown(process, declaration, f"when it could not be read ({trouble.value})")
         expect(typed_equal(before, await trial.live(ident)), f"while reads failed ({trouble.value}) it was changed")
         expect_status(the_only(await process.check([declaration])), Status.IN_SYNC, "once reads work again")
     lists = sorted(trouble for doing, trouble in faults.provokes if doing is Doing.LIST)
@@ -37,9 +37,27 @@ async def unreadable(trial: Trial) -> str:
     return said + (f"; lists: {', '.join(lists)}" if lists else "")
 
 
-async def _expect_unknown(process: Process, declaration: Declaration, trouble: Trouble) -> None:
+async def not_the_thing(trial: Trial) -> str:
+    """Expect that a read which succeeds, and brings something else than the thing, is unknown, and not written over."""
+    faults = trial.subject.faults
+    if not isinstance(faults, Mistaking) or not faults.mistakes:
+        raise NotApplicable("the subject brings nothing that answers with something else")
+    process, name = trial.process(), trial.name()
+    declaration, ident = await trial.made(process, trial.sample.full(name), name)
+    before = await trial.live(ident)
+    for mistake in faults.mistakes:
+        faults.mistake(mistake)
+        try:
+            await _expect_unknown(process, declaration, f"when a read brought {mistake}")
+        finally:
+            faults.mend()
+        expect(typed_equal(before, await trial.live(ident)), f"while reads brought {mistake} it was changed")
+        expect_status(the_only(await process.check([declaration])), Status.IN_SYNC, "once reads bring it again")
+    return ", ".join(faults.mistakes)
+
+
+async def _expect_unknown(process: Process, declaration: Declaration, when: str) -> None:
     written = len(process.ledger.writes)
-    when = f"when it could not be read ({trouble.value})"
     expect_status(the_only(await process.check([declaration])), Status.UNKNOWN, when)
     expect_status(the_only(await process.apply([declaration])), Status.UNKNOWN, when)
     expect(len(process.ledger.writes) == written, f"{when} something was written")
@@ -90,7 +108,7 @@ async def throttle(trial: Trial) -> str:
     expect_status(checked, Status.IN_SYNC, "when a read was throttled once")
     expect(process.clock.slept > slept, "a read was throttled, and nobody waited")
     with failing(faults, Doing.READ, Trouble.THROTTLED):
-        await _expect_unknown(process, declaration, Trouble.THROTTLED)
+        await _expect_unknown(process, declaration, "when it could not be read (throttled)")
     expect_status(the_only(await process.check([declaration])), Status.IN_SYNC, "once the API has time again")
     try:
         trial.faults(Doing.WRITE, Trouble.THROTTLED)
