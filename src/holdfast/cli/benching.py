@@ -25,24 +25,27 @@ def bench_command() -> None:
 
 @bench_command.command("verdicts")
 @click.argument("files", nargs=-1, required=True, metavar="CORPUS...", type=click.Path(dir_okay=False))
-@click.option("--no-schema", is_flag=True, help="Withhold the schema that comes with each case.")
+@click.option("--no-schema", is_flag=True, help="Withhold the schema that comes with each case: what users have.")
+@click.option("--bare", is_flag=True, help="Withhold also the facts about types that ship with a provider.")
 @click.option("--raw", is_flag=True, help="Compare answers as recorded, not as their provider converts them.")
 @click.option("--show", type=click.Choice(["fp", "fn"]), help="List the offenders with the rule that decided.")
 @output.option("table", "json", "markdown")
-def verdicts_command(files: tuple[str, ...], no_schema: bool, raw: bool, show: str | None, output_: str) -> None:
+def verdicts_command(
+    files: tuple[str, ...], no_schema: bool, bare: bool, raw: bool, show: str | None, output_: str
+) -> None:
     """Score the comparison on labelled recordings (JSON Lines, plain or gzipped).
 
     For in_sync rows `wrong` counts false positives; for drift rows it counts strict misses: drift counts as found only
     if the untouched read of the same case is silent. Cases of a provider that ships are seen as it would see them:
-    through its conversion, with its rules.
+    through its conversion, with its rules and the facts about types that it ships.
 
     \b
     Examples:
       holdfast bench verdicts corpus/*.jsonl.gz
       holdfast bench verdicts corpus/azure.jsonl.gz --no-schema --show fp
     """
-    seen = {} if raw else lenses.shipped()
-    scorer = corpus.Scorer(packs.shipped(), use_schema=not no_schema, lenses=seen)
+    seen = {} if raw else lenses.shipped(facts=not bare)
+    scorer = corpus.Scorer(packs.shipped(), use_schema=not (no_schema or bare), lenses=seen)
     for file in files:
         with click.progressbar(
             corpus.read(Path(file)),

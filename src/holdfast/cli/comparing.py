@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import click
 
 from holdfast.cli import documents, findings, output
 from holdfast.cli.exits import exit_code
 from holdfast.compare import diff, paths, profiles, verdicts
 from holdfast.compare.walk import Judgement
+from holdfast.model.json import Json
 from holdfast.model.reading import Found
 from holdfast.providers import packs
+from holdfast.providers.azure import kinds as azure
 
 
 @click.command("diff")
@@ -50,7 +54,7 @@ def diff_command(
     known = None
     if baseline is not None:
         known = diff.Baseline(documents.read(applied) if applied else want, documents.read(baseline))
-    rules = _rules(profile_files, provider, kind).tree(want, seen)
+    rules = _rules(profile_files, provider, kind, want).tree(want, seen)
     verdict = verdicts.judge(Found(seen), want, rules, applied=want, baseline=known)
     trace: list[Judgement] = []
     if explain:
@@ -67,10 +71,17 @@ def diff_command(
     return exit_code([verdict.status], detailed=detailed_exitcode)
 
 
-def _rules(files: tuple[str, ...], provider: str, kind: str) -> profiles.RuleSet:
+def _rules(files: tuple[str, ...], provider: str, kind: str, want: Json) -> profiles.RuleSet:
     own = [profile for file in files for profile in profiles.parse(documents.read_bytes(file), file)]
-    shipped = [profile for profile in packs.shipped() if provider and profile.applies_to(provider, kind)]
-    return profiles.stack([*own, *shipped])
+    return profiles.stack([*own, *_shipped(provider, kind, want)])
+
+
+def _shipped(provider: str, kind: str, want: Json) -> Sequence[profiles.Profile]:
+    """Return what ships for a kind: of a provider that knows its kinds, what it knows of this one."""
+    if provider == azure.NAME and kind in (kinds := azure.Kinds()):
+        known = kinds[kind]
+        return known.profiles_in(known.version_of(want if isinstance(want, dict) else {}))
+    return [profile for profile in packs.shipped() if provider and profile.applies_to(provider, kind)]
 
 
 def _show_trace(trace: list[Judgement]) -> None:

@@ -8,10 +8,12 @@ prefix) keep the value as it is: a digest then sees a difference rather than mis
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from holdfast.compare import canonical, contents
 from holdfast.compare.comparators.base import canonical_text
+from holdfast.compare.comparators.structured import decode_json
 from holdfast.compare.presence import is_void
 from holdfast.compare.rules import ListKind
 from holdfast.compare.ruletree import Node
@@ -33,7 +35,24 @@ class Digest:
 
 def digest(node: Node, value: Json) -> Digest:
     """Return the digest of a value's normal form."""
-    form = normalise(node, value)
+    return _digest(normalise(node, value))
+
+
+def stands_for(kept: Digest, node: Node, value: Json) -> bool:
+    """Tell whether a digest is that of a value."""
+    return any(kept == each for each in digests(node, value))
+
+
+def digests(node: Node, value: Json) -> Iterator[Digest]:
+    """Yield every digest that a value may be known by: its own, and that of older stores.
+
+    Those took a container that the path of a comparator matches as one value.
+    """
+    yield digest(node, value)
+    yield _digest(_form(node, value, LEVELS, whole=True))
+
+
+def _digest(form: Json) -> Digest:
     try:
         text = canonical.canonical_bytes(form, lists="ordered")
     except UnhashableError:  # deeper or larger than the canonical form allows, but still a value
@@ -42,17 +61,27 @@ def digest(node: Node, value: Json) -> Digest:
 
 
 def normalise(node: Node, value: Json, levels: int = LEVELS) -> Json:
-    """Return the normal form of a value at the place that `node` stands for."""
+    """Return the normal form of a value at the place that `node` stands for.
+
+    A comparator speaks about leaves, as in the comparison itself: a container that its path matches is gone into.
+    """
+    return _form(node, value, levels, whole=False)
+
+
+def _form(node: Node, value: Json, levels: int, *, whole: bool) -> Json:
     if node.comparator is not None:
-        return _plain(node.comparator.key(value))
+        if whole:
+            return _plain(node.comparator.key(value))
+        if node.comparator.name == "json_str":
+            value = decode_json(value)
     if isinstance(value, dict) and levels:
-        return _mapping(node, value, levels - 1)
+        return _mapping(node, value, levels - 1, whole=whole)
     if isinstance(value, list) and levels:
-        return _sequence(node, value, levels - 1)
-    return value
+        return _sequence(node, value, levels - 1, whole=whole)
+    return value if node.comparator is None else _plain(node.comparator.key(value))
 
 
-def _mapping(node: Node, value: dict[str, Json], levels: int) -> dict[str, Json]:
+def _mapping(node: Node, value: dict[str, Json], levels: int, *, whole: bool) -> dict[str, Json]:
     spell = node.map_rule.keys.key if node.map_rule is not None and node.map_rule.keys is not None else None
     times = Counter(str(spell(key)) for key in value) if spell else Counter()
     out: dict[str, Json] = {}
@@ -60,12 +89,13 @@ def _mapping(node: Node, value: dict[str, Json], levels: int) -> dict[str, Json]
         child = node.child(key)
         if not child.hidden and not child.hidden_unless_declared and not child.write_only and not is_void(child, item):
             # Keys that collide stay themselves, or one would hide the other.
-            out[str(spell(key)) if spell and times[str(spell(key))] == 1 else key] = normalise(child, item, levels)
+            name = str(spell(key)) if spell and times[str(spell(key))] == 1 else key
+            out[name] = _form(child, item, levels, whole=whole)
     return out
 
 
-def _sequence(node: Node, value: list[Json], levels: int) -> list[Json]:
-    items = [normalise(node.element(item, index), item, levels) for index, item in enumerate(value)]
+def _sequence(node: Node, value: list[Json], levels: int, *, whole: bool) -> list[Json]:
+    items = [_form(node.element(item, index), item, levels, whole=whole) for index, item in enumerate(value)]
     kind = node.list_rule.kind if node.list_rule is not None else None
     if kind is ListKind.ORDERED or (kind is None and contents.natural_key([value]) is None):
         return items

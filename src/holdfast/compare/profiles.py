@@ -17,7 +17,8 @@ A profile is a YAML document:
 
 `compare` holds always. `adopt` and `adopt_list` hold only while there is no baseline: then the declaration is all there
 is to go by, and a service's habits of spelling must be forgiven; once a baseline exists the spelling is known exactly.
-A rule with `guess: true` goes by a name or a habit and gives way where the schema of the kind is known.
+A rule with `guess: true` goes by a name or a habit and gives way where the schema of the kind is known: one that a
+corpus brings, or a profile that says `schema: true`, whose rules are what the service itself publishes.
 
 Reading one is strict: an unknown word is an error with its line. Several profiles stack: a user's before the shipped
 ones, a kind's before the general; the first rule that speaks about an aspect of a path wins.
@@ -51,6 +52,7 @@ class Profile:
     rules: tuple[Rule, ...] = ()
     presence: Presence | None = None
     keys: Comparator | None = None
+    is_schema: bool = False  # what the service publishes about the kind, so that nobody need guess
     raw: Json = field(default=None, compare=False, repr=False)  # as written, so that it can be kept and read again
 
     @property
@@ -99,7 +101,8 @@ def stack(profiles: Iterable[Profile], schema: Sequence[Rule] | None = None) -> 
     """Join profiles, the earlier winning; the rules of a schema go before all, and where there is one, guesses go."""
     chosen = tuple(profiles)
     shipped = (rule for profile in chosen for rule in profile.rules)
-    rules = (*(schema or ()), *(rule for rule in shipped if schema is None or not rule.guess))
+    is_known = schema is not None or any(profile.is_schema for profile in chosen)
+    rules = (*(schema or ()), *(rule for rule in shipped if not (is_known and rule.guess)))
     presence = next((profile.presence for profile in chosen if profile.presence is not None), Presence.EMPTY)
     keys = next((profile.keys for profile in chosen if profile.keys is not None), None)
     if keys is not None:
@@ -121,7 +124,7 @@ def build(raw: Json) -> Profile:
     return _Reader(yamltext.Document(raw, 1, {}), None).profile()
 
 
-_TOP = {"profile", "version", "applies", "defaults", "rules", "description"}
+_TOP = {"profile", "version", "applies", "defaults", "schema", "rules", "description"}
 _RULE = {
     "path",
     "class",
@@ -198,6 +201,7 @@ class _Reader:
             tuple(self._rule(rule, ("rules", index)) for index, rule in enumerate(rules)),
             self._presence(defaults.get("presence"), ("defaults", "presence")),
             self._comparator(defaults["keys"], ("defaults", "keys")) if "keys" in defaults else None,
+            self._flag(top, "schema", ()),
             self._document.value,
         )
 

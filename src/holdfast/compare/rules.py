@@ -22,6 +22,7 @@ class FieldClass(StrEnum):
     READ_ONLY = "read_only"  # returned, never accepted; never compared or written
     IDENTITY = "identity"  # names the thing itself; not configuration
     WRITE_ONLY = "write_only"  # accepted, never returned in clear; compared by fingerprint with what was applied
+    UNRETURNED = "unreturned"  # accepted, maybe not returned: its absence says nothing, what is returned is compared
     CREATE_ONLY = "create_only"  # fixed at birth, maybe never returned; a change needs a replacement
     BEHAVIOURAL = "behavioural"  # governs how we act, not what is there; a difference is not drift
     SECRET = "secret"  # noqa: S105 - compared, shown only as a fingerprint

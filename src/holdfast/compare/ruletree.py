@@ -57,6 +57,7 @@ class Node:
         "owned_elsewhere",
         "presence",
         "secret",
+        "unreturned",
         "write_only",
     )
 
@@ -116,6 +117,7 @@ class Node:
         self.hidden_unless_declared = self.cls in HIDDEN_UNLESS_DECLARED
         self.write_only = self.cls is FieldClass.WRITE_ONLY
         self.create_only = self.cls is FieldClass.CREATE_ONLY
+        self.unreturned = self.cls is FieldClass.UNRETURNED  # the place itself: what is below one that is shown, counts
         self.is_plain = not self.hidden and not self.hidden_unless_declared and self.map_rule is None
         self.secret = self.cls in (FieldClass.SECRET, FieldClass.WRITE_ONLY)
         self.owned_elsewhere = self.cls is FieldClass.OWNED_ELSEWHERE

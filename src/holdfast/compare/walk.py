@@ -329,7 +329,9 @@ class Walk:
         """Tell whether an observed value satisfies a declared one."""
         if node.write_only or (node.create_only and is_void(node, observed)):
             return True
-        return self.equal(node, desired, observed) or (self._adopting and self._is_respelt(node, desired, observed))
+        if self.equal(node, desired, observed):
+            return True
+        return self._adopting and (_is_withheld(node, observed) or self._is_respelt(node, desired, observed))
 
     def _is_untold(self, node: Node, desired: Json, applied: Json, observed: Json) -> bool:
         """Tell whether a field that is given at birth, and not seen since, is declared otherwise than it was given."""
@@ -350,7 +352,7 @@ class Walk:
 
     def _unmoved(self, node: Node, before: Json, after: Json) -> bool:
         if type(before) is normal.Digest:
-            return after is not ABSENT and normal.digest(node, after) == before
+            return after is not ABSENT and normal.stands_for(before, node, after)
         return is_same(before, after) or self.equal(node, before, after)
 
     def equal(self, node: Node, one: Json, other: Json) -> bool:
@@ -399,6 +401,11 @@ class Walk:
             self._trace.append(Judgement(path, outcome, node.label(*aspects)))
 
 
+def _is_withheld(node: Node, observed: Json) -> bool:
+    """Tell whether a service that need not return a field has not done so."""
+    return node.unreturned and (is_void(node, observed) or comparators.is_masked(observed))
+
+
 def _list_label(node: Node, kind: ListKind) -> str:
     return node.label("list") if "list" in node.labels else f"default: {kind.value} list"
 
@@ -418,7 +425,11 @@ def _is_out_of_step(found: list[Finding], depth: int, aligned: alignment.Aligned
 
 def _restored(node: Node, settled: list[Json], observed: list[Json]) -> list[Json]:
     """Put the observed element in the place of a digest of it."""
-    known = {normal.digest(node.element(element, index), element): element for index, element in enumerate(observed)}
+    known = {
+        digest: element
+        for index, element in enumerate(observed)
+        for digest in normal.digests(node.element(element, index), element)
+    }
     return [known.get(element, element) if type(element) is normal.Digest else element for element in settled]
 
 

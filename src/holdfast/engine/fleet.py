@@ -192,7 +192,7 @@ class Preparer:
         settings, options = self._settings_for(declaration)
         if state is not None and state.options == options:
             state = replace(state, options=options)  # one object for all of a large fleet, not one each
-        rules, document, digest = self._rules_for(declaration, kind.profiles, settings.ignored_paths)
+        rules, document, digest = self._rules_for(declaration, kind, desired, settings.ignored_paths)
         if digest in self._secretive:
             desired = guarded(desired, rules.tree(desired, ABSENT))
         clear, redacted, where = split(desired, self.fingerprint)
@@ -232,15 +232,16 @@ class Preparer:
             raise error.at(declaration.location) from None
 
     def _rules_for(
-        self, declaration: Declaration, own: Sequence[Profile], ignored: tuple[str, ...]
+        self, declaration: Declaration, kind: Kind, desired: Mapping[str, Json], ignored: tuple[str, ...]
     ) -> tuple[RuleSet, Json, Digest]:
         names = [declaration.address.kind, *([declaration.type] if declaration.type else ())]
-        key = (declaration.address.connection, *names, "", *ignored)
+        version = kind.version_of(desired)
+        key = (declaration.address.connection, version, *names, "", *ignored)
         found = self._rules.get(key)
         if found is None:
             about = (p for p in self.fleet.profiles if any(p.applies_to(declaration.provider, name) for name in names))
             users = list(about)
-            found = self._rules[key] = rules_of([*_ignoring(ignored), *users, *own])
+            found = self._rules[key] = rules_of([*_ignoring(ignored), *users, *kind.profiles_in(version)])
             if has_secrets(found[0]):
                 self._secretive.add(found[2])
         return found

@@ -34,6 +34,14 @@ Complete = Callable[[Draft], Mapping[str, Json]]
 
 
 @dataclass(frozen=True, slots=True)
+class Versions:
+    """A kind whose rules depend on the version of the API that a declaration is about."""
+
+    of: Callable[[Mapping[str, Json]], str]  # which version a declaration means; empty if none is known
+    profiles: Callable[[str], tuple[Profile, ...]]  # the rules of a version
+
+
+@dataclass(frozen=True, slots=True)
 class Kind:
     """What a provider says of one kind of resource, as data."""
 
@@ -46,6 +54,15 @@ class Kind:
     discovers: bool = False  # a list brings all there is, though it is no good for checks: too dear, or summaries only
     pool: str = ""  # kinds of one pool are ways to see the same things: an id means the same in each
     complete: Complete | None = field(default=None, repr=False)  # says what a declaration leaves unsaid
+    versions: Versions | None = field(default=None, repr=False)  # None: `profiles` hold whatever is declared
+
+    def version_of(self, desired: Mapping[str, Json]) -> str:
+        """Return which version of the API a declaration is about, as far as rules depend on that; else nothing."""
+        return self.versions.of(desired) if self.versions is not None else ""
+
+    def profiles_in(self, version: str) -> tuple[Profile, ...]:
+        """Return the rules of a version of the API."""
+        return self.versions.profiles(version) if self.versions is not None else self.profiles
 
 
 @dataclass(frozen=True, slots=True)

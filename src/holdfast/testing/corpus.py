@@ -163,7 +163,7 @@ class Lens:
     """How a provider sees its own traffic: what it makes of an answer, and which rules it has for a kind."""
 
     convert: Callable[[Json], Json]
-    profiles: Callable[[str], Sequence[profiles.Profile]]
+    profiles: Callable[[str, str | None], Sequence[profiles.Profile]]  # by kind and API version
 
     def seen(self, case: Case) -> Case:
         """Return a case as the provider would hand it to the comparison."""
@@ -197,7 +197,7 @@ class Scorer:
         if lens is None:
             chosen = [profile for profile in self._shipped if profile.applies_to(case.provider, case.kind)]
         else:
-            case, chosen = lens.seen(case), list(lens.profiles(case.kind))
+            case, chosen = lens.seen(case), list(lens.profiles(case.kind, case.version))
         rules = profiles.stack(chosen, schema=rules_of_schema(case.schema) if self._use_schema else None)
         silent: dict[str, bool] = {}
         for observation in case.observations:

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
+from holdfast.compare.profiles import Profile
 from holdfast.providers.azure import conversion
-from holdfast.providers.azure.kinds import Kinds
+from holdfast.providers.azure.kinds import rules_of
+from holdfast.providers.azure.types import Types
 from holdfast.testing.corpus import Lens
 
 
-def shipped() -> Mapping[str, Lens]:
-    """Return the lenses, by provider; the Azure one is its conversion and its profile pack, as the reader uses them."""
-    kinds = Kinds()
-    return {"azure": Lens(conversion.document, lambda kind: kinds[kind].profiles)}
+def shipped(*, facts: bool = True) -> Mapping[str, Lens]:
+    """Return the lenses, by provider; the Azure one is its conversion, its profile pack and the facts of its types.
+
+    Without `facts` only what holds for all types is left, as for a type that nobody has published anything about.
+    """
+    known = Types()
+
+    def azure(kind: str, version: str | None) -> Sequence[Profile]:
+        return rules_of(kind, version or "", known[kind], with_facts=facts)
+
+    return {"azure": Lens(conversion.document, azure)}

@@ -14,7 +14,7 @@ from holdfast.compare.ruletree import Node, RuleTree
 from holdfast.model.absent import ABSENT
 from holdfast.model.json import Json
 
-SCHEME = "state/1"  # a new way to make these hashes is a new number
+SCHEME = "state/2"  # a new way to make these hashes is a new number
 
 
 def state_hash(document: Json, tree: RuleTree, desired: Json = ABSENT) -> str:
@@ -23,8 +23,6 @@ def state_hash(document: Json, tree: RuleTree, desired: Json = ABSENT) -> str:
 
 
 def _form(node: Node, value: Json, desired: Json) -> Json:
-    if node.comparator is not None:
-        return normal.normalise(node, value)
     if isinstance(value, dict):
         declared = desired if isinstance(desired, dict) else {}
         return {
@@ -36,7 +34,7 @@ def _form(node: Node, value: Json, desired: Json) -> Json:
         items = [_form(node.element(item, index), item, ABSENT) for index, item in enumerate(value)]
         is_ordered = node.list_rule is not None and node.list_rule.kind is ListKind.ORDERED
         return {str(index): item for index, item in enumerate(items)} if is_ordered and len(items) > 1 else items
-    return value
+    return normal.normalise(node, value)  # a comparator spells leaves; containers stay what they are
 
 
 def _counts(node: Node, value: Json, *, is_declared: bool) -> bool:

@@ -12,11 +12,12 @@ from functools import cache
 from holdfast.compare import paths, profiles
 from holdfast.compare.profiles import Profile
 from holdfast.providers import packs
-from holdfast.providers.azure import types
+from holdfast.providers.azure import type_facts, types
 from holdfast.providers.azure.types import Habits, Types
-from holdfast.providers.base import Kind
+from holdfast.providers.base import Kind, Versions
 
 NAME = "azure"
+GENERAL = "azure/general"  # the profile of all types, which goes last
 
 
 class Kinds(Mapping[str, Kind]):
@@ -40,13 +41,22 @@ class Kinds(Mapping[str, Kind]):
         if named is None and "/" not in name:
             raise KeyError(name)
         habits = self._types[type_]
-        own = children_profile(type_, habits)
+        usual = usual_version(type_)
+
+        def spoken(desired: Mapping[str, Json]) -> str:
+            said = desired.get("apiVersion")
+            return said if isinstance(said, str) else usual
+
+        def rules(version: str) -> tuple[Profile, ...]:
+            return rules_of(type_, version, habits)
+
         return Kind(
             name,
             conditional=habits.conditional,
-            profiles=(*((own,) if own else ()), *_shipped(type_)),
+            profiles=rules(usual),
             discovers=named is not None and type_.count("/") == 1,
             pool=NAME,
+            versions=Versions(spoken, rules),
         )
 
     def __iter__(self) -> Iterator[str]:
@@ -55,6 +65,23 @@ class Kinds(Mapping[str, Kind]):
 
     def __len__(self) -> int:
         return 1 + len(types.shipped()[0])
+
+
+def usual_version(type_: str) -> str:
+    """Return the API version that a type is spoken to in unless a declaration says another; empty if none is known."""
+    kind = types.kind_of(type_.casefold())
+    named = types.named(kind) if kind is not None else None
+    return named.api_version if named is not None else ""
+
+
+def rules_of(type_: str, version: str, habits: Habits, *, with_facts: bool = True) -> tuple[Profile, ...]:
+    """Return the rules of a type in a version: of its children, of its place, of its own facts, then those of all."""
+    own = children_profile(type_, habits)
+    facts = type_facts.profile(type_, version) if with_facts else None
+    shipped = _shipped(type_)
+    before = [each for each in shipped if each.name != GENERAL]
+    after = [each for each in shipped if each.name == GENERAL]
+    return (*((own,) if own else ()), *before, *((facts,) if facts else ()), *after)
 
 
 @cache

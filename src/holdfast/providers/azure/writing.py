@@ -54,7 +54,8 @@ class AzureWriter:
         now = await self._reader.read(replace(target, id=place.id))
         if not isinstance(now, Found):
             return None
-        rules = profiles.stack(self._reader.kinds[place.type].profiles).tree(target.desired, now.document)
+        own = self._reader.kinds[place.type].profiles_in(place.api_version)
+        rules = profiles.stack(own).tree(target.desired, now.document)
         return None if diff.findings(dict(target.desired), now.document, rules) else Done(place.id)
 
     async def update(self, target: Target, change: Change, key: str) -> Writing:  # noqa: ARG002 - see create
