@@ -17,6 +17,7 @@ A profile is a YAML document:
 
 `compare` holds always. `adopt` and `adopt_list` hold only while there is no baseline: then the declaration is all there
 is to go by, and a service's habits of spelling must be forgiven; once a baseline exists the spelling is known exactly.
+`adopt_missing: true` forgives in the same way that a declared value is not returned; what is returned is compared.
 A rule with `guess: true` goes by a name or a habit and gives way where the schema of the kind is known: one that a
 corpus brings, or a profile that says `schema: true`, whose rules are what the service itself publishes.
 
@@ -136,6 +137,7 @@ _RULE = {
     "adopt",
     "adopt_list",
     "adopt_presence",
+    "adopt_missing",
     "when",
     "guess",
     "why",
@@ -223,6 +225,7 @@ class _Reader:
             adopt=self._comparators(body.get("adopt", []), (*pointer, "adopt")),
             adopt_list=self._list(body["adopt_list"], (*pointer, "adopt_list")) if "adopt_list" in body else None,
             adopt_presence=self._presence(body.get("adopt_presence"), (*pointer, "adopt_presence")),
+            adopt_missing=self._flag(body, "adopt_missing", pointer),
             guess=self._flag(body, "guess", pointer),
             when=self._condition(body["when"], (*pointer, "when")) if "when" in body else None,
             why=str(body.get("why", "")),

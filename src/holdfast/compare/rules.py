@@ -22,7 +22,6 @@ class FieldClass(StrEnum):
     READ_ONLY = "read_only"  # returned, never accepted; never compared or written
     IDENTITY = "identity"  # names the thing itself; not configuration
     WRITE_ONLY = "write_only"  # accepted, never returned in clear; compared by fingerprint with what was applied
-    UNRETURNED = "unreturned"  # accepted, maybe not returned: its absence says nothing, what is returned is compared
     CREATE_ONLY = "create_only"  # fixed at birth, maybe never returned; a change needs a replacement
     BEHAVIOURAL = "behavioural"  # governs how we act, not what is there; a difference is not drift
     SECRET = "secret"  # noqa: S105 - compared, shown only as a fingerprint
@@ -96,6 +95,7 @@ class Rule:
     adopt: tuple[Comparator, ...] = ()  # further spellings to accept while there is only the declaration to go by
     adopt_list: ListRule | None = None  # how to read a list while there is only the declaration to go by
     adopt_presence: Presence | None = None
+    adopt_missing: bool = False  # what is declared may be missing from the answer while there is no baseline
     when: Condition | None = None
     guess: bool = False  # goes by a name or habit; void where the kind's schema is known
     why: str = ""
@@ -111,7 +111,7 @@ class Rule:
             self.map_rule and "map",
             self.presence and f"presence {self.presence.value}",
             "default" if self.default is not ABSENT else None,
-            "adopt" if self.adopt or self.adopt_list or self.adopt_presence else None,
+            "adopt" if self.adopt or self.adopt_list or self.adopt_presence or self.adopt_missing else None,
             "guess" if self.guess else None,
         ]
         text = f"{self.path.text or '(root)'} {', '.join(say for say in says if say)}"

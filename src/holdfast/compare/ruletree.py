@@ -41,6 +41,7 @@ class Node:
         "_tree",
         "adopt",
         "adopt_list",
+        "adopt_missing",
         "adopt_presence",
         "cls",
         "comparator",
@@ -57,7 +58,6 @@ class Node:
         "owned_elsewhere",
         "presence",
         "secret",
-        "unreturned",
         "write_only",
     )
 
@@ -78,6 +78,7 @@ class Node:
         self.adopt: tuple[Comparator, ...] = ()
         self.adopt_list: ListRule | None = None
         self.adopt_presence: Presence | None = None
+        self.adopt_missing = False  # of the place itself: where it is there, what is below it counts
         self._settle()
 
     def _settle(self) -> None:
@@ -101,6 +102,8 @@ class Node:
                 self.adopt_list, self.labels["adopt_list"] = rule.adopt_list, rule.label
             if self.adopt_presence is None and rule.adopt_presence is not None:
                 self.adopt_presence, self.labels["adopt_presence"] = rule.adopt_presence, rule.label
+            if not self.adopt_missing and rule.adopt_missing:
+                self.adopt_missing, self.labels["adopt_missing"] = True, rule.label
             if self.default is ABSENT and rule.default is not ABSENT:
                 self.default, self.labels["default"] = rule.default, rule.label
         self.presence = presence or self._tree.presence
@@ -117,7 +120,6 @@ class Node:
         self.hidden_unless_declared = self.cls in HIDDEN_UNLESS_DECLARED
         self.write_only = self.cls is FieldClass.WRITE_ONLY
         self.create_only = self.cls is FieldClass.CREATE_ONLY
-        self.unreturned = self.cls is FieldClass.UNRETURNED  # the place itself: what is below one that is shown, counts
         self.is_plain = not self.hidden and not self.hidden_unless_declared and self.map_rule is None
         self.secret = self.cls in (FieldClass.SECRET, FieldClass.WRITE_ONLY)
         self.owned_elsewhere = self.cls is FieldClass.OWNED_ELSEWHERE

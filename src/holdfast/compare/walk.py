@@ -403,7 +403,7 @@ class Walk:
 
 def _is_withheld(node: Node, observed: Json) -> bool:
     """Tell whether a service that need not return a field has not done so."""
-    return node.unreturned and (is_void(node, observed) or comparators.is_masked(observed))
+    return node.adopt_missing and (is_void(node, observed) or comparators.is_masked(observed))
 
 
 def _list_label(node: Node, kind: ListKind) -> str:

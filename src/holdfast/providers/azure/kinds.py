@@ -11,6 +11,7 @@ from functools import cache
 
 from holdfast.compare import paths, profiles
 from holdfast.compare.profiles import Profile
+from holdfast.model.json import Json
 from holdfast.providers import packs
 from holdfast.providers.azure import type_facts, types
 from holdfast.providers.azure.types import Habits, Types

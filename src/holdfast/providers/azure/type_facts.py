@@ -1,8 +1,8 @@
 """What Azure publishes about its types: fields that can only be read, that are only taken, and that take fixed words.
 
-The facts ship as `data/azure_types.jsonl.gz`, a row for each type and API version (where they come from, and under which
-licence, stands in `data/LICENSE`). Nothing is read before the first type is asked for; then the rows are unpacked, about
-a third of a megabyte, and only those of the types in use are parsed.
+The facts ship as `data/azure_types.jsonl.gz`, a row for each type and API version; where they come from, and under
+which licence, stands in `data/LICENSE`. Nothing is read before the first type is asked for; then the rows are unpacked,
+about a third of a megabyte, and only those of the types in use are parsed.
 
 No fact may hide a change of something that can be set. They were read from another program's model of the types, which
 is not always the shape of the document, so each is believed only as far as it can do no harm:
@@ -12,7 +12,7 @@ is not always the shape of the document, so each is believed only as far as it c
   where no row of another version knows of a field in it that can be set. A row that calls all properties write-only,
   or is contradicted, describes another shape; then the guesses by name stay in force.
 - *write-only* forgives that a field is not returned while there is only the declaration to go by; what is returned is
-  compared. Only if its name says that it is a secret is it kept as one.
+  compared.
 - *fixed words* are compared without case, unless two of them differ by nothing else.
 
 For a version that has no row only what every row of the type agrees on is taken over, and no read-only field that takes
@@ -42,12 +42,8 @@ _PROPERTIES: Final = "/properties"
 # What a declaration may say besides: no fact takes the whole of one of these out of comparison.
 _ENVELOPE: Final = frozenset({"/tags", "/identity", "/zones", "/plan", "/extendedLocation"})
 _NAMING: Final = frozenset({"/id", "/name", "/type", "/location"})  # said by the rules of all types
-_SECRET: Final = re.compile(
-    r".*(password|secret|secrets|token|pem|sas|connectionstring|credential|credentials|certificate|certificatevalue"
-    r"|cert|privatekeydata|protectedsettings|securevalue|key)|pat|data|refreshtoken",
-    re.IGNORECASE,
-)
-_WHY: Final = "Azure publishes it as read-only"
+_READ_ONLY: Final = "Azure publishes it as read-only"
+_NOT_RETURNED: Final = "Azure does not publish that it is returned"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +63,8 @@ def profile(type_: str, version: str) -> Profile | None:
     if not rows:
         return None
     facts = of_version(rows, version)
-    rules: list[Json] = [{"path": path, "class": "runtime", "why": _WHY} for path in sorted(facts.read_only)]
-    for path in sorted(facts.write_only):
-        cls = "write_only" if _SECRET.fullmatch(path.rsplit("/", 1)[-1]) else "unreturned"
-        rules.append({"path": path, "class": cls, "why": "Azure takes it and does not publish that it returns it"})
+    rules: list[Json] = [{"path": path, "class": "runtime", "why": _READ_ONLY} for path in sorted(facts.read_only)]
+    rules += [{"path": path, "adopt_missing": True, "why": _NOT_RETURNED} for path in sorted(facts.write_only)]
     rules += [{"path": path, "compare": "casefold", "why": "one of some words"} for path in sorted(facts.words)]
     name = f"azure/types/{type_}/{version or 'any'}"
     return profiles.build({"profile": name, "version": 1, "schema": facts.is_whole, "rules": rules})
