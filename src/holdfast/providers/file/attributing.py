@@ -19,7 +19,9 @@ from holdfast.providers.file.rooted import OutsideError, Root
 def suspects(root: Root, target: Target) -> tuple[Suspect, ...]:
     """Name the owner; likelier to be the one if it is not who we are."""
     try:
-        status = root.locate(declared.of(target).path).real.lstat()
+        place = root.locate(declared.of(target).path)
+        with root.passing(place.real.parent) as folder:
+            status = os.stat(place.real.name, dir_fd=folder, follow_symlinks=False)
     except (BadDeclarationError, OutsideError, OSError, ValueError):
         return ()
     confidence = Confidence.LOW if status.st_uid == os.geteuid() else Confidence.MEDIUM

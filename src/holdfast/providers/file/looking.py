@@ -11,7 +11,7 @@ import pwd
 import stat
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import PurePosixPath
 from typing import Final
 
 import orjson
@@ -57,7 +57,7 @@ class Seen:
         """Rebuild what `raw` was made of."""
         head, _, data = raw.partition(b"\n")
         ident, mode, uid, gid = orjson.loads(head)
-        return Seen(Place(ident, Path(), Path()), data, mode, uid, gid)
+        return Seen(Place(ident, PurePosixPath(ident), PurePosixPath(ident)), data, mode, uid, gid)
 
 
 def look(root: Root, path: str) -> Seen | Gone | Unreadable:
@@ -72,17 +72,23 @@ def look(root: Root, path: str) -> Seen | Gone | Unreadable:
 def look_at(root: Root, place: Place) -> Seen | Gone | Unreadable:
     """Read the file at a place."""
     try:
-        handle = os.open(place.real, _OPENING)
+        with root.passing(place.real.parent) as folder:
+            return look_in(folder, place)
     except FileNotFoundError:
         if root.exists:
             return Gone()
         return Unreadable(Trouble.UNREACHABLE, f"the root {str(root.path)!r} disappeared; create or mount it")
+    except OutsideError as error:
+        return Unreadable(error.trouble, str(error))
     except OSError as error:
         return _failed(place, error)
+
+
+def look_in(folder: int, place: Place) -> Seen | Unreadable:
+    """Read the file at a place in its folder, which is held; raise OSError if it cannot be opened."""
+    handle = os.open(place.real.name, _OPENING, dir_fd=folder)
     try:
         return _read(handle, place)
-    except OSError as error:
-        return _failed(place, error)
     finally:
         os.close(handle)
 

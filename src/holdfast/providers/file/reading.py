@@ -54,7 +54,7 @@ class FileReader:
     def _included(self, kind: str) -> Iterator[str]:
         if not self._root.exists:
             raise ReadFailed(Unreadable(Trouble.UNREACHABLE, f"the root {str(self._root.path)!r} is not there"))
-        for folder, folders, names in os.walk(self._root.path, onerror=_walk_failed):
+        for folder, folders, names, _ in os.fwalk(self._root.path, onerror=_walk_failed):
             folders[:] = [name for name in folders if not name.startswith(".")]
             for name in names:
                 path = Path(folder, name).relative_to(self._root.path).as_posix()

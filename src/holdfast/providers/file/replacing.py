@@ -1,29 +1,34 @@
 """Putting a file in place of another, or where none was, so that every reader sees the old one or the new one whole.
 
-The new file is written beside its place, flushed to disk, given its attributes, and then renamed; last the folder is
-flushed, so that the rename survives a power cut. Before the rename the caller is asked once more whether the world is
-still what the change was decided on. Blocking; failures of the world are OSError.
+The new file is written beside its place, where nobody else can read it, given its attributes, flushed to disk, and then
+renamed; last the folder is flushed, so that the rename survives a power cut. Before the rename the caller is asked once
+more whether the world is still what the change was decided on. Blocking; failures of the world are OSError.
 """
 
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import errno
 import fcntl
 import hashlib
 import os
+import stat
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import PurePosixPath
 from typing import Final
 
-from holdfast.providers.file.rooted import Place
+from holdfast.providers.file.rooted import Place, Root
 
 TEMPORARY: Final = ".holdfast-"  # how the names of our temporary files begin
 
 _NO_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
 _NO_ATTRIBUTES = frozenset({errno.ENOTSUP, errno.EOPNOTSUPP, errno.EPERM, errno.EACCES, errno.ENODATA})
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+_ACCESS_LIST: Final = "system.posix_acl_access"
+_PRIVATE: Final = 0o600
+_NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_OPENING: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 class MovedError(Exception):
@@ -39,23 +44,32 @@ class Attributes:
     gid: int | None = None
 
 
-def replace(place: Place, data: bytes, attributes: Attributes, key: str, is_unmoved: Callable[[], bool]) -> None:
-    """Put new bytes in the place of an existing file."""
-    with _folder(place.real.parent) as folder, _temporary(folder, place, key) as (name, handle):
-        _copy_extended(place, handle)
-        _fill(handle, data, attributes)
-        if not is_unmoved():
+def replace(
+    root: Root, place: Place, data: bytes, attributes: Attributes, key: str, is_unmoved: Callable[[int], bool]
+) -> None:
+    """Put new bytes in the place of an existing file, in whose folder the caller is asked for a last look."""
+    with _locked(root, place.real) as folder, _temporary(folder, place, key) as (name, handle):
+        _fill(handle, data)
+        _copy_extended(folder, place.real.name, handle, attributes)
+        _dress(handle, attributes)
+        os.fsync(handle)
+        if not is_unmoved(folder):
             raise MovedError
         os.replace(name, place.real.name, src_dir_fd=folder, dst_dir_fd=folder)
         os.fsync(folder)
 
 
-def create(place: Place, data: bytes, attributes: Attributes, key: str) -> None:
-    """Put a file where none is; raise MovedError if there is one by now."""
-    with _folder(place.real.parent) as folder, _temporary(folder, place, key) as (name, handle):
-        _fill(handle, data, attributes)
-        _put_exclusively(folder, name, place.real.name)
-        os.fsync(folder)
+def create(root: Root, place: Place, data: bytes, attributes: Attributes, key: str) -> None:
+    """Put a file where none is, and the folders above it; raise MovedError if there is one by now."""
+    with _locked(root, place.real, make=True) as folder:
+        if attributes.mode is None:
+            attributes = dataclasses.replace(attributes, mode=_usual_mode(folder, place, key))
+        with _temporary(folder, place, key) as (name, handle):
+            _fill(handle, data)
+            _dress(handle, attributes)
+            os.fsync(handle)
+            _put_exclusively(folder, name, place.real.name)
+            os.fsync(folder)
 
 
 def _put_exclusively(folder: int, name: str, final: str) -> None:
@@ -72,60 +86,45 @@ def _put_exclusively(folder: int, name: str, final: str) -> None:
         os.replace(name, final, src_dir_fd=folder, dst_dir_fd=folder)
 
 
-def change_attributes(place: Place, attributes: Attributes) -> None:
+def change_attributes(root: Root, place: Place, attributes: Attributes) -> None:
     """Change mode and owner of a file in place."""
-    handle = os.open(place.real, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    try:
+    with root.passing(place.real.parent) as folder, _opened(folder, place.real.name) as handle:
         _dress(handle, attributes)
         os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
-def remove(place: Place) -> None:
+def remove(root: Root, place: Place) -> None:
     """Remove the entry that bears the declared name; of a link, the link."""
-    with _folder(place.entry.parent) as folder:
+    with _locked(root, place.entry) as folder:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(place.entry.name, dir_fd=folder)
         os.fsync(folder)
 
 
-def make_folders(folder: Path) -> None:
-    """Make a folder and those above it, each flushed into its parent."""
-    if folder.is_dir():
-        return
-    make_folders(folder.parent)
-    with contextlib.suppress(FileExistsError):
-        folder.mkdir()
-    with _folder(folder.parent) as handle:
-        os.fsync(handle)
-
-
 @contextlib.contextmanager
-def _folder(path: Path) -> Iterator[int]:
-    """Hold a folder open: what happens in it then happens in this very folder, even if its path is swapped.
+def _locked(root: Root, path: PurePosixPath, *, make: bool = False) -> Iterator[int]:
+    """Hold the folder of a file open: what happens in it then happens in this very folder, even if it is moved.
 
     Other processes of ours wait meanwhile, so that between the last look and the rename nobody of us comes in between.
     """
-    handle = os.open(path, _FOLDER)
-    try:
+    with root.folder(path.parent, make=make) as handle:
         with contextlib.suppress(OSError):  # some network file systems have no locks; then the last look must do
             fcntl.flock(handle, fcntl.LOCK_EX)
         yield handle
-    finally:
-        os.close(handle)
+
+
+def _name(place: Place, key: str) -> str:
+    """Return the name of an operation's temporary file, so that its own repetition clears away what it left."""
+    return TEMPORARY + hashlib.sha256(f"{place.id}\0{key}".encode()).hexdigest()[:24]
 
 
 @contextlib.contextmanager
-def _temporary(folder: int, place: Place, key: str) -> Iterator[tuple[str, int]]:
-    """Make a file that is gone afterwards unless it was renamed.
-
-    Its name depends on the operation, so that one which died half-way is cleaned up by its own repetition.
-    """
-    name = TEMPORARY + hashlib.sha256(f"{place.id}\0{key}".encode()).hexdigest()[:24]
+def _temporary(folder: int, place: Place, key: str, mode: int = _PRIVATE) -> Iterator[tuple[str, int]]:
+    """Make a file that is gone afterwards unless it was renamed; until it is dressed it is ours alone."""
+    name = _name(place, key)
     with contextlib.suppress(FileNotFoundError):
         os.unlink(name, dir_fd=folder)
-    handle = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666, dir_fd=folder)
+    handle = os.open(name, _NEW, mode, dir_fd=folder)
     try:
         yield name, handle
     finally:
@@ -134,11 +133,15 @@ def _temporary(folder: int, place: Place, key: str) -> Iterator[tuple[str, int]]
             os.unlink(name, dir_fd=folder)
 
 
-def _fill(handle: int, data: bytes, attributes: Attributes) -> None:
+def _usual_mode(folder: int, place: Place, key: str) -> int:
+    """Return the mode that the system gives a new file here: tried on one in which nothing is ever written."""
+    with _temporary(folder, place, key, 0o666) as (_, handle):
+        return stat.S_IMODE(os.fstat(handle).st_mode)
+
+
+def _fill(handle: int, data: bytes) -> None:
     with os.fdopen(handle, "wb", closefd=False) as file:
         file.write(data)
-    _dress(handle, attributes)
-    os.fsync(handle)
 
 
 def _dress(handle: int, attributes: Attributes) -> None:
@@ -152,16 +155,31 @@ def _dress(handle: int, attributes: Attributes) -> None:
         os.fchmod(handle, attributes.mode)
 
 
-def _copy_extended(place: Place, handle: int) -> None:
-    """Carry over access lists, labels and other extended attributes, as far as system and permissions allow."""
+def _copy_extended(folder: int, old: str, handle: int, attributes: Attributes) -> None:
+    """Carry over access lists, labels and other extended attributes, as far as system and permissions allow.
+
+    An access list that the new mode leaves nothing of is not: it would let others in until the mode is set.
+    """
     if not hasattr(os, "listxattr"):
         return
+    is_private = attributes.mode is not None and not attributes.mode & 0o070
     try:
-        for name in os.listxattr(place.real, follow_symlinks=False):
-            os.setxattr(handle, name, os.getxattr(place.real, name, follow_symlinks=False))
+        with _opened(folder, old) as source:
+            for name in os.listxattr(source):
+                if not (is_private and name == _ACCESS_LIST):
+                    os.setxattr(handle, name, os.getxattr(source, name))
     except OSError as error:
         if error.errno not in _NO_ATTRIBUTES:
             raise
+
+
+@contextlib.contextmanager
+def _opened(folder: int, name: str) -> Iterator[int]:
+    handle = os.open(name, _OPENING, dir_fd=folder)
+    try:
+        yield handle
+    finally:
+        os.close(handle)
 
 
 def _exists(folder: int, name: str) -> bool:

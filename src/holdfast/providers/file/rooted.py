@@ -1,12 +1,27 @@
-"""Paths that stay below a root, whatever the declaration, the symbolic links or a race may say."""
+"""Paths that stay below a root, whatever the declaration, the symbolic links or a race may say.
+
+Where a path leads is found out first, links and all. What is then opened is opened folder by folder from the root, each
+by its name in the one before and none through a link: a folder that somebody exchanges for a link in between is an
+error, and never a way out.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import errno
+import os
 import posixpath
+import stat
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from typing import Final
 
 from holdfast.model.reading import Trouble
+
+_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+# On the way through a folder nothing of it is read, so the right to pass through is enough where the system knows that.
+_PASSING: Final = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC
 
 
 class OutsideError(Exception):
@@ -19,11 +34,11 @@ class OutsideError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a file is: its id, the real file behind all links, and the entry that bears its declared name."""
+    """Where a file is, from the root: its id, the file behind all links, and the entry that bears its declared name."""
 
     id: str
-    real: Path
-    entry: Path
+    real: PurePosixPath
+    entry: PurePosixPath
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +63,62 @@ class Root:
             real = entry.resolve()
         except (OSError, RuntimeError):  # how a circle of links is reported depends on the Python version
             raise OutsideError(f"{name!r} leads through symbolic links that end nowhere") from None
-        if root not in real.parents:
+        if root not in real.parents or root not in entry.parents:
             raise OutsideError(f"{name!r} leads outside the root through a symbolic link")
         if entry != real and not _is_there(real):
             raise OutsideError(f"{name!r} is a symbolic link to something that is not there", Trouble.UNCONFIRMED)
-        return Place(name, real, entry)
+        return Place(name, _below(root, real), _below(root, entry))
+
+    @contextlib.contextmanager
+    def passing(self, folder: PurePosixPath) -> Iterator[int]:
+        """Hold a folder below the root, to open what is in it."""
+        with self._walked(folder, _PASSING, make=False) as handle:
+            yield handle
+
+    @contextlib.contextmanager
+    def folder(self, folder: PurePosixPath, *, make: bool = False) -> Iterator[int]:
+        """Hold a folder below the root open, to change what is in it; `make` it and those above where they lack."""
+        with self._walked(folder, _FOLDER, make=make) as handle:
+            yield handle
+
+    @contextlib.contextmanager
+    def _walked(self, folder: PurePosixPath, last: int, *, make: bool) -> Iterator[int]:
+        parts = folder.parts
+        handle = os.open(self.path, last if not parts or make else _PASSING)
+        try:
+            for number, part in enumerate(parts, start=1):
+                inner = _entered(handle, part, last if number == len(parts) or make else _PASSING, make=make)
+                os.close(handle)
+                handle = inner
+            yield handle
+        finally:
+            os.close(handle)
+
+
+def _entered(folder: int, name: str, flags: int, *, make: bool) -> int:
+    """Open a folder in another, never through a link."""
+    if make:
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(name, dir_fd=folder)
+            os.fsync(folder)
+    try:
+        return os.open(name, flags | os.O_NOFOLLOW, dir_fd=folder)
+    except OSError as error:
+        if error.errno in (errno.ENOTDIR, errno.ELOOP) and _is_link(folder, name):
+            message = f"the folder {name!r} was exchanged for a symbolic link meanwhile"
+            raise OutsideError(message, Trouble.UNSETTLED) from None
+        raise
+
+
+def _is_link(folder: int, name: str) -> bool:
+    try:
+        return stat.S_ISLNK(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode)
+    except OSError:
+        return False
+
+
+def _below(root: Path, path: Path) -> PurePosixPath:
+    return PurePosixPath(path.relative_to(root).as_posix())
 
 
 def _is_there(path: Path) -> bool:

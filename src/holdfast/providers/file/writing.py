@@ -57,10 +57,8 @@ class FileWriter:
         place = self._root.locate(wanted.path)
         data = _new_data(wanted)
         attributes = _attributes(wanted)
-        replacing.make_folders(place.real.parent)
-        place = self._root.locate(wanted.path)  # again: only now is it known where the folders really are
         try:
-            replacing.create(place, data, attributes, key)
+            replacing.create(self._root, place, data, attributes, key)
         except MovedError:
             seen = looking.look_at(self._root, place)
             if not isinstance(seen, Seen) or seen.data != data or not _has(seen, attributes):
@@ -81,9 +79,9 @@ class FileWriter:
         data = _changed_data(seen, wanted, after.get("content", ABSENT))
         attributes = _kept_attributes(seen, wanted, now, after)
         if data == seen.data:
-            replacing.change_attributes(seen.place, attributes)
+            replacing.change_attributes(self._root, seen.place, attributes)
         else:
-            replacing.replace(seen.place, data, attributes, key, lambda: self._is_unmoved(seen))
+            replacing.replace(self._root, seen.place, data, attributes, key, lambda folder: _is_unmoved(folder, seen))
         return self._done(wanted)
 
     def _delete(self, target: Target, etag: str | None) -> Writing:
@@ -96,18 +94,22 @@ class FileWriter:
             return _refused_reading(seen)
         if etag is not None and (not isinstance(seen, Seen) or seen.digest != etag):
             return Refused(Refusal.MOVED, f"{place.id!r} is not what it was when its deletion was decided")
-        replacing.remove(place)
+        replacing.remove(self._root, place)
         return Done(place.id)
-
-    def _is_unmoved(self, seen: Seen) -> bool:
-        again = looking.look_at(self._root, seen.place)
-        return isinstance(again, Seen) and again.digest == seen.digest
 
     def _done(self, wanted: Declared) -> Writing:
         seen = looking.look(self._root, wanted.path)
         if not isinstance(seen, Seen):
             return Refused(Refusal.MOVED, f"{wanted.path!r} was written, and somebody removed it at once")
         return Done(seen.place.id, looking.document(seen, wanted), seen.digest)
+
+
+def _is_unmoved(folder: int, seen: Seen) -> bool:
+    try:
+        again = looking.look_in(folder, seen.place)
+    except OSError:
+        return False
+    return isinstance(again, Seen) and again.digest == seen.digest
 
 
 def _answered(call: Callable[[], Writing]) -> Writing:
@@ -121,7 +123,7 @@ def _answered(call: Callable[[], Writing]) -> Writing:
     except RecursionError:
         return Refused(Refusal.TERMINAL, "the document is nested too deep to be edited; edit it by hand")
     except OutsideError as error:
-        hopeless = error.trouble is not Trouble.UNREACHABLE
+        hopeless = error.trouble not in (Trouble.UNREACHABLE, Trouble.UNSETTLED)
         return Refused(Refusal.TERMINAL if hopeless else Refusal.RETRYABLE, str(error))
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else type(error).__name__
