@@ -14,24 +14,24 @@ cp -r infra holdfast.yaml "$work"
 cd "$work"
 mkdir fleet
 
-holdfast apply -f infra
+holdfast apply --yes -f infra
 ls fleet
 
 sed -i.bak 's/image: web:1.0/image: web:2.0/' infra/web.yaml
 rm infra/web.yaml.bak
 holdfast plan -f infra # how many children, in which waves
-holdfast apply -f infra
+holdfast apply --yes -f infra
 holdfast rollout history web -f infra
 holdfast explain fleet/Document/web-3-r1
 
 holdfast rollout undo web -f infra
-holdfast apply -f infra
+holdfast apply --yes -f infra
 holdfast rollout status web -f infra
 
 sed -i.bak 's/ami: ami-1/ami: ami-2/' infra/api.yaml # a part that is live: written first, then its children roll
 rm infra/api.yaml.bak
 holdfast plan -f infra
-holdfast apply -f infra
+holdfast apply --yes -f infra
 
 holdfast upgrade --dry-run -f infra
 holdfast delete -f infra --yes

@@ -48,7 +48,7 @@ def test_every_finding_of_the_demo_points_at_the_line_that_declares_it(tmp_path)
     async def story() -> dict:
         async with RestServer(showcase.SHAPES) as server:
             showcase.write(tmp_path / "demo", server.url)
-            await _holdfast(tmp_path / "demo", "apply")
+            await _holdfast(tmp_path / "demo", "apply", "-y")
             with contextlib.chdir(tmp_path / "demo"):
                 Tour(server).vandalise()
             return json.loads(await _holdfast(tmp_path / "demo", "check", "-o", "sarif"))

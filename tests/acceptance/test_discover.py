@@ -159,7 +159,7 @@ def test_what_is_written_is_in_sync_at_once_and_covers_everything(folder, policy
     resources = json.loads(planned.stdout)["resources"]
     assert {(one["status"], one["action"]) for one in resources} == {("in_sync", "adopt")}
     assert len(resources) == 8
-    assert holdfast(folder, "apply", "-f", "found").returncode == 0
+    assert holdfast(folder, "apply", "-y", "-f", "found").returncode == 0
     assert holdfast(folder, "check", "-f", "found", "--detailed-exitcode").returncode == 0
     assert [(path, path.read_bytes()) for path, _ in before] == before
     body = json.loads(holdfast(folder, "discover", "-f", "found", "-o", "json").stdout)

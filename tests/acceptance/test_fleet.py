@@ -46,7 +46,7 @@ def test_apply_makes_it_so_and_the_second_plan_is_empty(folder):
     planned = holdfast(folder, "plan", "-f", "infra", "--detailed-exitcode")
     assert planned.returncode == 2
     assert "Plan: 2 to add" in planned.stdout
-    applied = holdfast(folder, "apply", "-f", "infra")
+    applied = holdfast(folder, "apply", "-y", "-f", "infra")
     assert applied.returncode == 0, applied.stderr
     assert "Apply: 2 added" in applied.stdout
     assert (folder / "infra/etc/motd").read_text() == "workers: 4\n"
@@ -56,7 +56,7 @@ def test_apply_makes_it_so_and_the_second_plan_is_empty(folder):
 
 
 def test_drift_is_found_explained_and_corrected_with_comments_kept(folder):
-    holdfast(folder, "apply", "-f", "infra")
+    holdfast(folder, "apply", "-y", "-f", "infra")
     live = folder / "infra/etc/app.yaml"
     live.write_text(live.read_text().replace("info", "debug").replace("workers: 4", "workers: 4  # ours"))
     checked = holdfast(folder, "check", "-f", "infra", "--detailed-exitcode", "-o", "json")
@@ -64,26 +64,26 @@ def test_drift_is_found_explained_and_corrected_with_comments_kept(folder):
     body = json.loads(checked.stdout)
     (drifted,) = [r for r in body["resources"] if r["status"] == "drifted"]
     assert [f["path"] for f in drifted["findings"]] == ["/content/log/level"]
-    explained = holdfast(folder, "explain", "local/Document/app", "/content/log")
+    explained = holdfast(folder, "explain", "local/Document/app", "/content/log", "-f", "infra")
     assert '"debug"' in explained.stdout
     assert (
         "resource (infra/all.yaml:5)"
         in holdfast(folder, "explain", "--settings", "local/Document/app", "-f", "infra").stdout
     )
-    assert holdfast(folder, "apply", "-f", "infra").returncode == 0
+    assert holdfast(folder, "apply", "-y", "-f", "infra").returncode == 0
     assert "level: info" in live.read_text()
     assert "# ours" in live.read_text()
 
 
 def test_what_cannot_be_read_makes_coverage_incomplete_and_is_not_drift(folder):
-    holdfast(folder, "apply", "-f", "infra")
+    holdfast(folder, "apply", "-y", "-f", "infra")
     live = folder / "infra/etc/app.yaml"
     live.write_text("log: [unclosed\n")
     checked = holdfast(folder, "check", "-f", "infra", "--detailed-exitcode")
     assert checked.returncode == 8
     assert "Coverage incomplete: 1 of 2" in checked.stdout
     assert holdfast(folder, "check", "-f", "infra").returncode == 1
-    assert holdfast(folder, "apply", "-f", "infra").returncode == 1
+    assert holdfast(folder, "apply", "-y", "-f", "infra").returncode == 1
     assert live.read_text() == "log: [unclosed\n"
 
 
@@ -104,7 +104,7 @@ def test_a_saved_plan_is_applied_exactly_or_refused(folder):
 
 
 def test_deletion_asks_first_and_then_deletes_dependents_first(folder):
-    holdfast(folder, "apply", "-f", "infra")
+    holdfast(folder, "apply", "-y", "-f", "infra")
     assert holdfast(folder, "delete", "-f", "infra").returncode == 1
     assert (folder / "infra/etc/motd").exists()
 
@@ -114,22 +114,22 @@ def test_deletion_asks_first_and_then_deletes_dependents_first(folder):
 
 
 def test_status_history_audit_and_replay_tell_what_happened(folder):
-    holdfast(folder, "apply", "-f", "infra")
-    assert json.loads(holdfast(folder, "status", "-o", "json").stdout)["tally"] == {"in_sync": 2}
-    assert "unbroken" in holdfast(folder, "audit", "verify").stdout
-    rows = json.loads(holdfast(folder, "history", "-o", "json").stdout)
+    holdfast(folder, "apply", "-y", "-f", "infra")
+    assert json.loads(holdfast(folder, "status", "-f", "infra", "-o", "json").stdout)["tally"] == {"in_sync": 2}
+    assert "unbroken" in holdfast(folder, "audit", "verify", "-f", "infra").stdout
+    rows = json.loads(holdfast(folder, "history", "-f", "infra", "-o", "json").stdout)
     decisions = [row["what"].split()[1] for row in rows if row["what"].startswith("decision ")]
     assert decisions
     for decision in decisions:
-        assert "agrees, byte for byte" in holdfast(folder, "replay", decision).stdout
+        assert "agrees, byte for byte" in holdfast(folder, "replay", decision, "-f", "infra").stdout
     assert "no problems found" in holdfast(folder, "doctor", "-f", "infra").stdout
 
 
 def test_targets_bring_along_what_they_need(folder):
-    applied = holdfast(folder, "apply", "-f", "infra", "--target", "local/Document/*")
+    applied = holdfast(folder, "apply", "-y", "-f", "infra", "--target", "local/Document/*")
     assert "Apply: 1 added" in applied.stdout
     assert not (folder / "infra/etc/motd").exists()
-    assert "Apply: 1 added" in holdfast(folder, "apply", "-f", "infra", "--target", "local/Text/motd").stdout
+    assert "Apply: 1 added" in holdfast(folder, "apply", "-y", "-f", "infra", "--target", "local/Text/motd").stdout
 
 
 MISTAKES = {
@@ -146,7 +146,7 @@ MISTAKES = {
 @pytest.mark.parametrize("body, says", MISTAKES.values(), ids=MISTAKES.keys())
 def test_a_mistake_in_a_manifest_names_file_line_and_field_and_changes_nothing(tmp_path, body, says):
     (tmp_path / "m.yaml").write_text("apiVersion: file.holdfast.dev/v1\nkind: Text\nmetadata: {name: t}\n" + body)
-    done = holdfast(tmp_path, "apply", "-f", "m.yaml")
+    done = holdfast(tmp_path, "apply", "-y", "-f", "m.yaml")
     assert done.returncode == 1
     assert "m.yaml:" in done.stderr
     assert says in done.stderr
@@ -161,7 +161,7 @@ def test_two_processes_applying_the_same_folder_both_end_clean(folder):
         for i in range(30)
     )
     (folder / "infra/all.yaml").write_text(many)
-    command = [sys.executable, "-m", "holdfast", "apply", "-f", "infra", "-o", "json"]
+    command = [sys.executable, "-m", "holdfast", "apply", "-y", "-f", "infra", "-o", "json"]
     both = [
         subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         for _ in range(2)
@@ -171,12 +171,12 @@ def test_two_processes_applying_the_same_folder_both_end_clean(folder):
         assert "Traceback" not in err, err
         assert json.loads(out)["summary"]["total"] == 30
         assert process.returncode == 0, out
-    done = holdfast(folder, "apply", "-f", "infra", "-o", "json")
+    done = holdfast(folder, "apply", "-y", "-f", "infra", "-o", "json")
     assert done.returncode == 0
     assert json.loads(done.stdout)["acted"] == []
     assert len(list((folder / "infra/out").iterdir())) == 30
-    assert "unbroken" in holdfast(folder, "audit", "verify").stdout
-    rows = json.loads(holdfast(folder, "history", "--limit", "10000", "-o", "json").stdout)
+    assert "unbroken" in holdfast(folder, "audit", "verify", "-f", "infra").stdout
+    rows = json.loads(holdfast(folder, "history", "-f", "infra", "--limit", "10000", "-o", "json").stdout)
     created = [row["address"] for row in rows if row["what"] == "write.done" and row["data"]["action"] == "create"]
     assert len(created) == len(set(created))
 
@@ -217,10 +217,10 @@ def test_watch_follows_edits_and_survives_broken_ones(folder):
 
 def test_another_place_for_the_implied_connection_is_refused(folder):
     """Where `local` begins follows from -f; another -f would make everything look gone, and be made elsewhere."""
-    holdfast(folder, "apply", "-f", "infra")
+    holdfast(folder, "apply", "-y", "-f", "infra")
     (folder / "other").mkdir()
     (folder / "other/one.yaml").write_text((folder / "infra/all.yaml").read_text())
-    refused = holdfast(folder, "plan", "-f", "other")
+    refused = holdfast(folder, "plan", "-f", "other", "--store", "infra/.holdfast/holdfast.db")
     assert refused.returncode == 1
     assert "`local` would begin at" in refused.stderr
 

@@ -33,7 +33,7 @@ def folder(tmp_path: Path) -> Path:
     (tmp_path / "live").mkdir()
     (tmp_path / "infra" / "app.yaml").write_text(MANIFEST.replace("spec:\n", "spec:\n  connection: files\n"))
     project(tmp_path)
-    assert holdfast(tmp_path, "apply").returncode == 0
+    assert holdfast(tmp_path, "apply", "-y").returncode == 0
     return tmp_path
 
 
@@ -129,13 +129,13 @@ def test_an_expired_waiver_is_drift_again_and_doctor_names_it(folder):
 def test_a_pause_is_met_with_who_and_why_and_ends_with_resume(folder):
     drift(folder)
     assert holdfast(folder, "pause", "--why", "incident 4711", "--who", "ada").returncode == 0
-    applied = holdfast(folder, "apply")
+    applied = holdfast(folder, "apply", "-y")
     assert "incident 4711" in applied.stdout
     assert "ada" in applied.stdout
     assert "log: debug" in live(folder)
     assert holdfast(folder, "pause", "fiels", "--why", "x").returncode == 1, "a mistyped scope would be no pause"
     assert holdfast(folder, "resume").returncode == 0
-    assert holdfast(folder, "apply").returncode == 0
+    assert holdfast(folder, "apply", "-y").returncode == 0
     assert "log: info" in live(folder)
 
 
@@ -150,7 +150,7 @@ def test_approve_binds_to_the_plan_that_was_shown(folder):
     assert (stale.returncode, "the world moved" in stale.stderr) == (1, True)
     (held,) = answer(holdfast(folder, "plan", "-o", "json"))["resources"]
     assert holdfast(folder, "approve", held["plan"], "--why", "seen").returncode == 0
-    assert holdfast(folder, "apply").returncode == 0
+    assert holdfast(folder, "apply", "-y").returncode == 0
     assert "log: info" in live(folder)
 
 
@@ -158,18 +158,18 @@ def test_a_fight_is_listed_and_a_person_decides(folder):
     project(folder, "  fights: {reverts: 2, backoff: 0s}\n")
     for _ in range(3):
         drift(folder)
-        holdfast(folder, "apply")
+        holdfast(folder, "apply", "-y")
     assert "log: debug" in live(folder)
     (fight,) = answer(holdfast(folder, "fights", "-o", "json"))["fights"]
     assert (fight["path"], fight["ours"], fight["theirs"]) == ("/content/log", "info", ["debug"])
-    assert "waits for a person" in holdfast(folder, "apply").stdout
+    assert "waits for a person" in holdfast(folder, "apply", "-y").stdout
     assert holdfast(folder, "revert", APP, "/content/log").returncode == 0
     assert "No fights." in holdfast(folder, "fights").stdout
 
 
 def test_undo_puts_back_what_was_there_and_refuses_what_moved_since(folder):
     drift(folder)
-    holdfast(folder, "apply")
+    holdfast(folder, "apply", "-y")
     newest = answer(holdfast(folder, "corrections", "-o", "json"))[0]
     assert newest["paths"] == [{"path": "/content/log", "before": "debug", "after": "info", "took": True}]
     drift(folder, "info", "trace")
@@ -178,14 +178,14 @@ def test_undo_puts_back_what_was_there_and_refuses_what_moved_since(folder):
     drift(folder, "trace", "info")
     assert holdfast(folder, "undo", newest["id"][:10]).returncode == 0
     assert "log: debug" in live(folder)
-    assert "undone" in holdfast(folder, "apply").stdout
+    assert "undone" in holdfast(folder, "apply", "-y").stdout
     assert "log: debug" in live(folder)
 
 
 def test_a_freeze_window_holds_the_correction_while_the_check_sees_the_drift(folder):
     project(folder, "  windows:\n  - {freeze: {from: 2020-01-01, until: 2099-01-01}, reason: holidays}\n")
     drift(folder)
-    assert "holidays" in holdfast(folder, "apply").stdout
+    assert "holidays" in holdfast(folder, "apply", "-y").stdout
     assert "log: debug" in live(folder)
     assert holdfast(folder, "check", "--detailed-exitcode").returncode & 4
 
@@ -215,7 +215,7 @@ def test_explain_names_the_rule_that_hides_a_path(folder):
     manifest = folder / "infra/app.yaml"
     ignored = "resyncPeriod: 1h, onDriftPaths: {/content/log: ignore}"
     manifest.write_text(manifest.read_text().replace("resyncPeriod: 1h", ignored).replace("workers: 4", "workers: 5"))
-    holdfast(folder, "apply")
+    holdfast(folder, "apply", "-y")
     drift(folder)
     assert holdfast(folder, "check", "--detailed-exitcode").returncode == 0
     assert "ignored" in holdfast(folder, "check", "--all").stdout

@@ -28,9 +28,9 @@ ALERTS = ROOT / "examples/metrics/alerts.yaml"
 def folder(tmp_path: Path) -> Edited:
     """Ten children, of which the canary is at the new revision, and one was meddled with."""
     made = Edited(tmp_path)
-    made("apply")
+    made("apply", "-y")
     made.edit(level="debug", soak="1h")
-    made("apply")
+    made("apply", "-y")
     (tmp_path / "fleet/web-3.yaml").write_text("level: hacked\nlabels: {team: shop}\n")
     made("check")
     return made
@@ -88,7 +88,7 @@ def test_counters_only_grow_and_an_activation_is_one_of_them(folder):
     before = values(metrics(folder))
     text = (folder.path / "infra/web.yaml").read_text()
     (folder.path / "infra/web.yaml").write_text(text.replace("[/content/labels]", "[/content/labels, /content/extra]"))
-    folder("apply")
+    folder("apply", "-y")
     after = values(metrics(folder))
     counters = [name for name in before if name.partition("{")[0].endswith("_total")]
     assert len(counters) > 10

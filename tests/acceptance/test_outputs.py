@@ -39,7 +39,7 @@ def folder(tmp_path: Path) -> Path:
     (repository / ".git").mkdir()
     (repository / "infra" / "all.yaml").write_text(MANIFESTS)
     (repository / "holdfast.yaml").write_text("notify: [{file: events.jsonl}]\n")
-    assert run("apply", "-f", "infra", cwd=repository).returncode == 0
+    assert run("apply", "-y", "-f", "infra", cwd=repository).returncode == 0
     live = repository / "infra/etc/app.yaml"
     live.write_text(live.read_text().replace("info", "debug"))
     return repository
@@ -115,7 +115,7 @@ def test_a_drift_is_told_once_and_its_correction_and_its_end(folder):
     assert events(folder) == ["drift.detected.v1"]
     assert run("plan", "-f", "infra", cwd=folder).returncode == 0
     assert events(folder) == ["drift.detected.v1"]
-    assert run("apply", "-f", "infra", cwd=folder).returncode == 0
+    assert run("apply", "-y", "-f", "infra", cwd=folder).returncode == 0
     assert events(folder) == ["drift.detected.v1", "correction.done.v1", "drift.resolved.v1"]
 
 

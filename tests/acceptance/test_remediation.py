@@ -90,7 +90,7 @@ def assessed(folder: Path, *which: str) -> list[dict[str, Any]]:
 
 def test_a_correction_of_ours_is_assessed_and_its_trail_is_there_as_cloudevents(folder):
     drift(folder, "workers: 4", "workers: 9")
-    assert "1 correction is assessed by a running watch, or: holdfast rem" in holdfast(folder, "apply").stdout
+    assert "1 correction is assessed by a running watch, or: holdfast rem" in holdfast(folder, "apply", "-y").stdout
     (record,) = assessed(folder)
     assert (record["source"], record["action"], record["target"]) == ("correction", "update", APP)
     assert (record["assessment"]["reason"], record["assessment"]["score"]) == ("full", 1.0)
@@ -195,17 +195,17 @@ def test_our_own_correction_that_failed_on_this_state_is_held_until_somebody_say
     (folder / "holdfast.yaml").write_text(ILL)
     declared(folder, "resyncPeriod: 1h, refuseAfter: 1")
     drift(folder, "workers: 4", "workers: 9")
-    assert holdfast(folder, "apply").returncode == 0
+    assert holdfast(folder, "apply", "-y").returncode == 0
     (record,) = assessed(folder)
     assert record["assessment"]["score"] == 0.0
     drift(folder, "workers: 4", "workers: 9")
     planned = holdfast(folder, "plan")
     assert "failed 1 times" in planned.stdout
     assert "holdfast approve " in planned.stdout
-    holdfast(folder, "apply")
+    holdfast(folder, "apply", "-y")
     assert "workers: 9" in (folder / "live/app.yaml").read_text()
     assert holdfast(folder, "approve", "--all", "--yes").returncode == 0
-    holdfast(folder, "apply")
+    holdfast(folder, "apply", "-y")
     assert "workers: 4" in (folder / "live/app.yaml").read_text()
 
 
@@ -213,11 +213,11 @@ def test_a_correction_that_did_not_help_is_taken_back_by_policy(folder):
     (folder / "holdfast.yaml").write_text(ILL)
     declared(folder, "resyncPeriod: 1h, undoBelow: 0.5")
     drift(folder, "workers: 4", "workers: 9")
-    assert holdfast(folder, "apply").returncode == 0
+    assert holdfast(folder, "apply", "-y").returncode == 0
     (record,) = assessed(folder)
     assert (record["undo"], record["undoNote"]) == ("done", "as it was before")
     assert "workers: 9" in (folder / "live/app.yaml").read_text()
-    holdfast(folder, "apply")
+    holdfast(folder, "apply", "-y")
     assert "workers: 9" in (folder / "live/app.yaml").read_text(), "it waits for a person's decision"
     assert APP in holdfast(folder, "fights").stdout
 
@@ -312,7 +312,7 @@ def test_assessing_costs_an_ordinary_run_nothing(folder):
     """Without a wish to assess there is no record, no dossier and no event of it."""
     (folder / "holdfast.yaml").write_text(PROJECT.partition("assessment:")[0])
     drift(folder, "workers: 4", "workers: 9")
-    assert holdfast(folder, "apply").returncode == 0
+    assert holdfast(folder, "apply", "-y").returncode == 0
     assert answer(holdfast(folder, "remediations", "-o", "json")) == []
     told = [event["type"] for event in answer(holdfast(folder, "events", "-o", "json"))]
     assert not [kind for kind in told if kind.startswith(("remediation.", "effectiveness."))]

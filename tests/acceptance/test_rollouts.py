@@ -57,7 +57,7 @@ def folder(tmp_path: Path) -> Edited:
 
 def test_a_template_is_applied_edited_planned_and_rolled_in_waves(folder):
     assert "Plan: 10 to add" in folder("plan")
-    folder("apply")
+    folder("apply", "-y")
     assert sorted(folder.files()) == [f"web-{index}" for index in range(10)]
     assert "0 to add, 0 to change" in folder("plan", "--detailed-exitcode")
     folder.edit(level="debug")
@@ -68,7 +68,7 @@ def test_a_template_is_applied_edited_planned_and_rolled_in_waves(folder):
     (template,) = folder.json("plan")["templates"]
     assert template["preview"] == {"rolled": 10, "of": 10, "waves": [1, 1, 2, 4, 2], "left": 0}
     assert "web edited" in folder("check", "--detailed-exitcode", code=2)
-    folder("apply")
+    folder("apply", "-y")
     assert folder.levels() == {"debug": 10}
     (template,) = folder.json("rollout", "status", "web")
     assert (template["upToDate"], template["rollout"]["phase"]) == (10, "complete")
@@ -77,23 +77,23 @@ def test_a_template_is_applied_edited_planned_and_rolled_in_waves(folder):
 
 
 def test_it_is_paused_resumed_undone_and_the_history_tells(folder):
-    folder("apply")
+    folder("apply", "-y")
     folder.edit(level="debug", soak="1h")
-    folder("apply")
+    folder("apply", "-y")
     assert folder.levels() == {"info": 9, "debug": 1}, "the canary soaks"
     assert "paused by" in folder("rollout", "pause", "web", "--why", "errors")
     assert "errors" in folder("rollout", "status", code=1)
     folder.edit(soak="0")
-    folder("apply", code=1)
+    folder("apply", "-y", code=1)
     assert folder.levels() == {"info": 9, "debug": 1}
     assert folder.json("plan", "--detailed-exitcode", code=2 | 16)["templates"][0]["rollout"]["phase"] == "paused"
     folder("rollout", "resume", "web")
-    folder("apply")
+    folder("apply", "-y")
     assert folder.levels() == {"debug": 10}
     folder("rollout", "undo", "web")
-    folder("apply")
+    folder("apply", "-y")
     assert folder.levels() == {"info": 10}
-    folder("apply")
+    folder("apply", "-y")
     assert folder.levels() == {"info": 10}, "what was undone is not tried again by itself"
     history = folder.json("rollout", "history", "web")
     assert [each["phase"] for each in history["rollouts"]] == ["complete", "rolled-back"]
@@ -103,47 +103,47 @@ def test_it_is_paused_resumed_undone_and_the_history_tells(folder):
     ]
     assert "rolled-back" in folder("rollout", "history", "web")
     folder("rollout", "resume", "web")
-    folder("apply")
+    folder("apply", "-y")
     assert folder.levels() == {"debug": 10}
     assert "nothing to resume" in folder("rollout", "resume", "web", code=1)
     assert "no rollout under way" in folder("rollout", "pause", "web", code=1)
 
 
 def test_a_rollout_is_undone_half_way(folder):
-    folder("apply")
+    folder("apply", "-y")
     folder.edit(level="debug", soak="1h")
-    folder("apply")
+    folder("apply", "-y")
     folder("rollout", "undo", "web")
     folder.edit(soak="0")
-    folder("apply")
+    folder("apply", "-y")
     assert folder.levels() == {"info": 10}
 
 
 def test_in_place_fields_and_replicas_need_no_rollout(folder):
-    folder("apply")
+    folder("apply", "-y")
     folder.edit(team="search", replicas=12)
     assert "10 to change" in folder("plan")
-    folder("apply")
+    folder("apply", "-y")
     assert {content["labels"]["team"] for content in folder.files().values()} == {"search"}
     assert len(folder.files()) == 12
     folder.edit(replicas=3)
-    folder("apply")
+    folder("apply", "-y")
     assert sorted(folder.files()) == ["web-0", "web-1", "web-2"]
     assert folder.json("rollout", "status")[0]["rollout"] is None
 
 
 def test_rewriting_keeps_the_names(folder):
     folder.edit(method="rewrite")
-    folder("apply")
+    folder("apply", "-y")
     folder.edit(level="debug")
-    folder("apply")
+    folder("apply", "-y")
     assert folder.levels() == {"debug": 10}
     assert sorted(folder.files()) == [f"web-{index}" for index in range(10)]
 
 
 def test_watch_takes_a_rollout_through_its_waves(folder):
     folder.edit(replicas=4)
-    folder("apply")
+    folder("apply", "-y")
     folder.edit(level="debug", soak="200ms")
     folder("watch", "--rounds", "12")
     assert folder.levels() == {"debug": 4}
@@ -151,19 +151,19 @@ def test_watch_takes_a_rollout_through_its_waves(folder):
 
 
 def test_drift_of_a_child_is_put_back_and_a_child_that_is_gone_comes_back(folder):
-    folder("apply")
+    folder("apply", "-y")
     (folder.path / "fleet/web-3.yaml").write_text("level: hacked\nlabels: {team: shop}\n")
     assert "web-3" in folder("check", "--detailed-exitcode", code=4)
     assert "is a child of template web: edit that for all" in folder("accept", "fleet/Document/web-3", code=1)
-    folder("apply")
+    folder("apply", "-y")
     assert folder.levels() == {"info": 10}
     (folder.path / "fleet/web-4.yaml").unlink()
-    folder("apply", "--recreate")
+    folder("apply", "-y", "--recreate")
     assert folder.levels() == {"info": 10}
 
 
 def test_status_and_explain_tell_of_templates_without_manifests(folder):
-    folder("apply")
+    folder("apply", "-y")
     told = run("status", cwd=folder.path).stdout
     assert "template web: revision 1, 10 ready" in told
     told = run("explain", "fleet/Document/web-3", cwd=folder.path).stdout
@@ -173,7 +173,7 @@ def test_status_and_explain_tell_of_templates_without_manifests(folder):
 
 
 def test_an_upgrade_is_rehearsed_and_changes_nothing(folder):
-    folder("apply")
+    folder("apply", "-y")
     assert "Nothing would change: 20 rehearsed" in folder("upgrade", "--dry-run")
     profile = folder.path / "new.yaml"
     profile.write_text("profile: new/rules\nversion: 1\nrules:\n  - {path: /content/level, class: ignore}\n")
@@ -198,7 +198,7 @@ def test_a_default_that_a_profile_changes_is_told_and_left_alone(tmp_path):
     for name, text in {"live/app.yaml": "level: info\nsize: 5\n", "rules/own.yaml": _default(5)}.items():
         (tmp_path / name).parent.mkdir()
         (tmp_path / name).write_text(text)
-    assert run("apply", "-f", "app.yaml", cwd=tmp_path).returncode == 0
+    assert run("apply", "-y", "-f", "app.yaml", cwd=tmp_path).returncode == 0
     rehearsed = run(
         "upgrade", "--dry-run", "--profile", _written(tmp_path / "new.yaml", 6), "-f", "app.yaml", cwd=tmp_path
     )
@@ -224,11 +224,11 @@ def _written(path: Path, size: int) -> str:
 
 
 def test_deleting_takes_the_children_and_forgets_the_template(folder):
-    folder("apply")
+    folder("apply", "-y")
     folder("delete", "--yes")
     assert folder.files() == {}
     assert "template web" not in run("status", cwd=folder.path).stdout
-    folder("apply")
+    folder("apply", "-y")
     assert len(folder.files()) == 10
 
 
@@ -269,19 +269,19 @@ def test_lists_without_an_order_rewritten_fields_and_modes_by_the_command_line(f
         (folder.path / "infra/web.yaml").write_text(text.format(**folder.said))
 
     edit(image="one", zones="[a, b]", mode="enforce")
-    folder("apply")
+    folder("apply", "-y")
     edit(zones="[b, a, b]")
     assert "0 to add, 0 to change" in folder("plan", "--detailed-exitcode")
     edit(image="two", mode="observe")
     assert "mode observe: nothing is rolled" in folder("check", "--detailed-exitcode", code=0)
-    folder("apply")
+    folder("apply", "-y")
     edit(mode="notify")
     assert "spec: 10 children, web edited at /resource/content/image" in folder("check", "--detailed-exitcode", code=2)
     (template,) = folder.json("rollout", "status")
     assert (template["mode"], template["rollout"], len(template["findings"])) == ("notify", None, 10)
     edit(mode="enforce")
     assert "in waves of 1, 1, 2, 4, 2, rewriting 10 of them" in folder("plan")
-    folder("apply")
+    folder("apply", "-y")
     assert {(name, each["image"]) for name, each in folder.files().items()} == {(f"web-{i}", "two") for i in range(10)}
 
 
@@ -296,18 +296,18 @@ def test_the_limit_over_all_templates_is_told_where_it_holds_a_rollout(folder):
         (folder.path / "infra/api.yaml").write_text(text)
 
     both("info")
-    folder("apply")
+    folder("apply", "-y")
     both("debug", ready)  # its new children are made, and never ready
     (folder.path / "infra/web.yaml").write_text(TEMPLATE.format(**{**folder.said, "level": "info"}))
-    folder("apply")
+    folder("apply", "-y")
     both("debug", ready)
-    folder("apply")
+    folder("apply", "-y")
     found = {each["name"]: each for each in folder.json("rollout", "status")}
     assert found["api"]["states"] == {"ready": 10, "creating": 1}
     assert found["web"]["upToDate"] == 10, "one of the two turns was left"
     (folder.path / "holdfast.yaml").write_text(PROJECT + "rollouts: {atOnce: 1}\n")
     both("warning", ready)
-    folder("apply")
+    folder("apply", "-y")
     found = {each["name"]: each for each in folder.json("rollout", "status")}
     assert found["web"]["waits"] == ["1 of 1 slots over all templates are at work: api 1"]
     assert found["web"]["upToDate"] == 0

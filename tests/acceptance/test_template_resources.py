@@ -65,7 +65,7 @@ def folder(tmp_path: Path) -> Folder:
 def test_to_switch_between_the_spellings_rolls_nothing_and_writes_nothing(folder, first, second):
     folder.write(first)
     assert "Plan: 4 to add" in folder("plan")
-    folder("apply")
+    folder("apply", "-y")
     assert [content["zone"] for content in folder.files().values()] == ["north", "south", "north", "south"]
     before = folder.touched()
     folder.write(second)
@@ -73,23 +73,23 @@ def test_to_switch_between_the_spellings_rolls_nothing_and_writes_nothing(folder
     assert [each["action"] for each in planned["resources"]] == ["none"] * 4
     (template,) = folder.json("rollout", "status")
     assert (template["upToDate"], template["rollout"], template["findings"]) == (4, None, [])
-    assert "0 added, 0 changed, 0 replaced, 0 destroyed" in folder("apply")
+    assert "0 added, 0 changed, 0 replaced, 0 destroyed" in folder("apply", "-y")
     assert folder.touched() == before
     assert "Nothing would change: 8 rehearsed" in folder("upgrade", "--dry-run")
     folder.write(second.replace("web:1.0", "web:1.1"))
     assert "would roll 4 of 4 children in waves of 1, 1, 2" in folder("plan", "--detailed-exitcode", code=2)
-    folder("apply")
+    folder("apply", "-y")
     assert {content["image"] for content in folder.files().values()} == {"web:1.1"}
     folder.write(first.replace("web:1.0", "web:1.1"))
     assert "0 to add, 0 to change" in folder("plan", "--detailed-exitcode")
     folder("rollout", "undo", "web")
-    folder("apply")
+    folder("apply", "-y")
     assert {content["image"] for content in folder.files().values()} == {"web:1.0"}
 
 
 def test_every_command_knows_the_children_of_a_resource_that_is_a_template(folder):
     folder.write(AS_RESOURCE)
-    folder("apply")
+    folder("apply", "-y")
     told = run("explain", "fleet/Document/web-3", cwd=folder.path).stdout
     assert "child of template web, slot web-3, ready; made from web revision 1 (regime 0)" in told
     assert "template web: revision 1, 4 ready" in run("status", cwd=folder.path).stdout
@@ -106,17 +106,17 @@ def test_every_command_knows_the_children_of_a_resource_that_is_a_template(folde
 def test_a_part_that_is_live_is_written_first_and_then_the_children_are_rolled(folder):
     using = AS_RESOURCE.replace("zones:", "uses: [class]\n  zones:")
     folder.write(using, PART)
-    folder("apply")
+    folder("apply", "-y")
     assert folder.files()["class"] == {"ami": "one", "note": "x"}
     assert "ami" not in folder.files()["web-0"]
     folder.write(using, PART.replace("note: x", "note: y"))
-    assert "0 added, 1 changed" in folder("apply")
+    assert "0 added, 1 changed" in folder("apply", "-y")
     assert sorted(folder.files()) == ["class", "web-0", "web-1", "web-2", "web-3"]
     folder.write(using, PART.replace("ami: one", "ami: two"))
     planned = folder("plan", "--detailed-exitcode", code=2)
     assert "fleet/Document/class  pending: the declaration moved" in planned
     assert "spec: 4 children, class edited at /resource/content/ami" in planned
-    done = folder("apply")
+    done = folder("apply", "-y")
     assert done.index("update fleet/Document/class") < done.index("create fleet/Document/web-0-r1")
     assert sorted(folder.files()) == ["class", "web-0-r1", "web-1-r1", "web-2-r1", "web-3-r1"]
     assert "put its declaration back instead" in folder("rollout", "undo", "web", code=1)
@@ -132,30 +132,30 @@ def test_a_part_that_is_live_is_written_first_and_then_the_children_are_rolled(f
 def test_children_are_not_rolled_to_a_part_that_could_not_be_written(folder):
     using = AS_RESOURCE.replace("zones:", "uses: [class]\n  zones:")
     folder.write(using, PART)
-    folder("apply")
+    folder("apply", "-y")
     before = sorted(folder.files())
     folder.write(using, PART.replace("ami: one", "ami: two").replace("class.yaml", "elsewhere.yaml"))
-    assert "cannot be changed in place" in folder("apply", code=1)
+    assert "cannot be changed in place" in folder("apply", "-y", code=1)
     assert sorted(folder.files()) == before
     assert "waits: part fleet/Document/class is not as declared" in folder("rollout", "status")
     assert "part fleet/Document/class is not as declared" in folder.json("rollout", "status")[0]["waits"]
     folder.write(using, PART.replace("ami: one", "ami: two"))
-    folder("apply")
+    folder("apply", "-y")
     assert sorted(folder.files()) == ["class", "web-0-r2", "web-1-r2", "web-2-r2", "web-3-r2"]
 
 
 def test_mistakes_are_told_with_file_line_and_field_and_nothing_is_changed(folder):
     folder.write(AS_RESOURCE)
-    folder("apply")
+    folder("apply", "-y")
     before = folder.touched()
     wrong = AS_RESOURCE.replace("zones:", "child: {}\n  zones:").replace("spec:\n", "spec:\n  import: {id: x}\n")
     folder.write(wrong.replace("canary: 1", "canary: many"))
-    told = folder("apply", code=1)
+    told = folder("apply", "-y", code=1)
     assert "infra/web.yaml:6:3 (/template/child): the document itself says what its children are" in told
     assert "infra/web.yaml:9:13 (/template/rollout/canary)" in told
     assert "(/spec/import): a template with children is nothing that could be imported" in told
     folder.write(AS_RESOURCE, AS_TEMPLATE)
-    assert "the template web is declared twice" in folder("apply", code=1)
+    assert "the template web is declared twice" in folder("apply", "-y", code=1)
     assert folder.touched() == before
 
 
@@ -206,7 +206,7 @@ def test_23_children_stamped_by_karpenter_are_bound_by_their_hash_or_left_alone(
     planned = folder("plan")
     assert "0 to add, 0 to change" in planned
     assert "unknown: 1 child, pool unrecorded-template" in planned
-    folder("apply", code=None)
+    folder("apply", "-y", code=None)
     assert folder.touched() == before, "nobody is stamped as clean, and nobody is written over"
     (template,) = folder.json("rollout", "status")
     assert {(each["child"], each["reason"]) for each in template["findings"]} == {
@@ -216,16 +216,16 @@ def test_23_children_stamped_by_karpenter_are_bound_by_their_hash_or_left_alone(
     assert made_from == {"revision": 1, "regime": 0, "stamp": f"v3:{PUBLISHED}"}
     folder.write(POOL.replace("336h", "240h"), *(NODE.format(name=name) for name in nodes))
     assert "would roll 2 of 3 children in waves of 1, 1" in folder("plan")
-    folder("apply", code=None)
+    folder("apply", "-y", code=None)
     expiries = {name: content["spec"]["expireAfter"] for name, content in folder.files().items()}
     assert expiries == {"node-a": "240h", "node-b": "240h", "strange": "1h"}
 
 
 def test_a_lost_store_is_recovered_from_the_stamps_of_our_own(folder):
     folder.write(POOL, NODE.format(name="node-a"), NODE.format(name="node-b"))
-    folder("apply")
+    folder("apply", "-y")
     before = folder.touched()
     shutil.rmtree(folder.path / ".holdfast")
-    folder("apply")
+    folder("apply", "-y")
     assert folder.touched() == before
     assert folder.json("rollout", "status")[0]["upToDate"] == 2

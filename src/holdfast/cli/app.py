@@ -45,7 +45,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "events": ("eventing", "Show the audit trail as CloudEvents, by type, target and time."),
     "discover": ("discovering", "Say what is live and declared nowhere; write manifests to import it."),
     "import": ("remembering", "Take over a live thing by its id."),
-    "delete": ("fleeting", "Delete or detach what the manifests declare."),
+    "delete": ("deleting", "Delete or detach what the manifests declare."),
     "audit": ("remembering", "Prove that the audit trail was not edited."),
     "replay": ("remembering", "Recompute a stored decision from its inputs."),
     "upgrade": ("upgrading", "Rehearse what a new release or profile would change: it must be nothing."),

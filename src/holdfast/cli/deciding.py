@@ -5,15 +5,25 @@ from __future__ import annotations
 import asyncio
 import getpass
 import socket
-import sys
 from typing import Any
 
 import click
 
-from holdfast.cli import findings, output, reports
+from holdfast.cli import asking, findings, output, reports
 from holdfast.cli.fleeting import look_at
 from holdfast.cli.moments import ago, when
-from holdfast.cli.session import Session, addresses_of, common, opened, options_of, run
+from holdfast.cli.scoping import scope_of
+from holdfast.cli.session import (
+    Session,
+    addresses_of,
+    common,
+    opened,
+    options_of,
+    remembered,
+    remembered_partly,
+    run,
+    singly,
+)
 from holdfast.engine.checking import Checked
 from holdfast.errors import InputError
 from holdfast.model.json import Json
@@ -39,7 +49,7 @@ def who_option(function: Any) -> Any:
 
 @click.command("pause")
 @click.argument("scope", required=False, default="")
-@common
+@remembered
 @click.option("--why", required=True, help="What for; whoever meets the pause will read it.")
 @click.option("--for", "duration", metavar="DURATION", help="Until then: 30m, 2h, 3d; without it until resumed.")
 @who_option
@@ -55,7 +65,7 @@ def pause_command(scope: str, why: str, duration: str | None, who: str | None, *
     seconds = _duration(duration) if duration else None
 
     async def main(_stop: asyncio.Event) -> int:
-        async with opened(options, needs_files=False) as session:
+        async with opened(options, needs_files=False, reads_files=False) as session:
             await _require_scope(session, scope)
             now = session.clock.now()
             until = now + seconds if seconds is not None else None
@@ -91,7 +101,7 @@ async def _require_scope(session: Session, scope: str) -> None:
 
 @click.command("resume")
 @click.argument("scope", required=False, default="")
-@common
+@remembered
 @who_option
 def resume_command(scope: str, who: str | None, **rest: Any) -> int:
     """End a pause.
@@ -104,7 +114,7 @@ def resume_command(scope: str, who: str | None, **rest: Any) -> int:
     options = options_of(rest)
 
     async def main(_stop: asyncio.Event) -> int:
-        async with opened(options, needs_files=False, needs_store=True) as session:
+        async with opened(options, needs_files=False, needs_store=True, reads_files=False) as session:
             pauses = {pause.scope: pause for pause in await session.store.pauses()}
             if scope not in pauses:
                 known = ", ".join(name or "everything" for name in pauses) or "nothing"
@@ -144,27 +154,29 @@ def approve_command(plans: tuple[str, ...], everything: bool, yes: bool, why: st
     options = options_of(rest)
     if not plans and not everything:
         raise click.UsageError("name the plans, or say --all")
+    if everything and not yes:
+        asking.require_answer("approve")
 
     async def main(_stop: asyncio.Event) -> int:
         async with opened(options) as session:
+            session.retries = True
             report = await look_at(session)
-            asking = {one.plan: one for one in report.checked if reports.asks(one)}
-            unknown = [plan for plan in plans if plan not in asking]
+            held = {one.plan: one for one in report.checked if reports.asks(one)}
+            unknown = [plan for plan in plans if plan not in held]
             if unknown:
                 message = (
                     f"no held plan {unknown[0]} now; it was done, or the world moved: `holdfast plan` shows what is"
                 )
                 raise InputError(message)
-            chosen = list(asking.values()) if everything else [asking[plan] for plan in plans]
+            chosen = list(held.values()) if everything else [held[plan] for plan in plans]
             if not chosen:
                 output.line("nothing waits for approval")
                 return 0
             for one in chosen:
-                held = one.decision.held or one.decision.action
-                output.line(f"  {held.symbol:>3} {one.address}  {_why(one)}")
+                action = one.decision.held or one.decision.action
+                output.line(f"  {action.symbol:>3} {one.address}  {_why(one)}")
                 findings.show(one.verdict.findings, indent="      ")
-            if everything and not yes and not (sys.stdin.isatty() and click.confirm("Approve these?", default=False)):
-                output.line("nothing was approved; say --yes to approve without being asked")
+            if everything and not yes and not asking.is_agreed("Approve these?"):
                 return 1
             now = session.clock.now()
             name = who or person()
@@ -189,7 +201,7 @@ def _why(checked: Checked) -> str:
 
 
 @click.command("fights")
-@common
+@remembered_partly
 @output.option(*_FORMATS)
 def fights_command(output_: str, **rest: Any) -> int:
     """List the fields that somebody keeps putting back, and what else waits for a person's decision.
@@ -203,9 +215,12 @@ def fights_command(output_: str, **rest: Any) -> int:
     options = options_of(rest)
 
     async def main(_stop: asyncio.Event) -> int:
-        async with opened(options, needs_files=False, needs_store=True) as session:
-            demotions = await session.store.demotions()
-            corrections = await session.store.corrections(limit=10_000)
+        async with opened(options, needs_files=False, needs_store=True, reads_files=False) as session:
+            scope = await scope_of(session.store, options)
+            scope.insist()
+            demotions = [each for each in await session.store.demotions() if scope.covers(each.address)]
+            found = await session.store.corrections(limit=10_000)
+            corrections = [each for each in found if scope.covers(each.address)]
             now = session.clock.now()
         ineffective = [
             {"kind": kind, "path": path, "writes": count}
@@ -262,7 +277,7 @@ def _show_demotion(demotion: Demotion, now: float) -> None:
 
 @click.command("corrections")
 @click.argument("address", required=False)
-@common
+@remembered_partly
 @click.option("--limit", default=30, show_default=True)
 @output.option(*_FORMATS)
 def corrections_command(address: str | None, limit: int, output_: str, **rest: Any) -> int:
@@ -275,9 +290,12 @@ def corrections_command(address: str | None, limit: int, output_: str, **rest: A
     options = options_of(rest)
 
     async def main(_stop: asyncio.Event) -> int:
-        async with opened(options, needs_files=False, needs_store=True) as session:
+        async with opened(options, needs_files=False, needs_store=True, reads_files=False) as session:
             wanted = addresses_of([address]) if address else None
-            found = await session.store.corrections(wanted, limit=limit)
+            scope = await scope_of(session.store, options)
+            found = await session.store.corrections(wanted, limit=limit if scope.is_all else None)
+            scope.insist(each.address for each in found)
+            found = [each for each in found if scope.covers(each.address)][:limit]
             now = session.clock.now()
         if output.structured(output_, [_correction_as_json(each) for each in found]):
             return 0
@@ -325,7 +343,7 @@ def _correction_as_json(correction: Correction) -> dict[str, Json]:
 
 @click.command("undo")
 @click.argument("correction")
-@common
+@singly
 @click.option("--why", default="", help="What for.")
 @who_option
 def undo_command(correction: str, why: str, who: str | None, **rest: Any) -> int:

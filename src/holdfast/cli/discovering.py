@@ -14,7 +14,7 @@ from typing import Final
 import click
 
 from holdfast.cli import output
-from holdfast.cli.session import Options, Session, opened, run
+from holdfast.cli.session import Options, Session, opened, project_of, run
 from holdfast.engine.discovering import Coverage, Discoverer, Drafted, Listing, Survey, coverage
 from holdfast.engine.fleet import Fleet
 from holdfast.engine.looking import Looker
@@ -26,7 +26,6 @@ from holdfast.manifests import sources
 from holdfast.model.json import Json
 from holdfast.model.resource import ManagementPolicy
 from holdfast.plan import ordering, suggestions
-from holdfast.providers import registry
 from holdfast.providers.file import formats
 
 _SHOWN: Final = 20  # strangers of a kind that the table names; -o json has all
@@ -120,7 +119,7 @@ def _with_manifests(options: Options) -> Options:
     """Take the manifests beside the project file where none were named; a project without any declares nothing yet."""
     if options.files:
         return options
-    project = projects.load(Path(options.project) if options.project else None, Path.cwd(), registry.names())
+    project = project_of(options)
     if project.file is None:
         raise InputError("nothing to look at: put the connections into a holdfast.yaml, or give manifests with -f")
     found, _ = sources.find((str(project.folder),), project.profiles)

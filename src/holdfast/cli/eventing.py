@@ -11,17 +11,17 @@ import click
 import orjson
 
 from holdfast.cli import findings, output
-from holdfast.cli.session import common, opened, options_of, run
+from holdfast.cli.scoping import Scope, scope_of
+from holdfast.cli.session import opened, options_of, remembered_partly, run
 from holdfast.engine.cloudevents import CloudEvent
 from holdfast.errors import InputError
-from holdfast.model.address import Address
 from holdfast.model.json import Json
-from holdfast.plan import durations, moments, selection
+from holdfast.plan import durations, moments
 from holdfast.store.base import ChainedEvent, Event, Store
 
 
 @click.command("events")
-@common
+@remembered_partly
 @click.option("--type", "type_", default="", metavar="PREFIX", help="Only events whose type begins so.")
 @click.option("--since", metavar="WHEN", help="A length of time (2h) or a moment (2026-12-24T18:00Z).")
 @click.option("--correlation", metavar="ID", help="Only events of one remediation.")
@@ -40,12 +40,12 @@ def events_command(output_: str, **rest: Any) -> int:
     """
     own = {key: rest.pop(key) for key in ("type_", "since", "correlation", "limit")}
     options = options_of(rest)
-    targets = selection.parse_targets(options.targets)
 
     async def main(_stop: asyncio.Event) -> int:
-        async with opened(options, needs_files=False, needs_store=True) as session:
+        async with opened(options, needs_files=False, needs_store=True, reads_files=False) as session:
+            scope = await scope_of(session.store, options)
             since = _moment(own["since"], session.clock.now())
-            wanted = Wanted(targets, own["type_"], since, own["correlation"])
+            wanted = Wanted(scope, own["type_"], since, own["correlation"])
             found = [each async for each in wanted.of(session.store)]
             source = f"/holdfast/{session.project.folder.name}"
         _print([_as_json(each, source) for each in found[-(own["limit"] or len(found) or 1) :]], output_)
@@ -71,7 +71,7 @@ def _moment(text: str | None, now: float) -> float | None:
 class Wanted:
     """Which events are asked for."""
 
-    targets: selection.Targets
+    scope: Scope
     type: str
     since: float | None
     correlation: str | None
@@ -79,16 +79,8 @@ class Wanted:
     async def of(self, store: Store) -> AsyncIterator[ChainedEvent]:
         """Go through them."""
         async for each in store.events(type_prefix=self.type or None, since=self.since):
-            if self._is_about(each.event) and self.correlation in (None, correlation_of(each.event)):
+            if self.scope.covers_text(each.event.subject) and self.correlation in (None, correlation_of(each.event)):
                 yield each
-
-    def _is_about(self, event: Event) -> bool:
-        if not self.targets.included and not self.targets.excluded:
-            return True
-        try:
-            return self.targets.matches(Address.parse(event.subject))
-        except ValueError:  # of the engine itself
-            return False
 
 
 def correlation_of(event: Event) -> str | None:

@@ -7,8 +7,9 @@ from typing import Any
 import click
 
 from holdfast.cli import output
-from holdfast.cli.remembering import in_session
-from holdfast.cli.session import Session, common
+from holdfast.cli.remembering import in_store
+from holdfast.cli.scoping import Scope
+from holdfast.cli.session import Session, remembered_partly
 from holdfast.errors import InputError
 from holdfast.model.json import Json
 from holdfast.plan import durations, evidence
@@ -19,7 +20,7 @@ _PATHS = ("type", "path", "sign", "times", "resources")
 
 
 @click.command("evidence")
-@common
+@remembered_partly
 @click.option("--since", metavar="DURATION", help="Only the writes of the last 30m, 24h, 7d.")
 @click.option("--limit", default=30, show_default=True, help="Paths to list at most; 0 for all.")
 @output.option("table", "json", "yaml")
@@ -36,18 +37,19 @@ def evidence_command(since: str | None, limit: int, output_: str, **rest: Any) -
     """
     seconds = _seconds(since)
 
-    async def body(session: Session) -> int:
+    async def body(session: Session, scope: Scope) -> int:
         begin = session.clock.now() - seconds if seconds is not None else None
         writes = [
             Written(str(each.event.subject), str(each.event.data.get("type") or "-"), each.event.data)
             async for each in session.store.events(type_prefix="write.done", since=begin)
+            if scope.covers_text(each.event.subject)
         ]
         found = evidence.summed(writes)
         if not output.structured(output_, _as_json(found)):
             _show(found, limit)
         return 0
 
-    return in_session(rest, body)
+    return in_store(rest, body)
 
 
 def _seconds(text: str | None) -> float | None:

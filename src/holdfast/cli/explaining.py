@@ -10,7 +10,7 @@ import click
 from holdfast.cli import findings, keptbroods, output
 from holdfast.cli.moments import ago
 from holdfast.cli.remembering import in_session, state_as_json
-from holdfast.cli.session import Session, addresses_of, common
+from holdfast.cli.session import Session, addresses_of, taking
 from holdfast.engine import attributing, explaining, recording
 from holdfast.engine.explaining import Story, Told
 from holdfast.errors import InputError
@@ -39,7 +39,7 @@ _NEXT = {
 @click.command("explain")
 @click.argument("address")
 @click.argument("path", required=False)
-@common
+@taking("files", "project", "store", "default_resync_period")
 @click.option(
     "--settings", "only_settings", is_flag=True, help="Show only the settings in force and where each comes from."
 )

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import click
 
-from holdfast.cli import accounts, broods, emitting, exits, output, planfiles, reports, telling, templating
-from holdfast.cli.session import Options, Session, common, opened, options_of, run
+from holdfast.cli import accounts, asking, broods, emitting, exits, output, planfiles, reports, telling, templating
+from holdfast.cli.session import Session, common, opened, options_of, run
 from holdfast.engine import resolving
 from holdfast.engine.applying import Report, look
 from holdfast.engine.checking import Checked
@@ -88,6 +89,7 @@ def plan_command(
 
     async def main(_stop: asyncio.Event) -> int:
         async with opened(options) as session:
+            session.retries = True
             report = await look_at(session, record=True)
             if out is not None:
                 planfiles.save(Path(out), report, options)
@@ -165,17 +167,17 @@ def apply_command(plan_file: str | None, yes: bool, recreate: bool, output_: str
     saved = planfiles.load(Path(plan_file)) if plan_file else None
     if saved is not None:
         options = saved.options
+    elif not yes:
+        asking.require_answer("apply")
 
     async def main(stop: asyncio.Event) -> int:
         async with opened(options) as session:
+            session.retries = True
             if saved is not None:
                 seen = await look_at(session, record=False)
                 planfiles.insist(saved, seen)
-            elif not yes and sys.stdin.isatty() and sys.stdout.isatty() and output_ == "table":
-                seen = await look_at(session, record=False)
-                reports.show_plan(seen)
-                if not click.confirm("Apply this?", default=False):
-                    return 1
+            elif not yes and not await _is_agreed(session, to=sys.stdout if output_ == "table" else sys.stderr):
+                return 1
             report = await _apply(session, stop, saved, recreate=recreate, quiet=output_ != "table")
             await telling.tell(report, telling.office(session, options))
         if not output.structured(output_, reports.as_json(report)):
@@ -192,6 +194,14 @@ def apply_command(plan_file: str | None, yes: bool, recreate: bool, output_: str
         return _apply_code(report) or int(bool(_unlike(saved, report)))
 
     return run(main)
+
+
+async def _is_agreed(session: Session, to: TextIO) -> bool:
+    """Show what would be done and ask; nothing to do needs no answer."""
+    seen = await look_at(session, record=False)
+    with contextlib.redirect_stdout(to):
+        reports.show_plan(seen)
+    return not reports.is_work(seen) or asking.is_agreed("Apply this?")
 
 
 def _unlike(saved: planfiles.Saved | None, report: Report) -> list[Checked]:
@@ -246,35 +256,3 @@ def _apply_code(report: Report) -> int:
     blocked = any(one.decision.action is Action.BLOCK for one in report.checked)
     halted = any(broods.is_stuck(each) for each in report.broods)
     return 1 if bad or unknown or blocked or halted else 0
-
-
-@click.command("delete")
-@common
-@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
-@output.option(*_FORMATS)
-def delete_command(yes: bool, output_: str, **rest: Any) -> int:
-    """Delete (or detach, where onDelete says so) what the manifests declare, dependents first.
-
-    \b
-    Examples:
-      holdfast delete -f infra/ --target 'api/Widget/*' --yes
-    """
-    options: Options = options_of(rest)
-
-    async def main(stop: asyncio.Event) -> int:
-        async with opened(options) as session:
-            if not yes:
-                shown = "\n".join(f"  - {address}" for address in session.chosen)
-                if not sys.stdin.isatty() or not click.confirm(f"{shown}\nDelete these?", default=False):
-                    output.line("nothing was deleted; say --yes to delete without being asked")
-                    return 1
-            async with session.writable_world() as world:
-                report = await session.applier(world, stop=stop).delete(session.chosen)
-                await templating.forget(session, report)
-        if not output.structured(output_, reports.as_json(report)):
-            for acted in report.acted:
-                reports.show_acted(acted)
-            output.line(reports.apply_line(report), bold=True)
-        return 1 if any(one.result is not Result.DONE for one in report.acted) else 0
-
-    return run(main)

@@ -11,15 +11,13 @@ import click
 
 import holdfast
 from holdfast.cli import files
-from holdfast.cli.session import require_store, run
+from holdfast.cli.session import Options, project_of, require_store, run
 from holdfast.engine.clock import SystemClock
 from holdfast.engine.metering import gathering
 from holdfast.engine.metering.families import Family, Sort
 from holdfast.errors import InputError
-from holdfast.manifests import project as projects
 from holdfast.manifests import reading
 from holdfast.plan.rolling_out.templates import Template
-from holdfast.providers import registry
 from holdfast.store.sqlite import SqliteStore
 
 if TYPE_CHECKING:
@@ -68,7 +66,7 @@ def metrics_command(
       holdfast metrics --format openmetrics
     """
     write = writer(format_)
-    loaded = projects.load(Path(project) if project else None, Path.cwd(), registry.names())
+    loaded = project_of(Options(manifests, project, store))
     path = Path(store) if store else loaded.store
     require_store(path)
     templates = reading.read(manifests, loaded).templates if manifests else ()

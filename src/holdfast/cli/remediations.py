@@ -10,7 +10,7 @@ import click
 
 from holdfast.cli import accounts, assessors, exits, output
 from holdfast.cli.deciding import person, who_option
-from holdfast.cli.session import Session, addresses_of, common, opened, options_of, run
+from holdfast.cli.session import Session, addresses_of, opened, options_of, run, singly
 from holdfast.engine.assessing import passes, records, recounting
 from holdfast.engine.assessing.announcing import Announcement, Refused
 from holdfast.errors import InputError
@@ -41,7 +41,7 @@ def remediation_command() -> None:
 
 @remediation_command.command("start")
 @click.argument("target")
-@common
+@singly
 @click.option("--action", default="", help="What is done, in a word or two; trends are told by it.")
 @click.option("--workflow", default="", help="Which workflow or runbook does it.")
 @click.option("--workflow-version", default="", help="Which version of it.")
@@ -120,7 +120,7 @@ def _address(text: str) -> Address:
 
 @remediation_command.command("complete")
 @click.argument("target")
-@common
+@singly
 @click.option("--id", "ident", default="", help="Which remediation; needed if several are under way.")
 @click.option("--outcome", type=click.Choice(list(_ENDINGS)), default="completed", show_default=True)
 @click.option("--propagation", metavar="DURATION", help="How long others (GitOps, an operator) take to bring it about.")
@@ -162,7 +162,7 @@ def _duration(text: str | None, option: str) -> float | None:
 
 @remediation_command.command("assess")
 @click.argument("which", nargs=-1, metavar="[ID|TARGET]...")
-@common
+@singly
 @click.option("--wait", is_flag=True, help="Until the assessments are over, instead of one pass over what is due.")
 @click.option("--timeout", metavar="DURATION", help="With --wait: not longer than this.")
 @click.option("--fail-under", type=click.FloatRange(0, 1), help="Leave with a code if a score is less; see below.")
@@ -219,7 +219,7 @@ def _code(told: Sequence[Record], least: float) -> int:
 
 @remediation_command.command("show")
 @click.argument("ident", metavar="ID")
-@common
+@singly
 @output.option(*_FORMATS)
 def show_command(ident: str, output_: str, **rest: Any) -> int:
     """Show one remediation: its assessment, component by component, and its conditions.
@@ -246,7 +246,7 @@ def show_command(ident: str, output_: str, **rest: Any) -> int:
 
 @click.command("remediations")
 @click.argument("target", required=False)
-@common
+@singly
 @click.option("--offline", is_flag=True, help="Do not read the target; then its past is not held against its state.")
 @output.option(*_FORMATS)
 def remediations_command(target: str | None, offline: bool, output_: str, **rest: Any) -> int:

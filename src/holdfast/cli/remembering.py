@@ -3,26 +3,41 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import sys
 from collections import Counter
-from collections.abc import Callable, Coroutine
-from typing import Any
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from typing import Any, Final
 
 import click
 
 import holdfast
 from holdfast.cli import assessors, findings, keptbroods, output
 from holdfast.cli.moments import ago, when
-from holdfast.cli.session import Session, addresses_of, common, known_documents, opened, options_of, run
+from holdfast.cli.scoping import Scope, scope_of
+from holdfast.cli.session import (
+    Session,
+    addresses_of,
+    known_documents,
+    opened,
+    options_of,
+    remembered,
+    remembered_partly,
+    run,
+    singly,
+)
 from holdfast.compare import canonical
 from holdfast.engine import recording
 from holdfast.errors import ChainBroken, HoldfastError, InputError
+from holdfast.model.address import Address
 from holdfast.model.json import Json
 from holdfast.plan import strategies, waivers
 from holdfast.providers import registry
-from holdfast.store.base import ResourceState
+from holdfast.store.base import UNCHECKED, ChainedEvent, ResourceState, Tally
 
 _FORMATS = ("table", "json", "yaml")
+_TABLE: Final = 200  # resources that a table of all lists; beyond that it only counts them
+_EVERY: Final = 1_000_000_000
 
 
 def in_session(
@@ -43,9 +58,20 @@ def in_session(
     return run(main)
 
 
+def in_store(rest: dict[str, Any], body: Callable[[Session, Scope], Coroutine[Any, Any, int]]) -> int:
+    """Run the body of a command that asks the store only, about everything or what the options choose."""
+    options = options_of(rest)
+
+    async def main(_stop: asyncio.Event) -> int:
+        async with opened(options, needs_files=False, needs_store=True, reads_files=False) as session:
+            return await body(session, await scope_of(session.store, options))
+
+    return run(main)
+
+
 @click.command("status")
 @click.argument("addresses", nargs=-1)
-@common
+@remembered_partly
 @output.option(*_FORMATS)
 def status_command(addresses: tuple[str, ...], output_: str, **rest: Any) -> int:
     """Say how everything in the store stands, without asking the world.
@@ -56,22 +82,10 @@ def status_command(addresses: tuple[str, ...], output_: str, **rest: Any) -> int
       holdfast status api/Widget/blue -o yaml
     """
 
-    async def body(session: Session) -> int:
+    async def body(session: Session, scope: Scope) -> int:
         now = session.clock.now()
-        tally = await session.store.tally(now)
-        if addresses:
-            found = await session.store.states(addresses_of(addresses))
-            missing = [text for text in addresses if text not in {str(address) for address in found}]
-            if missing:
-                message = f"nothing is known of {missing[0]}; `holdfast status` lists what is"
-                raise InputError(message)
-            states = list(found.values())
-        else:
-            states = (
-                [state async for state in session.store.all_states()]
-                if output_ != "table" or tally.total <= 200
-                else []
-            )
+        scope.insist()
+        tally, states = await _counted(session, scope, addresses, now, as_table=output_ == "table")
         if output.structured(
             output_,
             {
@@ -100,7 +114,28 @@ def status_command(addresses: tuple[str, ...], output_: str, **rest: Any) -> int
         await _show_standing(session, states)
         return 0
 
-    return in_session(rest, body)
+    return in_store(rest, body)
+
+
+async def _counted(
+    session: Session, scope: Scope, addresses: Sequence[str], now: float, *, as_table: bool
+) -> tuple[Tally, list[ResourceState]]:
+    """Return the resources that are asked for, and how many of them have which status."""
+    if not addresses and scope.is_all:
+        tally = await session.store.tally(now)
+        is_short = not as_table or tally.total <= _TABLE
+        return tally, [state async for state in session.store.all_states()] if is_short else []
+    states = scope.chosen()
+    if addresses:
+        found = await session.store.states(addresses_of(addresses))
+        missing = [text for text in addresses if text not in {str(address) for address in found}]
+        if missing:
+            message = f"nothing is known of {missing[0]}; `holdfast status` lists what is"
+            raise InputError(message)
+        states = [state for state in found.values() if scope.covers(state.address)]
+    by_status = Counter(state.status.value if state.status else UNCHECKED for state in states)
+    overdue = sum(state.due_at is not None and state.due_at <= now for state in states)
+    return Tally(dict(by_status), len(states), overdue), states
 
 
 async def _show_standing(session: Session, states: list[ResourceState]) -> None:
@@ -164,7 +199,7 @@ def state_as_json(state: ResourceState) -> dict[str, Json]:
 
 @click.command("history")
 @click.argument("address", required=False)
-@common
+@remembered_partly
 @click.option("--limit", default=50, show_default=True)
 @output.option(*_FORMATS)
 def history_command(address: str | None, limit: int, output_: str, **rest: Any) -> int:
@@ -175,10 +210,13 @@ def history_command(address: str | None, limit: int, output_: str, **rest: Any) 
       holdfast history api/Widget/blue
     """
 
-    async def body(session: Session) -> int:
-        subject = str(addresses_of([address])[0]) if address else None
-        events = [event async for event in session.store.events(subject=subject)][-limit:]
-        decisions = await session.store.decisions(addresses_of([address])[0] if address else None, limit)
+    async def body(session: Session, scope: Scope) -> int:
+        wanted = addresses_of([address])[0] if address else None
+        events = [event async for event in session.store.events(subject=str(wanted) if wanted else None)]
+        scope.insist(_subjects(events))
+        events = [each for each in events if scope.covers_text(each.event.subject)][-limit:]
+        decisions = await session.store.decisions(wanted, limit if scope.is_all else _EVERY)
+        decisions = [each for each in decisions if scope.covers(each.address)][:limit]
         rows: list[dict[str, Json]] = [
             {"at": e.event.at, "what": e.event.type, "address": e.event.subject, "data": dict(e.event.data)}
             for e in events
@@ -194,7 +232,14 @@ def history_command(address: str | None, limit: int, output_: str, **rest: Any) 
             output.line(f"{when(row['at'])}  {output.styled(row['what'], bold=True)}  {row['address']}  {detail}")
         return 0
 
-    return in_session(rest, body)
+    return in_store(rest, body)
+
+
+def _subjects(events: Iterable[ChainedEvent]) -> Iterator[Address]:
+    """Yield the resources that events are about, also those that the store has no record of any more."""
+    for text in {each.event.subject for each in events}:
+        with contextlib.suppress(ValueError):
+            yield Address.parse(text)
 
 
 def _short(value: Json) -> str:
@@ -207,11 +252,11 @@ def audit_command() -> None:
 
 
 @audit_command.command("verify")
-@common
+@remembered
 def verify_command(**rest: Any) -> int:
     """Recompute the hash chain of the audit trail; fails if an event was edited, removed or reordered."""
 
-    async def body(session: Session) -> int:
+    async def body(session: Session, _scope: Scope) -> int:
         try:
             length = await session.store.verify_chain()
         except ChainBroken as error:
@@ -220,12 +265,12 @@ def verify_command(**rest: Any) -> int:
         output.line(f"verified: {length} events, unbroken", fg="green", bold=True)
         return 0
 
-    return in_session(rest, body)
+    return in_store(rest, body)
 
 
 @click.command("replay")
 @click.argument("decision")
-@common
+@remembered
 @output.option(*_FORMATS)
 def replay_command(decision: str, output_: str, **rest: Any) -> int:
     """Recompute a stored decision from its stored inputs; it must agree byte for byte.
@@ -236,7 +281,7 @@ def replay_command(decision: str, output_: str, **rest: Any) -> int:
       holdfast replay 18f2a-0c9d1e2f3a4b
     """
 
-    async def body(session: Session) -> int:
+    async def body(session: Session, _scope: Scope) -> int:
         record = await session.store.decision(decision)
         if record is None:
             message = f"there is no decision {decision}; `holdfast history` lists them"
@@ -253,11 +298,11 @@ def replay_command(decision: str, output_: str, **rest: Any) -> int:
             output.line(verdict, fg="green" if agrees else "red", bold=True)
         return 0 if agrees else 1
 
-    return in_session(rest, body)
+    return in_store(rest, body)
 
 
 @click.command("doctor")
-@common
+@singly
 def doctor_command(**rest: Any) -> int:
     """Look for what would go wrong: manifests, connections, store, audit trail, versions."""
     options = options_of(rest)
@@ -324,7 +369,7 @@ async def _doctor_connections(session: Session, say: Callable[..., None]) -> Non
 @click.command("import")
 @click.argument("address")
 @click.argument("provider_id")
-@common
+@singly
 def import_command(address: str, provider_id: str, **rest: Any) -> int:
     """Take over a live thing by its id: the declaration must exist; nothing is written to the world.
 
@@ -344,6 +389,7 @@ def import_command(address: str, provider_id: str, **rest: Any) -> int:
         if declaration is None:
             message = f"{address} is not declared in the manifests given with -f"
             raise InputError(message)
+        session.retries = True
         session.fleet = replace(
             session.fleet,
             declarations={

@@ -35,7 +35,7 @@ def show_plan(report: Report, *, everything: bool = False) -> None:
     for checked in _by_address(report.checked):
         if everything or is_news(checked):
             show_checked(checked)
-    _show_waiting(report.waiting)
+    show_waiting(report.waiting)
     show_broods(report, everything=everything)
     output.line()
     output.line(plan_line(report), bold=True)
@@ -96,7 +96,8 @@ def aside_line(report: Report) -> str | None:
     return f"Set aside: {', '.join(said)}." if said else None
 
 
-def _show_waiting(waiting: Iterable[Waiting]) -> None:
+def show_waiting(waiting: Iterable[Waiting]) -> None:
+    """Print what cannot be looked at yet, and why."""
     for one in waiting:
         symbol = output.styled("  x" if one.is_error else "  +", fg="red" if one.is_error else "green", bold=True)
         output.line(f"{symbol} {one.declaration.address}  waits: {one.reason}")
@@ -139,7 +140,7 @@ def show_check(report: Report, *, everything: bool = False) -> None:
             if checked.verdict.status is Status.IN_SYNC and not everything:
                 output.line(f"{'in sync':>10}  {checked.address}  apart from what is set aside", fg="green")
             _show_aside(checked, indent="            ")
-    _show_waiting(report.waiting)
+    show_waiting(report.waiting)
     show_broods(report, everything=everything)
     output.line(check_line(report), bold=True)
     _show_coverage(report)
@@ -203,6 +204,23 @@ def apply_line(report: Report) -> str:
     if report.not_reached:
         parts.append(f"{len(report.not_reached)} not reached")
     return f"Apply: {', '.join(parts)}."
+
+
+def delete_line(report: Report) -> str:
+    """Return the closing line of a delete."""
+    done = sum(one.result is Result.DONE for one in report.acted)
+    parts = [f"{done} deleted or detached"]
+    if len(report.acted) > done:
+        parts.append(f"{len(report.acted) - done} not done")
+    if report.waiting or report.not_reached:
+        parts.append(f"{len(report.waiting) + len(report.not_reached)} not reached")
+    return f"Delete: {', '.join(parts)}."
+
+
+def is_work(report: Report) -> bool:
+    """Return True if applying would write something, take something over, or roll a template."""
+    acting = any(one.decision.action.is_write or one.decision.action is Action.ADOPT for one in report.checked)
+    return acting or bool(report.waiting) or any(broods.is_acting(each) for each in report.broods)
 
 
 def as_json(report: Report) -> Json:

@@ -11,7 +11,7 @@ import click
 
 from holdfast.cli import files, findings, output, reports
 from holdfast.cli.deciding import person, who_option
-from holdfast.cli.session import Options, Session, addresses_of, common, known_documents, opened, options_of, run
+from holdfast.cli.session import Options, Session, addresses_of, known_documents, opened, options_of, run, singly
 from holdfast.compare import paths
 from holdfast.engine import resolving
 from holdfast.engine.checking import Checked
@@ -52,7 +52,7 @@ async def _looked_at(session: Session, world: World, address: Address) -> Checke
 @click.command("revert")
 @click.argument("address")
 @click.argument("path", required=False)
-@common
+@singly
 @who_option
 @click.option("--why", default="", help="What for.")
 def revert_command(address: str, path: str | None, who: str | None, why: str, **rest: Any) -> int:
@@ -69,6 +69,7 @@ def revert_command(address: str, path: str | None, who: str | None, why: str, **
 
     async def main(stop: asyncio.Event) -> int:
         async with opened(options) as session:
+            session.retries = True
             wanted = _declared(session, address)
             async with session.writable_world() as world:
                 before = await _looked_at(session, world, wanted)
@@ -105,7 +106,7 @@ async def _promote(session: Session, checked: Checked, by: Person) -> None:
 @click.command("baseline")
 @click.argument("address")
 @click.argument("path", required=False)
-@common
+@singly
 @who_option
 @click.option("--why", required=True, help="What for; it stands beside the finding from now on.")
 def baseline_command(address: str, path: str | None, who: str | None, why: str, **rest: Any) -> int:
@@ -134,7 +135,7 @@ def baseline_command(address: str, path: str | None, who: str | None, why: str, 
 @click.command("accept")
 @click.argument("address")
 @click.argument("path", required=False)
-@common
+@singly
 @who_option
 @click.option("--dry-run", is_flag=True, help="Show the change to the manifest; write nothing.")
 def accept_command(address: str, path: str | None, who: str | None, dry_run: bool, **rest: Any) -> int:
@@ -212,7 +213,7 @@ async def _confirmed(options: Options, address: Address) -> int:
 @click.command("waive")
 @click.argument("resource", metavar="ADDRESS")
 @click.argument("path")
-@common
+@singly
 @click.option("--owner", required=True, help="Who answers for it.")
 @click.option("--reason", required=True, help="Why it is all right for now.")
 @click.option("--expires", required=True, metavar="DAY", help="Until when: 2026-12-01 or 2026-12-01T18:00.")

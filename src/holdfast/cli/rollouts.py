@@ -12,7 +12,7 @@ import click
 
 from holdfast.cli import broods, output, templating
 from holdfast.cli.moments import ago, when
-from holdfast.cli.session import Session, common, opened, options_of, run
+from holdfast.cli.session import Session, opened, options_of, run, singly
 from holdfast.engine.rolling_out import rollout_observing
 from holdfast.engine.rolling_out.rollout_shelves import Batch, Shelves
 from holdfast.errors import InputError
@@ -67,7 +67,7 @@ def _chosen(session: Session, names: Sequence[str]) -> list[Brood]:
 
 @rollout_command.command("status")
 @click.argument("names", nargs=-1, metavar="[TEMPLATE]...")
-@common
+@singly
 @output.option(*_FORMATS)
 def status_command(names: tuple[str, ...], output_: str, **rest: Any) -> int:
     """Say where rollouts are, what they wait for, and what is found about children.
@@ -146,7 +146,7 @@ def _who() -> str:
 @rollout_command.command("pause")
 @click.argument("name", metavar="TEMPLATE")
 @click.option("--why", default="", help="For those who find it paused.")
-@common
+@singly
 def pause_command(name: str, why: str, **rest: Any) -> int:
     """Begin nothing more; what was begun is finished.
 
@@ -169,7 +169,7 @@ def pause_command(name: str, why: str, **rest: Any) -> int:
 
 @rollout_command.command("resume")
 @click.argument("name", metavar="TEMPLATE")
-@common
+@singly
 def resume_command(name: str, **rest: Any) -> int:
     """Go on after a pause or a halt, forgiving failures; after a rollback or an undo, try once more.
 
@@ -187,7 +187,7 @@ def resume_command(name: str, **rest: Any) -> int:
 @rollout_command.command("undo")
 @click.argument("name", metavar="TEMPLATE")
 @click.option("--to", type=int, metavar="GENERATION", help="Go to this one, not to the one before; see `history`.")
-@common
+@singly
 def undo_command(name: str, to: int | None, **rest: Any) -> int:
     """Go back to what the children were before; the next apply or a running watch does it.
 
@@ -207,7 +207,7 @@ def undo_command(name: str, to: int | None, **rest: Any) -> int:
 
 @rollout_command.command("history")
 @click.argument("name", metavar="TEMPLATE")
-@common
+@singly
 @output.option(*_FORMATS)
 def history_command(name: str, output_: str, **rest: Any) -> int:
     """List the rollouts of a template and the revisions that are kept.

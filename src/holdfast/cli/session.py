@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mappin
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
@@ -64,50 +64,74 @@ class Options:
     flags: Mapping[str, str | None] = field(default_factory=dict)
 
 
-def common(function: Function) -> Function:
-    """Add the options that say what to look at, and where."""
-    for decorate in reversed(
-        (
-            click.option(
-                "-f",
-                "--file",
-                "files",
-                multiple=True,
-                metavar="PATH",
-                help="Manifests: a file, a folder, a glob, or - for standard input (may be repeated).",
-            ),
-            click.option("--project", metavar="FILE", help="The project file; holdfast.yaml here or above by default."),
-            click.option("--store", metavar="FILE", help="The store; .holdfast/holdfast.db by default."),
-            click.option(
-                "--target",
-                "targets",
-                multiple=True,
-                metavar="GLOB",
-                help="Only addresses that match (connection/Kind/name); !GLOB leaves out (may be repeated).",
-            ),
-            click.option(
-                "-l", "--selector", metavar="LABELS", help="Only resources with these labels: a=b,c!=d,e in (x,y)."
-            ),
-            click.option(
-                "--default-resync-period",
-                metavar="DURATION",
-                help="Periodic checks for resources that do not say otherwise: 10m, 1h, 0 for none.",
-            ),
-        )
-    ):
-        function = decorate(function)
-    return function
+_TAKEN: Final[Mapping[str, Callable[[Any], Any]]] = {
+    "files": click.option(
+        "-f",
+        "--file",
+        "files",
+        multiple=True,
+        metavar="PATH",
+        help="Manifests: a file, a folder, a glob, or - for standard input (may be repeated).",
+    ),
+    "place": click.option(
+        "-f",
+        "--file",
+        "files",
+        multiple=True,
+        metavar="PATH",
+        help="Manifests of the project that is meant; by default the project of this folder (may be repeated).",
+    ),
+    "project": click.option(
+        "--project", metavar="FILE", help="The project file; holdfast.yaml beside or above the manifests by default."
+    ),
+    "store": click.option("--store", metavar="FILE", help="The store; .holdfast/holdfast.db by default."),
+    "targets": click.option(
+        "--target",
+        "targets",
+        multiple=True,
+        metavar="GLOB",
+        help="Only addresses that match (connection/Kind/name); !GLOB leaves out (may be repeated).",
+    ),
+    "selector": click.option(
+        "-l", "--selector", metavar="LABELS", help="Only resources with these labels: a=b,c!=d,e in (x,y)."
+    ),
+    "default_resync_period": click.option(
+        "--default-resync-period",
+        metavar="DURATION",
+        help="Periodic checks for resources that do not say otherwise: 10m, 1h, 0 for none.",
+    ),
+}
+
+
+def taking(*names: str) -> Callable[[Function], Function]:
+    """Return a decorator that adds options of `Options`; a command takes those that it honours, and no others."""
+
+    def decorate(function: Function) -> Function:
+        for name in reversed(names):
+            function = _TAKEN[name](function)
+        return function
+
+    return decorate
+
+
+# What a command that looks at manifests takes: all of a fleet, a part of it, or one resource named by its address.
+common = taking("files", "project", "store", "targets", "selector", "default_resync_period")
+partly = taking("files", "project", "store", "targets", "selector")
+singly = taking("files", "project", "store")
+# What a command that only asks the store takes: all that is remembered, or a part of it.
+remembered = taking("place", "project", "store")
+remembered_partly = taking("place", "project", "store", "targets", "selector")
 
 
 def options_of(arguments: dict[str, Any]) -> Options:
-    """Take the common options out of a command's arguments."""
+    """Take the options that `taking` adds out of a command's arguments."""
     return Options(
-        arguments.pop("files"),
-        arguments.pop("project"),
-        arguments.pop("store"),
-        arguments.pop("targets"),
-        arguments.pop("selector"),
-        {"resync_period": arguments.pop("default_resync_period")},
+        arguments.pop("files", ()),
+        arguments.pop("project", None),
+        arguments.pop("store", None),
+        arguments.pop("targets", ()),
+        arguments.pop("selector", None),
+        {"resync_period": arguments.pop("default_resync_period", None)},
     )
 
 
@@ -130,6 +154,7 @@ class Session:
     by_hand: tuple[Declaration, ...] = ()  # what is declared without the children of templates
     broods: list[Brood] = field(default_factory=list)  # as they would be once settled
     known: tuple[Address, ...] = ()  # what the store knows, and references may mean
+    retries: bool = False  # a person plans or applies: what stopped an earlier run is tried again
 
     def fingerprint(self, value: Json) -> str:
         """Return the keyed fingerprint of a secret."""
@@ -173,7 +198,7 @@ class Session:
 
     def preparer(self, world: World) -> Preparer:
         """Return what makes declarations ready."""
-        return Preparer(self.store, world, self.fleet, self.fingerprint, self.secrets_for)
+        return Preparer(self.store, world, self.fleet, self.fingerprint, self.secrets_for, self.retries)
 
     def checker(self, world: World) -> Checker:
         """Return what looks and concludes."""
@@ -200,20 +225,30 @@ def _providers(connections: Mapping[str, Connection]) -> dict[str, Any]:
 def require_store(path: Path) -> None:
     """Raise StoreError if there is no store."""
     if not path.exists():
-        raise StoreError(f"there is no store at {path}; `holdfast check` or `apply` makes one, --store names another")
+        message = (
+            f"there is no store at {path}; name the manifests with -f, because it is beside these or their "
+            "holdfast.yaml; `holdfast check` or `apply` makes one, --store names another"
+        )
+        raise StoreError(message)
 
 
 @asynccontextmanager
 async def opened(
-    options: Options, *, needs_files: bool = True, needs_store: bool = False, beside: Sequence[str] = ()
+    options: Options,
+    *,
+    needs_files: bool = True,
+    needs_store: bool = False,
+    beside: Sequence[str] = (),
+    reads_files: bool = True,
 ) -> AsyncIterator[Session]:
     """Open a session; what is wrong with the manifests is said before anything is touched.
 
     `needs_store` is for what only tells what is remembered: of a store that is not there nothing can be said, least of
     all that it is in order. `beside` names manifests that are not read now, but where the connection `local` begins.
+    Without `reads_files` manifests only say which project is meant.
     """
-    project = projects.load(Path(options.project) if options.project else None, Path.cwd(), registry.names())
-    files = named_files(options, project) if needs_files else options.files
+    project = project_of(replace(options, files=options.files or tuple(beside)))
+    files = named_files(options, project) if needs_files else options.files if reads_files else ()
     if beside:
         project = project.with_local(sources.common_folder(beside))
     manifests = reading.read(files, project) if files else reading.Manifests(project)
@@ -232,7 +267,7 @@ async def opened(
             manifests.project,
             store,
             fleet,
-            chosen(fleet, options),
+            chosen(fleet, options) if files else [],
             clock,
             random.random,
             keys.key_in(path.parent),
@@ -283,6 +318,12 @@ def _require_same_local(manifests: reading.Manifests, folder: Path) -> None:
         raise InputError(message)
 
 
+def project_of(options: Options) -> projects.Project:
+    """Return the project that the options mean: the named one, or the one that the manifests or this folder are in."""
+    named = Path(options.project) if options.project else None
+    return projects.load(named, Path.cwd(), registry.names(), options.files)
+
+
 def named_files(options: Options, project: projects.Project) -> tuple[str, ...]:
     """Return what to read manifests from: what the user named, else the folder of the project file."""
     files = options.files or ((str(project.folder),) if project.file is not None else ())
@@ -316,14 +357,18 @@ def chosen(fleet: Fleet, options: Options, *, strict: bool = True) -> list[Addre
     """
     if not options.targets and not options.selector:
         return list(fleet.graph.addresses)
+    needed = fleet.graph.needed_by(meant(fleet, options, strict=strict))
+    return [address for address in fleet.graph.addresses if address in needed]
+
+
+def meant(fleet: Fleet, options: Options, *, strict: bool = True) -> list[Address]:
+    """Return the addresses that --target and --selector leave, and nothing besides."""
     targets = selection.parse_targets(options.targets)
     mistaken = selection.unmatched(targets, fleet.graph.addresses)
     if mistaken and strict:
         raise mistaken[0]
     labels = selection.parse_labels(options.selector or "")
-    wanted = [a for a in fleet.graph.addresses if targets.matches(a) and labels.matches(fleet.declarations[a].labels)]
-    needed = fleet.graph.needed_by(wanted)
-    return [address for address in fleet.graph.addresses if address in needed]
+    return [a for a in fleet.graph.addresses if targets.matches(a) and labels.matches(fleet.declarations[a].labels)]
 
 
 def tune_collector() -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from holdfast.cli import output
-from holdfast.cli.session import Session, common, opened, options_of, run
+from holdfast.cli.session import Session, opened, options_of, partly, run
 from holdfast.compare import profiles
 from holdfast.compare.profiles import Profile
 from holdfast.engine import rehearsing
@@ -26,7 +26,7 @@ _MOST = 50
 
 
 @click.command("upgrade")
-@common
+@partly
 @click.option("--dry-run", is_flag=True, help="Rehearse; an upgrade itself needs no command.")
 @click.option(
     "--profile",
@@ -56,7 +56,7 @@ def upgrade_command(dry_run: bool, profile_files: tuple[str, ...], output_: str,
         async with opened(options) as session:
             tried = [each for file in profile_files for each in _profiles(file)]
             session.fleet = replace(session.fleet, profiles=[*tried, *session.fleet.profiles])
-            found, unasked = await _rehearse(session)
+            found, unasked = await _rehearse(session, is_part=bool(options.targets or options.selector))
         _show(found, unasked, output_)
         return 1 if any(each.is_changed for each in found) else 0
 
@@ -70,13 +70,15 @@ def _profiles(file: str) -> Sequence[Profile]:
         raise InputError(f"{file} cannot be read: {error.strerror}") from None
 
 
-async def _rehearse(session: Session) -> tuple[list[Rehearsed], int]:
+async def _rehearse(session: Session, *, is_part: bool) -> tuple[list[Rehearsed], int]:
     """Rehearse what is declared; return that, and how many resources of the store are declared nowhere."""
     async with session.world() as world:
         ready, _ = await session.preparer(world).prepare(session.chosen)
     found = await rehearsing.resources(session.store, ready)
     around = {each.address: each for each in session.by_hand}
-    found += await rehearsing.children(Shelves(session.store, session.clock), session.templates, around)
+    children = await rehearsing.children(Shelves(session.store, session.clock), session.templates, around)
+    chosen = {str(address) for address in session.chosen}
+    found += [each for each in children if not is_part or each.subject in chosen]
     known = [state.address async for state in session.store.all_states()]
     return found, sum(address not in session.fleet.declarations for address in known)
 

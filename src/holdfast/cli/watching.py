@@ -19,14 +19,24 @@ import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, Final
 
 import click
 
 from holdfast.cli import assessors, output, reports, rolling, telling, templating
 from holdfast.cli.rolling import Rollouts
-from holdfast.cli.session import Options, Session, chosen, common, fleet_of, named_files, opened, options_of, run
+from holdfast.cli.session import (
+    Options,
+    Session,
+    chosen,
+    common,
+    fleet_of,
+    named_files,
+    opened,
+    options_of,
+    project_of,
+    run,
+)
 from holdfast.engine.applying import Report, look
 from holdfast.engine.fleet import Fleet
 from holdfast.engine.notifying import Office
@@ -42,7 +52,6 @@ from holdfast.model.address import Address
 from holdfast.model.verdict import Status
 from holdfast.plan.rolling_out.templates import Template
 from holdfast.plan.strategies import Strategy
-from holdfast.providers import registry
 
 LOOK_FOR_EDITS_SECONDS = 2.0
 _TEMPLATE: Final = re.compile(rb"""kind["']?\s*:\s*["']?Template\b|\btemplate["']?\s*:""")
@@ -75,7 +84,7 @@ async def _watch(options: Options, stop: asyncio.Event, rounds: int | None) -> i
     """Watch era after era; what cannot be read at the very beginning ends it, later edits only end in a warning."""
     left, is_first = rounds, True
     while not stop.is_set() and (left is None or left > 0):
-        project = _project(options)
+        project = project_of(options)
         files = named_files(options, project)
         seen = _signature(files, project)  # before anything is read, so that no edit is missed
         code = await _pass_apart(options, stop)
@@ -150,11 +159,6 @@ async def _look_at_everything(session: Session, world: WritableWorld, options: O
     rolling.show_all(report.broods)
     await telling.tell(report, telling.office(session, options))
     _line(Counter(one.verdict.status for one in report.checked))
-
-
-def _project(options: Options) -> projects.Project:
-    named = Path(options.project) if options.project else None
-    return projects.load(named, Path.cwd(), registry.names())
 
 
 def _strategies(files: Sequence[str], project: projects.Project) -> tuple[Strategy, ...]:
@@ -281,7 +285,7 @@ class Era:
             return False
         self._looked_at = now
         try:
-            project = _project(self.options)
+            project = project_of(self.options)
             files = named_files(self.options, project)
             signature = _signature(files, project)
             if signature == self._seen:

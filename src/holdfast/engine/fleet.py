@@ -21,7 +21,7 @@ from holdfast.model.absent import ABSENT
 from holdfast.model.address import Address
 from holdfast.model.finding import Finding
 from holdfast.model.json import Json
-from holdfast.model.resource import Declaration, ManagementPolicy, Origin
+from holdfast.model.resource import Declaration, Import, ManagementPolicy, Origin
 from holdfast.plan import locations, ordering, references, strategies
 from holdfast.plan.ordering import Graph
 from holdfast.plan.references import Resolution
@@ -65,6 +65,7 @@ class Preparer:
     fleet: Fleet
     fingerprint: Fingerprint
     secrets: Callable[[Declaration], Resolver]
+    retries: bool = False  # for a person who asks: what stopped an earlier run is tried again
     _rules: dict[tuple[str, ...], tuple[RuleSet, Json, Digest]] = field(default_factory=dict)
     _secretive: set[Digest] = field(default_factory=set)  # of rules that call something secret
     _settings: dict[tuple[Json, ...], tuple[Settings, Mapping[str, Json]]] = field(default_factory=dict)
@@ -178,7 +179,7 @@ class Preparer:
         desired = resolution.document
         kind = await self._kind(declaration)
         state = sources.states.get(address)
-        if declaration.import_from is not None and (state is None or state.provider_id is None):
+        if declaration.import_from is not None and not _is_bound(declaration.import_from, state):
             bindings = self.fleet.graph.bindings.get(address, {})
             criteria = references.resolve(declaration.import_from.filter or {}, bindings, sources.look_up)
             if criteria.pending or criteria.held:
@@ -211,6 +212,7 @@ class Preparer:
             tuple(str(target) for target in self.fleet.graph.dependencies(address)),
             options,
             held=_held_because(resolution),
+            is_retried=self.retries,
         )
 
     def _settings_for(self, declaration: Declaration) -> tuple[Settings, Mapping[str, Json]]:
@@ -271,6 +273,13 @@ class Preparer:
         return Waiting(
             declaration, f"{len(found)} things match the import filter, one is needed: {shown}", is_error=True
         )
+
+
+def _is_bound(wanted: Import, state: ResourceState | None) -> bool:
+    """Return True if it is known which live thing is meant; an id that was tried in vain gives way to another one."""
+    if state is None or state.provider_id is None:
+        return False
+    return state.applied is not None or wanted.id is None or wanted.id == state.provider_id
 
 
 def _completed(declaration: Declaration, kind: Kind, desired: Json) -> Json:

@@ -55,6 +55,7 @@ class Prepared:
     succession: Succession | None = None  # what took over from the rules that it was judged by before
     held: str = ""  # which reference cannot be relied on now, and why; nothing is written meanwhile
     version: str | None = None  # of the API to read in, while what is known was learnt in another than the usual one
+    is_retried: bool = False  # a person asks: what stopped an earlier run is tried again
 
     def secret_values(self) -> tuple[str, ...]:
         """Return the secrets in clear that are long enough to be recognised inside other texts."""

@@ -56,7 +56,7 @@ class Memory:
             status=judged.verdict.status,
             repeated=state.repeated + 1 if {state.status, judged.verdict.status} == {Status.MISSING} else 1,
             reason=judged.verdict.reason,
-            terminal=_terminal(judged.verdict, governed.decision, state),
+            terminal=_terminal(judged, governed.decision),
             handled=state.requested,
             aside=tuple((each.because.value, each.path, each.note) for each in judged.verdict.aside),
             conditions=conditions.after(state.conditions, outcome),
@@ -113,9 +113,14 @@ def _is_set_aside(verdict: Verdict) -> bool:
     return any(each.because not in LASTING for each in verdict.aside)
 
 
-def _terminal(verdict: Verdict, decision: Decision, state: ResourceState) -> str | None:
-    """Say why nothing more is to be tried: a block holds until the user edits, an unknown verdict changes nothing."""
-    if verdict.status is Status.UNKNOWN:
+def _terminal(judged: Judged, decision: Decision) -> str | None:
+    """Say why nothing more is to be tried: a block holds until the user edits or asks for another try.
+
+    An unknown verdict changes nothing, nor does the plan of another try: only its outcome does.
+    """
+    state = judged.before
+    is_open = judged.prepared.is_retried and (decision.action.is_write or decision.action is Action.HOLD)
+    if judged.verdict.status is Status.UNKNOWN or is_open:
         return state.terminal
     reason = decision.reasons[0]
     if decision.action is not Action.BLOCK:

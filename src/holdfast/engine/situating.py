@@ -44,7 +44,7 @@ def situation_of(judged: Judged) -> Situation:
         ),
         unresolved=judged.unresolved,
         source=item.held,
-        terminal=None if edited else state.terminal,
+        terminal=None if edited or item.is_retried else state.terminal,
         **_mode(judged),
     )
 

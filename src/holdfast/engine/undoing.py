@@ -43,7 +43,9 @@ from holdfast.store.base import (
 CLAIM_SECONDS = 300.0
 _UPDATED = Action.UPDATE.value
 _MADE = frozenset({Action.CREATE.value, Action.RECREATE.value})
-_UNWRITTEN = frozenset({Refusal.MOVED, Refusal.TERMINAL})  # after other refusals nobody knows: the answer may be lost
+_UNWRITTEN = frozenset(
+    {Refusal.MOVED, Refusal.DENIED, Refusal.TERMINAL}
+)  # after other refusals nobody knows: the answer may be lost
 
 
 class CannotUndo(InputError):  # noqa: N818 - what a person asked for cannot be done

@@ -125,14 +125,41 @@ def find(start: Path) -> Path | None:
     return None
 
 
-def load(file: Path | None, cwd: Path, providers: Collection[str] | None = None) -> Project:
-    """Read the project file that is named, else the one found from `cwd` upwards, else return an empty project.
+def locate(given: Sequence[str], cwd: Path) -> Path | None:
+    """Return the project file beside or above the manifests a person named; without any, the one of `cwd`.
+
+    Where manifests are named it does not depend on `cwd`. Raise InputError if the manifests are of several projects, or
+    of none while `cwd` is in one, because its limits would silently not hold for them.
+    """
+    if not given:
+        return find(cwd)
+    found = {text: find(sources.folder_of(text, cwd)) for text in given}
+    files = sorted({str(file) for file in found.values() if file is not None})
+    if len(files) > 1:
+        owners = ", ".join(f"{text} to {file or 'none'}" for text, file in found.items())
+        raise InputError(f"the manifests belong to several projects: {owners}; name them apart, or one with --project")
+    if files:
+        return Path(files[0])
+    here = find(cwd)
+    if here is not None:
+        message = (
+            f"there is no {FILE} beside or above {', '.join(given)}, and {here} of the working folder does not hold "
+            f"for it; to use that one say --project {_shown_path(here, cwd)}"
+        )
+        raise InputError(message)
+    return None
+
+
+def load(file: Path | None, cwd: Path, providers: Collection[str] | None = None, given: Sequence[str] = ()) -> Project:
+    """Read the project file that is named, else the one of the manifests (see `locate`), else return an empty project.
 
     `providers` are the known ones; None lets any pass. Raise InputError or InputErrors with everything that is wrong.
+    Without a project file the store is in the folder of the manifests.
     """
-    path = file or find(cwd)
+    path = file or locate(given, cwd)
     if path is None:
-        return Project(cwd, store=cwd / STORE, waivers=(cwd / WAIVERS,))
+        folder = sources.common_folder(given, cwd) if given else cwd
+        return Project(folder, store=folder / STORE, waivers=(folder / WAIVERS,))
     data = sources.load(sources.Source(_shown_path(path, cwd), path, was_named=True), None)
     return parse(data, path, _shown_path(path, cwd), providers)
 

@@ -233,7 +233,7 @@ class _Spec:
         found = around.connections.get(name)
         if found is None:
             known = sorted(around.connections)
-            guess = suggestions.hint(name, known) or f"; holdfast.yaml has {', '.join(known[:12])}"
+            guess = suggestions.hint(name, known) or _known_connections(around)
             self._sheet.fail(f"there is no connection {shown(name)}{guess}", (*self._pointer, "connection"))
         elif found.provider != provider:
             message = (
@@ -289,3 +289,10 @@ class _Spec:
                 fail(message, ("spec", "resource"))
         elif "import" not in body and "resource" not in body:
             missing("resource", ("spec",), f"a resource that is {policy} needs it, or import: {{...}}")
+
+
+def _known_connections(around: Surroundings) -> str:
+    written = sorted(name for name, spec in around.connections.items() if spec.location.file is not None)
+    if written:
+        return f"; holdfast.yaml has {', '.join(written[:12])}"
+    return "; connections are named in holdfast.yaml, beside or above the manifests"

@@ -106,10 +106,18 @@ def may_be_manifest(data: bytes) -> bool:
     return b"holdfast.dev" in data or (_KIND.search(data) is not None and _API_VERSION.search(data) is None)
 
 
-def common_folder(given: Iterable[str]) -> Path:
+def common_folder(given: Iterable[str], cwd: Path | None = None) -> Path:
     """Return the folder that holds everything a person named; where relative paths of the default connection begin."""
-    folders = []
-    for text in given:
-        path = Path.cwd() if text == "-" else Path(_MAGIC.split(text)[0] if not Path(text).exists() else text)
-        folders.append(os.path.realpath(path if path.is_dir() else path.parent))
-    return Path(os.path.commonpath(folders)) if folders else Path.cwd()
+    here = cwd or Path.cwd()
+    folders = [str(folder_of(text, here)) for text in given]
+    return Path(os.path.commonpath(folders)) if folders else here
+
+
+def folder_of(text: str, cwd: Path) -> Path:
+    """Return the folder of what a person named: a folder itself, that of a file, that before the pattern of a glob."""
+    if text == "-":
+        return Path(os.path.realpath(cwd))
+    named = cwd / text
+    if named.exists():
+        return Path(os.path.realpath(named if named.is_dir() else named.parent))
+    return Path(os.path.realpath(cwd / os.path.dirname(_MAGIC.split(text)[0])))  # noqa: PTH120 - "m/" is the folder m

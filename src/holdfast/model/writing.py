@@ -1,4 +1,4 @@
-"""What came of asking the world to change: done, under way, or one of four kinds of no.
+"""What came of asking the world to change: done, under way, or one of five kinds of no.
 
 Values, not exceptions: each kind has its own next step, and the engine has one place where they are told apart.
 """
@@ -31,11 +31,12 @@ class UnderWay:
 
 
 class Refusal(StrEnum):
-    """The four kinds of no."""
+    """The five kinds of no."""
 
     RETRYABLE = "retryable"  # try again later, with growing patience
     THROTTLED = "throttled"  # the whole connection must slow down
     MOVED = "moved"  # the precondition failed: somebody changed it since we looked
+    DENIED = "denied"  # token or permission: nothing is wrong with the declaration; tried again at the next turn
     TERMINAL = "terminal"  # pointless until a person edits something
 
 

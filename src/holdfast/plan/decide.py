@@ -113,7 +113,7 @@ def decide(verdict: Verdict, situation: Situation) -> Decision:
     if situation.policy is ManagementPolicy.UNMANAGED:
         return _decision(Action.NONE, "unmanaged", "unmanaged: read so that others can refer to it")
     if situation.terminal is not None:
-        return _decision(Action.BLOCK, "terminal", f"stopped until the declaration changes: {situation.terminal}")
+        return _decision(Action.BLOCK, "terminal", f"{STOPPED}: {situation.terminal}")
     if situation.mode is ReconcileMode.OBSERVE:
         situation = replace(situation, policy=ManagementPolicy.OBSERVED)
     decision = _in_mode(_BY_STATUS[verdict.status](verdict, situation), verdict, situation)
@@ -137,6 +137,7 @@ def _in_mode(decision: Decision, verdict: Verdict, situation: Situation) -> Deci
     return decision
 
 
+STOPPED = "stopped until the declaration changes or somebody applies it again"
 CORRECTED = frozenset({Status.DRIFTED, Status.CONFLICTED, Status.MISSING})  # acting on these is correcting the world
 
 

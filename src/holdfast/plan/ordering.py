@@ -52,6 +52,18 @@ class Graph:
                 pending.extend(edge.target for edge in self.edges.get(address, ()))
         return seen
 
+    def needing(self, addresses: Iterable[Address]) -> set[Address]:
+        """Return the addresses and everything that needs them, near and far: what cannot stay if these go."""
+        dependents = self.dependents()
+        seen: set[Address] = set()
+        pending = list(addresses)
+        while pending:
+            address = pending.pop()
+            if address not in seen:
+                seen.add(address)
+                pending.extend(dependents.get(address, ()))
+        return seen
+
     def dependents(self) -> dict[Address, tuple[Address, ...]]:
         """Return for each resource the ones that need it directly: whom to look at again when it gets a new id."""
         out: dict[Address, set[Address]] = {}

@@ -72,7 +72,7 @@ class Place:
         self.drift("cache: small", "cache: big")
         prometheus.until(self.monitoring.is_firing, 30, "the alert does not fire")
         prometheus.until(lambda: self.monitoring.has_been_at(1000, 5), 30, "the memory does not stay high")
-        self.run("apply")
+        self.run("apply", "-y")
         assert "cache: small" in self.live.read_text()
 
     def assessed(self):
@@ -132,7 +132,7 @@ def test_with_both_servers_down_there_is_never_a_score_of_theirs(place, is_probe
     place.project(stabilisation="500ms", validity="3s", is_probed=is_probed)
     place.drift("cache: small", "cache: big")
     place.monitoring.stop_servers()
-    place.run("apply")
+    place.run("apply", "-y")
     found = place.assessed()
     assert (found["reason"], found["score"]) == (reason, score)
     assert [found["components"][name]["score"] for name in ("alerts", "metrics")] == [None, None]

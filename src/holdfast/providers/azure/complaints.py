@@ -167,6 +167,8 @@ def refusal(status: int, complaint: Complaint) -> Refusal:
         return Refusal.TERMINAL if _is_fatal(complaint) and status < 500 else Refusal.RETRYABLE
     if any(code in _PASSING for code in complaint.codes) and not _is_fatal(complaint):
         return Refusal.RETRYABLE
+    if status == 403:
+        return Refusal.DENIED
     return Refusal.RETRYABLE if status in (401, 404) else Refusal.TERMINAL
 
 

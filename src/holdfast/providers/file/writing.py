@@ -23,9 +23,10 @@ from holdfast.providers.file.looking import Seen
 from holdfast.providers.file.replacing import Attributes, MovedError
 from holdfast.providers.file.rooted import OutsideError, Root
 
-_HOPELESS: Final = frozenset(
-    {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG, errno.ELOOP, errno.EINVAL}
-)
+_HOPELESS: Final = frozenset({errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG, errno.ELOOP, errno.EINVAL})
+
+
+_DENIED: Final = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
 
 
 class FileWriter:
@@ -128,10 +129,13 @@ def _answered(call: Callable[[], Writing]) -> Writing:
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else type(error).__name__
         refusal = Refusal.TERMINAL if error.errno in _HOPELESS else Refusal.RETRYABLE
+        refusal = Refusal.DENIED if error.errno in _DENIED else refusal
         return Refused(refusal, f"the file could not be written: {reason}")
 
 
 def _refused_reading(reading: Unreadable) -> Refused:
+    if reading.trouble is Trouble.UNAUTHORISED:
+        return Refused(Refusal.DENIED, reading.detail)
     passing = reading.trouble in (Trouble.UNREACHABLE, Trouble.TIMEOUT, Trouble.UNSETTLED)
     return Refused(Refusal.RETRYABLE if passing else Refusal.TERMINAL, reading.detail)
 

@@ -26,6 +26,9 @@ _TROUBLES: Final = {
     429: Trouble.THROTTLED,
 }
 _REFUSALS: Final = {
+    401: Refusal.DENIED,
+    403: Refusal.DENIED,
+    407: Refusal.DENIED,
     408: Refusal.RETRYABLE,
     409: Refusal.RETRYABLE,
     412: Refusal.MOVED,

@@ -44,7 +44,7 @@ _BY_TYPE: Final[Mapping[str, Refusal]] = {  # Neutron's names of its exceptions
     "SecurityGroupInvalidProtocolForPort": Refusal.TERMINAL,
     "SecurityGroupRuleParameterConflict": Refusal.TERMINAL,
     "SecurityGroupInvalidIcmpValue": Refusal.TERMINAL,
-    "PolicyNotAuthorized": Refusal.TERMINAL,
+    "PolicyNotAuthorized": Refusal.DENIED,
 }
 _HOPELESS: Final = re.compile(  # of 400: what is said of a request that can never be right
     r"invalid input|unrecognized attribute|not allowed in p|read-only attribute|is not valid|additional properties|"
@@ -118,8 +118,10 @@ def _refusal(status: int, kind: str, text: str) -> Refusal:
         return Refusal.RETRYABLE
     if kind in _BY_TYPE:
         return _BY_TYPE[kind]
+    if status in (403, 407):
+        return Refusal.DENIED
     if status == 412:
         return Refusal.MOVED
     if status == 400:
         return Refusal.TERMINAL if _HOPELESS.search(text) else Refusal.RETRYABLE
-    return Refusal.TERMINAL if status in (403, 405, 501) else Refusal.RETRYABLE
+    return Refusal.TERMINAL if status in (405, 501) else Refusal.RETRYABLE
