@@ -63,7 +63,7 @@ def _handler(shop: Shop) -> type[BaseHTTPRequestHandler]:
             self.end_headers()
             self.wfile.write(data)
 
-        do_GET = do_POST = do_PATCH = do_DELETE = _serve
+        do_GET = do_POST = do_PATCH = do_DELETE = _serve  # noqa: N815 - http.server's names
 
         def log_message(self, *_: Any) -> None:
             """Say nothing."""

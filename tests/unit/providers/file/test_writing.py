@@ -268,7 +268,7 @@ def test_a_full_disk_leaves_the_old_file_and_is_tried_again(tmp_path, monkeypatc
     assert (wrote.refusal, path.read_text(), leftovers(tmp_path)) == (Refusal.RETRYABLE, "a: 1\n", [])
 
 
-def test_a_folder_that_may_not_be_written_is_terminal():
+def test_a_folder_that_may_not_be_written_is_denied_and_may_be_tried_again():
     with unprivileged() as folder:
         path = folder / "it.yaml"
         path.write_text("a: 1\n")
@@ -276,7 +276,7 @@ def test_a_folder_that_may_not_be_written_is_terminal():
         wrote = update(folder, document("it.yaml", content={"a": 2}), "/content/a")
         folder.chmod(0o755)
         assert isinstance(wrote, Refused)
-        assert (wrote.refusal, path.read_text()) == (Refusal.TERMINAL, "a: 1\n")
+        assert (wrote.refusal, path.read_text()) == (Refusal.DENIED, "a: 1\n")
 
 
 def test_what_is_behind_a_link_is_replaced_and_the_link_stays(tmp_path):

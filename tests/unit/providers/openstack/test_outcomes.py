@@ -25,7 +25,7 @@ WRITES = [
     (409, neutron("OverQuota", "Quota exceeded for resources: ['network']."), Refusal.RETRYABLE),
     (403, {"forbidden": {"code": 403, "message": "Quota exceeded for cores"}}, Refusal.RETRYABLE),
     (413, {"overLimit": {"code": 413, "message": "VolumeLimitExceeded: Maximum number"}}, Refusal.RETRYABLE),
-    (403, neutron("PolicyNotAuthorized", "disallowed by policy"), Refusal.TERMINAL),
+    (403, neutron("PolicyNotAuthorized", "disallowed by policy"), Refusal.DENIED),
     (400, neutron("HTTPBadRequest", "Invalid input for mtu."), Refusal.TERMINAL),
     (400, neutron("HTTPBadRequest", "Attribute 'routes' not allowed in POST"), Refusal.TERMINAL),
     (400, neutron("HTTPBadRequest", "Cannot update read-only attribute cidr"), Refusal.TERMINAL),
