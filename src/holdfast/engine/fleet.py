@@ -146,7 +146,7 @@ class Preparer:
                 if not resolution.pending:
                     document = _completed(declaration, kind, document)
                 ignored = self._settings_for(declaration)[0].ignored_paths
-                rules, _, digest = self._rules_for(declaration, kind.profiles, ignored)
+                rules, _, digest = self._rules_for(declaration, kind, document, ignored)
                 if digest in self._secretive:
                     document = guarded(document, rules.tree(document, ABSENT))
                 sources.declared[address] = replace(resolution, document=document)
