@@ -734,3 +734,18 @@ def test_large_sets_without_keys_are_matched_in_bounded_time():
     assert diff.findings(one, other, SETS, diff.Baseline(one, one)) == []
     strangers: Json = {"l": [{"a": -i, "b": i % 7} for i in range(1, 501)]}
     assert diff.findings(one, strangers, SETS, diff.Baseline(one, one)) != []
+
+
+def test_a_value_that_need_not_be_returned_is_compared_only_where_it_is_returned():
+    rules = tree("- {path: /a, adopt_missing: true}")
+    for seen in ({}, {"a": None}, {"a": "****"}, {"a": "x"}):
+        assert diff.findings({"a": "x"}, seen, rules) == []
+    assert len(diff.findings({"a": "x"}, {"a": "y"}, rules)) == 1
+    baseline = diff.Baseline({"a": "x"}, {"a": "x"})
+    assert len(diff.findings({"a": "x"}, {}, rules, baseline)) == 1
+
+
+def test_below_a_container_that_is_returned_everything_counts():
+    rules = tree("- {path: /a, adopt_missing: true}")
+    assert diff.findings({"a": {"b": 1}}, {}, rules) == []
+    assert len(diff.findings({"a": {"b": 1}}, {"a": {"c": 1}}, rules)) == 1

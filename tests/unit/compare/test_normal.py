@@ -41,6 +41,15 @@ def digest(rules: str, value: Json, *, defaults: str = "{}") -> normal.Digest:
         ),
         pytest.param("", {"l": [{"id": 1}, {"id": 2}]}, {"l": [{"id": 2}, {"id": 1}]}, id="natural key"),
         pytest.param("- {path: /m, map: {keys: casefold}}", {"m": {"Id": 1}}, {"m": {"ID": 1}}, id="keys"),
+        pytest.param(
+            "- {path: /**, compare: casefold}",
+            {"m": {"a": ["X", {"id": "Y"}]}},
+            {"m": {"a": ["x", {"id": "y"}]}},
+            id="a comparator whose path matches containers",
+        ),
+        pytest.param(
+            "- {path: /a, compare: json_str}", {"a": '{"b": [1, 2]}'}, {"a": {"b": [1, 2.0]}}, id="JSON in a string"
+        ),
     ],
 )
 def test_what_the_comparison_calls_the_same_has_the_same_digest(rules: str, one: Json, other: Json):
@@ -100,3 +109,12 @@ def test_a_digest_shows_itself_and_nothing_of_the_value():
     shown = repr(digest("", {"password": "hunter2"}))
     assert shown.startswith("Digest(sha256:")
     assert "hunter2" not in shown
+
+
+def test_a_digest_of_an_older_store_that_took_containers_for_leaves_is_still_understood():
+    rules = tree("- {path: /**, compare: casefold}")
+    old = normal.Digest("sha256:1a125f7d9b3bb82d99c9674f264e6b95896e498df2b5d47b11ae1c87b09f45b4")
+    assert normal.stands_for(old, rules.root, {"m": {"a": "X"}})
+    assert not normal.stands_for(old, rules.root, {"m": {"a": "y"}})
+    baseline = diff.Baseline({}, {"big": old})
+    assert diff.findings({}, {"big": {"m": {"a": "X"}}}, rules, baseline) == []

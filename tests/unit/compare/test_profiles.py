@@ -144,6 +144,7 @@ def test_a_mistake_in_the_head_is_refused_with_its_line_and_field(
         ("{path: /a, adopt: [casefold, nope]}", "/adopt/1", "unknown comparator"),
         ("{path: /a, adopt_list: sorted}", "/adopt_list", "is not a list semantics"),
         ("{path: /a, adopt_presence: lax}", "/adopt_presence", "is not a presence"),
+        ("{path: /a, adopt_missing: maybe}", "/adopt_missing", "is true or false"),
         ("{path: /a, class: ignore, guess: 3}", "/guess", "guess is true or false"),
         ("{path: /a, class: ignore, when: []}", "/when", "a mapping is needed"),
         ("{path: /a, class: ignore, when: {path: /b}}", "/when", "exactly one of equals, in, not"),

@@ -117,7 +117,7 @@ class Ward(Bench):
     async def announcing(self, work):
         async with self.world() as world:
             applier = self.applier(world, self.declarations)
-            (item,), _ = await applier.preparer.prepare([TARGET])
+            (item,), _ = await applier.preparer.prepare([self.declarations[0].address])
             announcer = Announcer(
                 self.store, applier.checker, self.clock, self.random, self.rules.assessment, self.fingerprint
             )
@@ -129,7 +129,8 @@ class Ward(Bench):
 
     async def complete(self, ending=Ending.COMPLETED, propagation=None, ident="") -> Record:
         async def work(announcer, item):
-            return await announcer.complete(await announcer.open_on(TARGET, ident), item, ending, propagation)
+            open_one = await announcer.open_on(self.declarations[0].address, ident)
+            return await announcer.complete(open_one, item, ending, propagation)
 
         self.servers.changed_at = self.clock.now()
         return await self.announcing(work)

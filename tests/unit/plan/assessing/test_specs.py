@@ -75,6 +75,15 @@ def test_what_moves_by_itself_counts_where_it_is_declared():
     assert hashed({"uptime": 5}, {"uptime": 5}) != hashed({"uptime": 6}, {"uptime": 5})
 
 
+@pytest.mark.parametrize("comparator", ["casefold", "arm_id", "region"])
+def test_a_comparator_whose_path_matches_everything_speaks_about_leaves(comparator):
+    rules = tree(f"profile: test/all\nversion: 1\nrules:\n  - {{path: /**, compare: {comparator}}}")
+    one, other = ({"a": {"b": [f"/subscriptions/{name}", 1]}} for name in ("S", "s"))
+    assert specs.state_hash(one, rules) == specs.state_hash(other, rules)
+    assert specs.state_hash(one, rules) != specs.state_hash({"a": {"b": ["/subscriptions/t", 1]}}, rules)
+    assert specs.state_hash(one, rules) != specs.state_hash({"a": {"b": ["/subscriptions/s", 2]}}, rules)
+
+
 def test_what_is_no_object_is_refused_and_not_taken_for_nothing():
     with pytest.raises(UnhashableError):
         hashed(["a"])
