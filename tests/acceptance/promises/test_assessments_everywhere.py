@@ -19,7 +19,7 @@ from holdfast.model.decision import Action
 from holdfast.model.resource import Declaration
 from holdfast.plan.assessing.alerts import Alert, Signal
 from holdfast.plan.assessing.precedents import Limits
-from holdfast.plan.assessing.records import Undo
+from holdfast.plan.assessing.records import Record, Undo
 from holdfast.plan.assessing.rules import CommandProbe
 from holdfast.plan.corrections import CorrectionRules
 from holdfast.providers import registry
@@ -237,9 +237,16 @@ async def second_actor(rounds: Rounds) -> None:
     (written,) = [e for e in await rounds.trail("write.intended") if e.data.get("reason") == "drift"]
     assert written.data["pre_remediation_spec_hash"] == record.pre.hash
     await rounds.place.put(second)
-    record = await rounds.finish()
-    assert record.assessment.reason is not None
-    assert (record.assessment.reason.value, record.assessment.score) == ("spec_drift", 0.0)
+    assert came_of(await rounds.finish()) == ("spec_drift", 0.0)
+
+
+def came_of(record: Record) -> tuple[str, float]:
+    """Return why an assessment ended, and its score."""
+    found = record.assessment
+    assert found is not None
+    assert found.reason is not None
+    assert found.score is not None
+    return found.reason.value, found.score
 
 
 @everywhere
@@ -251,11 +258,9 @@ def test_what_a_second_actor_changes_again_scores_nothing(name, monkeypatch):
 def test_what_holds_and_helps_scores_in_full(name, monkeypatch):
     async def story(rounds: Rounds) -> None:
         await rounds.corrected(rounds.place.values[0])
-        record = await rounds.finish()
-        assert record.assessment.reason is not None
-        assert record.assessment.reason.value == "full"
-        assert record.assessment.score is not None
-        assert record.assessment.score > 0.5
+        reason, score = came_of(await rounds.finish())
+        assert reason == "full"
+        assert score > 0.5
 
     play(name, monkeypatch, story)
 
