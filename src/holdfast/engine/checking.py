@@ -35,7 +35,7 @@ from holdfast.model.decision import Action, Decision, Reason
 from holdfast.model.json import Json
 from holdfast.model.reading import Found, Reading
 from holdfast.model.suspect import Suspect
-from holdfast.model.verdict import SetAside, Status, Verdict
+from holdfast.model.verdict import Aside, SetAside, Status, Verdict
 from holdfast.plan.decide import Situation, decide, hold
 from holdfast.plan.fights import Fight
 from holdfast.plan.holding import Allowed
@@ -198,7 +198,10 @@ class Checker:
             means = replace(means, documents={**means.documents, **item.succession.documents})
         if isinstance(reading, Found) and judging.is_settling(item, means.now):
             means = replace(means, signature=await self._signature(item))
-        return _concluded(judging.judge(item, reading, digest, means))
+        judged = judging.judge(item, reading, digest, means)
+        if judged.joined and await attributing.is_of_another(self._looker.world, judged):
+            judged = judging.judge(item, reading, digest, replace(means, touched=True))
+        return _concluded(judged)
 
     async def _decide_batch(
         self, batch: Iterable[Judged], standing: Standing, progress: Progress | None
@@ -207,7 +210,7 @@ class Checker:
         past = await self._governor.past(judged, self._clock.now())
         out: list[Checked] = []
         for each in judged:
-            checked = self._decided(each, standing, past)
+            checked = self._decided(self._governor.unresolved(each, past), standing, past)
             if progress is not None:
                 progress(checked)
             out.append(checked)
@@ -373,7 +376,8 @@ class Checker:
             transaction.events.append(Event(checked.at, "rules.took_over", str(state.address), told))
         transaction.states.append(state)
         transaction.looked_at.add(state.address)
-        transaction.findings[state.address] = checked.verdict.findings
+        if checked.verdict.status is not Status.UNKNOWN:  # what could not be read has not gone away
+            transaction.findings[state.address] = checked.verdict.findings
         before = item.state.status if item.state is not None else None
         if before is not state.status:
             data = {"status": state.status.value if state.status else None, "was": before.value if before else None}
@@ -388,6 +392,9 @@ class Checker:
         if checked.invalid:
             why: dict[str, Json] = {"why": checked.invalid, "carried_over": checked.carried_over}
             transaction.events.append(Event(checked.at, "baseline.invalid", str(state.address), why))
+        if checked.joined:
+            joined = [{"path": each.path, **_observed(each)} for each in checked.joined]
+            transaction.events.append(Event(checked.at, "baseline.joined", str(state.address), {"defaults": joined}))
         self._add_fights(transaction, checked)
         if checked.decision.action is Action.NONE and before is state.status:
             return None
@@ -452,6 +459,10 @@ def _concluded(judged: Judged) -> Judged:
     if succession is None or not succession.unreadable:
         return judged
     return replace(judged, verdict=Verdict(Status.UNKNOWN, succession.unreadable))
+
+
+def _observed(aside: Aside) -> dict[str, Json]:
+    return {} if aside.finding is None else {"value": _plain(aside.finding.observed)}
 
 
 def _plain(value: Json) -> Json:

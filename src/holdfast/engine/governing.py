@@ -154,7 +154,8 @@ class Governor:
         accepted, inherited = standing.acceptances.get(address, ()), _inherited(judged)
         if not accepted and not inherited and not verdict.findings and not judged.prepared.settings.ignored_paths:
             return judged
-        aside = [*_ignored(judged.prepared.settings), *_baselined(judged, accepted), *inherited]
+        told = (*_ignored(judged.prepared.settings), *_baselined(judged, accepted), *inherited)
+        aside = [*verdict.aside, *told]
         lapsed = ""
         if verdict.findings and self.rules.waivers:
             live, waived = waivers.split(address, verdict.findings, self.rules.waivers, judged.at)
@@ -167,6 +168,14 @@ class Governor:
         if not aside and not lapsed:
             return judged
         return replace(judged, verdict=replace(verdict, aside=tuple(aside)), lapsed=lapsed)
+
+    def unresolved(self, judged: Judged, past: Past) -> Judged:
+        """Let what our last write did not change count as that only as long as it was never seen right since."""
+        if not judged.unresolved:
+            return judged
+        known = past.findings.get(judged.prepared.declaration.address, ())
+        left = judged.unresolved & {paths.format_path(each.finding.path) for each in known}
+        return replace(judged, unresolved=left)
 
     def govern(self, judged: Judged, situation: Situation, standing: Standing, past: Past) -> Governed:
         """Decide, within what policy, people and the past allow."""
