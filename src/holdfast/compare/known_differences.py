@@ -268,7 +268,7 @@ def _as_difference(finding: Finding) -> Difference:
     return Difference(finding.path, finding.op, finding.desired, finding.observed)
 
 
-def _moved_again(  # noqa: PLR0913, PLR0917 - two documents, their rules, and what is known of how they came about
+def _moved_again(
     still: Sequence[Finding],
     desired: Json,
     settled: Json,

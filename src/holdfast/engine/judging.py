@@ -113,6 +113,7 @@ def judge(item: Prepared, reading: Reading | Unchanged, seen: Digest | None, mea
     else:
         verdict = verdicts.judge(reading, item.desired, tree, applied=applied, baseline=baseline)
         verdict = succeeding.without_latent(item, verdict, documents) if isinstance(reading, Found) else verdict
+        verdict = verdicts.without_removed(verdict) if _is_only_observed(item) else verdict
         touched = means.touched or _is_touched(reading, baseline, means.signature)
         verdict, settled = _absorb_late(verdict, baseline, item, now, touched_by_other=touched)
         if settled is not baseline:
@@ -189,6 +190,11 @@ def is_settling(item: Prepared, now: float) -> bool:
 
 
 _MOVED = (Status.DRIFTED, Status.CONFLICTED)  # then what appears beside it may be of the same hand
+
+
+def _is_only_observed(item: Prepared) -> bool:
+    observes = item.settings.reconcile_mode is ReconcileMode.OBSERVE
+    return observes or item.declaration.policy is ManagementPolicy.OBSERVED
 
 
 def _is_touched(reading: Reading, baseline: diff.Baseline | None, signature: Signature | None) -> bool:

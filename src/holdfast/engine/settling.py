@@ -19,7 +19,7 @@ from holdfast.engine.checking import Checked, Checker
 from holdfast.engine.clock import Clock
 from holdfast.engine.learning import Learnt
 from holdfast.engine.outcomes import Acted, Result
-from holdfast.engine.prepared import Prepared, document_bytes
+from holdfast.engine.prepared import Prepared, document_bytes, origin_of
 from holdfast.engine.redaction import Fingerprint, redact
 from holdfast.engine.retrying import Patience
 from holdfast.model.absent import ABSENT
@@ -27,7 +27,6 @@ from holdfast.model.address import Address
 from holdfast.model.decision import Action
 from holdfast.model.json import Json
 from holdfast.model.reading import Found, Gone, Reading, Trouble, Unreadable
-from holdfast.model.resource import Origin
 from holdfast.model.verdict import SetAside, Status
 from holdfast.model.writing import Refusal, Refused
 from holdfast.plan import decide
@@ -151,8 +150,8 @@ class Settler:
             applied=written,
             baseline=seen if is_baseline else recording.keep(transaction, capture.baseline.observed),
             observed=seen,
-            # Where something stands apart it counts again one day, so nothing is ever taken as unchanged; and what appears
-            # beside it may be of the same hand, so nothing joins later.
+            # Where something stands apart it counts again one day, so nothing is ever taken as unchanged; and what
+            # appears beside it may be of the same hand, so nothing joins later.
             etag=learnt.reading.etag if is_baseline else None,
             raw_digest=learnt.reading.raw_digest if is_baseline else None,
             settle_until=now + item.settings.settle_window if is_baseline and item.kind.fills_in else None,
@@ -212,7 +211,7 @@ class Settler:
             provider_id=operation.token.get("id") or reading.id or state.provider_id or item.declaration.address.name,
             applied_revision=checked.state.applied_revision + 1,
             generation=checked.state.generation,
-            origin=_origin(item, state),
+            origin=origin_of(item.declaration, state),
             checked_at=now,
             good_at=now,
             resync_seconds=item.settings.resync_period,
@@ -358,14 +357,6 @@ class Settler:
     def event(self, kind: str, prepared: Prepared, data: dict[str, Json]) -> Event:
         """Return an event of this worker about a resource."""
         return Event(self.clock.now(), kind, str(prepared.declaration.address), {**data, "worker": self.owner})
-
-
-def _origin(item: Prepared, state: ResourceState) -> Origin:
-    """Return how a resource came to us: said once, when it is first written or taken over, and never changed."""
-    if state.applied is not None:
-        return state.origin
-    imported = item.declaration.import_from is not None or state.origin is Origin.IMPORTED
-    return Origin.IMPORTED if imported else Origin.CREATED
 
 
 def _situation_now(checked: Checked) -> Situation:

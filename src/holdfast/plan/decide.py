@@ -266,13 +266,14 @@ _WAITS = {restraint.value: restraint.waits for restraint in Restraint}
 _ASKED = Restrained(Restraint.APPROVAL, "correcting it needs approval")
 _TANGLED = Restrained(Restraint.REPORT, "it stands in a list with something that is not to be put back")
 _BOTH = Restrained(Restraint.APPROVAL, "a person must decide")
+_DID_NOT_TAKE = "not as declared: our last write did not take, and is not repeated in vain"
 _REPORTED = Restrained(Restraint.REPORT, "policy is to report")
 
 
 def _restraint(path: str, situation: Situation) -> Restrained | None:
     """Return what keeps a path from being put back; a person's yes lifts everything that only waits for one."""
     if path in situation.unresolved and path not in situation.pinnable:
-        return Restrained(Restraint.UNRESOLVED, "not as declared: our last write did not take, and is not repeated in vain")
+        return Restrained(Restraint.UNRESOLVED, _DID_NOT_TAKE)
     found = situation.restrained.get(path)
     if found is None and path not in situation.free:
         found = {OnDrift.REPORT: _REPORTED, OnDrift.APPROVE: _ASKED}.get(situation.on_drift)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +13,9 @@ from holdfast.model.decision import Action
 from holdfast.model.resource import Import
 from holdfast.model.verdict import Status
 from holdfast.store.base import Outcome
+from holdfast.testing.restserver import Shape
+from tests.acceptance.promises import serving
+from tests.acceptance.test_commands import run
 from tests.unit.engine.fixtures import Bench, declare
 
 
@@ -194,3 +198,43 @@ def test_a_failed_read_in_between_does_not_make_us_repeat_a_write_in_vain():
         assert sum(verb == "update" for verb, _, _ in bench.live.writes) == 1
 
     asyncio.run(story())
+
+
+NETWORK = """\
+apiVersion: http.holdfast.dev/v1
+kind: Network
+metadata: {name: net}
+spec: {connection: api, resource: {name: net, color: %s}}
+"""
+
+
+def project(folder: Path, url: str, color: str) -> None:
+    (folder / "holdfast.yaml").write_text("connections:\n" + serving.connection("api", url))
+    (folder / "m.yaml").write_text(NETWORK % color)
+
+
+def test_apply_fails_and_check_and_status_tell_where_an_api_accepts_an_edit_and_ignores_it(tmp_path: Path):
+    with serving.served({"networks": Shape(stamps=("id",), deaf_to=("color",))}) as server:
+        project(tmp_path, server.url, "blue")
+        assert run("apply", "-y", "-f", "m.yaml", cwd=tmp_path).returncode == 0
+        project(tmp_path, server.url, "red")
+        applied = run("apply", "-y", "-f", "m.yaml", cwd=tmp_path)
+        assert applied.returncode == 1, applied.stdout
+        assert "written, but /color did not take" in applied.stdout
+        checked = run("check", "-f", "m.yaml", "--detailed-exitcode", cwd=tmp_path)
+        assert checked.returncode == 4, checked.stdout
+        assert "drifted" in run("status", "-f", "m.yaml", cwd=tmp_path).stdout
+
+
+def test_who_restores_the_old_value_after_an_edit_that_reads_showed_late_is_found(tmp_path: Path):
+    with serving.served({"networks": Shape(stamps=("id",))}) as server:
+        project(tmp_path, server.url, "blue")
+        assert run("apply", "-y", "-f", "m.yaml", cwd=tmp_path).returncode == 0
+        project(tmp_path, server.url, "red")
+        networks = server.collections["networks"]
+        networks.shape = replace(networks.shape, lag_reads=3)
+        applied = run("apply", "-y", "-f", "m.yaml", cwd=tmp_path)
+        assert (applied.returncode, "as declared" in applied.stdout) == (0, True), applied.stdout
+        networks.edit(networks.ids()[0], lambda document: document.update(color="blue"))
+        checked = run("check", "-f", "m.yaml", "--detailed-exitcode", cwd=tmp_path)
+        assert (checked.returncode, "drifted" in checked.stdout) == (4, True), checked.stdout

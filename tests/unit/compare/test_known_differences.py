@@ -16,7 +16,7 @@ from holdfast.compare.rules import ListKind, ListRule, Rule
 from holdfast.compare.ruletree import RuleTree
 from holdfast.model.absent import ABSENT
 from holdfast.model.confidence import Confidence
-from holdfast.model.finding import Difference, Finding, FindingClass, Op, Side
+from holdfast.model.finding import Difference, Finding, Op
 from holdfast.model.json import Json
 from tests import strategies
 from tests.strategies import tree
