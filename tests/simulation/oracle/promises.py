@@ -1,0 +1,45 @@
+"""The promises, each with the sentence that makes it and where it is made; the checks refer to them by name."""
+
+from __future__ import annotations
+
+from typing import Final
+
+PROMISES: Final[dict[str, str]] = {
+    "verdict-right": "A check says what is true: in sync, pending, drifted, conflicted, missing",
+    "unread-is-unknown": "A failed read is unknown: never missing, never drifted, never green",
+    "not-the-object-is-unreadable": "A 200 that is not the object is unreadable: no verdict and no write come of it",
+    "one-bad-object-stops-nobody": "No answer of a service ends a command with a crash",
+    "looking-cannot-write": "check, plan, status and the other commands that look cannot write",
+    "written-within-policy": "No update writes outside the policy's paths; what is only reported survives",
+    "only-declared-values": "What we write is what is declared, or what was there before a stranger",
+    "pause-holds-every-send": "After `pause` returned nothing is sent",
+    "freeze-holds-every-send": "During a freeze no correction is sent",
+    "budget-never-exceeded": "No budget is exceeded in any window, also by several workers",
+    "mass-drift-held": "When much drifts at once correction halts and asks, also when batches drip",
+    "no-drift-spread": "What a stranger wrote into one resource is never written into another",
+    "created-once": "Nothing is created twice: not after a kill, a lost answer, a lost claim or by two processes",
+    "deleted-once": "A delete is not sent again for what our delete removed",
+    "never-recreated": "What was imported, has resyncPeriod 0 or recreate: never, is not made again",
+    "unmanaged-untouched": "What is observed, unmanaged or not declared is never written",
+    "newer-never-overwritten": "A process that lost its claim does not overwrite what a newer declaration wrote",
+    "contention-named": "A fight with another controller is named within three corrections, at any period",
+    "own-edits-are-no-fight": "A person's own edits never count against a field: drift after them is corrected",
+    "drift-found-in-period": "watch looks at every resource within its period, whatever clocks, neighbours and APIs do",
+    "resync-zero-left-alone": "resyncPeriod 0 means: watch leaves it alone, at start and after edits elsewhere",
+    "removed-never-fresh": "What is no longer declared is shown by check and plan, and never called fresh",
+    "pending-clears": "A resource that is only observed is never pending for what somebody once wrote",
+    "memory-never-goes-back": "What is remembered of a resource (revision, id) never goes back",
+    "request-is-handled": "A check that was asked for is done",
+    "delete-only-the-named": "delete removes what it was told and nothing that others need",
+    "options-are-honoured": "A command honours the options that it takes, or refuses them",
+    "strangers-key-is-seen": "A key that a stranger adds is reported, or shown once when it joins as a late default",
+    "ineffective-is-said": "An edit or a correction that did not take is never shown in sync",
+    "undo-finishes": "A killed undo is finished by the next undo or apply",
+    "nothing-left-open": "No claim, correction or operation stays open when everybody rests",
+    "converges": "When people and strangers rest everything that may be corrected is as declared",
+    "quiet-at-rest": "At rest nothing is written, and at most one write a resource in the last period",
+    "audit-complete": "Every write is in the audit trail, with the paths that it changed, and the chain is unbroken",
+    "decisions-are-final": "What history tells as decided is what was done or held",
+    "secrets-never-out": "No secret byte in the store, an output, an event, a notification or an error",
+    "commands-end": "Every command ends",
+}
