@@ -251,7 +251,7 @@ def _made_again(checked: Checked) -> Checked:
 
 def _apply_code(report: Report) -> int:
     fine = {Result.DONE, *LEFT_TO_OTHERS}
-    bad = any(one.result not in fine for one in report.acted) or report.waiting or report.not_reached
+    bad = any(one.result not in fine or one.unresolved for one in report.acted) or report.waiting or report.not_reached
     unknown = any(one.verdict.status == "unknown" for one in report.checked)
     blocked = any(one.decision.action is Action.BLOCK for one in report.checked)
     halted = any(broods.is_stuck(each) for each in report.broods)

@@ -92,8 +92,16 @@ def _show_aside(checked: Checked, indent: str) -> None:
 def aside_line(report: Report) -> str | None:
     """Say how much does not count though it is there; it must never look as if it were not."""
     count = Counter(aside.because for one in report.checked for aside in one.verdict.aside)
-    said = [f"{count[because]} {because.value}" for because in SetAside if count[because]]
+    said = [f"{count[because]} {because.value}" for because in SetAside if count[because] and because != SetAside.LATE]
     return f"Set aside: {', '.join(said)}." if said else None
+
+
+def joined_line(report: Report) -> str | None:
+    """Say which defaults of services joined a baseline with this look; it is said once."""
+    joined = [f"{one.address} {each.path}" for one in report.checked for each in one.joined]
+    if not joined:
+        return None
+    return f"{len(joined)} late default{'s' if len(joined) > 1 else ''} joined: {', '.join(joined)}."
 
 
 def show_waiting(waiting: Iterable[Waiting]) -> None:
@@ -158,9 +166,9 @@ def counted_line(count: Counter[Status]) -> str:
 
 
 def _show_coverage(report: Report) -> None:
-    aside = aside_line(report)
-    if aside is not None:
-        output.line(aside, fg="cyan")
+    for said in (aside_line(report), joined_line(report)):
+        if said is not None:
+            output.line(said, fg="cyan")
     unread = sum(one.verdict.status is Status.UNKNOWN for one in report.checked)
     total = len(report.checked) + len(report.waiting) + len(report.not_reached)
     missed = unread + sum(one.is_error for one in report.waiting) + len(report.not_reached)
@@ -174,7 +182,7 @@ def _show_coverage(report: Report) -> None:
 def show_acted(acted: Acted) -> None:
     """Print one action as it ends."""
     action = acted.checked.decision.action
-    good = acted.result is Result.DONE or acted.result in LEFT_TO_OTHERS
+    good = (acted.result is Result.DONE and not acted.unresolved) or acted.result in LEFT_TO_OTHERS
     mark = output.styled("✓" if good else "✗", fg="green" if good else "red", bold=True)
     address = acted.checked.prepared.declaration.address
     output.line(f"  {mark} {action.value} {address}: {acted.message}")
@@ -198,6 +206,9 @@ def apply_line(report: Report) -> str:
         parts.append(f"{others} left to another worker")
     if failed:
         parts.append(f"{failed} not done")
+    vain = sum(one.result is Result.DONE and bool(one.unresolved) for one in report.acted)
+    if vain:
+        parts.append(f"{vain} did not take everywhere")
     held = sum(one.decision.action is Action.HOLD for one in report.checked)
     if held:
         parts.append(f"{held} held back")

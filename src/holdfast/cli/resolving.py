@@ -90,7 +90,7 @@ def revert_command(address: str, path: str | None, who: str | None, why: str, **
             if acted.result is Result.DONE:
                 await _promote(session, checked, Person(who or person(), why))
         reports.show_acted(acted)
-        return 0 if acted.result is Result.DONE else 1
+        return 0 if acted.result is Result.DONE and not acted.unresolved else 1
 
     return run(main)
 

@@ -6,9 +6,10 @@ The algebra, with S the declaration, O the observation and D(S, O) their atomic 
   declared value would swallow a user's edit, leaving out the observed one a third party's;
 - the set is immutable between captures: an entry that is not seen any more stays, for the service may restore its
   default at any time;
-- a capture replaces the whole set, from the first settled read after our write, minus drift that the write failed to
-  revert; that becomes *unresolved* and is never laundered into a default. Nor is what somebody moved between our write
-  and that read, as far as that can be told: a value that the service has shown as declared before.
+- a capture replaces the whole set, from the first settled read after our write, minus what the write failed to change,
+  drift or an edit of the declaration; that becomes *unresolved* and is never laundered into a default or an override.
+  Nor is what somebody moved between our write and that read, as far as that can be told: a value that the service has
+  shown as declared before, or anything new where nothing is ever filled in.
 
 The baseline document that `compare.diff` walks is the same knowledge in another shape: S with the known differences
 applied. What is too large to keep is held as a digest, never dropped.
@@ -69,7 +70,7 @@ class Subtraction:
 
 @dataclass(frozen=True, slots=True)
 class Unresolved:
-    """Drift that our write did not revert; it stays drift, however often we look."""
+    """What our write did not change though it was to; it is told, however often we look."""
 
     path: Path
     drifted: Json
@@ -157,15 +158,17 @@ def capture(  # noqa: PLR0913 - two documents, their rules, and what is known of
     drift: Sequence[Finding] = (),
     adopted: bool = False,
     chained: bool = True,
+    fills_in: bool = True,
 ) -> Capture:
     """Learn the whole set anew from a settled read; `drift` is what the read before our write had found.
 
     `chained` tells that the service itself made sure that nobody wrote between that read and our write. Otherwise what
-    somebody did in just that moment may be among what is learnt, and is marked as less than certain.
+    somebody did in just that moment may be among what is learnt, and is marked as less than certain. Where the service
+    fills in nothing (`fills_in`), what is new and was not declared is somebody else's.
     """
-    still = _unreverted(drift, desired, settled, rules, before)
+    still = _unchanged(drift, desired, settled, rules, before)
     unresolved = tuple(Unresolved(finding.path, finding.observed, _wanted(finding)) for finding in still)
-    apart = [*still, *_moved_again(still, desired, settled, rules, before)]
+    apart = [*still, *_moved_again(still, desired, settled, rules, before, fills_in=fills_in)]
     baseline = patching.apply(settled, map(_undoing, apart)) if apart else settled
     known = _bounded(
         tuple(_entry(d, adopted=adopted, chained=chained) for d in diff.differences(desired, baseline, rules)), rules
@@ -178,7 +181,7 @@ def capture(  # noqa: PLR0913 - two documents, their rules, and what is known of
     return Capture(diff.Baseline(desired, baseline), known, unresolved, effects)
 
 
-def unremoved(drift: Sequence[Finding], settled: Json, rules: RuleTree) -> tuple[Finding, ...]:
+def unremoved(drift: Sequence[Finding], desired: Json, settled: Json, rules: RuleTree) -> tuple[Finding, ...]:
     """Return what was taken out of the declaration and stands there all the same after the write that was to remove it.
 
     It becomes a default, for nothing declared could change it; but whoever removed it should hear of it.
@@ -186,37 +189,98 @@ def unremoved(drift: Sequence[Finding], settled: Json, rules: RuleTree) -> tuple
     return tuple(
         finding
         for finding in drift
-        if finding.cls is FindingClass.REMOVED
-        and finding.side is Side.INTENT
+        if finding.side is Side.INTENT
+        and _is_left_over(finding, desired, rules)
         and _has_stayed(finding, paths.resolve(settled, finding.path), rules)
     )
 
 
 def _wanted(finding: Finding) -> Json:
+    if finding.side in _EDITED and finding.desired is not ABSENT:
+        return finding.desired
+    if finding.side is Side.INTENT:  # an element that is declared no more
+        return ABSENT
     return finding.baseline if finding.baseline is not ABSENT or finding.desired is ABSENT else finding.desired
 
 
-def _unreverted(
+_EDITED = (Side.INTENT, Side.BOTH, Side.UNSETTLED)
+
+
+def _unchanged(
     drift: Sequence[Finding], desired: Json, settled: Json, rules: RuleTree, before: diff.Baseline | None
 ) -> list[Finding]:
-    """Return the drift that stands in the settled read as it stood before, at the paths it has there."""
-    world = [finding for finding in drift if finding.side in (Side.WORLD, Side.BOTH)]
-    if not world or before is None:
-        return [finding for finding in world if _has_stayed(finding, paths.resolve(settled, finding.path), rules)]
+    """Return what stands in the settled read as it stood before the write, at the paths that it has there."""
+    to_change = [finding for finding in drift if not _may_stay(finding, desired, rules, before)]
+    if before is None and any(finding.side in (Side.WORLD, Side.BOTH) for finding in to_change):
+        return [finding for finding in to_change if _has_stayed(finding, paths.resolve(settled, finding.path), rules)]
     seen: dict[tuple[str, Op], list[Finding]] = defaultdict(list)
-    for finding in world:
+    for finding in to_change:
         seen[place(rules, finding.path), finding.op].append(finding)
-    now = diff.findings(desired, settled, rules, before)
-    return [f for f in now if any(_has_stayed(old, f.observed, rules) for old in seen[place(rules, f.path), f.op])]
+    now = diff.findings(desired, settled, rules, before) if seen else ()
+    same = [f for f in now if any(_has_stayed(old, f.observed, rules) for old in seen[place(rules, f.path), f.op])]
+    whole: dict[Path, Finding] = {}
+    for finding in same:  # an element that should have gone is told as one
+        element = _element(finding, desired) if finding.cls is FindingClass.REMOVED else None
+        shown = paths.resolve(settled, element) if element is not None else ABSENT
+        told = finding if element is None else finding._replace(path=element, op=Op.ELEMENT_ADDED, observed=shown)
+        whole.setdefault(told.path, told)
+    return list(whole.values())
+
+
+def _may_stay(finding: Finding, desired: Json, rules: RuleTree, before: diff.Baseline | None) -> bool:
+    """Tell whether a value that an edit was to change may look as before though the edit took.
+
+    That is so of another spelling of the same, of nothing said in another way, where the service has always shown
+    something else than what was declared, and of what is no longer declared.
+    """
+    if finding.side not in (Side.INTENT, Side.UNSETTLED):
+        return False
+    if _is_left_over(finding, desired, rules):
+        return True
+    if finding.observed is ABSENT and finding.desired in _NOTHING:
+        return True
+    if finding.op is Op.CHANGED and _is_respelling(_as_difference(finding)):
+        return True
+    applied = ABSENT if before is None else paths.resolve(before.applied, finding.path)
+    return applied is not ABSENT and finding.baseline is not ABSENT and applied != finding.baseline
+
+
+def _is_left_over(finding: Finding, desired: Json, rules: RuleTree) -> bool:
+    """Tell whether something is declared no more, and is not part of a list or map that is declared as a whole."""
+    if finding.cls is not FindingClass.REMOVED or _element(finding, desired) is not None:
+        return False
+    rule = node_at(rules, finding.path[:-1]).map_rule if finding.path else None
+    return rule is None or not rule.whole
+
+
+def _element(finding: Finding, desired: Json) -> Path | None:
+    """Return the element that a finding is about, if the list that it stands in is declared without it."""
+    for place, step in enumerate(finding.path):
+        if not isinstance(step, str) and paths.resolve(desired, finding.path[: place + 1]) is ABSENT:
+            return finding.path[: place + 1] if isinstance(paths.resolve(desired, finding.path[:place]), list) else None
+    return None
+
+
+_NOTHING: tuple[Json, ...] = (None, "", [], {})
+
+
+def _as_difference(finding: Finding) -> Difference:
+    return Difference(finding.path, finding.op, finding.desired, finding.observed)
 
 
 def _moved_again(
-    still: Sequence[Finding], desired: Json, settled: Json, rules: RuleTree, before: diff.Baseline | None
+    still: Sequence[Finding],
+    desired: Json,
+    settled: Json,
+    rules: RuleTree,
+    before: diff.Baseline | None,
+    *,
+    fills_in: bool,
 ) -> list[Finding]:
     """Return what is declared as before, was shown as declared before, and has another value by now.
 
     The service is known to take these values as they are, so this is none of its spellings: somebody else wrote between
-    our write and the settled read.
+    our write and the settled read. So is what is new and undeclared where the service fills in nothing.
     """
     if before is None:
         return []
@@ -224,8 +288,14 @@ def _moved_again(
     return [
         finding
         for finding in diff.findings(desired, settled, rules, before)
-        if finding.side is Side.WORLD and finding.path not in left and _was_as_declared(finding, desired, before, rules)
+        if finding.side is Side.WORLD
+        and finding.path not in left
+        and (_was_as_declared(finding, desired, before, rules) or (not fills_in and _is_new(finding)))
     ]
+
+
+def _is_new(finding: Finding) -> bool:
+    return finding.cls is FindingClass.UNDECLARED and finding.op is Op.ADDED
 
 
 def _was_as_declared(finding: Finding, desired: Json, before: diff.Baseline, rules: RuleTree) -> bool:
@@ -303,18 +373,16 @@ def absorb_late(
 ) -> tuple[diff.Baseline, tuple[Finding, ...]]:
     """Within the settle window let undeclared values that merely appeared join the baseline; return what remains.
 
-    A service may fill in a default some time after the operation ends. Once the window is shut, or where the provider
-    says that somebody else touched the resource, the same appearance is drift.
+    A service may fill in a default some time after the operation ends. Once the window is shut, where the provider says
+    that somebody else touched the resource, or where something else moved, too, the same appearance is drift.
     """
-    if not window_open or touched_by_other:
-        return baseline, tuple(findings)
-    late = [finding for finding in findings if finding.cls is FindingClass.UNDECLARED and finding.op is Op.ADDED]
-    if not late:
+    late = [finding for finding in findings if _is_new(finding)]
+    rest = tuple(finding for finding in findings if not _is_new(finding))
+    if not window_open or touched_by_other or not late or any(each.side is not Side.INTENT for each in rest):
         return baseline, tuple(findings)
     document = patching.copied(baseline.observed)
     for finding in late:
         document = patching.put(document, finding.path, finding.observed)
-    rest = tuple(finding for finding in findings if finding not in late)
     return diff.Baseline(baseline.applied, document), rest
 
 

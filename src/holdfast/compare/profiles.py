@@ -77,14 +77,23 @@ class RuleSet:
     presence: Presence = Presence.EMPTY
     keys: Comparator | None = None
     _trees: dict[tuple[bool, ...], RuleTree] = field(default_factory=dict, repr=False, compare=False)
+    _conditional: tuple[Rule, ...] = field(
+        init=False, repr=False, compare=False
+    )  # looked for once, asked at every look
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_conditional", tuple(rule for rule in self.rules if rule.when is not None))
+
+    def preceded_by(self, profile: Profile) -> RuleSet:
+        """Return the rules with those of another profile before them; it says nothing about defaults."""
+        return RuleSet((profile.id, *self.profiles), (*profile.rules, *self.rules), self.presence, self.keys)
 
     def tree(self, desired: Json = ABSENT, observed: Json = ABSENT) -> RuleTree:
         """Return the rules in force for this pair of documents."""
-        conditional = [rule for rule in self.rules if rule.when is not None]
-        holds = tuple(_holds(rule.when, desired, observed) for rule in conditional if rule.when is not None)
+        holds = tuple(_holds(rule.when, desired, observed) for rule in self._conditional if rule.when is not None)
         tree = self._trees.get(holds)
         if tree is None:
-            off = {id(rule) for rule, yes in zip(conditional, holds, strict=True) if not yes}
+            off = {id(rule) for rule, yes in zip(self._conditional, holds, strict=True) if not yes}
             live = [rule for rule in self.rules if id(rule) not in off]
             tree = self._trees[holds] = RuleTree(live, presence=self.presence, key_comparator=self.keys)
         return tree

@@ -11,7 +11,7 @@ from typing import assert_never
 from holdfast.compare import diff, paths
 from holdfast.compare.ruletree import RuleTree
 from holdfast.model.absent import ABSENT
-from holdfast.model.finding import Finding, Side
+from holdfast.model.finding import Finding, FindingClass, Side
 from holdfast.model.json import Json
 from holdfast.model.reading import Found, Gone, Reading, Unreadable
 from holdfast.model.verdict import Status, Verdict
@@ -40,6 +40,12 @@ def judge(
             return conclude(found, intent_moved=baseline is None and _has_moved(desired, applied, rules))
         case _:
             assert_never(reading)
+
+
+def without_removed(verdict: Verdict) -> Verdict:
+    """Leave out what is declared no more, where nothing is ever written: nobody is going to remove it."""
+    left = [each for each in verdict.findings if each.cls is not FindingClass.REMOVED or each.side is not Side.INTENT]
+    return verdict if len(left) == len(verdict.findings) else conclude(left)
 
 
 def uncompared() -> Verdict:

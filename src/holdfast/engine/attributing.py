@@ -18,11 +18,13 @@ from holdfast.engine.prepared import Prepared
 from holdfast.model.confidence import Confidence
 from holdfast.model.finding import Side
 from holdfast.model.json import Json
+from holdfast.model.path import Path
 from holdfast.model.suspect import Suspect
 from holdfast.model.verdict import Verdict
 from holdfast.providers.base import Signed, attribution
 
 PATIENCE_SECONDS: Final = 5.0
+SKEW_SECONDS: Final = 60.0  # that the clock of a service may be behind ours
 LONGEST_NAME: Final = 200  # characters; what is longer is no name
 MOST: Final = 100  # resources of one run that are asked about: where more moved at once, names are not what is missing
 
@@ -51,6 +53,24 @@ async def rivals(world: World, judged: Judged) -> tuple[Suspect, ...]:
     return tuple(each for each in found if each.who != ours)
 
 
+async def is_of_another(world: World, judged: Judged) -> bool:
+    """Tell whether somebody else seems to have added what would join the baseline as a default of the service.
+
+    Only where the provider knows our own name can it be told; a mere possibility is not enough.
+    """
+    reader = await world.reader(judged.prepared.declaration.address.connection)
+    if attribution(reader) is None or await _our_name(world, judged) is None:
+        return False
+    added = [paths.parse_path(each.path) for each in judged.joined]
+    written = (judged.before.settle_until or 0.0) - judged.prepared.settings.settle_window - SKEW_SECONDS
+    return any(
+        each.confidence is not Confidence.LOW
+        and (each.at is None or each.at >= written)
+        and (not each.paths or any(_is_about(text, added) for text in each.paths))
+        for each in await rivals(world, judged)
+    )
+
+
 class Attributed(Protocol):
     """A check with its suspects."""
 
@@ -67,11 +87,14 @@ def about(checked: Attributed) -> tuple[Suspect, ...]:
     """Return those suspects who may have moved what was found, or of whom it is not known what they moved."""
     found = [finding.path for finding in checked.verdict.findings if finding.side is not Side.INTENT]
 
-    def is_about(text: str) -> bool:
-        path = paths.parse_path(text)
-        return any(each[: len(path)] == path or path[: len(each)] == each for each in found)
+    return tuple(
+        each for each in checked.suspects if not each.paths or any(_is_about(text, found) for text in each.paths)
+    )
 
-    return tuple(each for each in checked.suspects if not each.paths or any(map(is_about, each.paths)))
+
+def _is_about(text: str, found: Sequence[Path]) -> bool:
+    path = paths.parse_path(text)
+    return any(each[: len(path)] == path or path[: len(each)] == each for each in found)
 
 
 async def _our_name(world: World, judged: Judged) -> str | None:

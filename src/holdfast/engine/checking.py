@@ -35,7 +35,7 @@ from holdfast.model.decision import Action, Decision, Reason
 from holdfast.model.json import Json
 from holdfast.model.reading import Found, Reading
 from holdfast.model.suspect import Suspect
-from holdfast.model.verdict import SetAside, Status, Verdict
+from holdfast.model.verdict import Aside, SetAside, Status, Verdict
 from holdfast.plan.decide import Situation, decide, hold
 from holdfast.plan.fights import Fight
 from holdfast.plan.holding import Allowed
@@ -60,6 +60,12 @@ class Checked(Judged):
     fights: tuple[Fight, ...] = ()  # all that are under way
     new_fights: tuple[Fight, ...] = ()
     suspects: tuple[Suspect, ...] = ()  # who may have moved it, where that was asked
+    limit: Reason | None = None  # why a limit of the fleet holds it back, where one does
+
+    @property
+    def wanted_write(self) -> bool:
+        """Whether something was to be written, before the limits of the fleet were asked."""
+        return self.decision.action.is_write or self.limit is not None
 
     @property
     def address(self) -> Address:
@@ -122,7 +128,8 @@ class Checker:
     ) -> list[Checked]:
         """Check many, batch by batch; what a batch found is recorded in one transaction before the next begins.
 
-        With `fresh` everything is read and compared, even what has not moved.
+        What asks for a write is recorded last, once the limits of the fleet have said what becomes of it. With `fresh`
+        everything is read and compared, even what has not moved.
         """
         found = await self._looked(prepared, progress, record=record, fresh=fresh)
         return await self._held_back(found, record=record)
@@ -143,7 +150,7 @@ class Checker:
         for start in range(0, len(prepared), BATCH):
             judged = await self._judge_batch(prepared[start : start + BATCH], listed, standing, fresh=fresh)
             done = await self._decide_batch(judged, standing, progress)
-            out += await self.record(done) if record else done
+            out += await self._recorded(done, lambda one: not one.decision.action.is_write) if record else done
         return out
 
     async def _judge_batch(
@@ -198,7 +205,10 @@ class Checker:
             means = replace(means, documents={**means.documents, **item.succession.documents})
         if isinstance(reading, Found) and judging.is_settling(item, means.now):
             means = replace(means, signature=await self._signature(item))
-        return _concluded(judging.judge(item, reading, digest, means))
+        judged = judging.judge(item, reading, digest, means)
+        if judged.joined and await attributing.is_of_another(self._looker.world, judged):
+            judged = judging.judge(item, reading, digest, replace(means, touched=True))
+        return _concluded(judged)
 
     async def _decide_batch(
         self, batch: Iterable[Judged], standing: Standing, progress: Progress | None
@@ -207,7 +217,7 @@ class Checker:
         past = await self._governor.past(judged, self._clock.now())
         out: list[Checked] = []
         for each in judged:
-            checked = self._decided(each, standing, past)
+            checked = self._decided(self._governor.unresolved(each, past), standing, past)
             if progress is not None:
                 progress(checked)
             out.append(checked)
@@ -285,26 +295,19 @@ class Checker:
         return only
 
     async def _held_back(self, checks: list[Checked], *, record: bool) -> list[Checked]:
-        """Hold back what a storm or an empty budget stops; what is held is recorded as a decision of its own."""
+        """Hold back what a storm or an empty budget stops; only what is left of a decision then is recorded."""
         held = await self._governor.held_back(checks, self._clock.now())
-        if not held.changed:
+        if not held.changed and not record:
             return checks
-        out = [self._with(checked, allowed) for checked, allowed in zip(checks, held.allowed, strict=True)]
-        if record:
-            transaction = Transaction(findings_at=self._clock.now())
-            for before, after in zip(checks, out, strict=True):
-                if after.decision is not before.decision:
-                    transaction.states.append(after.state)
-                    transaction.looked_at.add(after.address)
-                    self._add_decision(transaction, after, held=after.decision.reasons[0])
-            if held.storm is not None:
-                data = {"count": held.storm.count, "total": held.storm.total, "message": str(held.storm)}
-                transaction.events.append(Event(self._clock.now(), "storm.held", "", data))
-            await self._store.commit(transaction)
-            for before, after in zip(checks, out, strict=True):
-                if after.decision is not before.decision:
-                    decision_log.decided(after)
-        return out
+        allowed = held.allowed or [Allowed(checked.decision) for checked in checks]
+        out = [self._with(checked, each) for checked, each in zip(checks, allowed, strict=True)]
+        if not record:
+            return out
+        if held.storm is not None:
+            data = {"count": held.storm.count, "total": held.storm.total, "message": str(held.storm)}
+            event = Event(self._clock.now(), "storm.held", "", data)
+            return await self._recorded(out, lambda one: one.wanted_write, [event])
+        return await self._recorded(out, lambda one: one.wanted_write)
 
     def _with(self, checked: Checked, allowed: Allowed) -> Checked:
         if allowed.decision is checked.decision:
@@ -312,21 +315,34 @@ class Checker:
         state = checked.state
         outcome = conditions.Outcome(state.generation, checked.verdict, allowed.decision, checked.at, checked.situation)
         state = replace(state, conditions=conditions.after(state.conditions, outcome))
-        return replace(checked, decision=allowed.decision, state=state, charges=())
+        return replace(checked, decision=allowed.decision, state=state, charges=(), limit=allowed.decision.reasons[0])
 
     # -- recording
 
-    async def record(self, checks: Sequence[Checked]) -> list[Checked]:
+    async def record(self, checks: Sequence[Checked], events: Sequence[Event] = ()) -> list[Checked]:
         """Make what was found true in the store, in one transaction; return it with the rivals of new fights named."""
         named = await asyncio.gather(*[self._named(each) for each in checks if each.new_fights])
         rivals = {each.address: each for each in named}
         out = [rivals.get(each.address, each) for each in checks] if rivals else list(checks)
-        transaction = Transaction(findings_at=self._clock.now())
+        transaction = Transaction(findings_at=self._clock.now(), events=list(events))
         for checked in out:
             self.add(transaction, checked)
         await self._store.commit(transaction)
         for checked in out:
             decision_log.decided(checked)
+        return out
+
+    async def _recorded(
+        self, checks: Sequence[Checked], chosen: Callable[[Checked], bool], events: Sequence[Event] = ()
+    ) -> list[Checked]:
+        """Record some of the checks, batch by batch; return all of them, in the same order."""
+        places = [place for place, checked in enumerate(checks) if chosen(checked)]
+        out = list(checks)
+        for start in range(0, len(places), BATCH):
+            batch = places[start : start + BATCH]
+            done = await self.record([checks[place] for place in batch], events if start == 0 else ())
+            for place, checked in zip(batch, done, strict=True):
+                out[place] = checked
         return out
 
     async def _named(self, checked: Checked) -> Checked:
@@ -373,7 +389,8 @@ class Checker:
             transaction.events.append(Event(checked.at, "rules.took_over", str(state.address), told))
         transaction.states.append(state)
         transaction.looked_at.add(state.address)
-        transaction.findings[state.address] = checked.verdict.findings
+        if checked.verdict.status is not Status.UNKNOWN:  # what could not be read has not gone away
+            transaction.findings[state.address] = checked.verdict.findings
         before = item.state.status if item.state is not None else None
         if before is not state.status:
             data = {"status": state.status.value if state.status else None, "was": before.value if before else None}
@@ -388,6 +405,9 @@ class Checker:
         if checked.invalid:
             why: dict[str, Json] = {"why": checked.invalid, "carried_over": checked.carried_over}
             transaction.events.append(Event(checked.at, "baseline.invalid", str(state.address), why))
+        if checked.joined:
+            joined = [{"path": each.path, **_observed(each)} for each in checked.joined]
+            transaction.events.append(Event(checked.at, "baseline.joined", str(state.address), {"defaults": joined}))
         self._add_fights(transaction, checked)
         if checked.decision.action is Action.NONE and before is state.status:
             return None
@@ -408,7 +428,7 @@ class Checker:
             event = {"path": fight.path, "message": str(fight), **data}
             transaction.events.append(Event(checked.at, "fight.detected", str(checked.address), event))
 
-    def _add_decision(self, transaction: Transaction, checked: Checked, held: Reason | None = None) -> str:
+    def _add_decision(self, transaction: Transaction, checked: Checked) -> str:
         item = checked.prepared
         before = item.state
         assert checked.situation is not None
@@ -429,7 +449,7 @@ class Checker:
                 **(
                     {"unreadable": item.succession.unreadable} if item.succession and item.succession.unreadable else {}
                 ),
-                "held": recording.reason_as_json(held) if held is not None else None,
+                "held": recording.reason_as_json(checked.limit) if checked.limit is not None else None,
             },
         )
         output = recording.keep(transaction, recording.outcome_as_json(checked.verdict, checked.decision))
@@ -452,6 +472,10 @@ def _concluded(judged: Judged) -> Judged:
     if succession is None or not succession.unreadable:
         return judged
     return replace(judged, verdict=Verdict(Status.UNKNOWN, succession.unreadable))
+
+
+def _observed(aside: Aside) -> dict[str, Json]:
+    return {} if aside.finding is None else {"value": _plain(aside.finding.observed)}
 
 
 def _plain(value: Json) -> Json:

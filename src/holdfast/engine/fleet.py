@@ -11,7 +11,7 @@ from holdfast.compare.profiles import Profile, RuleSet
 from holdfast.engine import referring
 from holdfast.engine.gates import Budget
 from holdfast.engine.opening import World
-from holdfast.engine.prepared import POLICY, Prepared, digest_of, rules_of
+from holdfast.engine.prepared import POLICY, Prepared, digest_of, origin_of, rules_of
 from holdfast.engine.recording import settings_as_json
 from holdfast.engine.redaction import Fingerprint, guarded, has_secrets, split
 from holdfast.engine.referring import Sources
@@ -144,7 +144,7 @@ class Preparer:
                 kind = await self._kind(declaration)
                 document = resolution.document
                 if not resolution.pending:
-                    document = _completed(declaration, kind, document)
+                    document = _completed(declaration, kind, document, sources.states.get(address))
                 ignored = self._settings_for(declaration)[0].ignored_paths
                 rules, _, digest = self._rules_for(declaration, kind, document, ignored)
                 if digest in self._secretive:
@@ -189,7 +189,7 @@ class Preparer:
             if isinstance(found, Waiting):
                 return found
             state = found
-        desired = _completed(declaration, kind, desired)
+        desired = _completed(declaration, kind, desired, state)
         settings, options = self._settings_for(declaration)
         if state is not None and state.options == options:
             state = replace(state, options=options)  # one object for all of a large fleet, not one each
@@ -282,12 +282,12 @@ def _is_bound(wanted: Import, state: ResourceState | None) -> bool:
     return state.applied is not None or wanted.id is None or wanted.id == state.provider_id
 
 
-def _completed(declaration: Declaration, kind: Kind, desired: Json) -> Json:
+def _completed(declaration: Declaration, kind: Kind, desired: Json, state: ResourceState | None) -> Json:
     """Let the provider say what a declaration leaves unsaid."""
     if kind.complete is None:
         return desired
     address = declaration.address
-    is_ours = declaration.policy is ManagementPolicy.MANAGED and declaration.import_from is None
+    is_ours = declaration.policy is ManagementPolicy.MANAGED and origin_of(declaration, state) is Origin.CREATED
     try:
         return dict(kind.complete(Draft(address.name, address.namespace, desired, is_ours)))
     except InputError as error:

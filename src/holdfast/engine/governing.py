@@ -103,6 +103,10 @@ class Wanting(Protocol):
     def situation(self) -> Situation | None:
         """What led to it."""
 
+    @property
+    def prepared(self) -> Prepared:
+        """What is declared, with its settings."""
+
 
 @dataclass(frozen=True, slots=True)
 class Held:
@@ -154,7 +158,8 @@ class Governor:
         accepted, inherited = standing.acceptances.get(address, ()), _inherited(judged)
         if not accepted and not inherited and not verdict.findings and not judged.prepared.settings.ignored_paths:
             return judged
-        aside = [*_ignored(judged.prepared.settings), *_baselined(judged, accepted), *inherited]
+        told = (*_ignored(judged.prepared.settings), *_baselined(judged, accepted), *inherited)
+        aside = [*verdict.aside, *told]
         lapsed = ""
         if verdict.findings and self.rules.waivers:
             live, waived = waivers.split(address, verdict.findings, self.rules.waivers, judged.at)
@@ -167,6 +172,14 @@ class Governor:
         if not aside and not lapsed:
             return judged
         return replace(judged, verdict=replace(verdict, aside=tuple(aside)), lapsed=lapsed)
+
+    def unresolved(self, judged: Judged, past: Past) -> Judged:
+        """Let what our last write did not change count as that only as long as it was never seen right since."""
+        if not judged.unresolved:
+            return judged
+        known = past.findings.get(judged.prepared.declaration.address, ())
+        left = judged.unresolved & {paths.format_path(each.finding.path) for each in known}
+        return replace(judged, unresolved=left)
 
     def govern(self, judged: Judged, situation: Situation, standing: Standing, past: Past) -> Governed:
         """Decide, within what policy, people and the past allow."""
@@ -216,15 +229,15 @@ class Governor:
         writes = holding.candidates(wanted)
         rules = self.rules.corrections
         sizes = await self.store.sizes()
-        storm = await self._storm(checks, sizes) if any(each.is_correction for each in wanted) else None
+        storm = await self._storm(checks, sizes, now) if any(each.is_correction for each in wanted) else None
         if storm is None and not rules.budgets:
             return Held()
         purses = budgets.purses(writes, rules.budgets, sizes, now)
         spent = dict(zip([name for name, _ in purses], await self.store.spent(purses), strict=True))
         return Held(holding.hold_back(wanted, rules, storm, spent, sizes, now), storm, changed=True)
 
-    async def _storm(self, checks: Sequence[Wanting], sizes: Sizes) -> Storm | None:
-        """Judge the drift of the whole fleet: what was just seen or foreseen, and what the store knows of the rest."""
+    async def _storm(self, checks: Sequence[Wanting], sizes: Sizes, now: float) -> Storm | None:
+        """Judge the drift of the whole fleet: what is seen, foreseen or known of the rest, and what was put back."""
         guard = self.rules.corrections.storm
         if guard is None:
             return None
@@ -234,7 +247,9 @@ class Governor:
         known = await self.store.findings()
         drifted |= {a: tuple(r.finding for r in found) for a, found in known.items() if a not in seen}
         missing += [a for a in await self.store.with_status(Status.MISSING) if a not in seen]
-        return storms.storm(drifted, missing, sizes, guard)
+        settings = [each.prepared.settings for each in checks if each.decision.action.is_write]
+        window = storms.window(each.resync_period * (1 + each.resync_jitter) for each in settings)
+        return storms.storm(drifted, missing, sizes, guard, await self.store.reverts(now - window))
 
     def _futile(self, judged: Judged, tried: Sequence[Precedent]) -> dict[str, Restrained]:
         """Return everything, where putting it back failed on this very state as often as policy allows."""

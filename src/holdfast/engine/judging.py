@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from holdfast.compare import diff, known_differences, verdicts
+from holdfast.compare import diff, known_differences, paths, verdicts
 from holdfast.compare.known_differences import Validity
 from holdfast.compare.ruletree import RuleTree
 from holdfast.engine import containing, succeeding
@@ -16,7 +16,7 @@ from holdfast.model.absent import ABSENT
 from holdfast.model.json import Json
 from holdfast.model.reading import Found, Gone, Reading, Unreadable
 from holdfast.model.resource import ManagementPolicy
-from holdfast.model.verdict import LASTING, Status, Verdict
+from holdfast.model.verdict import LASTING, Aside, SetAside, Status, Verdict
 from holdfast.plan.decide import ReconcileMode
 from holdfast.providers.base import Unchanged
 from holdfast.store.base import Digest, ResourceState
@@ -55,6 +55,11 @@ class Judged:
         return isinstance(self.reading, Unchanged)
 
     @property
+    def joined(self) -> list[Aside]:
+        """Return the defaults that joined the baseline with this look."""
+        return [each for each in self.verdict.aside if each.because is SetAside.LATE]
+
+    @property
     def is_fast(self) -> bool:
         """Tell whether nothing even had to be parsed to know that."""
         return isinstance(self.reading, Unchanged) and not self.reading.parsed
@@ -77,6 +82,7 @@ class Means:
     fingerprint: Fingerprint
     now: float
     signature: Signature | None = None  # tells who wrote a document; None: nobody can
+    touched: bool = False  # the provider says that somebody else has written since we did
 
 
 def judge(item: Prepared, reading: Reading | Unchanged, seen: Digest | None, means: Means) -> Judged:
@@ -107,8 +113,9 @@ def judge(item: Prepared, reading: Reading | Unchanged, seen: Digest | None, mea
     else:
         verdict = verdicts.judge(reading, item.desired, tree, applied=applied, baseline=baseline)
         verdict = succeeding.without_latent(item, verdict, documents) if isinstance(reading, Found) else verdict
-        touched = _is_touched(reading, baseline, means.signature)
-        verdict, settled = _absorb_late(verdict, baseline, state, now, touched_by_other=touched)
+        verdict = verdicts.without_removed(verdict) if _is_only_observed(item) else verdict
+        touched = means.touched or _is_touched(reading, baseline, means.signature)
+        verdict, settled = _absorb_late(verdict, baseline, item, now, touched_by_other=touched)
         if settled is not baseline:
             baseline, baseline_digest = settled, digest_of(settled.observed) if settled else None
     observed = reading.document if isinstance(reading, Found) else ABSENT
@@ -175,9 +182,19 @@ def _remembered(
 
 
 def is_settling(item: Prepared, now: float) -> bool:
-    """Tell whether a service may still be filling in what it makes of our last write."""
+    """Tell whether a service may still be filling in what it makes of our last write, with nothing else moved."""
     state = item.state
-    return state is not None and state.settle_until is not None and now < state.settle_until
+    if state is None or state.settle_until is None or not item.kind.fills_in:
+        return False
+    return now < state.settle_until and state.status not in _MOVED
+
+
+_MOVED = (Status.DRIFTED, Status.CONFLICTED)  # then what appears beside it may be of the same hand
+
+
+def _is_only_observed(item: Prepared) -> bool:
+    observes = item.settings.reconcile_mode is ReconcileMode.OBSERVE
+    return observes or item.declaration.policy is ManagementPolicy.OBSERVED
 
 
 def _is_touched(reading: Reading, baseline: diff.Baseline | None, signature: Signature | None) -> bool:
@@ -189,19 +206,22 @@ def _is_touched(reading: Reading, baseline: diff.Baseline | None, signature: Sig
 
 
 def _absorb_late(
-    verdict: Verdict,
-    baseline: diff.Baseline | None,
-    state: ResourceState | None,
-    now: float,
-    *,
-    touched_by_other: bool,
+    verdict: Verdict, baseline: diff.Baseline | None, item: Prepared, now: float, *, touched_by_other: bool
 ) -> tuple[Verdict, diff.Baseline | None]:
-    if baseline is None or not verdict.findings or state is None or state.settle_until is None:
+    """Let what the service filled in after our write join the baseline, and tell of it this once."""
+    if baseline is None or not verdict.findings or not is_settling(item, now):
         return verdict, baseline
     after, rest = known_differences.absorb_late(
-        baseline, verdict.findings, window_open=now < state.settle_until, touched_by_other=touched_by_other
+        baseline, verdict.findings, window_open=True, touched_by_other=touched_by_other
     )
-    return (verdicts.conclude(rest), after) if after is not baseline else (verdict, baseline)
+    if after is baseline:
+        return verdict, baseline
+    joined = (each for each in verdict.findings if each not in rest)
+    aside = tuple(Aside(SetAside.LATE, paths.format_path(each.path), _JOINED, each) for each in joined)
+    return replace(verdicts.conclude(rest), aside=aside), after
+
+
+_JOINED = "it appeared after our write, as a default of the service does, and joins the baseline"
 
 
 def _kept(documents: Mapping[Digest, Json], digest: Digest, item: Prepared) -> Json:

@@ -12,7 +12,7 @@ from holdfast.compare.ruletree import RuleTree
 from holdfast.engine.redaction import secret_profile
 from holdfast.model.json import Json
 from holdfast.model.path import Path
-from holdfast.model.resource import Declaration
+from holdfast.model.resource import Declaration, Origin
 from holdfast.model.verdict import Aside, SetAside
 from holdfast.plan.settings import Settings
 from holdfast.providers.base import Kind, Target
@@ -105,3 +105,10 @@ def document_bytes(document: Json) -> bytes:
 def digest_of(document: Json) -> Digest:
     """Return the digest under which a document is kept."""
     return Digest(canonical.digest_bytes(document_bytes(document)))
+
+
+def origin_of(declaration: Declaration, state: ResourceState | None) -> Origin:
+    """Return how a resource comes to us: said once, when it is first written or taken over, and never changed."""
+    if state is not None and (state.applied is not None or state.origin is Origin.IMPORTED):
+        return state.origin
+    return Origin.IMPORTED if declaration.import_from is not None else Origin.CREATED

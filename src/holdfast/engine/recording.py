@@ -166,6 +166,8 @@ async def replay(store: Store, record: DecisionRecord) -> tuple[Json, Json]:
         verdict = verdicts.uncompared()
     else:
         verdict = verdicts.judge(reading, desired, rules.tree(desired, observed), applied=applied, baseline=baseline)
+    if situation.policy is ManagementPolicy.OBSERVED or situation.mode is ReconcileMode.OBSERVE:
+        verdict = verdicts.without_removed(verdict)
     verdict = _without_aside(verdict, inputs)
     decision = decide(verdict, situation)
     if inputs["held"] is not None:

@@ -12,13 +12,14 @@ from typing import Any
 
 from holdfast.compare import diff, known_differences, paths, schemes, verdicts
 from holdfast.compare.ruletree import RuleTree
-from holdfast.engine import conditions, decision_log, recording
+from holdfast.engine import conditions, decision_log, learning, recording
 from holdfast.engine.assessing import remediating, sighting
 from holdfast.engine.assessing.remediating import Written
 from holdfast.engine.checking import Checked, Checker
 from holdfast.engine.clock import Clock
+from holdfast.engine.learning import Learnt
 from holdfast.engine.outcomes import Acted, Result
-from holdfast.engine.prepared import Prepared, document_bytes
+from holdfast.engine.prepared import Prepared, document_bytes, origin_of
 from holdfast.engine.redaction import Fingerprint, redact
 from holdfast.engine.retrying import Patience
 from holdfast.model.absent import ABSENT
@@ -26,7 +27,6 @@ from holdfast.model.address import Address
 from holdfast.model.decision import Action
 from holdfast.model.json import Json
 from holdfast.model.reading import Found, Gone, Reading, Trouble, Unreadable
-from holdfast.model.resource import Origin
 from holdfast.model.verdict import SetAside, Status
 from holdfast.model.writing import Refusal, Refused
 from holdfast.plan import decide
@@ -47,7 +47,9 @@ from holdfast.store.base import (
 )
 
 SETTLE_READS = 60
+_TOLD_ANEW = (SetAside.BASELINED, SetAside.LATE)  # at the next look, if it is still so
 LAGGING_READS = 12
+LAGGING_LOOKS = 5  # at what seems not to have taken; with the waits of `Patience` that is 8 s at the least
 
 
 @dataclass(slots=True)
@@ -97,14 +99,20 @@ class Settler:
         item = checked.prepared
         state = item.state or ResourceState(item.declaration.address, item.declaration.provider)
         item = replace(item, state=replace(state, provider_id=provider_id), version=None)
-        absent = 0
+        absent = lagging = 0
         for attempt in range(1, SETTLE_READS + 1):
             reading = await self.checker.read(item, None)
             absent = absent + 1 if isinstance(reading, Gone) else 0
             if absent >= LAGGING_READS:  # longer than any read lags behind a write
                 return await self.given_up(checked, operation, claim, "it was written, and is gone again")
             if isinstance(reading, Found):
-                return await self.captured(replace(checked, prepared=item), operation, claim, reading)
+                here = replace(checked, prepared=item)
+                learnt = learning.learn(here, operation, await self.correction(operation), reading, self.fingerprint)
+                if not learnt.stuck or lagging >= LAGGING_LOOKS:
+                    return await self._captured(here, operation, claim, learnt)
+                lagging += 1  # it did not take, or the read is older than the write
+                await self.clock.sleep(self.patience.delay(lagging, None, self.random01))
+                continue
             if isinstance(reading, Unreadable) and reading.trouble is Trouble.WITHHELD:
                 return await self._uncaptured(replace(checked, prepared=item), operation, claim, reading)
             wait = self.patience.delay(min(attempt, 8), None, self.random01)
@@ -114,32 +122,18 @@ class Settler:
         return Acted(checked, Result.UNSETTLED, "written; its settled state could not be read yet")
 
     async def captured(
-        self,
-        checked: Checked,
-        operation: Operation,
-        claim: Claim,
-        reading: Reading | Unchanged,
+        self, checked: Checked, operation: Operation, claim: Claim, reading: Reading | Unchanged
     ) -> Acted:
-        """Learn the baseline from a settled read, and record the end of the write, all in one transaction."""
+        """Learn the baseline from what was just read."""
         assert isinstance(reading, Found)
+        learnt = learning.learn(checked, operation, await self.correction(operation), reading, self.fingerprint)
+        return await self._captured(checked, operation, claim, learnt)
+
+    async def _captured(self, checked: Checked, operation: Operation, claim: Claim, learnt: Learnt) -> Acted:
+        """Make what was learnt the baseline, and record the end of the write, all in one transaction."""
         item, now = checked.prepared, self.clock.now()
-        tree, _ = item.rules_for(reading.document)
-        observed = redact(reading.document, tree, self.fingerprint, item.secret_values())
         adopting = operation.action == Action.ADOPT.value
-        capture = known_differences.capture(
-            item.desired,
-            observed,
-            tree,
-            before=checked.baseline,
-            drift=operation.drift,
-            adopted=adopting,
-            chained=item.kind.conditional and reading.etag is not None,
-        )
-        kept = recording.finding_paths(known_differences.unremoved(operation.drift, observed, tree))
-        meant = await self._meant(operation)
-        left = (paths.format_path(entry.path) for entry in capture.unresolved)
-        stuck = tuple(path for path in left if meant is None or path in meant)
-        still = tuple(f for f in diff.findings(item.desired, observed, tree, capture.baseline))
+        capture, stuck, still, observed = learnt.capture, learnt.stuck, learnt.still, learnt.observed
         transaction = Transaction(findings_at=now, fences={claim.address: claim.fence})
         # Unless it was only adopted, what is declared was kept with the intent to write it.
         written = recording.keep(transaction, item.desired) if adopting else item.desired_digest
@@ -151,11 +145,16 @@ class Settler:
         after = self._as_captured(
             checked,
             operation,
-            reading,
+            learnt.reading,
             desired=written,
             applied=written,
             baseline=seen if is_baseline else recording.keep(transaction, capture.baseline.observed),
             observed=seen,
+            # Where something stands apart it counts again one day, so nothing is ever taken as unchanged; and what
+            # appears beside it may be of the same hand, so nothing joins later.
+            etag=learnt.reading.etag if is_baseline else None,
+            raw_digest=learnt.reading.raw_digest if is_baseline else None,
+            settle_until=now + item.settings.settle_window if is_baseline and item.kind.fills_in else None,
             known=recording.keep(transaction, recording.known_document(capture.known, stuck, _pinned(checked, stuck))),
             rules=self._with_rules(transaction, item),
             status=Status.DRIFTED if still else Status.IN_SYNC,
@@ -168,32 +167,25 @@ class Settler:
             Revision(after.address, after.applied_revision, written, str(schemes.ORDERED.stamp(item.desired)), now)
         )
         transaction.finished.append(operation.id)
+        effects = recording.finding_paths(capture.side_effects)
         more: dict[str, Json] = {
             "pre_image": operation.pre_image,
             "unresolved": list(stuck),
-            "paths": recording.finding_paths(operation.drift),
-            "side_effects": recording.finding_paths(capture.side_effects),
-            **({"not_removed": kept} if kept else {}),
-            **_shadow(checked, observed, tree),
+            "paths": list(learnt.written),
+            "side_effects": effects,
+            **({"not_removed": list(learnt.kept)} if learnt.kept else {}),
+            **_shadow(checked, observed, learnt.tree),
         }
         transaction.events.append(self._done("adopted" if adopting else "write.done", item, operation, after, more))
         await self._end(transaction, operation, Outcome.INEFFECTIVE if stuck else Outcome.DONE, stuck)
-        confirmed = sighting.of_document(item, observed, tree, reading.identity) if _is_assessed(checked) else None
+        identity = learnt.reading.identity
+        confirmed = sighting.of_document(item, observed, learnt.tree, identity) if _is_assessed(checked) else None
         await self._assess(transaction, checked, operation, Written(Outcome.DONE, now, confirmed))
         await self._conclude(transaction, claim)
         if not adopting:
-            decision_log.ended(checked, stuck, recording.finding_paths(capture.side_effects), kept)
+            decision_log.ended(checked, stuck, effects, learnt.kept)
             decision_log.shortened(checked, capture.digested)
-        spared = f"written; {len(still)} left as policy says" if still else "as declared"
-        message = f"written, but {', '.join(stuck)} did not take" if stuck else spared
-        return Acted(replace(checked, state=after), Result.DONE, message, stuck, operation.id)
-
-    async def _meant(self, operation: Operation) -> frozenset[str] | None:
-        """Return the paths that a write was to put right, None for all: what policy left alone has not failed."""
-        begun = await self.correction(operation)
-        if begun is None or operation.action != Action.UPDATE.value:
-            return None
-        return frozenset(each.path for each in begun.paths)
+        return Acted(replace(checked, state=after), Result.DONE, learnt.account, stuck, operation.id)
 
     def _with_rules(self, transaction: Transaction, item: Prepared) -> Digest:
         """Keep the rules a baseline was captured under; there are few, so each is written out once."""
@@ -219,20 +211,15 @@ class Settler:
             provider_id=operation.token.get("id") or reading.id or state.provider_id or item.declaration.address.name,
             applied_revision=checked.state.applied_revision + 1,
             generation=checked.state.generation,
-            origin=_origin(item, state),
-            etag=reading.etag,
-            raw_digest=reading.raw_digest,
+            origin=origin_of(item.declaration, state),
             checked_at=now,
             good_at=now,
-            settle_until=now + item.settings.settle_window,
             resync_seconds=item.settings.resync_period,
             due_at=checked.state.due_at,
             handled=checked.state.handled,
             labels=item.declaration.labels,
             options=item.options,
-            aside=tuple(
-                each for each in checked.state.aside if each[0] != SetAside.BASELINED
-            ),  # told anew at the next look
+            aside=tuple(each for each in checked.state.aside if each[0] not in _TOLD_ANEW),
             repeated=1,
             depends_on=item.depends_on,
             source=str(item.declaration.location) or None,
@@ -254,6 +241,9 @@ class Settler:
             Found(None),
             desired=written,
             applied=written,
+            etag=None,
+            raw_digest=None,
+            settle_until=None,
             status=Status.UNKNOWN,
             reason=f"written; {reading.detail}",
             conditions=checked.state.conditions,
@@ -345,7 +335,9 @@ class Settler:
         """Note in the ledger how a correction ended, together with whatever else becomes true."""
         begun = await self.correction(operation)
         if begun is not None:
-            changed = tuple(replace(each, took=each.path not in stuck) for each in begun.paths)
+            changed = tuple(
+                replace(each, took=not any(learning.is_part(each.path, path) for path in stuck)) for each in begun.paths
+            )
             transaction.unaccepted += [(begun.address, each.path) for each in begun.paths]
             after = transaction.states[0].observed if transaction.states and outcome is not Outcome.FAILED else None
             transaction.corrections.append(replace(begun, outcome=outcome, paths=changed, post_image=after))
@@ -365,14 +357,6 @@ class Settler:
     def event(self, kind: str, prepared: Prepared, data: dict[str, Json]) -> Event:
         """Return an event of this worker about a resource."""
         return Event(self.clock.now(), kind, str(prepared.declaration.address), {**data, "worker": self.owner})
-
-
-def _origin(item: Prepared, state: ResourceState) -> Origin:
-    """Return how a resource came to us: said once, when it is first written or taken over, and never changed."""
-    if state.applied is not None:
-        return state.origin
-    imported = item.declaration.import_from is not None or state.origin is Origin.IMPORTED
-    return Origin.IMPORTED if imported else Origin.CREATED
 
 
 def _situation_now(checked: Checked) -> Situation:

@@ -26,6 +26,7 @@ class SetAside(StrEnum):
     BASELINED = "baselined"  # a person took the live value as the new normal
     IGNORED = "ignored"  # policy says that this path is not ours to compare
     LATENT = "latent"  # only the rules of now see it, and it was so when they took over
+    LATE = "late-default"  # the service filled it in some time after our write; told once, when it joins the baseline
     DEFAULTS_CHANGED = "defaults-changed"  # nobody declared or moved it; another value stands for saying nothing now
 
 

@@ -220,7 +220,7 @@ def _by_path(verdict: Verdict, situation: Situation, code: str, message: str) ->
     if tangled:  # the elements of such a list cannot be told apart, so it can only be written as a whole
         to_write = [finding for finding in to_write if finding not in tangled]
         restrained.setdefault(_TANGLED, []).extend(tangled)
-    others = [_reason(why.restraint.value, f"{message}; {why.message}", found) for why, found in restrained.items()]
+    others = [_reason(why.restraint.value, _account(message, why), found) for why, found in restrained.items()]
     if hopeless and not to_write:
         others.append(_reason("nothing_declared", "nothing declared could put it back", hopeless))
     if not to_write:
@@ -235,6 +235,11 @@ def _by_path(verdict: Verdict, situation: Situation, code: str, message: str) ->
         said = "a write of the declaration did not put it back; this one also sends the value it had"
         others.append(_reason("pin", said, pinned))
     return Decision(decision.action, (*decision.reasons, *others), decision.held)
+
+
+def _account(message: str, why: Restrained) -> str:
+    """Say why something is not put back; of what did not take, nobody can say that the world moved."""
+    return why.message if why.restraint is Restraint.UNRESOLVED else f"{message}; {why.message}"
 
 
 def list_of(path: Path) -> Path | None:
@@ -261,13 +266,14 @@ _WAITS = {restraint.value: restraint.waits for restraint in Restraint}
 _ASKED = Restrained(Restraint.APPROVAL, "correcting it needs approval")
 _TANGLED = Restrained(Restraint.REPORT, "it stands in a list with something that is not to be put back")
 _BOTH = Restrained(Restraint.APPROVAL, "a person must decide")
+_DID_NOT_TAKE = "not as declared: our last write did not take, and is not repeated in vain"
 _REPORTED = Restrained(Restraint.REPORT, "policy is to report")
 
 
 def _restraint(path: str, situation: Situation) -> Restrained | None:
     """Return what keeps a path from being put back; a person's yes lifts everything that only waits for one."""
     if path in situation.unresolved and path not in situation.pinnable:
-        return Restrained(Restraint.UNRESOLVED, "our last write did not take; it is not repeated in vain")
+        return Restrained(Restraint.UNRESOLVED, _DID_NOT_TAKE)
     found = situation.restrained.get(path)
     if found is None and path not in situation.free:
         found = {OnDrift.REPORT: _REPORTED, OnDrift.APPROVE: _ASKED}.get(situation.on_drift)

@@ -3,6 +3,9 @@
 When a third of a fleet seems to have moved, or the same field moved to the same value everywhere, then a default of the
 service changed, a credential sees the wrong account, or a profile is wrong. Correcting all that would make it worse, so
 correction stops and a person looks. Detection goes on.
+
+At once is within one period of checks: who looks at one resource after the other meets one and the same event for as
+long. So what was put back in that time, by nobody's wish but ours, counts as much as what is found now.
 """
 
 from __future__ import annotations
@@ -12,14 +15,19 @@ from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
+from typing import Final
 
 from holdfast.compare import contents, paths
 from holdfast.model.absent import ABSENT
 from holdfast.model.address import Address
-from holdfast.model.finding import Finding, Op, Side
+from holdfast.model.finding import Finding, Side
+from holdfast.model.json import Json
 from holdfast.plan.budgets import Sizes
+from holdfast.plan.history import Correction
 
-_Same = tuple[str, str, Op, bool, Hashable]  # kind, path with its keys, op, and the value observed
+SHORTEST_WINDOW: Final = 3600.0  # seconds; checks that follow each other more closely still see one event
+_Same = tuple[str, str, bool, Hashable]  # kind, path with its keys, and the value observed
+_Moves = Sequence[tuple[str, Json]]  # paths, and the values found there
 
 
 class StormKind(StrEnum):
@@ -62,23 +70,38 @@ class Storm:
         )
 
 
+def window(periods: Iterable[float]) -> float:
+    """Return how far back corrections count, where checks come so many seconds apart."""
+    return max((SHORTEST_WINDOW, *periods))
+
+
 def storm(
-    drifted: Mapping[Address, Sequence[Finding]], missing: Collection[Address], sizes: Sizes, guard: StormGuard | None
+    drifted: Mapping[Address, Sequence[Finding]],
+    missing: Collection[Address],
+    sizes: Sizes,
+    guard: StormGuard | None,
+    put_back: Iterable[Correction] = (),
 ) -> Storm | None:
     """Return the storm there is, if any; without a guard there is none.
 
     `drifted` are the resources that drifted or are in conflict, `missing` those that vanished since the last look;
-    `sizes` how many there are of each connection and kind, moved or not. Findings that the declaration alone caused do
-    not count. The same finding everywhere is told before sheer number, because it says more.
+    `sizes` how many there are of each connection and kind, moved or not; `put_back` our own corrections within the
+    `window`. Findings that the declaration alone caused do not count. The same finding everywhere is told before sheer
+    number, because it says more.
     """
     if guard is None:
         return None
     moved = {address: _of_world(findings) for address, findings in drifted.items()}
-    return _identical(moved, sizes, guard) or _share({*missing, *(a for a in moved if moved[a])}, sizes, guard)
+    put_back = list(put_back)
+    for each in put_back:
+        moved[each.address] = [*moved.get(each.address, ()), *((one.path, one.before) for one in each.paths)]
+    restored = {each.address for each in put_back if not each.paths}
+    hit = {*missing, *restored, *(address for address, moves in moved.items() if moves)}
+    return _identical(moved, sizes, guard) or _share(hit, sizes, guard)
 
 
-def _of_world(findings: Iterable[Finding]) -> list[Finding]:
-    return [finding for finding in findings if finding.side is not Side.INTENT]
+def _of_world(findings: Iterable[Finding]) -> list[tuple[str, Json]]:
+    return [(paths.format_path(each.path), each.observed) for each in findings if each.side is not Side.INTENT]
 
 
 def _share(hit: Collection[Address], sizes: Sizes, guard: StormGuard) -> Storm | None:
@@ -88,10 +111,10 @@ def _share(hit: Collection[Address], sizes: Sizes, guard: StormGuard) -> Storm |
     return Storm(StormKind.SHARE, len(hit), total, min(hit, key=str))
 
 
-def _identical(moved: Mapping[Address, Sequence[Finding]], sizes: Sizes, guard: StormGuard) -> Storm | None:
+def _identical(moved: Mapping[Address, _Moves], sizes: Sizes, guard: StormGuard) -> Storm | None:
     hit: dict[_Same, list[Address]] = {}
-    for address, findings in moved.items():
-        for same in {_same(address, finding) for finding in findings}:
+    for address, moves in moved.items():
+        for same in {_same(address, *move) for move in moves}:
             hit.setdefault(same, []).append(address)
     of_kind: Counter[str] = Counter()
     for (_, kind), resources in sizes.items():
@@ -104,10 +127,8 @@ def _identical(moved: Mapping[Address, Sequence[Finding]], sizes: Sizes, guard: 
     return min(storms, key=lambda each: (-each.count, each.of, each.path, str(each.example)), default=None)
 
 
-def _same(address: Address, finding: Finding) -> _Same:
-    observed = finding.observed
-    path = paths.format_path(finding.path)
-    return address.kind, path, finding.op, observed is ABSENT, contents.text(observed)
+def _same(address: Address, path: str, observed: Json) -> _Same:
+    return address.kind, path, observed is ABSENT, contents.text(observed)
 
 
 def _is_share(count: int, total: int, guard: StormGuard) -> bool:

@@ -49,6 +49,7 @@ class Kind:
     patches: bool = False  # update accepts a minimal change instead of a whole document
     lists: bool = False  # one call can serve many resources
     conditional: bool = False  # writes honour an etag as a precondition
+    fills_in: bool = True  # the service may add values of its own, also some time after a write
     profiles: tuple[Profile, ...] = ()
     schema: Mapping[str, Json] | None = None  # for validating declarations, where the provider has one
     discovers: bool = False  # a list brings all there is, though it is no good for checks: too dear, or summaries only
@@ -137,7 +138,10 @@ class Reader(Protocol):
 
 @runtime_checkable
 class Attributing(Protocol):
-    """What a reader may offer besides: naming who moved a thing. For explaining, never for deciding."""
+    """What a reader may offer besides: naming who moved a thing.
+
+    For explaining, and for telling a default that comes late from what somebody else added; never for deciding else.
+    """
 
     async def suspects(self, target: Target) -> Sequence[Suspect]:
         """Name who may have written the thing last, ourselves included; raise nothing: who cannot tell names nobody."""

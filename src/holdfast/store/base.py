@@ -440,6 +440,9 @@ class Store(Protocol):
     ) -> list[Correction]:
         """Return corrections, newest first, of some resources or of all."""
 
+    async def reverts(self, since: float) -> list[Correction]:
+        """Return the corrections of drift, conflict or absence that were begun since a time and not refused."""
+
     async def correction(self, correction_id: str) -> Correction | None:
         """Return one correction."""
 

@@ -36,6 +36,7 @@ from holdfast.store.base import (
     DossierMoved,
     FindingRecord,
     Operation,
+    Outcome,
     Pause,
     ResourceState,
     Revision,
@@ -47,6 +48,8 @@ from holdfast.store.base import (
 )
 
 Record = TypeVar("Record", Correction, Approval, Demotion, Acceptance)
+
+_REVERTING = ("drift", "missing", "conflict")
 
 
 class MemoryStore:
@@ -388,6 +391,11 @@ class MemoryStore:
         """Return corrections, newest first; of those of one time, the last recorded first."""
         recorded = reversed([one for one in self._corrections.values() if since is None or one.at >= since])
         return copy.deepcopy(sorted(_of(addresses, recorded), key=lambda one: one.at, reverse=True)[:limit])
+
+    async def reverts(self, since: float) -> list[Correction]:
+        """Return the corrections of drift, conflict or absence since a time, newest first."""
+        found = await self.corrections(since=since)
+        return [one for one in found if one.reason in _REVERTING and one.outcome is not Outcome.FAILED]
 
     async def correction(self, correction_id: str) -> Correction | None:
         """Return one correction."""

@@ -368,6 +368,10 @@ class SqliteStore:
         found.sort(key=itemgetter(1, 0), reverse=True)  # each list is in order, but there may be several
         return [governance.correction_of(row) for row in found[:limit]]
 
+    async def reverts(self, since: float) -> list[Correction]:
+        """Return the corrections of drift, conflict or absence since a time, newest first."""
+        return [governance.correction_of(row) for row in await self._run(lambda: self._select("reverts", since))]
+
     async def correction(self, correction_id: str) -> Correction | None:
         """Return one correction."""
         found = await self._run(lambda: self._select("correction", correction_id))

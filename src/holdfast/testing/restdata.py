@@ -33,6 +33,7 @@ class Shape:
     sorted_lists: tuple[str, ...] = ()  # lists that come back in another order
     lowered: tuple[str, ...] = ()  # strings that come back in lower case
     masked: tuple[str, ...] = ()  # accepted, never shown again
+    deaf_to: tuple[str, ...] = ()  # kept as they were made, though a change of them is answered well
     required: tuple[str, ...] = ()  # 422 without them, with a message that repeats all that was sent
     counted_ids: bool = False  # ids are counted by the service; else they are the name
     envelope: str | None = None  # the field that documents are wrapped in
@@ -96,6 +97,7 @@ class Collection:
         before = self._things.get(ident)
         kept = {key: before.document[key] for key in self.shape.masked if before and key in before.document}
         whole = {**copy.deepcopy(dict(self.shape.defaults)), **kept, **copy.deepcopy(dict(document))}
+        whole |= {key: before.document[key] for key in self.shape.deaf_to if before and key in before.document}
         revision = before.revision + 1 if before is not None else 1
         self._remember(ident)
         self._things[ident] = self._made(ident, self._normalised(whole), revision, actor)

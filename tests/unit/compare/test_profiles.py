@@ -297,3 +297,14 @@ def test_shipped_profiles_of_single_kinds_come_before_the_general_ones():
     general = [profile.kinds == ("*",) for profile in packs.shipped()]
     assert general == sorted(general)
     assert len({profile.id for profile in packs.shipped()}) == len(packs.shipped())
+
+
+def test_a_profile_put_before_rules_is_as_one_that_was_stacked_before_them():
+    general = profiles.parse(
+        "profile: g\nversion: 1\ndefaults: {presence: blank, keys: casefold}\nrules:\n"
+        "  - {path: /**, compare: casefold, guess: true}\n  - {path: /a, class: ignore, when: {path: /b, equals: 1}}\n"
+    )
+    schema = profiles.parse("profile: s\nversion: 1\nschema: true\nrules: [{path: /c, class: runtime}]\n")
+    (first,) = profiles.parse("profile: f\nversion: 1\nrules: [{path: /a, class: secret}]\n")
+    for own in (general, [*schema, *general]):
+        assert profiles.stack(own).preceded_by(first) == profiles.stack([first, *own])

@@ -12,6 +12,7 @@ from holdfast.model.address import Address
 from holdfast.model.finding import Finding, FindingClass, Op, Side
 from holdfast.plan import storms
 from holdfast.plan.storms import Storm, StormGuard, StormKind
+from holdfast.store.base import CorrectedPath, Correction
 
 GUARD = StormGuard(share=0.3, at_least=10, identical=10)
 
@@ -79,7 +80,7 @@ FLEET = {("api", "Widget"): 30, ("api", "Gadget"): 1000}
         (different(10), False),
         ({**same(9), address(9): [finding(observed=2)]}, False),
         ({**same(9), address(9): [finding(path="/other")]}, False),
-        ({**same(9), address(9): [finding(op=Op.ADDED)]}, False),
+        ({**same(9), address(9): [finding(op=Op.ADDED)]}, True),  # it has the same value there
         ({**same(9), address(9): [finding(observed=True)]}, False),  # true is not 1
         ({**same(9), address(9): [finding(observed=1.0)]}, True),  # but 1.0 is
         ({**same(9, observed=ABSENT), address(9): [finding(observed="absent")]}, False),
@@ -116,6 +117,32 @@ def test_a_fleet_that_is_larger_than_its_count_does_no_harm():
     found = storms.storm(different(20), [], {}, GUARD)
     assert found is not None
     assert found.total == 20
+
+
+def put_back(count, path="/size", before=1, first=0):
+    changed = (CorrectedPath(path, before, 0),) if path else ()
+    return [Correction(f"c{i}", address(i), 0.0, "update", "drift", paths=changed) for i in range(first, first + count)]
+
+
+@pytest.mark.parametrize(
+    "drifted, past, kind",
+    [
+        (different(1), put_back(8, before=7), None),
+        (different(1), put_back(10, before=7), StormKind.IDENTICAL),
+        (same(4), put_back(6, first=4), StormKind.IDENTICAL),
+        (different(4), put_back(6, path="", first=4), StormKind.SHARE),
+        (different(4), put_back(6, path=""), None),  # some of them were put back, and moved again
+        (different(0), [*put_back(6), *put_back(6)], None),
+    ],
+)
+def test_what_was_put_back_within_a_period_counts_with_what_has_moved_now(drifted, past, kind):
+    found = storms.storm(drifted, [], {("api", "Widget"): 30}, GUARD, past)
+    assert (found.kind if found else None) == kind
+
+
+def test_the_window_is_a_period_and_never_less_than_an_hour():
+    assert storms.window([]) == storms.window([60.0]) == 3600.0
+    assert storms.window([600.0, 36_000.0]) == 36_000.0
 
 
 guards = st.builds(StormGuard, st.floats(0.01, 1), st.integers(1, 6), st.integers(1, 6))

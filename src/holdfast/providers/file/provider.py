@@ -33,6 +33,7 @@ class FileProvider:
                 name,
                 patches=True,
                 conditional=True,
+                fills_in=False,
                 profiles=rules,
                 schema=declared.schema(name),
                 discovers=True,

@@ -287,6 +287,13 @@ SELECT number, at, connection, kind, local, correction.id, action, reason, outco
 FROM correction JOIN name ON name.id = resource JOIN family ON family.id = name.family
 WHERE at >= ? ORDER BY at DESC, number DESC LIMIT ?
 
+-- name: reverts
+-- The corrections of drift, conflict or absence since a time that were not refused, newest first.
+SELECT number, at, connection, kind, local, correction.id, action, reason, outcome, paths, pre_image, post_image,
+  undoes, who
+FROM correction JOIN name ON name.id = resource JOIN family ON family.id = name.family
+WHERE at >= ? AND reason IN ('drift', 'missing', 'conflict') AND outcome <> 'failed' ORDER BY at DESC, number DESC
+
 -- name: corrections_of
 -- The corrections of these resources since a time, newest first.
 SELECT number, at, connection, kind, local, correction.id, action, reason, outcome, paths, pre_image, post_image,
