@@ -46,7 +46,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "discover": ("discovering", "Say what is live and declared nowhere; write manifests to import it."),
     "import": ("remembering", "Take over a live thing by its id."),
     "delete": ("deleting", "Delete or detach what the manifests declare."),
-    "audit": ("remembering", "Prove that the audit trail was not edited."),
+    "audit": ("auditing", "Prove that the audit trail was not edited or cut."),
     "replay": ("remembering", "Recompute a stored decision from its inputs."),
     "upgrade": ("upgrading", "Rehearse what a new release or profile would change: it must be nothing."),
     "doctor": ("remembering", "Look for what would go wrong."),

@@ -43,7 +43,7 @@ from holdfast.plan.rolling_out.broods import Brood
 from holdfast.plan.rolling_out.templates import Template
 from holdfast.providers import registry
 from holdfast.providers.base import Connection
-from holdfast.store import keys
+from holdfast.store import heads, keys
 from holdfast.store.sqlite import SqliteStore
 
 if TYPE_CHECKING:
@@ -154,6 +154,7 @@ class Session:
     by_hand: tuple[Declaration, ...] = ()  # what is declared without the children of templates
     broods: list[Brood] = field(default_factory=list)  # as they would be once settled
     known: tuple[Address, ...] = ()  # what the store knows, and references may mean
+    store_file: Path = Path()
     retries: bool = False  # a person plans or applies: what stopped an earlier run is tried again
 
     def fingerprint(self, value: Json) -> str:
@@ -258,6 +259,7 @@ async def opened(
         require_store(path)
     store = await SqliteStore.open(path)
     try:
+        key = keys.key_in(path.parent)
         by_hand, broods = manifests.declarations, await templating.look(store, clock, manifests)
         manifests = templating.with_children(manifests, broods)
         _require_same_local(manifests, path.parent)
@@ -270,7 +272,7 @@ async def opened(
             chosen(fleet, options) if files else [],
             clock,
             random.random,
-            keys.key_in(path.parent),
+            key,
             Resolver(os.environ),
             workers.name(),
             Rules(project.corrections, waivers.load(project.waivers, clock.now()), project.assessment.rules),
@@ -278,7 +280,9 @@ async def opened(
             by_hand=by_hand,
             broods=broods,
             known=tuple(known),
+            store_file=path,
         )
+        await heads.keep(store, path, key)
     except InputError as error:
         raise _located(error, project) from error
     finally:

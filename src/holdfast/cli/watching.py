@@ -52,6 +52,7 @@ from holdfast.model.address import Address
 from holdfast.model.verdict import Status
 from holdfast.plan.rolling_out.templates import Template
 from holdfast.plan.strategies import Strategy
+from holdfast.store import heads
 
 LOOK_FOR_EDITS_SECONDS = 2.0
 _TEMPLATE: Final = re.compile(rb"""kind["']?\s*:\s*["']?Template\b|\btemplate["']?\s*:""")
@@ -284,6 +285,7 @@ class Era:
         if not self._seen or now - self._looked_at < LOOK_FOR_EDITS_SECONDS:
             return False
         self._looked_at = now
+        await heads.keep(self.session.store, self.session.store_file, self.session.key)
         try:
             project = project_of(self.options)
             files = named_files(self.options, project)

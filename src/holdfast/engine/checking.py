@@ -303,7 +303,7 @@ class Checker:
         out = [self._with(checked, each) for checked, each in zip(checks, allowed, strict=True)]
         if not record:
             return out
-        if held.storm is not None:
+        if held.storm is not None and any(one.limit is not None and _is_news(one) for one in out):
             data = {"count": held.storm.count, "total": held.storm.total, "message": str(held.storm)}
             event = Event(self._clock.now(), "storm.held", "", data)
             return await self._recorded(out, lambda one: one.wanted_write, [event])
@@ -460,10 +460,23 @@ class Checker:
         )
         transaction.decisions.append(
             DecisionRecord(
-                ident, item.declaration.address, checked.at, checked.decision.action.value, inputs, output, summary
+                ident,
+                item.declaration.address,
+                checked.at,
+                checked.decision.action.value,
+                inputs,
+                output,
+                summary,
+                is_news=before is None or before.status is not checked.state.status,
             )
         )
         return ident
+
+
+def _is_news(checked: Checked) -> bool:
+    """Tell whether a check tells anything that was not known of the resource."""
+    before = checked.prepared.state
+    return before is None or before.conditions != checked.state.conditions
 
 
 def _concluded(judged: Judged) -> Judged:

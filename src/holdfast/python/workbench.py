@@ -32,7 +32,7 @@ from holdfast.model.resource import Declaration
 from holdfast.plan import ordering, settings
 from holdfast.providers import registry
 from holdfast.python.connecting import Chosen
-from holdfast.store import keys
+from holdfast.store import heads, keys
 from holdfast.store.base import Store
 from holdfast.store.sqlite import SqliteStore
 
@@ -126,3 +126,4 @@ async def opened(
     async with memory(project) as store:
         key = keys.key_in(project.store.parent)
         yield Workbench(project, store, chosen, key, clock, patience, environ)
+        await heads.keep(store, project.store, key)

@@ -14,6 +14,7 @@ from typing import Final, NamedTuple, NewType, Protocol
 
 from holdfast.model.absent import ABSENT
 from holdfast.model.address import Address
+from holdfast.model.audit import AuditHead
 from holdfast.model.charge import Charge
 from holdfast.model.condition import Condition
 from holdfast.model.finding import Finding
@@ -93,7 +94,11 @@ class Revision:
 
 @dataclass(frozen=True, slots=True)
 class DecisionRecord:
-    """A decision with everything it was made from; replaying the inputs must give the same output bytes."""
+    """A decision with everything it was made from; replaying the inputs must give the same output bytes.
+
+    One that is no news is kept only if it differs from the last one on its resource: what is decided again at every
+    check is kept once.
+    """
 
     id: str
     address: Address
@@ -102,6 +107,12 @@ class DecisionRecord:
     inputs: Digest
     output: Digest
     summary: str
+    is_news: bool = field(default=True, compare=False)  # of the moment, and not kept
+
+    def repeats(self, last: DecisionRecord) -> bool:
+        """Tell whether this says nothing that the last decision on the resource did not say."""
+        mine, theirs = (self.action, self.inputs, self.output), (last.action, last.inputs, last.output)
+        return not self.is_news and mine == theirs and self.summary == last.summary
 
 
 class Step(StrEnum):
@@ -490,8 +501,17 @@ class Store(Protocol):
     ) -> AsyncIterator[ChainedEvent]:
         """Go through the audit trail in order."""
 
-    async def verify_chain(self) -> int:
-        """Recompute the whole audit chain; return its length or raise ChainBroken naming the first bad event."""
+    async def head(self) -> AuditHead:
+        """Return where the audit trail ends."""
+
+    async def has_head(self, head: AuditHead) -> bool:
+        """Tell whether the audit trail has an event of this number and hash."""
+
+    async def verify_chain(self, known: Sequence[AuditHead] = ()) -> int:
+        """Recompute the whole audit chain; return its length or raise ChainBroken naming the first bad event.
+
+        Of every head that is `known` from elsewhere the trail must have the event.
+        """
 
     async def tally(self, now: float) -> Tally:
         """Count resources by status without reading them."""

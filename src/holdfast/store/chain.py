@@ -1,7 +1,7 @@
 """The hash chain of the audit trail: each event's hash covers the event and the hash before it.
 
 Pure. Proves that a trail was not edited, thinned out, reordered or cut short after the fact, against somebody who does
-not redo the whole chain with its head; against that, only a copy of the head kept elsewhere helps.
+not redo the chain with its head; against that, only a copy of the head kept elsewhere helps (see `heads`).
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 
 from holdfast.compare import canonical
 from holdfast.errors import ChainBroken
+from holdfast.model.audit import AuditHead
 from holdfast.store.base import ChainedEvent, Event
 from holdfast.store.documents import load
 
@@ -84,8 +85,9 @@ def text(digest: bytes) -> str:
 class Verification:
     """Recomputes a chain link by link, in constant memory."""
 
-    def __init__(self) -> None:
+    def __init__(self, known: Iterable[AuditHead] = ()) -> None:
         self.head = START
+        self._known = {each.length: each for each in sorted(known, key=lambda each: each.length) if each.length}
 
     def follows(self, link: Link) -> bool:
         """Take the next link; raise ChainBroken if its number is wrong, return False if its hash is."""
@@ -97,6 +99,11 @@ class Verification:
         if not self.is_next(link):
             return False
         self.head = Head(expected, link.hash)
+        known = self._known.pop(expected, None)
+        if known is not None and known.hash != text(link.hash):
+            raise ChainBroken(
+                expected, f"the audit trail was rewritten: its event {expected} is not that of the head {known}"
+            )
         return True
 
     def is_next(self, link: Link) -> bool:
@@ -133,6 +140,13 @@ class Verification:
         if self.head != recorded:
             message = f"the audit trail is broken: it was rewritten, event {length} is not the one its head names"
             raise ChainBroken(length, message)
+        if self._known:
+            missing = next(iter(self._known.values()))
+            message = (
+                f"the audit trail was cut: it has {length} events, and a head that is known has {missing.length}; "
+                f"events {length + 1} to {missing.length} were removed, or lost with a backup or a power cut"
+            )
+            raise ChainBroken(length + 1, message)
         return length
 
 

@@ -21,6 +21,7 @@ from holdfast.store.base import (
     REVISIONS_KEPT,
     BudgetSpent,
     ClaimLost,
+    DecisionRecord,
     Digest,
     DossierMoved,
     Event,
@@ -212,7 +213,7 @@ class Committer:
     def _reschedule(self) -> None:
         moved = [(due_at, text_of(address)) for address, due_at in self._facts.rescheduled]
         asked = [(one.token, one.due_at, text_of(one.address)) for one in self._facts.requested]
-        numbers = self._names.find_all([row[-1] for row in (*moved, *asked)])
+        numbers = self._names.find_all([*(text for _, text in moved), *(text for _, _, text in asked)])
         self._many("reschedule", [(due_at, numbers[text]) for due_at, text in moved if text in numbers])
         self._many("request", [(token, numbers[text]) for token, _, text in asked if text in numbers])
         self._many("reschedule", [(due_at, numbers[text]) for _, due_at, text in asked if text in numbers])
@@ -269,9 +270,16 @@ class Committer:
             row = rows.decision_row(self._number(decision.address), decision)
             kept = self._connection.execute(SQL["decision"], (decision.id,)).fetchone()
             if kept is None:
-                self._connection.execute(SQL["add_decision"], row)
+                if not self._repeats(row[1], decision):
+                    self._connection.execute(SQL["add_decision"], row)
             elif rows.decision_of(kept) != decision:
                 raise StoreError(f"decision {decision.id} is kept already and was another one")
+
+    def _repeats(self, number: int, decision: DecisionRecord) -> bool:
+        if decision.is_news:
+            return False
+        last = self._connection.execute(SQL["decisions_of"], (number, 1)).fetchone()
+        return last is not None and decision.repeats(rows.decision_of(last))
 
     def _put_operations(self) -> None:
         operations = self._facts.operations

@@ -176,6 +176,9 @@ class Database:
             yield
         except OSError as error:
             raise StoreError(f"cannot use the store {self.path}: {error.strerror or error}") from error
+        except UnicodeDecodeError as error:  # a text, or a name in the schema, that is none
+            hint = _HINTS[sqlite3.SQLITE_CORRUPT]
+            raise StoreError(f"cannot use the store {self.path}: {hint}") from error
         except sqlite3.Error as error:
             hint = _HINTS.get(_code(error), str(error))
             raise StoreError(f"cannot use the store {self.path}: {hint}") from error

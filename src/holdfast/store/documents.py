@@ -12,6 +12,8 @@ from typing import Final
 import orjson
 
 from holdfast.compare import canonical, jsontext
+from holdfast.errors import DocumentError
+from holdfast.model.absent import ABSENT
 from holdfast.model.json import Json
 from holdfast.store.base import Digest
 
@@ -40,6 +42,15 @@ def load(data: bytes) -> Json:
         return orjson.loads(data)
     except orjson.JSONDecodeError:  # nested deeper than orjson goes
         return jsontext.read(data, "int64")
+
+
+def kept(digest: Digest, body: bytes) -> Json:
+    """Return the document that is kept under a digest; ABSENT if the bytes are not those that were put there."""
+    try:
+        data = unpack(body)
+        return load(data) if canonical.digest_bytes(data) == digest else ABSENT
+    except (zlib.error, TypeError, AttributeError, DocumentError):
+        return ABSENT
 
 
 def pack(data: bytes, at_least: int = PACK_AT) -> bytes:

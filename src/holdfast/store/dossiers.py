@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from holdfast.store import documents, encoding
 from holdfast.store.base import Dossier
+from holdfast.store.damage import undamaged
 from holdfast.store.rows import Row
 
 
@@ -13,6 +14,7 @@ def row(dossier: Dossier) -> Row:
     return dossier.shelf, dossier.key, dossier.owner, dossier.version, dossier.due_at, data
 
 
+@undamaged("dossier")
 def of_row(row: Row) -> Dossier:
     """Return the dossier of a row."""
     shelf, key, owner, version, due_at, data = row

@@ -8,6 +8,7 @@ from __future__ import annotations
 from holdfast.model.json import Json
 from holdfast.store import documents, encoding, names
 from holdfast.store.base import Acceptance, Approval, CorrectedPath, Correction, Demotion, Outcome, Pause
+from holdfast.store.damage import undamaged
 from holdfast.store.rows import Row, packed, unpacked
 
 
@@ -29,6 +30,7 @@ def correction_row(number: int, correction: Correction) -> Row:
     )
 
 
+@undamaged("correction")
 def correction_of(row: Row) -> Correction:
     """Return the correction of a row."""
     _, at, connection, kind, local, identity, action, reason, outcome, paths, pre_image, post_image, undoes, who = row
@@ -62,6 +64,7 @@ def approval_row(number: int, approval: Approval) -> Row:
     return approval.plan, number, approval.who, approval.why, approval.at, approval.used_at
 
 
+@undamaged("approval")
 def approval_of(row: Row) -> Approval:
     """Return the approval of a row."""
     connection, kind, local, plan, who, why, at, used_at = row
@@ -73,6 +76,7 @@ def demotion_row(number: int, demotion: Demotion) -> Row:
     return number, demotion.path, demotion.cause, demotion.since, _written(demotion.data)
 
 
+@undamaged("demotion")
 def demotion_of(row: Row) -> Demotion:
     """Return the demotion of a row."""
     connection, kind, local, path, cause, since, data = row
@@ -84,6 +88,7 @@ def acceptance_row(number: int, acceptance: Acceptance) -> Row:
     return number, acceptance.path, _written(acceptance.value), acceptance.who, acceptance.why, acceptance.at
 
 
+@undamaged("acceptance")
 def acceptance_of(row: Row) -> Acceptance:
     """Return the acceptance of a row."""
     connection, kind, local, path, value, who, why, at = row

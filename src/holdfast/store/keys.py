@@ -18,7 +18,7 @@ def key_in(folder: Path) -> bytes:
     """Return the key of the store in a folder, made if there is none; without it stored fingerprints say nothing."""
     file = folder / FILE
     try:
-        return file.read_bytes()
+        return _whole(file)
     except FileNotFoundError:
         key = secrets.token_bytes(KEY_BYTES)
     part = folder / f"{FILE}.{os.getpid()}"
@@ -30,7 +30,18 @@ def key_in(folder: Path) -> bytes:
         with contextlib.suppress(FileExistsError):
             file.hardlink_to(part)
         part.unlink()
-        return file.read_bytes()
+        return _whole(file)
     except OSError as error:
         message = f"the key of the store cannot be written to {file}: {error.strerror}"
         raise StoreError(message) from None
+
+
+def _whole(file: Path) -> bytes:
+    """Read a key; one that is too short was cut, and would fingerprint secrets so that they can be guessed."""
+    key = file.read_bytes()
+    if len(key) < KEY_BYTES:
+        raise StoreError(
+            f"the key of the store in {file} has {len(key)} bytes instead of {KEY_BYTES}; restore it from a backup, or "
+            "remove it for a new one: every secret then reads as changed once"
+        )
+    return key

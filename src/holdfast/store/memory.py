@@ -15,6 +15,7 @@ from typing import TypeVar
 from holdfast.compare.paths import format_path
 from holdfast.errors import StoreError
 from holdfast.model.address import Address
+from holdfast.model.audit import AuditHead
 from holdfast.model.finding import Finding
 from holdfast.model.json import Json
 from holdfast.model.verdict import Status
@@ -63,6 +64,7 @@ class MemoryStore:
         self._findings: dict[Address, list[FindingRecord]] = {}
         self._revisions: dict[Address, dict[int, Revision]] = {}
         self._decisions: dict[str, DecisionRecord] = {}
+        self._newest: dict[Address, DecisionRecord] = {}
         self._operations: dict[str, Operation] = {}
         self._corrections: dict[str, Correction] = {}
         self._charges: dict[str, dict[str, float]] = {}  # purse -> correction -> time
@@ -111,6 +113,7 @@ class MemoryStore:
             for number in [each for each in kept if each <= revision.number - REVISIONS_KEPT]:
                 del kept[number]
         self._decisions |= decisions
+        self._newest |= {each.address: each for each in decisions.values()}
         self._put_operations(transaction)
         self._corrections |= {correction.id: copy.deepcopy(correction) for correction in transaction.corrections}
         for purse, taken in charges.items():
@@ -163,6 +166,10 @@ class MemoryStore:
     def _new_decisions(self, decisions: Iterable[DecisionRecord]) -> dict[str, DecisionRecord]:
         new: dict[str, DecisionRecord] = {}
         for decision in decisions:
+            last = next((each for each in reversed(new.values()) if each.address == decision.address), None)
+            last = last or self._newest.get(decision.address)
+            if last is not None and last.id != decision.id and decision.repeats(last):
+                continue
             known = self._decisions.get(decision.id) or new.setdefault(decision.id, decision)
             if known != decision:
                 raise StoreError(f"decision {decision.id} is kept already and was another one")
@@ -459,9 +466,17 @@ class MemoryStore:
                 yield chain.chained(link, previous)
             previous = link.hash
 
-    async def verify_chain(self) -> int:
+    async def head(self) -> AuditHead:
+        """Return where the audit trail ends."""
+        return AuditHead(self._head.length, chain.text(self._head.hash))
+
+    async def has_head(self, head: AuditHead) -> bool:
+        """Tell whether the audit trail has an event of this number and hash."""
+        return any(link.sequence == head.length and chain.text(link.hash) == head.hash for link in self._links)
+
+    async def verify_chain(self, known: Sequence[AuditHead] = ()) -> int:
         """Recompute every hash; return the length or raise ChainBroken."""
-        verification = chain.Verification()
+        verification = chain.Verification(known)
         for link in self._links:
             if not verification.follows(link):
                 raise verification.edited()

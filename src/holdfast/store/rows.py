@@ -17,8 +17,9 @@ from holdfast.model.finding import Finding
 from holdfast.model.json import Json
 from holdfast.model.resource import Origin
 from holdfast.model.verdict import Status
-from holdfast.store import documents, encoding, names
+from holdfast.store import chain, documents, encoding, names
 from holdfast.store.base import (
+    ChainedEvent,
     DecisionRecord,
     Digest,
     FindingRecord,
@@ -29,6 +30,7 @@ from holdfast.store.base import (
     Touch,
 )
 from holdfast.store.chain import Link
+from holdfast.store.damage import undamaged
 from holdfast.store.documents import pack_digest, unpack_digest
 
 Row = tuple[Any, ...]
@@ -161,6 +163,7 @@ def _more(state: ResourceState) -> dict[str, Json]:
     return {name: value for name, value in found.items() if value}
 
 
+@undamaged("resource")
 def state_of(row: Row) -> ResourceState:
     """Return the resource of a row of the view `state`."""
     (
@@ -221,6 +224,7 @@ def finding_body(finding: Finding) -> bytes:
     return documents.pack(encoding.dumps(encoding.encode_finding(finding)))
 
 
+@undamaged("finding")
 def findings_by_address(found: Iterable[Row]) -> dict[Address, list[FindingRecord]]:
     """Return findings with their ages by resource, in the order of the rows."""
     out: dict[Address, list[FindingRecord]] = {}
@@ -236,6 +240,7 @@ def revision_row(number: int, revision: Revision) -> Row:
     return number, revision.number, pack_digest(revision.document), pack_digest(revision.stamp), revision.at
 
 
+@undamaged("revision")
 def revision_of(address: Address, row: Row) -> Revision:
     """Return the revision of a row."""
     number, document, stamp, at = row
@@ -255,6 +260,7 @@ def decision_row(number: int, decision: DecisionRecord) -> Row:
     )
 
 
+@undamaged("decision")
 def decision_of(row: Row) -> DecisionRecord:
     """Return the decision of a row."""
     identity, connection, kind, local, at, action, inputs, output, summary = row
@@ -284,6 +290,7 @@ def operation_row(number: int, operation: Operation) -> Row:
     )
 
 
+@undamaged("operation")
 def operation_of(row: Row) -> Operation:
     """Return the write in flight of a row."""
     identity, connection, kind, local, action, step, phase, started_at, poll_at, attempts, *rest = row
@@ -310,6 +317,12 @@ def link_of(row: Row) -> Link:
     sequence, at, kind_of_event, family, connection, kind, local, data, digest, _ = row
     subject = "" if family is None else names.joined(connection, kind, local)
     return Link(sequence, at, kind_of_event, subject, data, digest)
+
+
+@undamaged("event")
+def chained(row: Row) -> ChainedEvent:
+    """Return the event of a row with the hash before it."""
+    return chain.chained(link_of(row), row[-1] or chain.START.hash)
 
 
 def packed(digest: str | None) -> bytes | str | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from operator import itemgetter
@@ -19,10 +19,12 @@ from pathlib import Path
 from typing import Final, Self, TypeVar, cast
 
 from holdfast.errors import StoreError
+from holdfast.model.absent import ABSENT
 from holdfast.model.address import Address
+from holdfast.model.audit import AuditHead
 from holdfast.model.json import Json
 from holdfast.model.verdict import Status
-from holdfast.store import chain, committing, documents, dossiers, governance, migrations, rows
+from holdfast.store import committing, documents, dossiers, governance, migrations, rows
 from holdfast.store.base import (
     UNCHECKED,
     Acceptance,
@@ -43,16 +45,15 @@ from holdfast.store.base import (
     Tally,
     Transaction,
 )
+from holdfast.store.damage import DocumentLost
 from holdfast.store.database import Database
 from holdfast.store.gathering import Gathering, Outcome
 from holdfast.store.names import Names, address_of, text_of
 from holdfast.store.statements import SQL, in_lists, sized
+from holdfast.store.trail import PAGE, AuditTrail
 
 Result = TypeVar("Result")
 
-PAGE: Final = 500  # rows read at a time by what goes through everything
-_FIRST: Final = -(2**63)
-_LAST: Final = 2**63 - 1
 _KEY: Final = itemgetter(0, 1, 2, 3)  # connection, kind, name, and path or plan
 _FULL: Final[list[rows.Row]] = [()] * PAGE  # stands for the page before the first
 
@@ -68,6 +69,7 @@ class SqliteStore:
         database.when_undone = self._names.forget
         self._gathering = Gathering(worker, self._read_together, database.write_together)
         self._asked: dict[str, list[rows.Row]] = {}  # what the visit under way has read that depends on nothing
+        self._trail = AuditTrail(self._select_named)
         self._is_closed = False
 
     @classmethod
@@ -172,20 +174,23 @@ class SqliteStore:
     # --- documents ----------------------------------------------------------------------------------------------------
 
     async def document(self, digest: Digest) -> Json:
-        """Return a document; raise KeyError if there is none."""
-        return (await self.documents([digest]))[digest]
+        """Return a document; raise DocumentLost, which is a KeyError, if there is none, or it is damaged."""
+        try:
+            return (await self.documents([digest]))[digest]
+        except KeyError:
+            raise DocumentLost(digest) from None
 
     async def documents(self, digests: Sequence[Digest]) -> dict[Digest, Json]:
-        """Return those of many documents that are kept."""
+        """Return those of many documents that are kept; one that is not what its digest says is lost."""
 
         def read() -> dict[Digest, Json]:
+            keys = {documents.pack_digest(digest): digest for digest in digests}
             found = {
-                key: documents.load(documents.unpack(body))
-                for chunk in in_lists([documents.pack_digest(digest) for digest in digests])
+                keys[key]: documents.kept(keys[key], body)
+                for chunk in in_lists(list(keys))
                 for key, body in self._connection.execute(sized("documents", chunk), chunk)
             }
-            keys = ((digest, documents.pack_digest(digest)) for digest in digests)
-            return {digest: found[key] for digest, key in keys if key in found}
+            return {digest: found[digest] for digest in digests if found.get(digest, ABSENT) is not ABSENT}
 
         return await self._run(read)
 
@@ -433,53 +438,24 @@ class SqliteStore:
     ) -> AsyncIterator[ChainedEvent]:
         """Go through the audit trail in order, a page at a time; what is added meanwhile is seen."""
         number = None if subject is None else await self._run(lambda: self._names.find(subject))
-        if subject is not None and number is None:
-            return
-        filters = {
-            "subject": number,
-            "prefix": type_prefix or "",
-            "since": -math.inf if since is None else since,
-            "last": _LAST,
-            "limit": PAGE,
-        }
-        after, page = _FIRST, _FULL
-        while len(page) == PAGE:
-            page = await self._events_page({**filters, "after": after})
-            for row in page:
-                yield chain.chained(rows.link_of(row), row[-1] or chain.START.hash)
-            after = page[-1][0] if page else after
+        if subject is None or number is not None:
+            async for event in self._trail.events(number, type_prefix, since):
+                yield event
 
-    async def _events_page(self, filters: dict[str, object]) -> list[rows.Row]:
-        statement = SQL["events_page" if filters.get("subject") is None else "events_page_of"]
-        return await self._run(lambda: self._connection.execute(statement, filters).fetchall())
+    async def head(self) -> AuditHead:
+        """Return where the audit trail ends."""
+        return await self._trail.head()
 
-    async def verify_chain(self) -> int:
+    async def has_head(self, head: AuditHead) -> bool:
+        """Tell whether the audit trail has an event of this number and hash."""
+        return await self._trail.has_head(head)
+
+    async def verify_chain(self, known: Sequence[AuditHead] = ()) -> int:
         """Recompute every hash; return the length, or raise ChainBroken with the first bad event and what is wrong."""
-        found = await self._run(lambda: self._select("head"))
-        if not found:
-            raise chain.head_lost()
-        length, digest, last = found[0]
-        verification = chain.Verification()
-        async for link in self._links(_FIRST, length):
-            if not verification.follows(link):
-                raise await self._diagnosis(verification)
-        return verification.finish(chain.Head(length, digest), last or 0)
+        return await self._trail.verify(known)
 
-    async def _diagnosis(self, verification: chain.Verification) -> Exception:
-        """Look for the event that should have come next among the ones after it."""
-        async for link in self._links(verification.head.length, _LAST):
-            if verification.is_next(link):
-                return verification.reordered(link.sequence)
-        return verification.edited()
-
-    async def _links(self, after: int, last: int) -> AsyncIterator[chain.Link]:
-        page = _FULL
-        filters = {"prefix": "", "since": -math.inf, "last": last, "limit": PAGE}
-        while len(page) == PAGE:
-            page = await self._events_page({**filters, "after": after})
-            for row in page:
-                yield rows.link_of(row)
-            after = page[-1][0] if page else after
+    async def _select_named(self, statement: str, values: Mapping[str, object]) -> list[rows.Row]:
+        return await self._run(lambda: self._connection.execute(SQL[statement], values).fetchall())
 
 
 def _abandon(opening: Future[Database]) -> None:

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from holdfast.errors import StoreError, UnhashableError
+from holdfast.errors import ChainBroken, StoreError, UnhashableError
 from holdfast.model.absent import ABSENT
 from holdfast.model.address import Address
+from holdfast.model.audit import AuditHead
 from holdfast.model.finding import Op
 from holdfast.model.path import Selector
 from holdfast.store.base import (
@@ -171,6 +172,39 @@ async def test_a_transaction_with_a_lost_fence_keeps_nothing(store: Store):
 
 
 # --- findings ---------------------------------------------------------------------------------------------------------
+
+
+@on_every_store
+async def test_a_decision_that_is_no_news_is_kept_only_if_it_differs_from_the_last(store: Store):
+    same: dict[str, Any] = {"inputs": digest("i"), "output": digest("o"), "is_news": False}
+    for name, changes in {
+        "first": same,
+        "again": same,
+        "of another": {**same, "address": B},
+        "other output": {**same, "output": digest("p")},
+        "back": same,
+        "news": {**same, "is_news": True},
+    }.items():
+        await store.commit(Transaction(decisions=[decision(name, **{"address": A, **changes})]))
+    await store.commit(Transaction(decisions=[decision(name, A, **same) for name in ("in one", "go")]))
+    assert [one.id for one in await store.decisions(A, 10)] == ["news", "back", "other output", "first"]
+    assert [one.id for one in await store.decisions(B, 10)] == ["of another"]
+
+
+@on_every_store
+async def test_the_head_is_found_in_the_trail_and_a_head_that_is_not_breaks_it(store: Store):
+    assert await store.head() == AuditHead(0, "sha256:" + "0" * 64)
+    await store.commit(Transaction(events=[event(n=n) for n in range(3)]))
+    head = await store.head()
+    assert head.length == 3
+    await store.commit(Transaction(events=[event(n=n) for n in range(3)]))
+    assert await store.has_head(head)
+    assert await store.verify_chain([head, await store.head()]) == 6
+    assert AuditHead.parse(str(head)) == head
+    for wrong, says in ((AuditHead(3, (await store.head()).hash), "rewritten"), (AuditHead(9, head.hash), "cut")):
+        assert not await store.has_head(wrong)
+        with pytest.raises(ChainBroken, match=says):
+            await store.verify_chain([head, wrong])
 
 
 @on_every_store

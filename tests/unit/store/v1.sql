@@ -166,17 +166,17 @@ INSERT INTO family VALUES (1, 'prod', 'Network');
 INSERT INTO name VALUES (1, 1, 'team/x');
 INSERT INTO resource VALUES (1, 3, 1, 70.5, 10.0, 9.0, NULL);
 INSERT INTO detail VALUES (
-  1, 'id-1', X'abababababababababababababababababababababababababababababababab', 60.0, 'e', X'abababababababababababababababababababababababababababababababab737065632d7368613235362f313a7368613235363a', 3, 2, 1, NULL, X'abababababababababababababababababababababababababababababababab', x'', X'abababababababababababababababababababababababababababababababab', NULL, x'', NULL,
+  1, 'id-1', X'fe36923e15fedd49a241f76219620a46e7bd8bfb6f17ddeffe18b0299b8b1028', 60.0, 'e', X'fe36923e15fedd49a241f76219620a46e7bd8bfb6f17ddeffe18b0299b8b1028737065632d7368613235362f313a7368613235363a', 3, 2, 1, NULL, X'fe36923e15fedd49a241f76219620a46e7bd8bfb6f17ddeffe18b0299b8b1028', x'', X'fe36923e15fedd49a241f76219620a46e7bd8bfb6f17ddeffe18b0299b8b1028', NULL, x'', NULL,
   'openstack', 'a.yaml:1', 'moved', NULL, NULL, NULL,
   CAST('[[[3,1,"R","m",3,8.5]],{"tier":"1"},{"onDrift":"report"},["prod/Subnet/y"]]' AS BLOB)
 );
 INSERT INTO claim VALUES (1, 4, 'somebody', 6.0);
-INSERT INTO document VALUES (X'abababababababababababababababababababababababababababababababab', CAST('{"size":1}' AS BLOB));
+INSERT INTO document VALUES (X'fe36923e15fedd49a241f76219620a46e7bd8bfb6f17ddeffe18b0299b8b1028', CAST('{"size":1}' AS BLOB));
 INSERT INTO finding VALUES (1, 0, '/size', 'changed', 5.0, 6.0, CAST('[["size"],"changed","specified","world",1,1,2,"",[]]' AS BLOB));
-INSERT INTO revision VALUES (1, 2, X'abababababababababababababababababababababababababababababababab', X'abababababababababababababababababababababababababababababababab', 4.0);
-INSERT INTO decision VALUES (1, 'd-1', 1, 4.0, 'update', X'abababababababababababababababababababababababababababababababab', X'abababababababababababababababababababababababababababababababab', 'will be updated');
+INSERT INTO revision VALUES (1, 2, X'fe36923e15fedd49a241f76219620a46e7bd8bfb6f17ddeffe18b0299b8b1028', X'fe36923e15fedd49a241f76219620a46e7bd8bfb6f17ddeffe18b0299b8b1028', 4.0);
+INSERT INTO decision VALUES (1, 'd-1', 1, 4.0, 'update', X'fe36923e15fedd49a241f76219620a46e7bd8bfb6f17ddeffe18b0299b8b1028', X'fe36923e15fedd49a241f76219620a46e7bd8bfb6f17ddeffe18b0299b8b1028', 'will be updated');
 INSERT INTO operation VALUES (
-  1, 'op-1', 1, 'update', 'sent', '', 4.0, NULL, 1, X'abababababababababababababababababababababababababababababababab', NULL, 'd-1', CAST('[]' AS BLOB), CAST('{"n":1}' AS BLOB)
+  1, 'op-1', 1, 'update', 'sent', '', 4.0, NULL, 1, X'fe36923e15fedd49a241f76219620a46e7bd8bfb6f17ddeffe18b0299b8b1028', NULL, 'd-1', CAST('[]' AS BLOB), CAST('{"n":1}' AS BLOB)
 );
 INSERT INTO event VALUES (1, 6.0, 'check.finished', 1, CAST('{"n":1}' AS BLOB), X'3a4f2b17f82da62b6814665ca68d6b0e33abbfdca45f46928b0c240505b60ad0');
 UPDATE chain SET length = 1, hash = X'3a4f2b17f82da62b6814665ca68d6b0e33abbfdca45f46928b0c240505b60ad0';

@@ -404,6 +404,10 @@ UPDATE chain SET length = ?, hash = ?
 -- The next link of the audit trail.
 INSERT INTO event (sequence, at, type, subject, data, hash) VALUES (?, ?, ?, ?, ?, ?)
 
+-- name: hash_of_event
+-- The hash of one event.
+SELECT hash FROM event WHERE sequence = :sequence
+
 -- name: events_page
 -- The next events in order, with the hash each builds on.
 SELECT event.sequence, event.at, event.type, family.id, family.connection, family.kind, name.local, event.data,

@@ -1,0 +1,78 @@
+"""The commands that prove what happened: audit verify, audit head."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from holdfast.cli import output
+from holdfast.cli.remembering import in_session
+from holdfast.cli.session import Session, common
+from holdfast.errors import ChainBroken, InputError
+from holdfast.model.audit import AuditHead
+from holdfast.store import heads
+
+
+@click.group("audit")
+def audit_command() -> None:
+    """Prove what happened."""
+
+
+@audit_command.command("verify")
+@click.option(
+    "--head", "given", multiple=True, metavar="HEAD", help="A head that `audit head` printed before (may be repeated)."
+)
+@common
+def verify_command(given: tuple[str, ...], **rest: Any) -> int:
+    """Recompute the hash chain of the audit trail; fails if an event was edited, removed or reordered.
+
+    That nothing was cut from its end is shown by the head that is kept beside the store, and by every --head.
+
+    \b
+    Examples:
+      holdfast audit verify
+      holdfast audit verify --head 42:sha256:5a8f...
+    """
+    known = [_parsed(text) for text in given]
+
+    async def body(session: Session) -> int:
+        try:
+            kept = heads.read(session.store_file, session.key)
+            length = await session.store.verify_chain([*known, *([kept] if kept is not None else [])])
+        except ChainBroken as error:
+            output.line(f"broken: {error}", fg="red", bold=True)
+            return 1
+        output.line(f"verified: {length} events, unbroken", fg="green", bold=True)
+        if kept is None and not known and length:
+            file = heads.file_of(session.store_file)
+            output.warn(f"there was no head to compare with in {file}, so a cut end would not have been seen")
+        return 0
+
+    return in_session(rest, body)
+
+
+def _parsed(text: str) -> AuditHead:
+    head = AuditHead.parse(text)
+    if head is None:
+        message = f"{text!r} is not the head of an audit trail; write it as `holdfast audit head` prints it"
+        raise InputError(message)
+    return head
+
+
+@audit_command.command("head")
+@common
+def head_command(**rest: Any) -> int:
+    """Print the head of the audit trail, one line that stands for all of it, to be kept elsewhere.
+
+    \b
+    Examples:
+      holdfast audit head >> /mnt/elsewhere/holdfast-heads
+      holdfast audit verify --head "$(tail -n 1 /mnt/elsewhere/holdfast-heads)"
+    """
+
+    async def body(session: Session) -> int:
+        output.line(str(await session.store.head()))
+        return 0
+
+    return in_session(rest, body)
