@@ -46,6 +46,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "discover": ("discovering", "Say what is live and declared nowhere; write manifests to import it."),
     "import": ("remembering", "Take over a live thing by its id."),
     "delete": ("deleting", "Delete or detach what the manifests declare."),
+    "forget": ("forgetting", "Drop the record of what is no longer declared."),
     "audit": ("auditing", "Prove that the audit trail was not edited or cut."),
     "replay": ("remembering", "Recompute a stored decision from its inputs."),
     "upgrade": ("upgrading", "Rehearse what a new release or profile would change: it must be nothing."),

@@ -11,9 +11,21 @@ from typing import Any, TextIO
 
 import click
 
-from holdfast.cli import accounts, asking, broods, emitting, exits, output, planfiles, reports, telling, templating
+from holdfast.cli import (
+    accounts,
+    asking,
+    broods,
+    emitting,
+    exits,
+    output,
+    planfiles,
+    reports,
+    telling,
+    templating,
+    undeclared,
+)
 from holdfast.cli.session import Session, common, opened, options_of, run
-from holdfast.engine import resolving
+from holdfast.engine import resolving, unchecked
 from holdfast.engine.applying import Report, look
 from holdfast.engine.checking import Checked
 from holdfast.engine.fleet import Waiting
@@ -60,6 +72,9 @@ async def look_at(session: Session, *, record: bool = False) -> Report:
         report = await look(preparer, checker, session.chosen, meter, record=record, attribute=record)
         report.broods = templating.in_scope(session)
     meter.close()
+    report.undeclared = list(session.undeclared)
+    if record:
+        await unchecked.no_longer_declared(session.store, [s.address for s in report.undeclared], session.clock.now())
     return report
 
 
@@ -190,6 +205,7 @@ def apply_command(plan_file: str | None, yes: bool, recreate: bool, output_: str
                 output.line(f"  ✗ {one.address}  moved since the plan was looked at; not done", fg="red")
             reports.show_broods(report)
             output.line(reports.apply_line(report), bold=True)
+            undeclared.show(report.undeclared)
             accounts.show_begun(report)
         return _apply_code(report) or int(bool(_unlike(saved, report)))
 
@@ -236,6 +252,8 @@ async def _apply(
         elif session.templates:
             output.warn("rollouts are no part of a saved plan; apply the manifests, or watch them, to roll")
     meter.close()
+    report.undeclared = list(session.undeclared)
+    await unchecked.no_longer_declared(session.store, [s.address for s in report.undeclared], session.clock.now())
     return report
 
 

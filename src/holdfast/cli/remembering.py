@@ -6,13 +6,13 @@ import asyncio
 import contextlib
 import sys
 from collections import Counter
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator, Sequence
 from typing import Any, Final
 
 import click
 
 import holdfast
-from holdfast.cli import assessors, findings, keptbroods, output
+from holdfast.cli import assessors, findings, keptbroods, output, undeclared
 from holdfast.cli.moments import ago, when
 from holdfast.cli.scoping import Scope, scope_of
 from holdfast.cli.session import (
@@ -28,8 +28,10 @@ from holdfast.cli.session import (
 )
 from holdfast.compare import canonical
 from holdfast.engine import recording
+from holdfast.engine.metering import resources
 from holdfast.errors import ChainBroken, HoldfastError, InputError
 from holdfast.model.address import Address
+from holdfast.model.condition import ConditionType
 from holdfast.model.json import Json
 from holdfast.plan import strategies, waivers
 from holdfast.providers import registry
@@ -38,6 +40,7 @@ from holdfast.store.base import UNCHECKED, ChainedEvent, ResourceState, Tally
 
 _FORMATS = ("table", "json", "yaml")
 _TABLE: Final = 200  # resources that a table of all lists; beyond that it only counts them
+_NOT_DECLARED: Final = "not_declared"
 _EVERY: Final = 1_000_000_000
 
 
@@ -87,6 +90,8 @@ def status_command(addresses: tuple[str, ...], output_: str, **rest: Any) -> int
         now = session.clock.now()
         scope.insist()
         tally, states = await _counted(session, scope, addresses, now, as_table=output_ == "table")
+        missed = await undeclared.in_store(session, states)
+        tally = _without_missed(tally, states, missed)
         if output.structured(
             output_,
             {
@@ -99,18 +104,19 @@ def status_command(addresses: tuple[str, ...], output_: str, **rest: Any) -> int
                 ],
                 "waitingForDecision": len(await session.store.demotions()),
                 "templates": await keptbroods.templates(session.store),
-                "resources": [state_as_json(state) for state in states],
+                "resources": [state_as_json(state, now, missed) for state in states],
             },
         ):
             return 0
         if states:
             output.table(
                 ("resource", "status", "checked", "next check", "conditions"),
-                [_state_row(state, now) for state in states],
+                [_state_row(state, now, missed) for state in states],
             )
             output.line()
         said = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in sorted(tally.by_status.items()))
         output.line(f"{tally.total} resources: {said or 'none'}; {tally.overdue} overdue for a check.", bold=True)
+        undeclared.show([state for state in states if state.address in missed])
         await keptbroods.show_templates(session.store)
         await _show_standing(session, states)
         return 0
@@ -135,7 +141,7 @@ async def _counted(
             raise InputError(message)
         states = [state for state in found.values() if scope.covers(state.address)]
     by_status = Counter(state.status.value if state.status else UNCHECKED for state in states)
-    overdue = sum(state.due_at is not None and state.due_at <= now for state in states)
+    overdue = sum(resources.is_overdue(state, now) for state in states)
     return Tally(dict(by_status), len(states), overdue), states
 
 
@@ -153,23 +159,37 @@ async def _show_standing(session: Session, states: list[ResourceState]) -> None:
         output.line(f"waiting for a person's decision: {len(demotions)}; see holdfast fights", fg="magenta")
 
 
-def _state_row(state: ResourceState, now: float) -> tuple[str, ...]:
-    raised = ", ".join(c.type.value for c in state.conditions if c.status.value == "True") or "-"
-    status = state.status.value.replace("_", " ") if state.status else "never checked"
+def _without_missed(tally: Tally, states: Sequence[ResourceState], missed: Collection[Address]) -> Tally:
+    """Return the counts with what is no longer declared by itself: its last verdict is none of now."""
+    was = Counter(state.status.value if state.status else UNCHECKED for state in states if state.address in missed)
+    if not was:
+        return tally
+    counts = Counter(dict(tally.by_status)) - was
+    return Tally({**counts, _NOT_DECLARED: was.total()}, tally.total, tally.overdue)
+
+
+def _state_row(state: ResourceState, now: float, missed: Collection[Address]) -> tuple[str, ...]:
+    is_stale = state.address in missed or resources.is_stale(state, now)
+    raised = [c.type.value for c in state.conditions if c.status.value == "True"]
+    if is_stale:
+        raised = [*(name for name in raised if name != ConditionType.FRESH.value), "stale"]
+    status = state.status.value if state.status else "never checked"
+    status = (_NOT_DECLARED if state.address in missed else status).replace("_", " ")
     return (
         str(state.address),
         status,
         ago(state.good_at, now),
         ago(state.due_at, now) if state.due_at else "-",
-        raised,
+        ", ".join(raised) or "-",
     )
 
 
-def state_as_json(state: ResourceState) -> dict[str, Json]:
+def state_as_json(state: ResourceState, now: float | None = None, missed: Collection[Address] = ()) -> dict[str, Json]:
     """Return what is remembered of a resource for programs."""
     return {
         "address": str(state.address),
-        "status": state.status.value if state.status else None,
+        "status": _NOT_DECLARED if state.address in missed else state.status.value if state.status else None,
+        **({} if now is None else {"stale": state.address in missed or resources.is_stale(state, now)}),
         "reason": state.reason,
         "generation": state.generation,
         "revision": state.applied_revision,
@@ -310,6 +330,7 @@ def doctor_command(**rest: Any) -> int:
                     session.rules.waivers, await known_documents(session), session.clock.now()
                 ):
                     say("waiver", str(mistake))
+                await _doctor_undeclared(session, say)
                 await _doctor_store(session, say)
                 await _doctor_connections(session, say)
                 for what, trouble in await assessors.troubles(session):
@@ -320,6 +341,16 @@ def doctor_command(**rest: Any) -> int:
         return 1 if problems else 0
 
     return run(main)
+
+
+async def _doctor_undeclared(session: Session, say: Callable[..., None]) -> None:
+    missed = list(session.undeclared)
+    if not session.fleet.declarations:
+        states = [state async for state in session.store.all_states()]
+        found = await undeclared.in_store(session, states)
+        missed = [state for state in states if state.address in found]
+    for state in missed:
+        say(f"{state.address}", "no longer declared; declare it again, or `holdfast forget` it")
 
 
 async def _doctor_store(session: Session, say: Callable[..., None]) -> None:

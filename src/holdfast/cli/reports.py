@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from holdfast.cli import broods, findings, output
+from holdfast.cli import broods, findings, output, undeclared
 from holdfast.engine.applying import Report
 from holdfast.engine.checking import Checked
 from holdfast.engine.fleet import Waiting
@@ -166,6 +166,7 @@ def counted_line(count: Counter[Status]) -> str:
 
 
 def _show_coverage(report: Report) -> None:
+    undeclared.show(report.undeclared)
     for said in (aside_line(report), joined_line(report)):
         if said is not None:
             output.line(said, fg="cyan")
@@ -251,6 +252,7 @@ def as_json(report: Report) -> Json:
             for one in report.acted
         ],
         "notReached": [str(address) for address in report.not_reached],
+        "undeclared": undeclared.as_json(report.undeclared),
         "summary": summary(report),
         **({"templates": [broods.as_json(each, looked_at(report)) for each in report.broods]} if report.broods else {}),
     }

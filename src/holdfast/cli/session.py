@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
-from holdfast.cli import templating
+from holdfast.cli import templating, undeclared
 from holdfast.compare import comparators, yamltext
 from holdfast.engine import workers
 from holdfast.engine.acting import Actor
@@ -47,7 +47,7 @@ from holdfast.store import heads, keys
 from holdfast.store.sqlite import SqliteStore
 
 if TYPE_CHECKING:
-    from holdfast.store.base import Store
+    from holdfast.store.base import ResourceState, Store
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -62,6 +62,7 @@ class Options:
     targets: tuple[str, ...] = ()
     selector: str | None = None
     flags: Mapping[str, str | None] = field(default_factory=dict)
+    watches: bool = False  # what sets no resyncPeriod is checked at that of a watch
 
 
 _TAKEN: Final[Mapping[str, Callable[[Any], Any]]] = {
@@ -155,6 +156,7 @@ class Session:
     broods: list[Brood] = field(default_factory=list)  # as they would be once settled
     known: tuple[Address, ...] = ()  # what the store knows, and references may mean
     store_file: Path = Path()
+    undeclared: tuple[ResourceState, ...] = ()  # of the store, and no longer in the manifests that were read
     retries: bool = False  # a person plans or applies: what stopped an earlier run is tried again
 
     def fingerprint(self, value: Json) -> str:
@@ -263,7 +265,8 @@ async def opened(
         by_hand, broods = manifests.declarations, await templating.look(store, clock, manifests)
         manifests = templating.with_children(manifests, broods)
         _require_same_local(manifests, path.parent)
-        known = [state.address async for state in store.all_states()] if files else []
+        reach = undeclared.reach_of(files, project, path)
+        known, missed = await _known(store, manifests, broods, reach) if files else ([], [])
         fleet = fleet_of(manifests, known, options)
         yield Session(
             manifests.project,
@@ -281,12 +284,27 @@ async def opened(
             broods=broods,
             known=tuple(known),
             store_file=path,
+            undeclared=tuple(missed),
         )
         await heads.keep(store, path, key)
     except InputError as error:
         raise _located(error, project) from error
     finally:
         await store.close()
+
+
+async def _known(
+    store: Store, manifests: reading.Manifests, broods: Sequence[Brood], reach: undeclared.Reach
+) -> tuple[list[Address], list[ResourceState]]:
+    """Return what the store knows, and what of that is no longer declared in the manifests that were read."""
+    declared = {each.address for each in manifests.declarations}
+    known: list[Address] = []
+    missed: list[ResourceState] = []
+    async for state in store.all_states():
+        known.append(state.address)
+        if undeclared.is_missed(state, declared, broods, reach):
+            missed.append(state)
+    return known, missed
 
 
 def _located(error: InputError, project: projects.Project) -> InputError:
@@ -349,6 +367,7 @@ def fleet_of(manifests: reading.Manifests, known: Iterable[Address], options: Op
             *settings.of_provider_variables(os.environ),
             settings.of_environment(os.environ),
             project.defaults,
+            *([settings.WATCHING] if options.watches else []),
         ],
         ownprofiles.load(project),
     )

@@ -11,26 +11,22 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hashlib
-import os
-import re
-import signal
-import sys
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any
 
 import click
 
-from holdfast.cli import assessors, output, reports, rolling, telling, templating
+from holdfast.cli import assessors, output, passing, rereading, telling
+from holdfast.cli.passing import Pass
 from holdfast.cli.rolling import Rollouts
 from holdfast.cli.session import (
     Options,
     Session,
     chosen,
     common,
-    fleet_of,
     named_files,
     opened,
     options_of,
@@ -47,16 +43,13 @@ from holdfast.engine.sweeping import Sweeper
 from holdfast.errors import HoldfastError
 from holdfast.manifests import project as projects
 from holdfast.manifests import reading, sources
-from holdfast.manifests.reading import Manifests
 from holdfast.model.address import Address
-from holdfast.model.verdict import Status
 from holdfast.plan.rolling_out.templates import Template
 from holdfast.plan.strategies import Strategy
 from holdfast.store import heads
 
 LOOK_FOR_EDITS_SECONDS = 2.0
-_TEMPLATE: Final = re.compile(rb"""kind["']?\s*:\s*["']?Template\b|\btemplate["']?\s*:""")
-_STRATEGY: Final = re.compile(rb"""kind["']?\s*:\s*["']?Strategy\b""")
+PASS_SECONDS = 5.0  # after which a pass over everything goes on beside the watch: one connection may hang
 
 
 @click.command("watch")
@@ -69,11 +62,11 @@ def watch_command(rounds: int | None, **rest: Any) -> int:
     Examples:
       holdfast watch -f infra/ --default-resync-period 10m
     """
-    options = options_of(rest)
+    options = replace(options_of(rest), watches=True)
 
     async def main(stop: asyncio.Event) -> int:
         if rounds == 0:
-            return await _pass(options, stop)
+            return await passing.run(options, stop)
         if "-" in options.files:
             return await _watch_kept(options, stop, rounds)
         return await _watch(options, stop, rounds)
@@ -88,7 +81,8 @@ async def _watch(options: Options, stop: asyncio.Event, rounds: int | None) -> i
         project = project_of(options)
         files = named_files(options, project)
         seen = _signature(files, project)  # before anything is read, so that no edit is missed
-        code = await _pass_apart(options, stop)
+        whole = await Pass.begin(options)
+        code = await whole.ended(stop, None if rounds is not None else PASS_SECONDS)
         if code and is_first:
             return code
         is_first = False
@@ -97,87 +91,42 @@ async def _watch(options: Options, stop: asyncio.Event, rounds: int | None) -> i
             await _until_edited(files, project, seen, stop)
             continue
         async with opened(replace(options, files=()), needs_files=False, beside=files) as session:
-            session.used = frozenset(connection for connection, _ in await session.store.sizes())
+            session.used = await _used(session, whole)
             session.fleet = replace(session.fleet, strategies=_strategies(files, session.project))
-            async with session.writable_world() as world:
-                done = await Era(session, options, world, stop, seen).run(left)
+            try:
+                async with session.writable_world() as world:
+                    done = await Era(session, options, world, stop, seen, whole).run(left)
+            finally:
+                await whole.end()
         left = None if left is None else left - done
     return 0
+
+
+async def _used(session: Session, whole: Pass) -> frozenset[str]:
+    """Return the connections to open: those of the store and, while it is being filled, all that can be opened."""
+    used = {connection for connection, _ in await session.store.sizes()}
+    if whole.code is None:
+        for name, spec in session.project.connections.items():
+            with contextlib.suppress(HoldfastError):
+                spec.fetch_secrets(session.resolver)
+                used.add(name)
+    return frozenset(used)
 
 
 async def _watch_kept(options: Options, stop: asyncio.Event, rounds: int | None) -> int:
     """Watch what came from standard input: its declarations stay in memory, and cannot be edited."""
     async with opened(options) as session, session.writable_world() as world:
-        await _look_at_everything(session, world, options, stop)
+        await passing.look_at_everything(session, world, options, stop)
         await Era(session, options, world, stop, b"").run(rounds)
     return 0
 
 
-# -- the pass over everything
-
-
-async def _pass(options: Options, stop: asyncio.Event) -> int:
-    async with opened(options) as session, session.writable_world() as world:
-        await _look_at_everything(session, world, options, stop)
-    return 0
-
-
-async def _pass_apart(options: Options, stop: asyncio.Event) -> int:
-    """Pass over everything in a process of its own, whose memory goes with it."""
-    command = [sys.executable, "-m", "holdfast", "watch", "--rounds", "0", *_arguments(options)]
-    # Of its own session, so that an interrupt from the terminal comes once, from us.
-    process = await asyncio.create_subprocess_exec(*command, start_new_session=True)
-    waiting = asyncio.ensure_future(process.wait())
-    stopping = asyncio.ensure_future(stop.wait())
-    await asyncio.wait({waiting, stopping}, return_when=asyncio.FIRST_COMPLETED)
-    stopping.cancel()
-    if not waiting.done():
-        with contextlib.suppress(ProcessLookupError):
-            process.send_signal(signal.SIGINT)
-    code = await waiting
-    return 0 if stop.is_set() else code
-
-
-def _arguments(options: Options) -> list[str]:
-    """Return the options as the command line spells them."""
-    out = [part for file in options.files for part in ("-f", file)]
-    out += [part for target in options.targets for part in ("--target", target)]
-    single = {
-        "--project": options.project,
-        "--store": options.store,
-        "--selector": options.selector,
-        "--default-resync-period": options.flags.get("resync_period"),
-    }
-    return [*out, *(part for name, value in single.items() if value is not None for part in (name, value))]
-
-
-async def _look_at_everything(session: Session, world: WritableWorld, options: Options, stop: asyncio.Event) -> None:
-    await templating.settle(session, world)
-    applier = session.applier(world, stop=stop)
-    report = await applier.apply(session.chosen)  # all at once: a storm is one only as a whole
-    report = templating.merged(report, await templating.roll(session, world, stop))
-    _show(report)
-    rolling.show_all(report.broods)
-    await telling.tell(report, telling.office(session, options))
-    _line(Counter(one.verdict.status for one in report.checked))
-
-
 def _strategies(files: Sequence[str], project: projects.Project) -> tuple[Strategy, ...]:
-    """Return the strategies of the manifests, reading no more of these than it takes."""
-    found, _ = sources.find(files, project.profiles)
-    having = [source.name for source in found if _STRATEGY.search(sources.load(source, None))]
     try:
-        return reading.read(having, project).strategies if having else ()
+        return rereading.strategies_in(files, project)
     except HoldfastError as error:  # edited since the pass; the era ends as soon as it can be read
         complain(error)
         return ()
-
-
-def _templates(files: Sequence[str], project: projects.Project) -> tuple[Template, ...]:
-    """Return the templates of the manifests, reading only files that have any."""
-    found, _ = sources.find(files, project.profiles)
-    having = [source.name for source in found if _TEMPLATE.search(sources.load(source, None))]
-    return reading.read(having, project, whole=False).templates if having else ()
 
 
 # -- the time between two edits
@@ -192,6 +141,7 @@ class Era:
     world: WritableWorld
     stop: asyncio.Event
     _seen: bytes  # the manifests as they were; nothing for those that cannot be edited
+    _whole: Pass | None = None  # the pass over everything, which may still be under way
     _looked_at: float = 0.0
     _office: Office | None = None
     _templates: tuple[Template, ...] | None = None
@@ -226,55 +176,47 @@ class Era:
         """Read the manifests of some resources again and look at these, without acting."""
         return await self._with_fleet(addresses, self._look)
 
-    async def _apply(self, addresses: Sequence[Address]) -> Report:
-        return await self.session.applier(self.world, stop=self.stop).apply(addresses)
+    async def _apply(self, session: Session, addresses: Sequence[Address]) -> Report:
+        return await session.applier(self.world, stop=self.stop, unattended=True).apply(addresses)
 
-    async def _look(self, addresses: Sequence[Address]) -> Report:
-        session = self.session
+    async def _look(self, session: Session, addresses: Sequence[Address]) -> Report:
         return await look(session.preparer(self.world), session.checker(self.world), addresses)
 
     async def _with_fleet(
-        self, addresses: Sequence[Address], work: Callable[[Sequence[Address]], Awaitable[Report]]
+        self, addresses: Sequence[Address], work: Callable[[Session, Sequence[Address]], Awaitable[Report]]
     ) -> Report:
-        """Do something with part of the fleet while its declarations are at hand."""
-        kept = self.session.fleet
-        fleet = kept if kept.declarations else await self._fleet_of(addresses)
-        self.session.fleet = fleet
-        try:
-            allowed = set(chosen(fleet, self.options, strict=False))
-            return await work([address for address in addresses if address in allowed])
-        finally:
-            self.session.fleet = kept
+        """Do something with part of the fleet while its declarations are at hand, in a session of its own."""
+        fleet = await self._fleet_of(addresses)
+        allowed = set(chosen(fleet, self.options, strict=False))
+        report = await work(replace(self.session, fleet=fleet), [each for each in addresses if each in allowed])
+        declared = fleet.declarations
+        report.out_of_scope += [each for each in addresses if each in declared and each not in allowed]
+        return report
 
     async def _fleet_of(self, addresses: Sequence[Address]) -> Fleet:
-        """Read the files that declare these resources; what they refer to is known to the store."""
-        states = await self.session.store.states(addresses)
-        files = {state.source.rpartition(":")[0] for state in states.values() if state.source}
-        known = [Address.parse(text) for state in states.values() for text in state.depends_on]
-        there = sorted(filter(os.path.exists, files))
-        project = self.session.project
-        manifests = reading.read(there, project, whole=False) if there else Manifests(project)
-        manifests = await templating.with_chosen(self.session.store, manifests, addresses, self.templates())
-        return fleet_of(replace(manifests, strategies=tuple(self.session.fleet.strategies)), known, self.options)
+        kept = self.session.fleet
+        if kept.declarations:
+            return kept
+        return await rereading.fleet_for(self.session, self.options, addresses, self.templates())
 
     def templates(self) -> tuple[Template, ...]:
         """Return the templates of the manifests as they are in this era, reading no more of these than it takes."""
         if self._templates is None:
-            self._templates = _templates(named_files(self.options, self.session.project), self.session.project)
+            files = named_files(self.options, self.session.project)
+            self._templates = rereading.templates_in(files, self.session.project)
         return self._templates
 
     async def prepared(self, address: Address) -> Prepared | str:
         """Read the manifest of one resource again, and make it ready to be looked at."""
-        kept = self.session.fleet
         try:
-            fleet = kept if kept.declarations else await self._fleet_of([address])
+            fleet = await self._fleet_of([address])
         except HoldfastError as error:
             return str(error)
         return await assessors.Preparing(replace(self.session, fleet=fleet), self.world).one(address)
 
     async def _told(self, report: Report) -> None:
-        _show(report)
-        _line(Counter(one.verdict.status for one in report.checked))
+        passing.show(report)
+        passing.line(Counter(one.verdict.status for one in report.checked))
         if self._office is None:  # one an era, because it remembers which sinks are to be left alone for a while
             self._office = telling.office(self.session, self.options)
         await telling.tell(report, self._office)
@@ -291,6 +233,7 @@ class Era:
             files = named_files(self.options, project)
             signature = _signature(files, project)
             if signature == self._seen:
+                self._ask_the_pass()
                 return False
             self._seen = signature
             known = [state.address async for state in self.session.store.all_states()]
@@ -300,6 +243,12 @@ class Era:
             return False
         output.line("the manifests were edited; looking at everything", fg="bright_black")
         return True
+
+    def _ask_the_pass(self) -> None:
+        """Say it, once, if the pass over everything went wrong after the era began."""
+        if self._whole is not None and self._whole.code:
+            output.warn("the pass over everything failed; what it did not reach is checked when it is due")
+            self._whole = None
 
 
 async def _until_edited(files: Sequence[str], project: projects.Project, seen: bytes, stop: asyncio.Event) -> None:
@@ -318,18 +267,6 @@ def _signature(files: Sequence[str], project: projects.Project) -> bytes:
             stat = file.stat()
             digest.update(f"{file}\0{stat.st_mtime_ns}\0{stat.st_size}\0{stat.st_ino}\n".encode())
     return digest.digest()
-
-
-def _show(report: Report) -> None:
-    for one in report.checked:
-        if reports.is_news(one):
-            reports.show_checked(one)
-    for acted in report.acted:
-        reports.show_acted(acted)
-
-
-def _line(counted: Counter[Status]) -> None:
-    output.line(f"{time.strftime('%H:%M:%S')}  {reports.counted_line(counted)}", fg="bright_black")
 
 
 def complain(error: HoldfastError) -> None:

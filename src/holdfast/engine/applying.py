@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import itertools
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 from holdfast.engine import workers
 from holdfast.engine.acting import Actor
@@ -21,9 +23,10 @@ from holdfast.plan import ordering
 from holdfast.plan.decide import decide_removal
 from holdfast.plan.rolling_out.broods import Brood
 from holdfast.plan.settings import OnFailedVerify
-from holdfast.store.base import Event, Operation, Store, Transaction
+from holdfast.store.base import Event, Operation, ResourceState, Store, Transaction
 
 Progress = Callable[[Checked | Acted | Waiting], None]
+MEETING_SECONDS: Final = 10.0  # for which connections wait for one another before the first write
 
 
 @dataclass(slots=True)
@@ -34,6 +37,9 @@ class Report:
     waiting: list[Waiting] = field(default_factory=list)
     acted: list[Acted] = field(default_factory=list)
     not_reached: list[Address] = field(default_factory=list)  # skipped because the run was stopped
+    out_of_scope: list[Address] = field(default_factory=list)  # declared, and not meant by this run
+    left_alone: list[Prepared] = field(default_factory=list)  # neither checked nor written, as their settings say
+    undeclared: list[ResourceState] = field(default_factory=list)  # known, and declared nowhere any more
     broods: list[Brood] = field(default_factory=list)  # templates, where there are any, as they stand now
 
 
@@ -55,7 +61,7 @@ async def look(
 
     async def turns() -> AsyncIterator[list[Prepared]]:
         for part in preparer.in_turn(wanted):
-            ready, waiting = await preparer.prepare(part)
+            ready, waiting = await preparer.prepare(part, ahead=True)
             report.waiting += waiting
             yield ready
 
@@ -72,6 +78,69 @@ async def look(
     return report
 
 
+class Meeting:
+    """Where groups wait for one another between looking and writing, though not for ever."""
+
+    def __init__(self, groups: int, pause: Callable[[float], Awaitable[None]]) -> None:
+        self._missing = groups
+        self._pause = pause
+        self._all_there = asyncio.Event()
+        self._has_counted: set[asyncio.Task[object] | None] = set()
+
+    def leave(self) -> None:
+        """Count the group of this task as there, if it was not."""
+        task = asyncio.current_task()
+        if task not in self._has_counted:
+            self._has_counted.add(task)
+            self._missing -= 1
+            if self._missing <= 0:
+                self._all_there.set()
+
+    async def arrive(self) -> None:
+        """Wait until all groups are there, or for a while: one connection may never answer."""
+        was_there = asyncio.current_task() in self._has_counted
+        self.leave()
+        if not was_there and not self._all_there.is_set():
+            await _at_most(self._all_there.wait(), self._pause(MEETING_SECONDS))
+
+
+async def _at_most(work: Awaitable[object], patience: Awaitable[object]) -> None:
+    """Wait for something until patience ends; whatever is not done by then is cancelled."""
+    waits = [asyncio.ensure_future(work), asyncio.ensure_future(patience)]
+    try:
+        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for wait in waits:
+            wait.cancel()
+        await asyncio.gather(*waits, return_exceptions=True)
+
+
+async def _in_order(groups: Sequence[ordering.Group], work: Callable[[ordering.Group], Awaitable[None]]) -> None:
+    """Work on groups, each as soon as those that it needs are done; the first mistake ends all of it."""
+    tasks: list[asyncio.Task[None]] = []
+
+    async def after(group: ordering.Group) -> None:
+        if group.needs:
+            await asyncio.wait([tasks[place] for place in group.needs])
+            if any(tasks[place].cancelled() or tasks[place].exception() for place in group.needs):
+                return
+        await work(group)
+
+    if all(group.needs <= {place - 1} and (group.needs or place == 0) for place, group in enumerate(groups)):
+        for group in groups:
+            await work(group)
+        return
+    tasks += [asyncio.create_task(after(group), name=f"group {place}") for place, group in enumerate(groups)]
+    try:
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
+        for task in done:
+            task.result()
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
 @dataclass(slots=True)
 class Applier:
     """Brings a fleet to what is declared."""
@@ -84,46 +153,87 @@ class Applier:
     progress: Progress | None = None
     reconsider: Callable[[Checked], Checked] = lambda checked: checked  # a person's say over single decisions
     only: Callable[[Checked], bool] = lambda _checked: True
+    unattended: bool = False  # nobody asked for this run: what is not to be checked by itself is left alone
     undoer: Undoer | None = None  # for corrections that did not take, where policy says to undo these
     _buried: bool = False  # what was killed before this began does not come back
     _failed: set[Address] = field(default_factory=set)  # of all calls: what needs these is not touched
 
     async def apply(self, addresses: Iterable[Address] | None = None) -> Report:
-        """Check and act, layer by layer; a resource whose dependency failed is not touched."""
+        """Check and act, group by group in the order of needs; a resource whose dependency failed is not touched.
+
+        Groups of different connections do not wait for one another.
+        """
         report = Report()
         wanted = set(addresses) if addresses is not None else None
-        report.acted += [acted for _, acted in await self._resumed(wanted)]
-        failed = self._failed
-        graph = self.preparer.fleet.graph
-        layers = ordering.layers(graph, wanted)
-        await self._look_ahead(layers)
-        for chosen in layers:
-            blocked = [a for a in chosen if failed & set(graph.dependencies(a))]
-            if self.stop.is_set():
-                report.not_reached += chosen
-                continue
-            for address in blocked:
-                self._wait(report, Waiting(self.preparer.fleet.declarations[address], "what it needs failed"))
-            failed |= set(blocked)
-            failed |= await self._layer([address for address in chosen if address not in failed], report)
+        await self._bury()
+        groups = ordering.groups(self.preparer.fleet.graph, wanted)
+        await self._look_ahead(groups)
+        first = [group for group in groups if not group.needs]
+        meeting = Meeting(len(first), self.checker.pause) if len(first) > 1 else None
+        await _in_order(groups, lambda group: self._group(group, report, None if group.needs else meeting))
+        if meeting is not None:
+            places = {each: place for place, each in enumerate(a for group in groups for a in group.addresses)}
+            report.checked.sort(key=lambda checked: places[checked.address])
+            report.acted.sort(key=lambda acted: places[acted.checked.address])
         return report
 
-    async def _look_ahead(self, layers: Sequence[Sequence[Address]]) -> None:
-        """Look at what comes after the first layer: a storm is one only as a whole, and must stop the first write."""
-        guard = self.checker.rules.corrections.storm
-        if guard is None or sum(map(len, layers)) < min(guard.at_least, guard.identical):
-            return  # too few to be one
-        ready, _ = await self.preparer.prepare([one for layer in layers[1:] for one in layer])
-        known = [item for item in ready if item.state is not None]
-        self.checker.foresee(await self.checker.check_all(known, record=False))
+    async def _group(self, group: ordering.Group, report: Report, meeting: Meeting | None) -> None:
+        try:
+            await self._met(group, report, meeting)
+        finally:
+            if meeting is not None:
+                meeting.leave()
 
-    async def _layer(self, addresses: Sequence[Address], report: Report) -> set[Address]:
+    async def _met(self, group: ordering.Group, report: Report, meeting: Meeting | None) -> None:
+        if self.stop.is_set():
+            report.not_reached += group.addresses
+            return
+        report.acted += [acted for _, acted in await self._resumed(set(group.addresses))]
+        needs = self.preparer.fleet.graph.dependencies
+        blocked = [address for address in group.addresses if self._failed & set(needs(address))]
+        for address in blocked:
+            self._wait(report, Waiting(self.preparer.fleet.declarations[address], "what it needs failed"))
+        self._failed |= set(blocked)
+        left = [address for address in group.addresses if address not in self._failed]
+        self._failed |= await self._layer(left, report, meeting)
+
+    async def _look_ahead(self, groups: Sequence[ordering.Group]) -> None:
+        """Look at what comes after the first groups: a storm is one only as a whole, and must stop the first write."""
+        guard = self.checker.rules.corrections.storm
+        if guard is None or sum(len(group.addresses) for group in groups) < min(guard.at_least, guard.identical):
+            return  # too few to be one
+        later: dict[str, list[Address]] = {}
+        for group in groups:
+            for address in group.addresses if group.needs else ():
+                later.setdefault(address.connection, []).append(address)
+        if not later:
+            return
+
+        async def look_at(addresses: Sequence[Address]) -> list[Checked]:
+            ready, _ = await self.preparer.prepare(addresses)
+            known = [item for item in ready if item.state is not None and not self._is_left_alone(item)]
+            return await self.checker.check_all(known, record=False)
+
+        tasks = [asyncio.ensure_future(look_at(addresses)) for addresses in later.values()]
+        try:
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            await _at_most(asyncio.gather(*tasks, return_exceptions=True), self.checker.pause(MEETING_SECONDS))
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+        found = [task.result() for task in tasks if not task.cancelled()]
+        self.checker.foresee([checked for each in found for checked in each])
+
+    async def _layer(self, addresses: Sequence[Address], report: Report, meeting: Meeting | None) -> set[Address]:
         ready, waiting = await self.preparer.prepare(addresses)
         for one in waiting:
             self._wait(report, one)
+        ready = await self._without_left_alone(ready, report)
         bad: set[Address] = set()
         for part in self._in_turn(ready):
-            checked = [self.reconsider(one) for one in await self.checker.check_all(part, self._tell)]
+            meet = None if meeting is None else functools.partial(self._meet, meeting)
+            checked = [self.reconsider(one) for one in await self.checker.check_all(part, self._tell, meet=meet)]
             report.checked += checked
             todo = [one for one in checked if _is_work(one) and self.only(one)]
             acted = await self._at_once(todo, self._act_one, report)
@@ -131,6 +241,26 @@ class Applier:
             fine = {Result.DONE, *LEFT_TO_OTHERS}
             bad |= {one.checked.prepared.declaration.address for one in acted if one.result not in fine}
         return bad | {one.declaration.address for one in waiting}
+
+    async def _meet(self, meeting: Meeting, found: list[Checked]) -> None:
+        """See what the other connections show: a storm is one only as a whole."""
+        self.checker.foresee_also(found)
+        await meeting.arrive()
+
+    def _is_left_alone(self, item: Prepared) -> bool:
+        return self.unattended and item.is_left_alone
+
+    async def _without_left_alone(self, ready: Sequence[Prepared], report: Report) -> list[Prepared]:
+        """Leave out what is not to be checked by itself; what its declaration says about it is remembered."""
+        left = [item for item in ready if self._is_left_alone(item)]
+        if not left:
+            return list(ready)
+        report.left_alone += left
+        said = [(item.as_declared(), item.state) for item in left]
+        states = [after for after, before in said if after is not None and after is not before]
+        if states:
+            await self.store.commit(Transaction(states=states, looked_at={state.address for state in states}))
+        return [item for item in ready if not self._is_left_alone(item)]
 
     def _in_turn(self, ready: Sequence[Prepared]) -> list[Sequence[Prepared]]:
         """Part what somebody waits for from what nobody does, where the checks of these may have to wait for quota."""
@@ -186,16 +316,18 @@ class Applier:
 
     # -- what was left unfinished
 
-    async def _resumed(self, wanted: set[Address] | None) -> list[tuple[Operation, Acted]]:
-        """Finish writes that an earlier run began, before deciding anything new about their resources."""
+    async def _bury(self) -> None:
         if not self._buried:
             self._buried = True
             await workers.bury(self.store)
+
+    async def _resumed(self, wanted: set[Address]) -> list[tuple[Operation, Acted]]:
+        """Finish writes that an earlier run began, before deciding anything new about their resources."""
         declared = self.preparer.fleet.declarations
         left = [
             operation
             for operation in await self.store.operations()
-            if operation.address in declared and (wanted is None or operation.address in wanted)
+            if operation.address in declared and operation.address in wanted
         ]
         out: list[tuple[Operation, Acted]] = []
         for together in self._side_by_side(left) if left else ():
@@ -231,6 +363,7 @@ class Applier:
         """Delete or detach, whoever needs before what it needs; deletions that an earlier run began are finished."""
         report = Report()
         wanted = set(addresses)
+        await self._bury()
         for operation, acted in await self._resumed(wanted):
             if operation.action == Action.DELETE.value and acted.result is Result.DONE:
                 report.acted.append(acted)

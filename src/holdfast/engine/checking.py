@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
-from collections.abc import AsyncIterable, Callable, Iterable, Sequence
+from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from holdfast.engine import (
@@ -110,6 +110,10 @@ class Checker:
         """Count with these where a storm is judged, though nothing is done about them yet."""
         self._governor.foreseen = {checked.address: checked.verdict for checked in checks}
 
+    def foresee_also(self, checks: Iterable[Checked]) -> None:
+        """Count with these as well."""
+        self._governor.foreseen |= {checked.address: checked.verdict for checked in checks}
+
     async def reader(self, connection: str) -> Reader:
         """Return the reader of a connection."""
         return await self._looker.world.reader(connection)
@@ -125,14 +129,22 @@ class Checker:
         *,
         record: bool = True,
         fresh: bool = False,
+        meet: Callable[[list[Checked]], Awaitable[None]] | None = None,
     ) -> list[Checked]:
         """Check many, batch by batch; what a batch found is recorded in one transaction before the next begins.
 
         What asks for a write is recorded last, once the limits of the fleet have said what becomes of it. With `fresh`
-        everything is read and compared, even what has not moved.
+        everything is read and compared, even what has not moved. `meet` is told what was found before the limits are
+        asked, and may wait for others.
         """
         found = await self._looked(prepared, progress, record=record, fresh=fresh)
+        if meet is not None:
+            await meet(found)
         return await self._held_back(found, record=record)
+
+    async def pause(self, seconds: float) -> None:
+        """Wait, by the clock of this checker."""
+        await self._clock.sleep(seconds)
 
     async def check_in_turn(
         self, turns: AsyncIterable[Sequence[Prepared]], progress: Progress | None = None, *, record: bool = True

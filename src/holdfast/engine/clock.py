@@ -13,6 +13,9 @@ class Clock(Protocol):
     def now(self) -> float:
         """Return seconds since the epoch."""
 
+    def monotonic(self) -> float:
+        """Return seconds since some moment; it never goes back, whatever becomes of the machine's clock."""
+
     async def sleep(self, seconds: float) -> None:
         """Wait."""
 
@@ -23,6 +26,10 @@ class SystemClock:
     def now(self) -> float:
         """Return seconds since the epoch."""
         return time.time()
+
+    def monotonic(self) -> float:
+        """Return seconds since the machine started, or thereabouts."""
+        return time.monotonic()
 
     async def sleep(self, seconds: float) -> None:
         """Wait."""

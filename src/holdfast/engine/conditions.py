@@ -33,6 +33,19 @@ def after(before: Iterable[Condition], outcome: Outcome) -> tuple[Condition, ...
     return tuple(merge(known, new).values())
 
 
+def undeclared(before: Iterable[Condition], generation: int, at: float, message: str) -> tuple[Condition, ...]:
+    """Return the conditions of a resource that is declared nowhere any more: nothing is known of it."""
+    known = {condition.type: condition for condition in before}
+    told = {
+        ConditionType.PROGRESSING: Truth.FALSE,
+        ConditionType.AVAILABLE: Truth.UNKNOWN,
+        ConditionType.DRIFTED: Truth.UNKNOWN,
+        ConditionType.FRESH: Truth.FALSE,
+    }
+    new = [Condition(kind, truth, "NotDeclared", message, generation, at) for kind, truth in told.items()]
+    return tuple(merge(known, new).values())
+
+
 def _told(outcome: Outcome) -> dict[ConditionType, tuple[Truth, str, str]]:
     verdict, decision = outcome.verdict, outcome.decision
     unknown = verdict.status is Status.UNKNOWN

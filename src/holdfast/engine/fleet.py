@@ -72,21 +72,26 @@ class Preparer:
     _watched: set[Address] = field(default_factory=set)  # of which others take live values
     _looked: dict[Address, Checked] = field(default_factory=dict)  # of these, as this run found them
 
-    async def prepare(self, addresses: Iterable[Address]) -> tuple[list[Prepared], list[Waiting]]:
-        """Prepare some of the fleet; what refers to something not there yet waits."""
+    async def prepare(
+        self, addresses: Iterable[Address], *, ahead: bool = False
+    ) -> tuple[list[Prepared], list[Waiting]]:
+        """Prepare some of the fleet; what refers to something not there yet waits.
+
+        Looking `ahead`, for a plan, it waits only for values that nobody declares.
+        """
         ready: list[Prepared] = []
         waiting: list[Waiting] = []
         wanted = list(addresses)
         for start in range(0, len(wanted), BATCH):
-            for one in await self._batch(wanted[start : start + BATCH]):
+            for one in await self._batch(wanted[start : start + BATCH], ahead=ahead):
                 (ready if isinstance(one, Prepared) else waiting).append(one)  # type: ignore[arg-type]
         return ready, waiting
 
-    async def _batch(self, wanted: Sequence[Address]) -> list[Prepared | Waiting]:
-        sources = await self._sources(wanted)
+    async def _batch(self, wanted: Sequence[Address], *, ahead: bool) -> list[Prepared | Waiting]:
+        sources = await self._sources(wanted, ahead=ahead)
         return [await self._one(self.fleet.declarations[address], sources) for address in wanted]
 
-    async def _sources(self, wanted: Sequence[Address]) -> Sources:
+    async def _sources(self, wanted: Sequence[Address], *, ahead: bool) -> Sources:
         """Gather what is known of everything that some declarations refer to, near and far."""
         graph = self.fleet.graph
         reached = graph.needed_by(wanted)
@@ -101,7 +106,7 @@ class Preparer:
         findings: dict[Address, Sequence[Finding]] = {
             address: [record.finding for record in found] for address, found in records.items()
         }
-        sources = Sources(states, await self.store.documents(sorted(kept)), findings)
+        sources = Sources(states, await self.store.documents(sorted(kept)), findings, ahead)
         for checked in fresh.values():
             sources.add(checked)
         await self._declare(sources, reached)

@@ -55,13 +55,13 @@ class Gate:
     def __init__(self, limits: Limits, clock: Clock) -> None:
         self._clock = clock
         self._slots = asyncio.Semaphore(limits.concurrency)
-        now = clock.now()
+        now = clock.monotonic()  # pauses and rates must outlive a machine clock that is set back
         self._buckets = {
             Budget.READ: _Bucket(limits.reads_per_second, now),
             Budget.WRITE: _Bucket(limits.writes_per_second, now),
             Budget.DELETE: _Bucket(limits.deletes_per_second, now),
         }
-        self._closed_until = 0.0
+        self._closed_until = now
         self.quota: Metered | None = None  # what the API itself has left for us, where its reader knows
 
     @asynccontextmanager
@@ -72,9 +72,9 @@ class Gate:
         """
         await self._share(budget, urgent=urgent)
         async with self._slots:
-            while (pause := self._closed_until - self._clock.now()) > 0:
+            while (pause := self._closed_until - self._clock.monotonic()) > 0:
                 await self._clock.sleep(pause)
-            wait = self._buckets[budget].wait(self._clock.now())
+            wait = self._buckets[budget].wait(self._clock.monotonic())
             if wait > 0:
                 await self._clock.sleep(wait)
             yield
@@ -89,4 +89,4 @@ class Gate:
     def throttled(self, retry_after_seconds: float | None) -> None:
         """Close the gate for everybody on this connection, not just for the one that was told."""
         pause = min(retry_after_seconds or DEFAULT_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS)
-        self._closed_until = max(self._closed_until, self._clock.now() + pause)
+        self._closed_until = max(self._closed_until, self._clock.monotonic() + pause)

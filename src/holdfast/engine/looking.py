@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from holdfast.engine import containing
@@ -18,7 +18,7 @@ from holdfast.plan.decide import ReconcileMode
 from holdfast.providers.base import Hint, ItemFailed, Listed, ReadFailed, Unchanged
 from holdfast.store.base import ResourceState
 
-WORKERS = 64  # reading at once, over all connections; each connection's gate lets fewer through
+WORKERS = 64  # reading at once on a connection; its gate lets fewer through
 _ALWAYS = (ReconcileMode.PUT_ONLY, ReconcileMode.SHADOW)
 LIST_FROM = 4  # resources of one kind from which one list call is worth more than single reads
 
@@ -38,17 +38,24 @@ class Looker:
     async def read_all(
         self, batch: Sequence[Prepared], listed: Lists, hints: Sequence[Hint | None]
     ) -> list[Reading | Unchanged]:
-        """Read a batch with a few workers that take turns: cheaper than a task for each that waits for its slot."""
-        out: list[Reading | Unchanged] = [Unreadable(Trouble.OTHER, "not read")] * len(batch)
-        queue = iter(zip(range(len(batch)), batch, hints, strict=True))
+        """Read a batch with a few workers that take turns: cheaper than a task for each that waits for its slot.
 
-        async def work() -> None:
-            for place, item, hint in queue:
-                out[place] = await self._reading(item, listed, hint)
+        Each connection has workers of its own, so that one that hangs takes none away from the others.
+        """
+        out: list[Reading | Unchanged] = [Unreadable(Trouble.OTHER, "not read")] * len(batch)
+        queues: dict[str, list[int]] = {}
+        for place, item in enumerate(batch):
+            queues.setdefault(item.declaration.address.connection, []).append(place)
+
+        async def work(places: Iterator[int]) -> None:
+            for place in places:
+                out[place] = await self._reading(batch[place], listed, hints[place])
 
         async with asyncio.TaskGroup() as group:
-            for number in range(min(WORKERS, len(batch))):
-                group.create_task(work(), name=f"read {number}")
+            for connection, queue in queues.items():
+                places = iter(queue)
+                for number in range(min(WORKERS, len(queue))):
+                    group.create_task(work(places), name=f"read {connection} {number}")
         return out
 
     async def lists(self, prepared: Sequence[Prepared], *, fresh: bool) -> Lists:
@@ -59,9 +66,10 @@ class Looker:
                 key = (item.declaration.address.connection, item.declaration.address.kind)
                 hint = None if fresh else own_hint(item)
                 groups.setdefault(key, {})[item.state.provider_id] = hint.raw_digest if hint is not None else None
-        return {
-            key: await self.listed(*key, expected) for key, expected in groups.items() if len(expected) >= LIST_FROM
-        }
+        wanted = {key: expected for key, expected in groups.items() if len(expected) >= LIST_FROM}
+        async with asyncio.TaskGroup() as group:
+            tasks = {key: group.create_task(self.listed(*key, expected)) for key, expected in wanted.items()}
+        return {key: task.result() for key, task in tasks.items()}
 
     async def listed(self, connection: str, kind: str, expected: Mapping[str, str | None]) -> Listing | Unreadable:
         """Read what is expected of a kind, by id; of what has the digest beside its id only that it is unchanged.

@@ -26,7 +26,7 @@ class World:
     limits: Mapping[str, Limits]
     clock: Clock
     _stack: AsyncExitStack = field(default_factory=AsyncExitStack)
-    _opening: asyncio.Lock = field(default_factory=asyncio.Lock)  # two that ask at once must not open two sessions
+    _opening: dict[str, asyncio.Lock] = field(default_factory=dict)  # two that ask at once must not open two sessions
     _readers: dict[str, Reader] = field(default_factory=dict)
     _gates: dict[str, Gate] = field(default_factory=dict)
 
@@ -52,7 +52,7 @@ class World:
     async def reader(self, connection: str) -> Reader:
         """Return the one open reader of a connection."""
         if connection not in self._readers:
-            async with self._opening:
+            async with self._opening.setdefault(connection, asyncio.Lock()):
                 if connection not in self._readers:
                     opened = self.provider(connection).reader(self.connections[connection])
                     reader = self._readers[connection] = await self._stack.enter_async_context(opened)
@@ -69,7 +69,7 @@ class WritableWorld(World):
     async def writer(self, connection: str) -> Writer:
         """Return the one open writer of a connection."""
         if connection not in self._writers:
-            async with self._opening:
+            async with self._opening.setdefault(connection, asyncio.Lock()):
                 if connection not in self._writers:
                     opened = self.provider(connection).writer(self.connections[connection])
                     self._writers[connection] = await self._stack.enter_async_context(opened)

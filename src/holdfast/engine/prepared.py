@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 from holdfast.compare import canonical, paths
 from holdfast.compare.profiles import Profile, RuleSet, build, stack
 from holdfast.compare.rules import Rule
 from holdfast.compare.ruletree import RuleTree
 from holdfast.engine.redaction import secret_profile
+from holdfast.model.condition import ConditionType
 from holdfast.model.json import Json
 from holdfast.model.path import Path
 from holdfast.model.resource import Declaration, Origin
-from holdfast.model.verdict import Aside, SetAside
-from holdfast.plan.settings import Settings
+from holdfast.model.verdict import Aside, SetAside, Status
+from holdfast.plan.settings import Level, Settings
 from holdfast.providers.base import Kind, Target
 from holdfast.store.base import Digest, ResourceState
 
+NOT_DECLARED: Final = "NotDeclared"  # the reason of the condition Fresh of what is declared nowhere any more
 POLICY = "policy/ignored"  # the profile that a policy of ignoring becomes
 SHORTEST_RECOGNISED = 6  # characters; shorter secrets would be found in innocent texts
 
@@ -74,6 +77,40 @@ class Prepared:
         state = self.state
         return state is None or state.applied != self.desired_digest or state.requested != state.handled
 
+    @property
+    def resync_seconds(self) -> float:
+        """How long after a check the next one is due; where nobody says so, what a watch has made of that."""
+        if self.settings.resync_period > 0 or self.settings.is_resync_set or self.state is None:
+            return self.settings.resync_period
+        before = self.state.options.get("resyncPeriod", {}).get("from", "")
+        return self.state.resync_seconds if str(before).startswith(Level.BUILT_IN) else 0.0
+
+    @property
+    def is_left_alone(self) -> bool:
+        """Whether nobody but a person looks at it: there are no periodic checks, and nothing of it was edited."""
+        state = self.state
+        if state is None or self.settings.resync_period > 0 or not self.settings.is_resync_set:
+            return False
+        is_settled = state.status not in (None, Status.PENDING) and state.requested == state.handled
+        is_same = state.desired == self.desired_digest and state.applied in (None, self.desired_digest)
+        return is_settled and is_same and not is_no_longer_declared(state)
+
+    def as_declared(self) -> ResourceState | None:
+        """Return what is remembered with what the declaration says beside the document; the same if that is known."""
+        state = self.state
+        if state is None:
+            return None
+        said = replace(
+            state,
+            options=self.options,
+            labels=self.declaration.labels,
+            depends_on=self.depends_on,
+            source=str(self.declaration.location) or None,
+            resync_seconds=self.resync_seconds,
+            due_at=None if self.resync_seconds <= 0 else state.due_at,
+        )
+        return state if said == state else said
+
     def without_id(self) -> Prepared:
         """Return the same for when what had the id is gone: whatever bears the name now is meant."""
         return self.with_state(replace(self.state, provider_id=None) if self.state is not None else None)
@@ -89,6 +126,11 @@ class Prepared:
     def with_state(self, state: ResourceState | None) -> Prepared:
         """Return the same with another memory."""
         return replace(self, state=state)
+
+
+def is_no_longer_declared(state: ResourceState) -> bool:
+    """Return True if a resource was found to be declared nowhere any more."""
+    return any(each.type is ConditionType.FRESH and each.reason == NOT_DECLARED for each in state.conditions)
 
 
 def rules_of(profiles: Sequence[Profile], schema: Sequence[Rule] | None = None) -> tuple[RuleSet, Json, Digest]:

@@ -37,13 +37,15 @@ class Sources:
     states: Mapping[Address, ResourceState]
     documents: dict[Digest, Json]
     findings: dict[Address, Sequence[Finding]]
+    ahead: bool = False  # look ahead: what is declared is known before it is there
     declared: dict[Address, Resolution] = field(default_factory=dict)  # of those whose declaration is at hand
 
     def look_up(self, wanted: Field) -> Json | Unresolved | Held:
         """Return the value of a referenced field, why there is none yet, or why it cannot be relied on now."""
         state = self.states.get(wanted.address)
         if state is None or (state.observed is None and state.applied is None):
-            return Unresolved(f"known after {wanted.address} is applied")
+            declared = self._declared(wanted, None) if self.ahead and not wanted.is_id else ABSENT
+            return Unresolved(f"known after {wanted.address} is applied") if declared is ABSENT else declared
         if wanted.is_id:
             return self._id(wanted, state)
         declared = self._declared(wanted, state)
@@ -65,11 +67,12 @@ class Sources:
             return Held(state.provider_id, f"{wanted.address} is missing")
         return state.provider_id
 
-    def _declared(self, wanted: Field, state: ResourceState) -> Json | Unresolved | Held:
+    def _declared(self, wanted: Field, state: ResourceState | None) -> Json | Unresolved | Held:
         """Return what is declared at a field, ABSENT if nothing is."""
         resolution = self.declared.get(wanted.address)
         if resolution is None:  # its declaration is not at hand: as it was last seen, secrets as fingerprints
-            value = paths.resolve(self.documents.get(state.desired, ABSENT), wanted.path) if state.desired else ABSENT
+            desired = None if state is None else state.desired
+            value = ABSENT if desired is None else paths.resolve(self.documents.get(desired, ABSENT), wanted.path)
             return value if value is ABSENT else _readable(wanted, value)
         for pending in resolution.pending:
             if touches(pending.pointer, wanted.path):

@@ -29,11 +29,7 @@ class Memory:
 
     def next_due(self, item: Prepared, now: float) -> float | None:
         """Return when to look again, by chance within the jitter; None where there is no periodic check."""
-        period, jitter, shape = (
-            item.settings.resync_period,
-            item.settings.resync_jitter,
-            item.settings.resync_jitter_shape,
-        )
+        period, jitter, shape = item.resync_seconds, item.settings.resync_jitter, item.settings.resync_jitter_shape
         return due.next_due(now, period, jitter, self.random01(), shape) if period > 0 else None
 
     def after_check(self, judged: Judged, governed: Governed) -> ResourceState:
@@ -49,7 +45,7 @@ class Memory:
             desired=item.desired_digest,
             labels=item.declaration.labels,
             options=item.options,
-            resync_seconds=item.settings.resync_period,
+            resync_seconds=item.resync_seconds,
             depends_on=item.depends_on,
             source=str(item.declaration.location) or None,
             checked_at=now,

@@ -214,7 +214,7 @@ class Settler:
             origin=origin_of(item.declaration, state),
             checked_at=now,
             good_at=now,
-            resync_seconds=item.settings.resync_period,
+            resync_seconds=item.resync_seconds,
             due_at=checked.state.due_at,
             handled=checked.state.handled,
             labels=item.declaration.labels,

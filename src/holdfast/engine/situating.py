@@ -31,7 +31,7 @@ def situation_of(judged: Judged) -> Situation:
         on_drift=settings.on_drift,
         on_immutable=settings.on_immutable,
         recreate=settings.recreate,
-        resyncs=settings.resync_period > 0,
+        resyncs=settings.resync_period > 0 or not settings.is_resync_set,
         applied=state.applied is not None and not judged.invalid,  # what is known counts no more: it is learnt anew
         edited=state.applied is not None and state.applied != item.desired_digest,
         imports=item.declaration.import_from is not None,

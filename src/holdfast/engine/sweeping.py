@@ -65,7 +65,7 @@ class Sweeper:
     async def closer(self, connection: str, kind: str, swept: Swept) -> AsyncIterator[list[Address]]:
         """Go through what the sweep did not settle, batch by batch."""
         batch: list[Address] = []
-        async for address in self.store.unlooked(connection, kind, swept.began_at):
+        async for address in self.store.unlooked(connection, kind, swept.began_at, self.clock.now()):
             batch.append(address)
             if len(batch) >= BATCH:
                 yield batch

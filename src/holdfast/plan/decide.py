@@ -86,7 +86,7 @@ class Situation:
     on_drift: OnDrift = OnDrift.CORRECT
     on_immutable: OnImmutable = OnImmutable.BLOCK
     recreate: Recreate = Recreate.WHEN_RESYNC
-    resyncs: bool = False  # periodic checks are on
+    resyncs: bool = False  # periodic checks are not switched off
     applied: bool = False  # we have written it, or taken it over, before
     edited: bool = False  # what is declared is not what was last applied
     imports: bool = False  # the declaration says to take over something that exists
@@ -182,7 +182,7 @@ def _missing(_: Verdict, situation: Situation) -> Decision:
     if situation.recreate is Recreate.NEVER:
         return _decision(Action.REPORT, "missing", "gone; recreation is switched off")
     if situation.recreate is not Recreate.ALWAYS and not situation.resyncs:
-        message = "gone; it is recreated only where periodic checks are on: set resyncPeriod, or apply with --recreate"
+        message = "gone; with resyncPeriod: 0 it is not recreated: set another resyncPeriod, or apply with --recreate"
         return _decision(Action.BLOCK, "deleted", message)
     recreated = _decision(Action.RECREATE, "recreate", "gone; made by us, so it is made again")
     restrained = _restraint(WHOLE, situation)

@@ -152,6 +152,36 @@ def layers(graph: Graph, wanted: Collection[Address] | None = None) -> list[list
     return [[address for address in layer if address in wanted] for layer in whole]
 
 
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Resources of one layer that need the same connections, and the groups that must be done before it."""
+
+    addresses: tuple[Address, ...]
+    needs: frozenset[int]  # places of groups
+
+
+def groups(graph: Graph, wanted: Collection[Address] | None = None) -> list[Group]:
+    """Part the layers by the connections that resources need, near and far, so that none waits for another's.
+
+    A resource waits for the groups of what it needs and for nothing else; a connection that hangs delays only what
+    needs it.
+    """
+    reached: dict[Address, frozenset[str]] = {}
+    place_of: dict[Address, int] = {}
+    out: list[Group] = []
+    for layer in layers(graph, wanted):
+        parts: dict[frozenset[str], list[Address]] = {}
+        for address in layer:
+            needs = [need for need in graph.dependencies(address) if need in reached]
+            reached[address] = frozenset({address.connection}).union(*(reached[need] for need in needs))
+            parts.setdefault(reached[address], []).append(address)
+        for part in parts.values():
+            needed = {place_of[need] for each in part for need in graph.dependencies(each) if need in place_of}
+            place_of |= dict.fromkeys(part, len(out))
+            out.append(Group(tuple(part), frozenset(needed)))
+    return out
+
+
 def deletion_layers(graph: Graph) -> list[list[Address]]:
     """Return the order of deleting: whoever needs goes before what it needs."""
     return layers(graph)[::-1]

@@ -23,6 +23,8 @@ from holdfast.model.resource import Declaration, OnDelete, OnDrift
 from holdfast.plan import durations, locations, suggestions
 from holdfast.plan.decide import OnImmutable, ReconcileMode, Recreate
 
+WATCH_PERIOD_SECONDS: Final = 600.0
+
 
 class JitterShape(StrEnum):
     """On which side of the period chance may put the next check."""
@@ -78,6 +80,11 @@ class Settings:
     undo_below: float = 0.0  # a correction whose assessment scores less is taken back; 0: never
     refuse_after: int = 0  # failures of a remediation on the same state, after which it is held; 0: never
     provenance: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def is_resync_set(self) -> bool:
+        """Whether anybody says how often to check; an explicit 0 means that nobody is to."""
+        return not self.provenance.get("resync_period", Level.BUILT_IN).startswith(Level.BUILT_IN)
 
     @property
     def ignored_paths(self) -> tuple[str, ...]:
@@ -229,7 +236,8 @@ REGISTRY: Final[tuple[Setting, ...]] = (
     Setting(
         "resync_period",
         "resyncPeriod",
-        "How long after a settled check the next one is due; 0 switches periodic checks off.",
+        "How long after a settled check the next one is due; 0 switches periodic checks off. Where nothing is set, "
+        "`watch` checks every 10m.",
         durations.parse,
         _DEFAULT.resync_period,
         show=durations.format_seconds,
@@ -309,7 +317,7 @@ REGISTRY: Final[tuple[Setting, ...]] = (
     Setting(
         "recreate",
         "recreate",
-        "Whether something we created and somebody deleted is created again.",
+        "Whether something we created and somebody deleted is created again; by when_resync unless resyncPeriod is 0.",
         _choice(Recreate),
         _DEFAULT.recreate,
     ),
@@ -375,6 +383,11 @@ REGISTRY: Final[tuple[Setting, ...]] = (
 BY_NAME: Final = {setting.name: setting for setting in REGISTRY}
 BY_SPELLING: Final = {setting.spelling: setting for setting in REGISTRY}
 BUILT_IN: Final[Layer] = {setting.name: Given(setting.builtin, Level.BUILT_IN) for setting in REGISTRY}
+
+
+WATCHING: Final[Layer] = {  # what a watch goes by where nobody says otherwise
+    "resync_period": Given(WATCH_PERIOD_SECONDS, Level.BUILT_IN, "watch"),
+}
 
 
 def parse_option(spelling: str, value: Json) -> tuple[Setting, Any]:

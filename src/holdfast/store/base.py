@@ -7,7 +7,8 @@ caller; a store has no clock.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+import math
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, NamedTuple, NewType, Protocol
@@ -22,6 +23,7 @@ from holdfast.model.json import Json
 from holdfast.model.resource import Origin
 from holdfast.model.verdict import Status
 
+CLOCK_SLACK_SECONDS: Final = 60.0  # a check that seems later than now by more was made by a clock that was set back
 REVISIONS_KEPT: Final = 100  # of each resource; those before are forgotten, the newest one never
 Digest = NewType("Digest", str)  # "sha256:<hex>" of a document's ordered canonical bytes
 
@@ -416,14 +418,20 @@ class Store(Protocol):
         done. Unmoved: the raw digest is the one kept.
         """
 
-    def unlooked(self, connection: str, kind: str, since: float) -> AsyncIterator[Address]:
-        """Go through the scheduled resources of a kind that were not checked since a time."""
+    def unlooked(self, connection: str, kind: str, since: float, until: float = math.inf) -> AsyncIterator[Address]:
+        """Go through the scheduled resources of a kind that were not checked between two times."""
 
-    async def due(self, now: float, limit: int) -> list[ResourceState]:
-        """Return unclaimed resources whose due time has come, the longest overdue first."""
+    async def due(self, now: float, limit: int, without: Collection[str] = ()) -> list[ResourceState]:
+        """Return unclaimed resources whose due time has come, the longest overdue first.
 
-    async def next_due(self) -> float | None:
-        """Return the earliest due time there is."""
+        Those of the connections in `without` are left out.
+        """
+
+    async def ahead(self, now: float, limit: int) -> list[Address]:
+        """Return scheduled resources that seem to have been checked later than now: the clock was set back."""
+
+    async def next_due(self, without: Collection[str] = ()) -> float | None:
+        """Return the earliest due time there is, but for those of the connections in `without`."""
 
     async def claim(self, address: Address, owner: str, now: float, until: float) -> Claim | None:
         """Take the right to write a resource, or return None if somebody else has it.

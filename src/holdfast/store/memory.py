@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import copy
 import heapq
+import math
 from collections import Counter
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
@@ -21,6 +22,7 @@ from holdfast.model.json import Json
 from holdfast.model.verdict import Status
 from holdfast.store import chain, documents
 from holdfast.store.base import (
+    CLOCK_SLACK_SECONDS,
     REVISIONS_KEPT,
     UNCHECKED,
     Acceptance,
@@ -327,24 +329,32 @@ class MemoryStore:
             if state.provider_id in digests and digests[state.provider_id] == state.raw_digest and _is_at_rest(state)
         ]
 
-    async def unlooked(self, connection: str, kind: str, since: float) -> AsyncIterator[Address]:
+    async def unlooked(
+        self, connection: str, kind: str, since: float, until: float = math.inf
+    ) -> AsyncIterator[Address]:
         """Go through what was not checked since a time by namespace and name."""
         async for state in self.all_states(connection=connection, kind=kind):
-            if state.due_at is not None and (state.checked_at is None or state.checked_at < since):
+            if state.due_at is not None and (state.checked_at is None or not since <= state.checked_at <= until):
                 yield state.address
 
-    async def due(self, now: float, limit: int) -> list[ResourceState]:
+    async def due(self, now: float, limit: int, without: Collection[str] = ()) -> list[ResourceState]:
         """Return what is due and unclaimed, the longest overdue first."""
         due = (
             (state.due_at, order, state)
             for order, state in enumerate(self._states.values())
             if state.due_at is not None and state.due_at <= now and not self._is_claimed(state.address, now)
         )
-        return [_own(state) for _, _, state in heapq.nsmallest(limit, due)]
+        found = (each for each in due if each[2].address.connection not in without)
+        return [_own(state) for _, _, state in heapq.nsmallest(limit, found)]
 
-    async def next_due(self) -> float | None:
+    async def ahead(self, now: float, limit: int) -> list[Address]:
+        """Return scheduled resources that seem to have been checked later than now: the clock was set back."""
+        return [state.address for state in self._states.values() if _is_ahead(state, now)][:limit]
+
+    async def next_due(self, without: Collection[str] = ()) -> float | None:
         """Return the earliest due time, claimed or not."""
-        return min((state.due_at for state in self._states.values() if state.due_at is not None), default=None)
+        states = (state for state in self._states.values() if state.address.connection not in without)
+        return min((state.due_at for state in states if state.due_at is not None), default=None)
 
     async def sizes(self) -> dict[tuple[str, str], int]:
         """Count resources by connection and kind."""
@@ -358,7 +368,10 @@ class MemoryStore:
         """Count."""
         states = self._states.values()
         by_status = Counter(UNCHECKED if state.status is None else state.status.value for state in states)
-        overdue = sum(state.due_at is not None and state.due_at <= now for state in states)
+        overdue = sum(
+            (state.due_at is not None and state.due_at <= now) or _is_ahead(state, now + CLOCK_SLACK_SECONDS)
+            for state in states
+        )
         return Tally(dict(by_status), len(states), overdue)
 
     # --- findings and history -----------------------------------------------------------------------------------------
@@ -508,3 +521,7 @@ def _identity(finding: Finding) -> tuple[str, str]:
 def _order(address: Address) -> tuple[str, str, str]:
     local = address.name if address.namespace is None else f"{address.namespace}/{address.name}"
     return address.connection, address.kind, local
+
+
+def _is_ahead(state: ResourceState, now: float) -> bool:
+    return state.due_at is not None and state.checked_at is not None and state.checked_at > now

@@ -10,13 +10,15 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from operator import itemgetter
 from os import PathLike
 from pathlib import Path
 from typing import Final, Self, TypeVar, cast
+
+import orjson
 
 from holdfast.errors import StoreError
 from holdfast.model.absent import ABSENT
@@ -26,6 +28,7 @@ from holdfast.model.json import Json
 from holdfast.model.verdict import Status
 from holdfast.store import committing, documents, dossiers, governance, migrations, rows
 from holdfast.store.base import (
+    CLOCK_SLACK_SECONDS,
     UNCHECKED,
     Acceptance,
     Approval,
@@ -237,10 +240,12 @@ class SqliteStore:
 
         return await self._run(read)
 
-    async def unlooked(self, connection: str, kind: str, since: float) -> AsyncIterator[Address]:
+    async def unlooked(
+        self, connection: str, kind: str, since: float, until: float = math.inf
+    ) -> AsyncIterator[Address]:
         """Go through what was not checked since a time by namespace and name, a page at a time."""
         for (family,) in await self._run(lambda: self._select("find_family", connection, kind)):
-            async for page in self._pages("unlooked_page", family, since, of_local=0):
+            async for page in self._pages("unlooked_page", family, since, until, of_local=0):
                 for (local,) in page:
                     yield address_of(connection, kind, local)
 
@@ -253,19 +258,26 @@ class SqliteStore:
                 yield page
                 after = page[-1][of_local]
 
-    async def due(self, now: float, limit: int) -> list[ResourceState]:
+    async def due(self, now: float, limit: int, without: Collection[str] = ()) -> list[ResourceState]:
         """Return what is due and unclaimed, the longest overdue first."""
+        left_out = _json(without)
 
         def read() -> list[ResourceState]:
-            found = self._connection.execute(SQL["due"], {"now": now, "limit": limit})
+            found = self._connection.execute(SQL["due"], {"now": now, "limit": limit, "without": left_out})
             return [rows.state_of(row) for row in found]
 
         return await self._run(read)
 
-    async def next_due(self) -> float | None:
+    async def ahead(self, now: float, limit: int) -> list[Address]:
+        """Return scheduled resources that seem to have been checked later than now: the clock was set back."""
+        found = await self._run(lambda: self._select("ahead", now, limit))
+        return [address_of(*row) for row in found]
+
+    async def next_due(self, without: Collection[str] = ()) -> float | None:
         """Return the earliest due time, claimed or not."""
-        found: list[tuple[float | None]] = await self._run(lambda: self._select("next_due"))
-        return found[0][0]
+        name, values = ("next_due_without", (_json(without),)) if without else ("next_due", ())
+        found: list[tuple[float | None]] = await self._run(lambda: self._select(name, *values))
+        return found[0][0] if found else None
 
     async def sizes(self) -> dict[tuple[str, str], int]:
         """Count resources by connection and kind."""
@@ -286,7 +298,7 @@ class SqliteStore:
 
     async def tally(self, now: float) -> Tally:
         """Count in the database."""
-        counts = await self._run(lambda: self._select("tally", now))
+        counts = await self._run(lambda: self._select("tally", now, now + CLOCK_SLACK_SECONDS))
         names = [UNCHECKED if status is None else rows.STATUSES[status].value for status, _, _ in counts]
         by_status = {name: count for name, (_, count, _) in zip(names, counts, strict=True)}
         return Tally(by_status, sum(by_status.values()), sum(overdue for _, _, overdue in counts))
@@ -462,3 +474,7 @@ def _abandon(opening: Future[Database]) -> None:
     """Close what was opened for somebody who no longer waits for it."""
     if not opening.cancelled() and opening.exception() is None:
         opening.result().close()
+
+
+def _json(names: Collection[str]) -> str:
+    return orjson.dumps(sorted(names)).decode()

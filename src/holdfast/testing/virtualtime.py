@@ -55,6 +55,10 @@ class VirtualClock:
         except RuntimeError:
             return START
 
+    def monotonic(self) -> float:
+        """Return the same: nobody sets a virtual clock back."""
+        return self.now()
+
     async def sleep(self, seconds: float) -> None:
         """Wait, in virtual time."""
         await asyncio.sleep(max(0.0, seconds))

@@ -190,7 +190,8 @@ def test_throttling_slows_the_whole_connection():
 
 
 def test_external_deletion_is_recreated_where_resync_is_on_and_stops_where_it_is_off():
-    for options, result in (({"resyncPeriod": "1h"}, "recreated"), ({}, "stopped")):
+    cases = ({"resyncPeriod": "1h"}, "recreated"), ({}, "recreated"), ({"resyncPeriod": "0"}, "stopped")
+    for options, result in cases:
         bench = Bench()
         fleet = [replace(declare("a", {"color": "red"}), options=options)]
         run(bench.apply(fleet))
@@ -209,7 +210,7 @@ def test_external_deletion_is_recreated_where_resync_is_on_and_stops_where_it_is
 
 def test_to_set_what_a_block_says_is_enough_to_lift_it():
     bench = Bench()
-    off = declare("a", {"color": "red"})
+    off = declare("a", {"color": "red"}, resyncPeriod="0")
     run(bench.apply([off]))
     bench.live.things.clear()
     for _ in range(2):

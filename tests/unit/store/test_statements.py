@@ -29,6 +29,7 @@ WHOLE = {
 }
 WHOLE |= {"pauses", "approvals", "demotions", "acceptances"}  # a person made each of them, so there are few
 WHOLE |= {"claims"}  # by an index of those that are held
+WHOLE |= {"ahead"}  # once for each clock that is set back
 WHOLE |= {"any_request"}  # by an index of those that are open, up to the first
 
 
@@ -49,7 +50,8 @@ def plan(connection: sqlite3.Connection, statement: str) -> list[str]:
 @pytest.mark.parametrize("name", statements.SQL)
 def test_every_statement_fits_the_schema_and_searches_by_a_key(schema, name):
     steps = plan(schema, statements.SQL[name])
-    scans = [step for step in steps if step.startswith("SCAN") and not step.startswith("SCAN event USING INDEX")]
+    harmless = ("SCAN event USING INDEX", "SCAN json_each")  # the latter goes through what it was given
+    scans = [step for step in steps if step.startswith("SCAN") and not step.startswith(harmless)]
     assert not scans or name in WHOLE, steps
 
 

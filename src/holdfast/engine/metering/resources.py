@@ -10,7 +10,7 @@ from holdfast.engine.metering.families import Readings
 from holdfast.model.address import Address
 from holdfast.model.condition import ConditionType
 from holdfast.model.verdict import Status
-from holdfast.store.base import UNCHECKED, FindingRecord, ResourceState
+from holdfast.store.base import CLOCK_SLACK_SECONDS, UNCHECKED, FindingRecord, ResourceState
 
 TERMINAL: Final = "terminal"
 _MISSED: Final = 2  # resync periods after which a verdict is old; one is missed by jitter alone
@@ -22,9 +22,21 @@ def is_stale(state: ResourceState, now: float) -> bool:
 
     What has no periodic checks does not become so by age: nobody said how often it is to be looked at.
     """
-    if state.good_at is None or state.status in (None, Status.UNKNOWN):
+    if state.good_at is None or state.status in (None, Status.UNKNOWN) or _is_ahead(state.good_at, now):
         return True
     return state.resync_seconds > 0 and now - state.good_at > _MISSED * state.resync_seconds
+
+
+def is_overdue(state: ResourceState, now: float) -> bool:
+    """Return True if a check should have been made by now; what was checked later than now must be checked again."""
+    if state.due_at is None:
+        return False
+    return state.due_at <= now or (state.checked_at is not None and _is_ahead(state.checked_at, now))
+
+
+def _is_ahead(at: float, now: float) -> bool:
+    """Return True if a time lies ahead of now: the clock was set back since, and the age is not known."""
+    return at > now + CLOCK_SLACK_SECONDS
 
 
 def is_held(state: ResourceState) -> bool:
@@ -40,7 +52,7 @@ def count(readings: Readings, state: ResourceState, now: float) -> None:
     status = UNCHECKED if state.status is None else state.status.value
     readings.add(meters.RESOURCES, *where, status)
     readings.add(meters.STALE, *where, by=is_stale(state, now))
-    readings.add(meters.OVERDUE, *where, by=state.due_at is not None and state.due_at <= now)
+    readings.add(meters.OVERDUE, *where, by=is_overdue(state, now))
     readings.add(meters.FAILING, *where, by=state.failures > 0)
     readings.add(meters.BLOCKED, *where, TERMINAL, by=state.terminal is not None)
     readings.earliest(meters.OLDEST_GOOD_CHECK, *where, at=state.good_at or 0.0)

@@ -107,9 +107,9 @@ WHERE family = ? AND provider_id IN (?*)
   AND requested IS handled AND terminal IS NULL
 
 -- name: unlooked_page
--- The next scheduled resources of a family, in order, that were not checked since a time.
+-- The next scheduled resources of a family, in order, that were not checked between two times.
 SELECT local FROM name CROSS JOIN resource ON resource.id = name.id
-WHERE family = ? AND local > ? AND due_at IS NOT NULL AND (checked_at IS NULL OR checked_at < ?)
+WHERE family = ? AND local > ? AND due_at IS NOT NULL AND (checked_at IS NULL OR checked_at NOT BETWEEN ? AND ?)
 ORDER BY local LIMIT ?
 
 -- name: due
@@ -117,15 +117,27 @@ ORDER BY local LIMIT ?
 SELECT state.* FROM state
 LEFT JOIN claim ON claim.id = state.id AND claim.owner IS NOT NULL AND claim.until > :now
 WHERE due_at <= :now AND claim.id IS NULL
+  AND (:without = '[]' OR connection NOT IN (SELECT value FROM json_each(:without)))
 ORDER BY due_at LIMIT :limit
 
 -- name: next_due
 -- The earliest due time.
 SELECT min(due_at) FROM resource WHERE due_at IS NOT NULL
 
+-- name: next_due_without
+-- The earliest due time, but for some connections.
+SELECT due_at FROM resource JOIN name ON name.id = resource.id JOIN family ON family.id = name.family
+WHERE due_at IS NOT NULL AND connection NOT IN (SELECT value FROM json_each(?)) ORDER BY due_at LIMIT 1
+
+-- name: ahead
+-- Scheduled resources that were checked, it seems, after a time.
+SELECT connection, kind, local FROM resource JOIN name ON name.id = resource.id JOIN family ON family.id = name.family
+WHERE due_at IS NOT NULL AND checked_at > ? LIMIT ?
+
 -- name: tally
--- How many resources have which status, and how many of them are overdue.
-SELECT status, count(*), count(CASE WHEN due_at <= ? THEN 1 END) FROM resource GROUP BY status
+-- How many resources have which status, and how many of them are overdue; what was checked later than now is.
+SELECT status, count(*), count(CASE WHEN due_at <= ?1 OR (due_at IS NOT NULL AND checked_at > ?2) THEN 1 END)
+FROM resource GROUP BY status
 
 -- name: sizes
 -- How many resources there are of each connection and kind.
