@@ -1,0 +1,195 @@
+"""One connection that hangs, throttles or never ends an operation delays nothing on another."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+
+from holdfast.compare import comparators
+from holdfast.engine.acting import Actor
+from holdfast.engine.applying import Applier
+from holdfast.engine.checking import Checker
+from holdfast.engine.fleet import Fleet, Preparer
+from holdfast.engine.governing import Rules
+from holdfast.engine.opening import WritableWorld
+from holdfast.engine.outcomes import Acted, Result
+from holdfast.engine.scheduling import Watcher
+from holdfast.engine.sweeping import Sweeper
+from holdfast.manifests.secrets import Resolver
+from holdfast.model.address import Address
+from holdfast.model.reading import Trouble, Unreadable
+from holdfast.plan import ordering
+from holdfast.plan.corrections import CorrectionRules
+from holdfast.providers.base import Connection
+from holdfast.store.memory import MemoryStore
+from holdfast.testing import virtualtime
+from holdfast.testing.memory import MemoryProvider, MemoryWorld
+from holdfast.testing.virtualtime import VirtualClock
+from tests.unit.engine.fixtures import declare
+
+HANGS_SECONDS = 120.0
+PERIOD_SECONDS = 30.0
+
+
+class Hanging:
+    """A reader whose reads take a while, when told to."""
+
+    def __init__(self, reader: Any, sick: Sick) -> None:
+        self._reader, self._sick = reader, sick
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._reader, name)
+
+    async def read(self, *args: Any) -> Any:
+        await self._sick.wait()
+        return await self._reader.read(*args)
+
+    async def list(self, kind: str) -> AsyncIterator[Any]:
+        await self._sick.wait()
+        async for item in self._reader.list(kind):
+            yield item
+
+
+class Sick(MemoryProvider):
+    """A provider that can be made to hang."""
+
+    name = "sick"
+    hangs = False
+
+    async def wait(self) -> None:
+        if self.hangs:
+            await asyncio.sleep(HANGS_SECONDS)
+
+    @asynccontextmanager
+    async def reader(self, connection: Connection) -> AsyncIterator[Any]:
+        async with super().reader(connection) as reader:
+            yield Hanging(reader, self)
+
+
+@dataclass
+class Two:
+    """An engine over two connections: `good`, and `bad` which can be made sick."""
+
+    good: MemoryWorld = field(default_factory=MemoryWorld)
+    bad: MemoryWorld = field(default_factory=MemoryWorld)
+    store: MemoryStore = field(default_factory=MemoryStore)
+    clock: VirtualClock = field(default_factory=VirtualClock)
+
+    def __post_init__(self) -> None:
+        self.sick = Sick(self.bad, lists=False)
+        self.chance = random.Random(1).random
+
+    def fleet(self, size: int = 3):
+        def one(connection: str, number: int):
+            declared = declare(f"n{number}", {"color": "red"}, resyncPeriod=f"{PERIOD_SECONDS:.0f}s")
+            provider = "memory" if connection == "good" else "sick"
+            return replace(declared, address=Address(connection, "Thing", f"n{number}"), provider=provider)
+
+        return [one(connection, number) for connection in ("good", "bad") for number in range(size)]
+
+    def world(self) -> WritableWorld:
+        connections = {"good": Connection("good", "memory"), "bad": Connection("bad", "sick")}
+        providers = {"memory": MemoryProvider(self.good, lists=False), "sick": self.sick}
+        return WritableWorld(connections, providers, {}, self.clock)
+
+    def fingerprint(self, value: Any) -> str:
+        return comparators.fingerprint(value, b"key")
+
+    def applier(self, world: WritableWorld, declared, **options: Any) -> Applier:
+        graph, _ = ordering.build(declared)
+        fleet = Fleet({each.address: each for each in declared}, graph)
+        rules = Rules(CorrectionRules(storm=None))
+        preparer = Preparer(self.store, world, fleet, self.fingerprint, lambda _: Resolver({}))
+        checker = Checker(self.store, world, self.clock, self.chance, self.fingerprint, rules=rules)
+        actor = Actor(self.store, world, checker, self.clock, self.chance, self.fingerprint, "one")
+        return Applier(self.store, preparer, checker, actor, **options)
+
+    def live(self, world: MemoryWorld, name: str) -> dict[str, Any]:
+        ident = world.find("Thing", name)
+        return world.things["Thing", ident or ""]
+
+
+def throttle(two: Two) -> None:
+    two.bad.faults.append(lambda call: Unreadable(Trouble.THROTTLED, "429", 300.0) if call.startswith("read") else None)
+
+
+def hang(two: Two) -> None:
+    two.sick.hangs = True
+
+
+@pytest.mark.parametrize("make_sick", [hang, throttle])
+def test_a_watch_corrects_one_connection_while_another_is_sick(make_sick):
+    async def whole() -> None:
+        two = Two()
+        declared = two.fleet(5)
+        stop = asyncio.Event()
+        async with two.world() as world:
+            await two.applier(world, declared).apply()
+            make_sick(two)
+            corrected: list[float] = []
+
+            async def drift() -> None:
+                for number in range(5):
+                    await two.clock.sleep(PERIOD_SECONDS)
+                    began = two.clock.now()
+                    two.live(two.good, f"n{number}")["color"] = "black"
+                    while two.live(two.good, f"n{number}")["color"] != "red" and two.clock.now() < began + 900.0:
+                        await two.clock.sleep(1.0)
+                    corrected.append(two.clock.now() - began)
+                stop.set()
+
+            sweeper = Sweeper(two.store, world, two.clock, two.chance)
+            watcher = Watcher(two.store, two.applier(world, declared, stop=stop).apply, two.clock, two.chance, sweeper)
+            watcher.stop = stop
+            drifting = asyncio.create_task(drift())
+            await watcher.run()
+            await drifting
+        assert max(corrected) <= 1.2 * PERIOD_SECONDS
+
+    virtualtime.run(whole())
+
+
+@pytest.mark.parametrize("make_sick", [hang, throttle])
+def test_an_apply_writes_one_connection_while_another_is_sick(make_sick):
+    async def whole() -> None:
+        two = Two()
+        make_sick(two)
+        began, ended = two.clock.now(), {}
+
+        def progress(what: Any) -> None:
+            if isinstance(what, Acted):
+                ended[str(what.checked.address)] = two.clock.now() - began
+
+        async with two.world() as world:
+            await two.applier(world, two.fleet(), progress=progress).apply()
+        assert max(ended[f"good/Thing/n{number}"] for number in range(3)) <= 15.0
+
+    virtualtime.run(whole())
+
+
+def test_what_needs_the_sick_connection_waits_and_its_neighbours_do_not():
+    async def whole() -> None:
+        two = Two()
+        declared = [each for each in two.fleet(2) if each.address.name == "n0"]
+        good, bad = declared
+        needs = replace(good, address=Address("good", "Thing", "needs"), desired={"of": "${bad/Thing/n0.id}"})
+        free = replace(good, address=Address("good", "Thing", "free"), desired={"of": "${good/Thing/n0.id}"})
+        hang(two)
+        began, ended = two.clock.now(), {}
+
+        def progress(what: Any) -> None:
+            if isinstance(what, Acted):
+                assert what.result is Result.DONE
+                ended[str(what.checked.address)] = two.clock.now() - began
+
+        async with two.world() as world:
+            await two.applier(world, [good, bad, needs, free], progress=progress).apply()
+        assert ended["good/Thing/free"] <= 25.0 < HANGS_SECONDS <= ended["bad/Thing/n0"] <= ended["good/Thing/needs"]
+
+    virtualtime.run(whole())
