@@ -209,7 +209,7 @@ class Run:
         assert not errors
         preparer = Preparer(self.store, world, Fleet(declared, graph), _fingerprint, lambda _: Resolver({}))
         checker = Checker(self.store, world, self.clock, chance.random, _fingerprint, rules=Rules())
-        actor = Actor(self.store, world, checker, self.clock, chance.random, _fingerprint, "bench")
+        actor = Actor(self.store, world, checker, self.clock, chance.random, "bench")
         applier = Applier(self.store, preparer, checker, actor)
 
         async def correct(addresses: Sequence[Address]) -> Report:

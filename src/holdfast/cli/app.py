@@ -7,11 +7,13 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from types import TracebackType
 from typing import Any, Final, NoReturn
 
 import click
 
 import holdfast
+from holdfast.cli import escaping
 from holdfast.errors import HoldfastError
 
 ERROR: Final = 1
@@ -113,10 +115,21 @@ def run(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and leave with its exit code; a user's mistake never shows a traceback."""
     # A closed pipe (`| head`) ends the program quietly, as for any Unix tool.
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    sys.excepthook = _crashed
     sys.exit(_outcome(arguments))
 
 
+def _crashed(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """Show a crash like everything else: a message in it may hold what a service said, or a secret."""
+    import traceback
+
+    from holdfast.cli import output
+
+    click.echo(output.safe_document("".join(traceback.format_exception(kind, error, trace))), err=True, nl=False)
+
+
 def _outcome(arguments: Sequence[str] | None) -> int:
+    escaping.hide_with(str)  # what an earlier run in this process knew is no matter of this one
     try:
         result: Any = cli.main(arguments, prog_name="holdfast", standalone_mode=False)
     except click.UsageError as error:
@@ -131,6 +144,9 @@ def _outcome(arguments: Sequence[str] | None) -> int:
     except HoldfastError as error:
         if os.environ.get("HOLDFAST_DEBUG"):
             raise
-        click.echo(click.style("Error: ", fg="red", bold=True) + str(error), err=True)
+        from holdfast.cli import output
+        from holdfast.manifests.validation import InputErrors
+
+        output.problem(*(error.lines if isinstance(error, InputErrors) else (str(error),)))
         return ERROR
     return result if isinstance(result, int) else 0

@@ -70,7 +70,6 @@ def assessor(session: Session, world: WritableWorld, prepare: Prepare | None = N
         session.clock,
         session.rules.assessment,
         prepare or Preparing(session, world).one,
-        session.fingerprint,
         instruments(session),
         session.undoer(world, checker),
     )
@@ -80,7 +79,7 @@ def announcer(session: Session, world: World) -> Announcer:
     """Return what takes announcements."""
     checker = session.checker(world)
     rules = session.rules.assessment
-    return Announcer(session.store, checker, session.clock, session.random01, rules, session.fingerprint)
+    return Announcer(session.store, checker, session.clock, session.random01, rules)
 
 
 @dataclass(slots=True)

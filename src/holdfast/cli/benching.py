@@ -62,7 +62,7 @@ def verdicts_command(
         return
     rows = [_cells(row) for row in report.rows]
     if output_ == "markdown":
-        click.echo(output.markdown_table(_HEADER, rows, numeric=_NUMERIC))
+        output.document(output.markdown_table(_HEADER, rows, numeric=_NUMERIC) + "\n")
     else:
         output.table(_HEADER, rows, numeric=_NUMERIC)
         _summary(report)

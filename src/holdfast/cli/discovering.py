@@ -135,7 +135,7 @@ async def _discovered(session: Session, wish: Wish) -> tuple[list[Survey], list[
     if wish.folder is not None:
         _insist_on_named(session, names)
     async with _world(session, names) as world:
-        looker = Looker(world, session.clock, session.random01, Patience())
+        looker = Looker(world, session.clock, session.random01, Patience(), session.fingerprint)
         discoverer = Discoverer(session.preparer(world), looker, keeps_raw=wish.folder is not None)
         surveys: list[Survey] = []
         for name in names:

@@ -63,7 +63,7 @@ def repository(folder: Path) -> Path:
 def shown(format_: str, report: Report, around_: Around) -> bool:
     """Print a report if the format is not the one for the screen; tell whether it was."""
     if format_ in RENDERERS:
-        click.echo(RENDERERS[format_](report, around_), nl=False)
+        output.document(RENDERERS[format_](report, around_))
         return True
     return output.structured(format_, reports.as_json(report))
 
@@ -76,10 +76,7 @@ def write(wanted: Files, report: Report, around_: Around) -> None:
 
 def _text(format_: str, report: Report, around_: Around) -> str:
     if format_ in RENDERERS:
-        return RENDERERS[format_](report, around_)
+        return output.safe_document(RENDERERS[format_](report, around_))
     if format_ == "json":
         return output.json_text(reports.as_json(report)) + "\n"
-    import yaml
-
-    text: str = yaml.safe_dump(reports.as_json(report), sort_keys=False, allow_unicode=True)
-    return text
+    return output.yaml_text(reports.as_json(report))

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import click
-import orjson
 
 from holdfast.cli import findings, output
 from holdfast.cli.scoping import Scope, scope_of
@@ -103,7 +102,7 @@ def _as_json(chained: ChainedEvent, source: str) -> dict[str, Json]:
 def _print(found: list[dict[str, Json]], format_: str) -> None:
     if format_ == "jsonl":
         for each in found:
-            click.echo(orjson.dumps(each, option=orjson.OPT_SORT_KEYS))
+            output.json_line(each)
     elif not output.structured(format_, found):
         for each in found:
             fields = ((key, value) for key, value in each["data"].items() if key not in ("event_type", "ea_name"))

@@ -1,18 +1,28 @@
-"""Printing: formats, colours, tables; nothing here knows what is being printed."""
+"""Printing: formats, colours, tables; nothing here knows what is being printed.
+
+Whatever is printed goes through here, and is escaped on its way out (`escaping`): text is one line of ours unless it is
+a document, and no value can pretend to be more than a value.
+"""
 
 from __future__ import annotations
 
 import os
+import re
+import secrets
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import click
 import orjson
 
+from holdfast.cli import escaping
 from holdfast.model.json import Json
 
 Style = Any  # what click.style takes
+# Stands for the escape character of our own styles until a line is printed; nobody outside can guess it.
+_ESC: Final = f"\0{secrets.token_hex(8)}"
+_STYLE: Final = re.compile(f"{_ESC}\\[[0-9;]*m")
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
@@ -38,23 +48,56 @@ def use_colour() -> bool:
 
 def line(text: str = "", **style: Style) -> None:
     """Print a line, styled if colours are in use."""
-    coloured = use_colour()
-    click.echo(click.style(text, **style) if coloured and style else text, color=coloured)
+    click.echo(_printable(styled(text, **style) if style else text), color=use_colour())
 
 
-def warn(text: str) -> None:
-    """Print a warning where it does not disturb what programs read."""
-    click.echo(click.style("Warning: ", fg="yellow", bold=True) + text, err=True)
+def warn(*lines: str) -> None:
+    """Print a warning, in so many lines of ours, where it does not disturb what programs read."""
+    _aside("Warning: ", "yellow", lines)
+
+
+def problem(*lines: str) -> None:
+    """Print what went wrong, in so many lines of ours."""
+    _aside("Error: ", "red", lines)
+
+
+def _aside(label: str, colour: str, lines: Sequence[str]) -> None:
+    text = "\n".join(_printable(each) for each in lines)
+    click.echo(click.style(label, fg=colour, bold=True) + text, err=True)
 
 
 def styled(text: str, **style: Style) -> str:
     """Style a part of a line, if colours are in use."""
-    return click.style(text, **style) if use_colour() else text
+    return click.style(text, **style).replace("\x1b", _ESC) if use_colour() else text
+
+
+def _printable(text: str) -> str:
+    return "\x1b".join(map(escaping.in_a_line, escaping.hidden(text).split(_ESC)))
+
+
+def document(text: str) -> None:
+    """Print a rendered document of several lines, such as a report."""
+    click.echo(safe_document(text), nl=False)
+
+
+def safe_document(text: str) -> str:
+    """Return a rendered document as it may leave: as text, Markdown, XML, HTML or JSON alike."""
+    return escaping.in_a_document(escaping.hidden(text))
 
 
 def json_text(value: Json) -> str:
     """Write a value for people and programs."""
-    return orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS).decode()
+    return safe_document(orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS).decode())
+
+
+def yaml_text(value: Json) -> str:
+    """Write a value as YAML; where it holds what must not reach a terminal as it is, in plain ASCII."""
+    import yaml
+
+    text: str = yaml.safe_dump(value, sort_keys=False, allow_unicode=True)
+    if safe_document(text) != text:
+        text = yaml.safe_dump(value, sort_keys=False, allow_unicode=False)
+    return escaping.hidden(text)
 
 
 def json_document(value: Json) -> None:
@@ -62,14 +105,17 @@ def json_document(value: Json) -> None:
     click.echo(json_text(value))
 
 
+def json_line(value: Json) -> None:
+    """Print a value as JSON on one line."""
+    click.echo(safe_document(orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()))
+
+
 def structured(format_: str, value: Json) -> bool:
     """Print a value if the format is one for programs; tell whether it was."""
     if format_ == "json":
         json_document(value)
     elif format_ == "yaml":
-        import yaml
-
-        click.echo(yaml.safe_dump(value, sort_keys=False, allow_unicode=True), nl=False)
+        click.echo(yaml_text(value), nl=False)
     else:
         return False
     return True
@@ -83,18 +129,27 @@ def json_lines(values: Sequence[Json]) -> None:
 def table(header: Sequence[str], rows: Iterable[Sequence[str]], *, numeric: frozenset[int] = frozenset()) -> None:
     """Print aligned columns under a header; columns in `numeric` stand to the right."""
     listed = [list(row) for row in rows]
-    widths = [max(len(cell) for cell in column) for column in zip(header, *listed, strict=True)]
+    listed = [[_cell(cell) for cell in row] for row in listed]
+    widths = [max(map(_width, column)) for column in zip(header, *listed, strict=True)]
     line(_aligned(header, widths, numeric), bold=True)
     for row in listed:
         line(_aligned(row, widths, numeric))
 
 
 def _aligned(row: Sequence[str], widths: Sequence[int], numeric: frozenset[int]) -> str:
-    cells = (
-        cell.rjust(width) if place in numeric else cell.ljust(width)
-        for place, (cell, width) in enumerate(zip(row, widths, strict=True))
-    )
+    cells: list[str] = []
+    for place, (cell, width) in enumerate(zip(row, widths, strict=True)):
+        blanks = " " * (width - _width(cell))
+        cells.append(blanks + cell if place in numeric else cell + blanks)
     return "  ".join(cells).rstrip()
+
+
+def _cell(text: str) -> str:
+    return _ESC.join(map(escaping.in_a_line, escaping.hidden(text).split(_ESC)))
+
+
+def _width(cell: str) -> int:
+    return len(_STYLE.sub("", cell))
 
 
 def markdown_table(

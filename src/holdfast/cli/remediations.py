@@ -74,7 +74,7 @@ def start_command(target: str, output_: str, **rest: Any) -> int:
             try:
                 record = await assessors.announcer(session, world).start(item, order)
             except Refused as error:
-                output.warn(f"refused: {error}\n  what was tried: holdfast remediations {target}")
+                output.warn(f"refused: {error}", f"  what was tried: holdfast remediations {target}")
                 return exits.BLOCKED
         if output.structured(output_, recounting.record_as_json(record)):
             return 0

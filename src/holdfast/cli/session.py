@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
-from holdfast.cli import templating, undeclared
+from holdfast.cli import escaping, templating, undeclared
 from holdfast.compare import comparators, yamltext
 from holdfast.engine import workers
 from holdfast.engine.acting import Actor
@@ -27,6 +27,7 @@ from holdfast.engine.clock import Clock, SystemClock
 from holdfast.engine.fleet import Fleet, Preparer
 from holdfast.engine.gates import Limits
 from holdfast.engine.governing import Rules
+from holdfast.engine.known_secrets import KnownSecrets
 from holdfast.engine.opening import World, WritableWorld
 from holdfast.engine.retrying import Patience
 from holdfast.engine.sending import Sender
@@ -158,6 +159,7 @@ class Session:
     store_file: Path = Path()
     undeclared: tuple[ResourceState, ...] = ()  # of the store, and no longer in the manifests that were read
     retries: bool = False  # a person plans or applies: what stopped an earlier run is tried again
+    known_secrets: KnownSecrets = field(default_factory=KnownSecrets)  # what nobody may see
 
     def fingerprint(self, value: Json) -> str:
         """Return the keyed fingerprint of a secret."""
@@ -192,12 +194,12 @@ class Session:
     def world(self) -> World:
         """Return the world for looking at."""
         connections = self._connections()
-        return World(connections, _providers(connections), self._limits(), self.clock)
+        return World(connections, _providers(connections), self._limits(), self.clock, self.known_secrets)
 
     def writable_world(self) -> WritableWorld:
         """Return the world for changing."""
         connections = self._connections()
-        return WritableWorld(connections, _providers(connections), self._limits(), self.clock)
+        return WritableWorld(connections, _providers(connections), self._limits(), self.clock, self.known_secrets)
 
     def preparer(self, world: World) -> Preparer:
         """Return what makes declarations ready."""
@@ -210,7 +212,7 @@ class Session:
     def applier(self, world: WritableWorld, **arguments: Any) -> Applier:
         """Return what brings the fleet to what is declared."""
         checker = self.checker(world)
-        actor = Actor(self.store, world, checker, self.clock, self.random01, self.fingerprint, self.owner)
+        actor = Actor(self.store, world, checker, self.clock, self.random01, self.owner)
         return Applier(
             self.store, self.preparer(world), checker, actor, undoer=self.undoer(world, checker), **arguments
         )
@@ -259,6 +261,9 @@ async def opened(
     clock = SystemClock()
     if needs_store:
         require_store(path)
+    resolver, known_secrets = Resolver(os.environ), KnownSecrets()
+    known_secrets.add(*project.at_hand(resolver))
+    escaping.hide_with(known_secrets.hidden)
     store = await SqliteStore.open(path)
     try:
         key = keys.key_in(path.parent)
@@ -276,7 +281,7 @@ async def opened(
             clock,
             random.random,
             key,
-            Resolver(os.environ),
+            resolver,
             workers.name(),
             Rules(project.corrections, waivers.load(project.waivers, clock.now()), project.assessment.rules),
             templates=manifests.templates,
@@ -285,6 +290,7 @@ async def opened(
             known=tuple(known),
             store_file=path,
             undeclared=tuple(missed),
+            known_secrets=known_secrets,
         )
         await heads.keep(store, path, key)
     except InputError as error:

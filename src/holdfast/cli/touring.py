@@ -174,7 +174,7 @@ class Tour:
         )  # fmt: skip
         said, _ = await process.communicate()
         text = said.decode().rstrip()
-        output.line(text)
+        click.echo(text, color=output.use_colour())  # escaped by the command itself
         self._expect(process.returncode == 0, f"holdfast {arguments[0]} failed")
         return text
 
@@ -219,6 +219,7 @@ def _edit(collection: Collection, ident: str, actor: str, **fields: Json) -> Non
 
 def _say(title: str, command: str | None) -> None:
     output.line()
-    output.line(title, bold=True)
+    for each in title.split("\n"):
+        output.line(each, bold=True)
     if command:
         output.line(f"$ {command}", fg="bright_black")

@@ -43,6 +43,7 @@ from holdfast.engine.sweeping import Sweeper
 from holdfast.errors import HoldfastError
 from holdfast.manifests import project as projects
 from holdfast.manifests import reading, sources
+from holdfast.manifests.validation import InputErrors
 from holdfast.model.address import Address
 from holdfast.plan.rolling_out.templates import Template
 from holdfast.plan.strategies import Strategy
@@ -271,4 +272,5 @@ def _signature(files: Sequence[str], project: projects.Project) -> bytes:
 
 def complain(error: HoldfastError) -> None:
     """Say what is wrong with the manifests, and go on."""
-    output.warn(f"{error}\n  what it declares is not corrected until this is mended")
+    lines = error.lines if isinstance(error, InputErrors) else (str(error),)
+    output.warn(*lines, "  what it declares is not corrected until this is mended")

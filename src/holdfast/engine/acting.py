@@ -21,7 +21,6 @@ from holdfast.engine.gates import Budget
 from holdfast.engine.opening import WritableWorld
 from holdfast.engine.outcomes import Acted, Result
 from holdfast.engine.prepared import Prepared, digest_of, document_bytes
-from holdfast.engine.redaction import Fingerprint, redact
 from holdfast.engine.retrying import Patience
 from holdfast.engine.sending import Sender
 from holdfast.engine.settling import Settler
@@ -61,7 +60,6 @@ class Actor:
         checker: Checker,
         clock: Clock,
         random01: Callable[[], float],
-        fingerprint: Fingerprint,
         owner: str,
         patience: Patience | None = None,
     ) -> None:
@@ -70,11 +68,10 @@ class Actor:
         self._checker = checker
         self._clock = clock
         self._random01 = random01
-        self._fingerprint = fingerprint
         self._owner = owner
         self._patience = patience or Patience()
         self._sender = Sender(world, clock, random01, self._patience)
-        self._settler = Settler(store, checker, clock, random01, fingerprint, owner, self._patience)
+        self._settler = Settler(store, checker, clock, random01, owner, self._patience)
         self.still: Still | None = None
         self.in_hand: AbstractAsyncContextManager[object] = contextlib.nullcontext()  # how many do so at once
 
@@ -103,7 +100,7 @@ class Actor:
 
     async def _guarded(self, checked: Checked, claim: Claim) -> Acted:
         """Look again just before writing; if the world moved since the decision, write nothing."""
-        again = self._redacted(checked, await self._look_again(checked))
+        again = await self._look_again(checked)
         moved = _moved_since(checked, again)
         if moved is not None:
             return await self._aborted(checked, claim, moved, again)
@@ -128,12 +125,6 @@ class Actor:
         if isinstance(again, Gone) and checked.decision.action is Action.RECREATE:
             again = await self._checker.read(checked.prepared.without_id(), None)
         return again
-
-    def _redacted(self, checked: Checked, reading: Reading | Unchanged) -> Reading | Unchanged:
-        if not isinstance(reading, Found) or checked.tree is None:
-            return reading
-        secrets = checked.prepared.secret_values()
-        return replace(reading, document=redact(reading.document, checked.tree, self._fingerprint, secrets))
 
     async def _aborted(self, checked: Checked, claim: Claim, moved: str, again: Reading | Unchanged) -> Acted:
         """Note that nothing was written; if another bears the name of what is gone by now, that is looked at next."""

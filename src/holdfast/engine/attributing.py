@@ -13,6 +13,7 @@ from typing import Final, Protocol
 from holdfast.compare import paths
 from holdfast.engine.gates import Budget
 from holdfast.engine.judging import Judged
+from holdfast.engine.known_secrets import KnownSecrets
 from holdfast.engine.opening import World
 from holdfast.engine.prepared import Prepared
 from holdfast.model.confidence import Confidence
@@ -42,8 +43,7 @@ async def suspects_of(world: World, item: Prepared) -> tuple[Suspect, ...]:
             found = await asked.suspects(item.target())
     except Exception:  # noqa: BLE001 - a reader that raises breaks its word, and must not break the check with it
         return ()
-    secrets = item.secret_values()
-    return tuple(sorted((each for each in found if _is_shown(each, secrets)), key=_rank))
+    return tuple(sorted((each for each in found if _is_shown(each, world.known, item.secret_values())), key=_rank))
 
 
 async def rivals(world: World, judged: Judged) -> tuple[Suspect, ...]:
@@ -118,10 +118,11 @@ def as_data(suspects: Sequence[Suspect]) -> dict[str, Json]:
     return {**rival, "suspects": listed}
 
 
-def _is_shown(suspect: Suspect, secrets: Sequence[str]) -> bool:
+def _is_shown(suspect: Suspect, known: KnownSecrets, secrets: Sequence[str]) -> bool:
     """Leave out what cannot be a name, or would show a secret."""
     is_name = 0 < len(suspect.who) <= LONGEST_NAME and suspect.who.isprintable()
-    return is_name and not any(secret in suspect.who for secret in secrets)
+    told = f"{suspect.who}\n{suspect.why}"
+    return is_name and known.hidden(told) == told and not any(secret in told for secret in secrets)
 
 
 def _rank(suspect: Suspect) -> int:

@@ -22,10 +22,10 @@ from holdfast.engine import (
 from holdfast.engine.clock import Clock
 from holdfast.engine.governing import FIGHT, Governor, Past, Rules, Standing
 from holdfast.engine.judging import Judged
+from holdfast.engine.known_secrets import Fingerprint
 from holdfast.engine.looking import Lists, Looker
 from holdfast.engine.opening import World
 from holdfast.engine.prepared import Prepared, document_bytes
-from holdfast.engine.redaction import Fingerprint
 from holdfast.engine.remembering import Memory
 from holdfast.engine.retrying import Patience
 from holdfast.model.absent import ABSENT
@@ -91,10 +91,9 @@ class Checker:
     ) -> None:
         self._store = store
         self._governor = Governor(store, rules or Rules())
-        self._looker = Looker(world, clock, random01, patience or Patience())
+        self._looker = Looker(world, clock, random01, patience or Patience(), fingerprint)
         self._clock = clock
         self._random01 = random01
-        self._fingerprint = fingerprint
         self._memory = Memory(random01, patience or Patience())
 
     def now(self) -> float:
@@ -186,7 +185,7 @@ class Checker:
             and digest is not None
             and (succeeding.is_due(item) or not judging.is_baseline(item, digest))
         )
-        means = judging.Means(documents, self._fingerprint, self._clock.now())
+        means = judging.Means(documents, self._clock.now())
         return [
             judging.judge(*pair, digest, means)
             if isinstance(pair[1], Unchanged)
@@ -203,7 +202,7 @@ class Checker:
     ) -> Judged:
         """Judge one; an object that nobody can deal with is unknown, and stops no other."""
         try:
-            return transferring.carried_over(await self._judged(pair, digest, means), *first, self._fingerprint)
+            return transferring.carried_over(await self._judged(pair, digest, means), *first)
         except Exception as error:  # noqa: BLE001 - whatever it is, the others go on
             reading = containing.unreadable(error, pair[0].declaration.address)
             return judging.judge(pair[0], reading, None, means)

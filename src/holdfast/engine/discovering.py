@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from holdfast.compare.profiles import Profile, stack
-from holdfast.engine import drafting
+from holdfast.engine import drafting, looking
 from holdfast.engine.drafting import CannotDraft
 from holdfast.engine.fleet import Preparer
 from holdfast.engine.gates import Budget
@@ -150,7 +150,7 @@ class Discoverer:
                 async with gate.turn(Budget.READ):
                     return [item async for item in reader.list(kind)]
             except ReadFailed as error:
-                failure = _unreadable(error.reading)
+                failure = looking.hidden(_unreadable(error.reading), self.preparer.world.known)
             if failure.trouble is Trouble.THROTTLED:
                 gate.throttled(failure.retry_after_seconds)
             if failure.trouble not in RETRIED or attempt >= looker.patience.attempts:
@@ -191,7 +191,8 @@ class Discoverer:
             async with self.preparer.world.gate(address.connection).turn(Budget.READ):
                 found = await reader.find(address.kind, (wanted.filter if wanted is not None else None) or {})
         except ReadFailed as error:
-            placed.doubt(pool, address, f"what it imports could not be looked up ({_said(error.reading)})")
+            why = self.preparer.world.known.hidden(_said(error.reading))
+            placed.doubt(pool, address, f"what it imports could not be looked up ({why})")
         else:
             placed.add(pool, *found)
 
@@ -215,7 +216,6 @@ class Discoverer:
     async def drafts(self, survey: Survey, policy: ManagementPolicy) -> list[Drafted]:
         """Draft a manifest for every stranger of a survey."""
         reader = await self.preparer.world.reader(survey.connection)
-        connection = self.preparer.world.connections[survey.connection]
         kind = reader.kinds[survey.kind]
         declared = self.preparer.fleet.declarations
         taken = {a.name for a in declared if (a.connection, a.kind) == (survey.connection, survey.kind)}
@@ -224,7 +224,7 @@ class Discoverer:
             try:
                 document = await self._document(reader, survey, kind, stranger)
                 rules = stack(self._profiles(survey, kind)).tree(document, document)
-                found = drafting.draft(document, rules, tuple(connection.secrets.values()))
+                found = drafting.draft(document, rules, self.preparer.world.known)
             except CannotDraft as why:
                 out.append(Drafted(survey.kind, stranger.id, trouble=str(why)))
                 continue
@@ -244,11 +244,11 @@ class Discoverer:
             try:
                 return reader.parse(kind.name, stranger.raw)
             except ReadFailed as error:
-                raise CannotDraft(_said(error.reading)) from None
+                raise CannotDraft(self.preparer.world.known.hidden(_said(error.reading))) from None
         async with self.preparer.world.gate(survey.connection).turn(Budget.READ):
             reading = await reader.read(Target(kind.name, "", stranger.id, _nothing()))
         if not isinstance(reading, Found):
-            raise CannotDraft(_said(reading))
+            raise CannotDraft(self.preparer.world.known.hidden(_said(reading)))
         return reading.document
 
 

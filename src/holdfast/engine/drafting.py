@@ -7,7 +7,7 @@ defaults), and what must not stand in a manifest: secrets, and texts that a mani
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Sequence
+from collections.abc import Container
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -15,6 +15,7 @@ from holdfast.compare import comparators, diff, patching, paths
 from holdfast.compare.comparators import typed_equal
 from holdfast.compare.rules import FieldClass
 from holdfast.compare.ruletree import Node, RuleTree
+from holdfast.engine.known_secrets import KnownSecrets
 from holdfast.manifests import resources, secrets
 from holdfast.manifests.validation import LONGEST_NAME, name_trouble
 from holdfast.model.absent import ABSENT
@@ -25,7 +26,6 @@ from holdfast.model.resource import ManagementPolicy
 from holdfast.plan import references
 
 _UNSAFE: Final = re.compile(r"[^A-Za-z0-9._@+=-]+")
-_SHORTEST_SECRET: Final = 6  # characters; shorter ones would be found in innocent texts
 # Where no rule says what a field is, its name or its look decides: to leave out too much does no harm.
 _TELLING: Final = re.compile(
     r"(.*_)?(password|passwd|passphrase|secret|token|api_?key|access_?key|secret_?key|private_?key|credentials?)"
@@ -45,9 +45,9 @@ class CannotDraft(Exception):  # noqa: N818 - an outcome, not a mistake
     """A live thing that cannot be declared as it is; the text says why."""
 
 
-def draft(document: Json, rules: RuleTree, hidden: Sequence[str] = ()) -> Draft:
-    """Return what to declare; `hidden` are secrets in clear that must not be repeated, wherever they turn up."""
-    work = _Work([secret for secret in hidden if len(secret) >= _SHORTEST_SECRET])
+def draft(document: Json, rules: RuleTree, known: KnownSecrets | None = None) -> Draft:
+    """Return what to declare, without any text that a known secret turns up in."""
+    work = _Work(known or KnownSecrets())
     try:
         resource = work.value(document, rules.root, ())
         if not isinstance(resource, dict):
@@ -64,7 +64,7 @@ def draft(document: Json, rules: RuleTree, hidden: Sequence[str] = ()) -> Draft:
 
 @dataclass(slots=True)
 class _Work:
-    hidden: Sequence[str]
+    known: KnownSecrets
     left_out: list[tuple[str, str]] = field(default_factory=list)
 
     def value(self, value: Json, node: Node, pointer: Pointer) -> Json:
@@ -86,8 +86,8 @@ class _Work:
 
     def _doubt(self, text: str, node: Node, pointer: Pointer) -> str:
         """Say why a text may be a secret; a rule that has the field compared knows better than its name."""
-        if any(secret in text for secret in self.hidden):
-            return "it holds a secret of the connection"
+        if self.known.is_in(text):
+            return "it holds a secret"
         if _PRIVATE_KEY.search(text):
             return "it holds a private key"
         name = next((step for step in reversed(pointer) if isinstance(step, str)), "")
@@ -95,6 +95,8 @@ class _Work:
         return "a secret, by its name" if is_told else ""
 
     def _map(self, value: dict[str, Json], node: Node, pointer: Pointer) -> Json:
+        if any(map(self.known.is_in, value)):
+            return self._out(pointer, "a key of it holds a secret")
         pairs = {key: self.value(item, node.child(key), (*pointer, key)) for key, item in value.items()}
         return {key: item for key, item in pairs.items() if item is not ABSENT}
 

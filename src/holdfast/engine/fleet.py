@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from holdfast.compare import glancing, paths, profiles
 from holdfast.compare.profiles import Profile, RuleSet
-from holdfast.engine import referring
+from holdfast.engine import referring, secret_places
 from holdfast.engine.gates import Budget
+from holdfast.engine.known_secrets import SHORTEST, Fingerprint
 from holdfast.engine.opening import World
 from holdfast.engine.prepared import POLICY, Prepared, digest_of, origin_of, rules_of
 from holdfast.engine.recording import settings_as_json
-from holdfast.engine.redaction import Fingerprint, guarded, has_secrets, split
+from holdfast.engine.redaction import Means, guarded, has_secrets, redact, split
 from holdfast.engine.referring import Sources
+from holdfast.engine.secret_places import Place
 from holdfast.errors import InputError
 from holdfast.manifests.secrets import SECRET_REF, Resolver, resolve_secrets
+from holdfast.manifests.secrets import find as find_secrets
 from holdfast.model.absent import ABSENT
 from holdfast.model.address import Address
 from holdfast.model.finding import Finding
 from holdfast.model.json import Json
+from holdfast.model.path import Path
 from holdfast.model.resource import Declaration, Import, ManagementPolicy, Origin
 from holdfast.plan import locations, ordering, references, strategies
 from holdfast.plan.ordering import Graph
@@ -68,6 +73,7 @@ class Preparer:
     retries: bool = False  # for a person who asks: what stopped an earlier run is tried again
     _rules: dict[tuple[str, ...], tuple[RuleSet, Json, Digest]] = field(default_factory=dict)
     _secretive: set[Digest] = field(default_factory=set)  # of rules that call something secret
+    _knows_all: bool = False  # every secret of the fleet is among those the world must not show
     _settings: dict[tuple[Json, ...], tuple[Settings, Mapping[str, Json]]] = field(default_factory=dict)
     _watched: set[Address] = field(default_factory=set)  # of which others take live values
     _looked: dict[Address, Checked] = field(default_factory=dict)  # of these, as this run found them
@@ -79,6 +85,7 @@ class Preparer:
 
         Looking `ahead`, for a plan, it waits only for values that nobody declares.
         """
+        self._know_all()
         ready: list[Prepared] = []
         waiting: list[Waiting] = []
         wanted = list(addresses)
@@ -86,6 +93,23 @@ class Preparer:
             for one in await self._batch(wanted[start : start + BATCH], ahead=ahead):
                 (ready if isinstance(one, Prepared) else waiting).append(one)  # type: ignore[arg-type]
         return ready, waiting
+
+    def _know_all(self) -> None:
+        """Learn every secret of the fleet before anything is read: it may turn up in what others show.
+
+        One that cannot be had is told of when its resource is prepared.
+        """
+        if self._knows_all:
+            return
+        self._knows_all = True
+        for declaration in self.fleet.declarations.values():
+            if not glancing.may_mention(dict(declaration.desired), SECRET_REF):
+                continue
+            resolver = self.secrets(declaration)
+            for _, reference in find_secrets(dict(declaration.desired)):
+                if not isinstance(reference, InputError):
+                    with contextlib.suppress(InputError):
+                        self.world.known.add(resolver.fetch(reference).reveal())
 
     async def _batch(self, wanted: Sequence[Address], *, ahead: bool) -> list[Prepared | Waiting]:
         sources = await self._sources(wanted, ahead=ahead)
@@ -202,6 +226,8 @@ class Preparer:
         if digest in self._secretive:
             desired = guarded(desired, rules.tree(desired, ABSENT))
         clear, redacted, where = split(desired, self.fingerprint)
+        places = secret_places.of(desired) if where else None
+        redacted = self._redacted(str(address), redacted, clear, where, places)
         return Prepared(
             declaration,
             settings,
@@ -218,7 +244,19 @@ class Preparer:
             options,
             held=_held_because(resolution),
             is_retried=self.retries,
+            places=places,
+            patterns=secret_places.patterns(where, desired, places),
+            secretive=digest in self._secretive,
         )
+
+    def _redacted(self, address: str, redacted: Json, clear: Json, where: Sequence[Path], places: Place | None) -> Json:
+        """Return a declaration as observations of it will be redacted, so that the two can be compared."""
+        known = self.world.known
+        found = (paths.resolve(clear, path) for path in where)
+        texts = [value for value in found if isinstance(value, str) and len(value) >= SHORTEST]
+        known.meet(texts, "")
+        own = tuple(value for value in texts if not known.knows(value))
+        return redact(redacted, places, None, Means(self.fingerprint, known, address, own))
 
     def _settings_for(self, declaration: Declaration) -> tuple[Settings, Mapping[str, Json]]:
         """Return the settings in force, and as they are remembered; shared by all that say nothing themselves."""
@@ -269,7 +307,7 @@ class Preparer:
             async with self.world.gate(connection).turn(Budget.READ):
                 found = await reader.find(declaration.address.kind, criteria)
         except ReadFailed as error:
-            return Waiting(declaration, f"what to import could not be looked up: {error}")
+            return Waiting(declaration, self.world.known.hidden(f"what to import could not be looked up: {error}"))
         if len(found) == 1:
             return replace(base, provider_id=found[0], origin=origin)
         if not found:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from holdfast.compare import diff, known_differences, paths, verdicts
 from holdfast.compare.known_differences import Validity
 from holdfast.compare.ruletree import RuleTree
 from holdfast.engine import containing, succeeding
 from holdfast.engine.prepared import Prepared, digest_of
-from holdfast.engine.redaction import Fingerprint, redact
 from holdfast.errors import StoreError
 from holdfast.model.absent import ABSENT
 from holdfast.model.json import Json
@@ -33,7 +32,7 @@ class Judged:
     prepared: Prepared
     at: float
     reading: Reading | Unchanged
-    observed: Json  # redacted; ABSENT if nothing was found
+    observed: Json  # as it was read, redacted; ABSENT if nothing was found
     tree: RuleTree | None  # None: nothing was compared
     verdict: Verdict
     baseline: diff.Baseline | None = None
@@ -79,7 +78,6 @@ class Means:
     """What a judgement needs besides the thing itself."""
 
     documents: Mapping[Digest, Json]  # what the verdict may depend on
-    fingerprint: Fingerprint
     now: float
     signature: Signature | None = None  # tells who wrote a document; None: nobody can
     touched: bool = False  # the provider says that somebody else has written since we did
@@ -99,11 +97,6 @@ def judge(item: Prepared, reading: Reading | Unchanged, seen: Digest | None, mea
     if invalid:
         baseline, baseline_digest = None, None
     tree, secret_rules = item.rules_for(reading.document if isinstance(reading, Found) else ABSENT)
-    if isinstance(reading, Found):
-        shown = redact(reading.document, tree, means.fingerprint, item.secret_values())
-        if shown is not reading.document:
-            reading = replace(reading, document=shown)
-            seen = digest_of(shown)
     if item.declaration.policy is ManagementPolicy.UNMANAGED:
         verdict = _presence_only(reading)
     elif item.settings.reconcile_mode is ReconcileMode.PUT_ONLY and isinstance(reading, Found):

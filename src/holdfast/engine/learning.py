@@ -13,7 +13,6 @@ from holdfast.compare.known_differences import Capture
 from holdfast.compare.ruletree import RuleTree
 from holdfast.engine import recording
 from holdfast.engine.checking import Checked
-from holdfast.engine.redaction import Fingerprint, redact
 from holdfast.model.decision import Action
 from holdfast.model.finding import Finding, Side
 from holdfast.model.json import Json
@@ -44,13 +43,11 @@ class Learnt:
         return f"{said}; no longer declared, and kept by the service: {', '.join(self.kept)}" if self.kept else said
 
 
-def learn(
-    checked: Checked, operation: Operation, begun: Correction | None, reading: Found, fingerprint: Fingerprint
-) -> Learnt:
+def learn(checked: Checked, operation: Operation, begun: Correction | None, reading: Found) -> Learnt:
     """Say what became of a write."""
     item = checked.prepared
     tree, _ = item.rules_for(reading.document)
-    observed = redact(reading.document, tree, fingerprint, item.secret_values())
+    observed = reading.document
     capture = known_differences.capture(
         item.desired,
         observed,

@@ -1,16 +1,22 @@
-"""Looking: reading the world through its gates, by single things or whole kinds, patient with passing troubles."""
+"""Looking: reading the world through its gates, by single things or whole kinds, patient with passing troubles.
+
+Whatever is read of a declared resource is read here, and leaves with its secrets redacted: in the document, and in
+whatever else the service says. Nobody further on has seen them, so nobody can forget to leave them out.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from holdfast.engine import containing
 from holdfast.engine.clock import Clock
 from holdfast.engine.gates import Budget
+from holdfast.engine.known_secrets import Fingerprint, KnownSecrets
 from holdfast.engine.opening import World
 from holdfast.engine.prepared import Prepared
+from holdfast.engine.redaction import Means
 from holdfast.engine.retrying import RETRIED, Patience
 from holdfast.model.reading import Found, Reading, Trouble, Unreadable
 from holdfast.model.verdict import Status
@@ -34,6 +40,7 @@ class Looker:
     clock: Clock
     random01: Callable[[], float]
     patience: Patience
+    fingerprint: Fingerprint
 
     async def read_all(
         self, batch: Sequence[Prepared], listed: Lists, hints: Sequence[Hint | None]
@@ -91,7 +98,7 @@ class Looker:
             except ItemFailed:  # what could not be told is asked for by itself
                 return found
             except ReadFailed as error:
-                failure = _unreadable(error.reading)
+                failure = hidden(_unreadable(error.reading), self.world.known)
             if not await self._may_retry(connection, failure, attempt):
                 break
         return failure or Unreadable(Trouble.OTHER, "the list could not be read")
@@ -114,10 +121,10 @@ class Looker:
         try:
             document = reader.parse(address.kind, entry.raw)
         except ReadFailed as error:
-            return error.reading
+            return self._redacted(item, error.reading)
         except Exception as error:  # noqa: BLE001 - whatever it is, the others go on
             return containing.unreadable(error, address)
-        return containing.shallow(Found(document, None, entry.raw_digest, entry.id))
+        return self._redacted(item, containing.shallow(Found(document, None, entry.raw_digest, entry.id)))
 
     async def read(self, item: Prepared, hint: Hint | None) -> Reading | Unchanged:
         """Read one thing through its connection's gate, with patience for passing troubles."""
@@ -134,7 +141,22 @@ class Looker:
                 except Exception as error:  # noqa: BLE001 - whatever it is, the others go on
                     reading = containing.unreadable(error, item.declaration.address)
             if not isinstance(reading, Unreadable) or not await self._may_retry(connection, reading, attempt):
-                return reading
+                return self._redacted(item, reading)
+
+    def _redacted(self, item: Prepared, reading: Reading | Unchanged) -> Reading | Unchanged:
+        known = self.world.known
+        if isinstance(reading, Unreadable):
+            return hidden(reading, known)
+        if isinstance(reading, Unchanged):
+            return (
+                replace(reading, etag=None) if reading.etag and known.hidden(reading.etag) != reading.etag else reading
+            )
+        if not isinstance(reading, Found):
+            return reading
+        document = item.redacted(reading.document, Means(self.fingerprint, known, str(item.declaration.address)))
+        if reading.failed or reading.etag or reading.identity:
+            reading = _with_hidden(reading, known)
+        return reading if document is reading.document else replace(reading, document=document)
 
     async def _may_retry(self, connection: str, reading: Unreadable, attempt: int) -> bool:
         """Wait if another attempt makes sense; a throttled connection is slowed for everybody."""
@@ -152,6 +174,23 @@ def _place(found: Listing, ident: str, entry: Listed | Unchanged) -> None:
     before = found.setdefault(ident, entry)
     if before is not None and before.raw_digest != entry.raw_digest:
         found[ident] = None
+
+
+def hidden(reading: Unreadable, known: KnownSecrets) -> Unreadable:
+    """Return a failure with nothing in its words that nobody may see."""
+    return replace(reading, detail=known.hidden(reading.detail)) if reading.detail else reading
+
+
+def _with_hidden(reading: Found, known: KnownSecrets) -> Found:
+    """Return what was found without a secret beside the document; an etag with one in it is of no use to anybody."""
+    etag, identity, failed = (known.hidden(each) if each else each for each in _beside(reading))
+    if (etag, identity, failed) == _beside(reading):
+        return reading
+    return replace(reading, etag=reading.etag if etag == reading.etag else None, identity=identity, failed=failed or "")
+
+
+def _beside(reading: Found) -> tuple[str | None, str | None, str]:
+    return reading.etag, reading.identity, reading.failed
 
 
 def _unreadable(reading: Reading) -> Unreadable:

@@ -14,6 +14,7 @@ from typing import Self
 
 from holdfast.engine.clock import Clock
 from holdfast.engine.gates import Gate, Limits
+from holdfast.engine.known_secrets import KnownSecrets
 from holdfast.providers.base import Connection, Metered, Provider, Reader, Writer
 
 
@@ -25,10 +26,16 @@ class World:
     providers: Mapping[str, Provider]
     limits: Mapping[str, Limits]
     clock: Clock
+    known: KnownSecrets = field(default_factory=KnownSecrets)  # what must not be seen of what is read here
     _stack: AsyncExitStack = field(default_factory=AsyncExitStack)
     _opening: dict[str, asyncio.Lock] = field(default_factory=dict)  # two that ask at once must not open two sessions
     _readers: dict[str, Reader] = field(default_factory=dict)
     _gates: dict[str, Gate] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Take what the connections open up with for known: a service may repeat it."""
+        for connection in self.connections.values():
+            self.known.add(*connection.secrets.values())
 
     async def __aenter__(self) -> Self:
         return self

@@ -10,7 +10,9 @@ from holdfast.compare import canonical, paths
 from holdfast.compare.profiles import Profile, RuleSet, build, stack
 from holdfast.compare.rules import Rule
 from holdfast.compare.ruletree import RuleTree
-from holdfast.engine.redaction import secret_profile
+from holdfast.engine.known_secrets import SHORTEST
+from holdfast.engine.redaction import Means, redact, secret_profile
+from holdfast.engine.secret_places import Place
 from holdfast.model.condition import ConditionType
 from holdfast.model.json import Json
 from holdfast.model.path import Path
@@ -22,7 +24,6 @@ from holdfast.store.base import Digest, ResourceState
 
 NOT_DECLARED: Final = "NotDeclared"  # the reason of the condition Fresh of what is declared nowhere any more
 POLICY = "policy/ignored"  # the profile that a policy of ignoring becomes
-SHORTEST_RECOGNISED = 6  # characters; shorter secrets would be found in innocent texts
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +60,24 @@ class Prepared:
     held: str = ""  # which reference cannot be relied on now, and why; nothing is written meanwhile
     version: str | None = None  # of the API to read in, while what is known was learnt in another than the usual one
     is_retried: bool = False  # a person asks: what stopped an earlier run is tried again
+    places: Place | None = None  # where its secrets may stand in a live document
+    patterns: tuple[str, ...] = ()  # the same as paths with wildcards, for rules
+    secretive: bool = False  # its rules call something secret
 
     def secret_values(self) -> tuple[str, ...]:
         """Return the secrets in clear that are long enough to be recognised inside other texts."""
         found = (paths.resolve(self.clear, path) for path in self.secrets)
-        return tuple(value for value in found if isinstance(value, str) and len(value) >= SHORTEST_RECOGNISED)
+        return tuple(value for value in found if isinstance(value, str) and len(value) >= SHORTEST)
+
+    def redacted(self, observed: Json, means: Means) -> Json:
+        """Return what was observed with fingerprints for its secrets; the same object if it has none."""
+        rules = self.rules.tree(self.desired, observed) if self.secretive else None
+        if self.secrets:
+            own = tuple(value for value in self.secret_values() if not means.known.knows(value))
+            means = replace(means, own=own, desired=self.desired)
+        elif rules is not None:
+            means = replace(means, desired=self.desired)
+        return redact(observed, self.places, rules, means)
 
     def target(self) -> Target:
         """Name the live thing for the provider."""
@@ -119,7 +133,7 @@ class Prepared:
         """Return the rules in force for an observation, and the part of them that the secrets brought in."""
         if not self.secrets:
             return self.rules.tree(self.desired, observed), None
-        raw = secret_profile(self.secrets, observed, self.rules.tree(self.desired, observed))
+        raw = secret_profile(self.patterns, observed, self.rules.tree(self.desired, observed))
         own = [build(profile) for profile in self.rules_document]
         return stack([build(raw), *own]).tree(self.desired, observed), raw
 

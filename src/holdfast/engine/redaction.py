@@ -1,24 +1,31 @@
 """Keeping secrets out of everything that is compared, stored or shown.
 
 A declaration with secrets becomes two documents: the clear one, which only the provider's writer ever sees, and the
-redacted one, in which every secret is its keyed fingerprint. Observations are redacted the same way before anything
-looks at them, so a secret that comes back in clear is still compared, as a fingerprint.
+redacted one, in which every secret is its keyed fingerprint. Observations are redacted the same way as they are read,
+before anything looks at them (`looking`), so a secret that comes back in clear is still compared, as a fingerprint.
+
+Secret is what stands where the declaration has a secret, in any element of a list (`secret_places`), what the rules
+call so, and every text with a secret in it that this process knows (`known_secrets`), or that the document itself shows
+at such a place.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from holdfast.compare import comparators, glancing, paths
 from holdfast.compare.profiles import RuleSet
 from holdfast.compare.rules import FieldClass
 from holdfast.compare.ruletree import Node, RuleTree
+from holdfast.engine import secret_places
+from holdfast.engine.known_secrets import Fingerprint, KnownSecrets
+from holdfast.engine.secret_places import Place
 from holdfast.manifests.secrets import Secret
 from holdfast.model.absent import ABSENT
 from holdfast.model.json import Json
 from holdfast.model.path import Path
 
-Fingerprint = Callable[[Json], str]
 FINGERPRINT = "hmac-sha256:"
 
 
@@ -68,7 +75,7 @@ def _guarded(value: Json, node: Node) -> Json:
     return value
 
 
-def secret_profile(secrets: Sequence[Path], observed: Json, own: RuleTree) -> Json:
+def secret_profile(patterns: Sequence[str], observed: Json, own: RuleTree) -> Json:
     """Return a profile, as a document, for the places where the declaration has secrets.
 
     Where the provider returns something readable there it is compared; where it masks or withholds it, only a change of
@@ -76,56 +83,109 @@ def secret_profile(secrets: Sequence[Path], observed: Json, own: RuleTree) -> Js
     it is compared as well. A document, because a decision must be replayable with it.
     """
     rules = []
-    for path in secrets:
-        seen = paths.resolve(observed, path) if observed is not ABSENT else ABSENT
-        is_withheld = comparators.is_masked(seen) and not (seen is ABSENT and _is_readable(own, path))
+    for pattern in patterns:
+        seen = secret_places.values_at(observed, pattern) if observed is not ABSENT else []
+        is_withheld = any(map(comparators.is_masked, seen)) if seen else not _is_readable(own, pattern)
         cls = FieldClass.WRITE_ONLY if is_withheld else FieldClass.SECRET
-        rules.append({"path": paths.format_path(path), "class": cls.value})
+        rules.append({"path": pattern, "class": cls.value})
     return {"profile": "secret-references", "version": 1, "rules": rules}
 
 
-def _is_readable(rules: RuleTree, path: Path) -> bool:
+def _is_readable(rules: RuleTree, pattern: str) -> bool:
     """Return True if the rules call the place a secret that the provider shows."""
     node = rules.root
-    for step in path:
+    for step in paths.parse_pattern(pattern).segments:
         if not isinstance(step, str):
             return False  # which element it is, only the live list could tell
         node = node.child(step)
     return node.cls is FieldClass.SECRET
 
 
-def redact(observed: Json, rules: RuleTree, fingerprint: Fingerprint, values: Sequence[str] = ()) -> Json:
-    """Return the observation with fingerprints for its secrets; masks stay, they say nothing.
+def redact(document: Json, place: Place | None, rules: RuleTree | None, means: Means) -> Json:
+    """Return a document with fingerprints for its secrets; masks stay, they say nothing."""
+    met: list[str] = []
+    if place is not None:
+        document = _at_places(document, place, means.fingerprint, met)
+    if rules is not None:
+        document = _by_rules(document, rules.root, means.fingerprint, met)
+    known = means.known
+    if met:
+        known.meet(met, means.where)
+    others = [each for each in known.met(means.where) if not means.is_shown(each)]
+    if not known and not others and not means.own:
+        return document
+    return known.scrubbed(document, means.fingerprint, [*others, *means.own])
 
-    Secret is what the rules call so, and any text in which one of the declaration's own secret `values` turns up.
-    """
-    if values:
-        observed = _scrubbed(observed, values, fingerprint)
-    if not has_secrets(rules):
-        return observed
-    return _redact(observed, rules.root, fingerprint)
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """What redacting a document takes besides where its secrets are."""
+
+    fingerprint: Fingerprint
+    known: KnownSecrets
+    where: str = ""  # the resource
+    own: tuple[str, ...] = ()  # secrets of the declaration itself that are not looked for elsewhere
+    desired: Json = None  # the redacted declaration: what it shows is no secret
+
+    def is_shown(self, value: str) -> bool:
+        """Tell whether the declaration says a text in clear."""
+        return self.desired is not None and _mentions(self.desired, value)
 
 
-def _scrubbed(value: Json, values: Sequence[str], fingerprint: Fingerprint) -> Json:
-    if isinstance(value, str):
-        return fingerprint(value) if any(secret in value for secret in values) else value
+def _mentions(value: Json, text: str) -> bool:
     if isinstance(value, dict):
-        return {
-            fingerprint(key) if any(secret in key for secret in values) else key: _scrubbed(item, values, fingerprint)
-            for key, item in value.items()
-        }
+        return any(text in key or _mentions(item, text) for key, item in value.items())
     if isinstance(value, list):
-        return [_scrubbed(item, values, fingerprint) for item in value]
-    return value
+        return any(_mentions(item, text) for item in value)
+    return isinstance(value, str) and text in value
 
 
-def _redact(value: Json, node: Node, fingerprint: Fingerprint) -> Json:
+def _at_places(value: Json, place: Place, fingerprint: Fingerprint, met: list[str]) -> Json:
+    if place.everything:
+        return _concealed(value, fingerprint, met)
+    if isinstance(value, dict):
+        return {key: _below(item, _at_key(place, key, item), fingerprint, met) for key, item in value.items()}
+    if isinstance(value, list):
+        inside = place.inside(value) if place.elements is not None else [place] * len(value)
+        return [_below(item, each, fingerprint, met) for item, each in zip(value, inside, strict=True)]
+    # One value where several were declared, a secret among them: nobody knows which it is.
+    return value if value is None or isinstance(value, bool) else _concealed(value, fingerprint, met)
+
+
+def _at_key(place: Place, key: str, item: Json) -> Place | None:
+    """Return the place at a key; where a list was declared and is a map now, that may be one of its elements or all."""
+    found = place.child(key)
+    if found is not None or place.elements is None:
+        return found
+    inside = place.elements.child(key)
+    return inside if inside is not None or not isinstance(item, dict | list) else place.elements
+
+
+def _below(value: Json, place: Place | None, fingerprint: Fingerprint, met: list[str]) -> Json:
+    return value if place is None else _at_places(value, place, fingerprint, met)
+
+
+def _by_rules(value: Json, node: Node, fingerprint: Fingerprint, met: list[str]) -> Json:
     if node.secret:
-        if isinstance(value, str) and value.startswith(FINGERPRINT):
-            return value
-        return value if comparators.is_masked(value) else fingerprint(value)
+        return _concealed(value, fingerprint, met)
     if isinstance(value, dict):
-        return {key: _redact(item, node.child(key), fingerprint) for key, item in value.items()}
+        return {key: _by_rules(item, node.child(key), fingerprint, met) for key, item in value.items()}
     if isinstance(value, list):
-        return [_redact(item, node.element(item, index), fingerprint) for index, item in enumerate(value)]
+        return [_by_rules(item, node.element(item, index), fingerprint, met) for index, item in enumerate(value)]
     return value
+
+
+def _concealed(value: Json, fingerprint: Fingerprint, met: list[str]) -> Json:
+    if comparators.is_fingerprint(value) or comparators.is_masked(value):
+        return value
+    met.extend(_texts(value))
+    return fingerprint(value)
+
+
+def _texts(value: Json) -> Iterator[str]:
+    if isinstance(value, str):
+        if not comparators.is_masked(value) and not comparators.is_fingerprint(value):
+            yield value
+    elif isinstance(value, dict | list):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _texts(item)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from holdfast.engine.clock import Clock
 from holdfast.engine.gates import Budget
@@ -30,7 +30,10 @@ class Sender:
             attempt += 1
             async with gate.turn(budget, urgent=item.is_urgent):
                 writing = await call()
-            if not isinstance(writing, Refused) or attempt >= self.patience.attempts:
+            if not isinstance(writing, Refused):
+                return writing
+            writing = replace(writing, message=self.world.known.hidden(writing.message))
+            if attempt >= self.patience.attempts:
                 return writing
             if writing.refusal is Refusal.THROTTLED:
                 gate.throttled(writing.retry_after_seconds)

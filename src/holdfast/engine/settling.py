@@ -20,7 +20,6 @@ from holdfast.engine.clock import Clock
 from holdfast.engine.learning import Learnt
 from holdfast.engine.outcomes import Acted, Result
 from holdfast.engine.prepared import Prepared, document_bytes, origin_of
-from holdfast.engine.redaction import Fingerprint, redact
 from holdfast.engine.retrying import Patience
 from holdfast.model.absent import ABSENT
 from holdfast.model.address import Address
@@ -60,7 +59,6 @@ class Settler:
     checker: Checker
     clock: Clock
     random01: Callable[[], float]
-    fingerprint: Fingerprint
     owner: str
     patience: Patience
     _rules: dict[Digest, bytes] = field(default_factory=dict)  # that baselines were captured under
@@ -107,7 +105,7 @@ class Settler:
                 return await self.given_up(checked, operation, claim, "it was written, and is gone again")
             if isinstance(reading, Found):
                 here = replace(checked, prepared=item)
-                learnt = learning.learn(here, operation, await self.correction(operation), reading, self.fingerprint)
+                learnt = learning.learn(here, operation, await self.correction(operation), reading)
                 if not learnt.stuck or lagging >= LAGGING_LOOKS:
                     return await self._captured(here, operation, claim, learnt)
                 lagging += 1  # it did not take, or the read is older than the write
@@ -126,7 +124,7 @@ class Settler:
     ) -> Acted:
         """Learn the baseline from what was just read."""
         assert isinstance(reading, Found)
-        learnt = learning.learn(checked, operation, await self.correction(operation), reading, self.fingerprint)
+        learnt = learning.learn(checked, operation, await self.correction(operation), reading)
         return await self._captured(checked, operation, claim, learnt)
 
     async def _captured(self, checked: Checked, operation: Operation, claim: Claim, learnt: Learnt) -> Acted:
@@ -285,8 +283,7 @@ class Settler:
         """Tell whether what is there after a deletion cannot be what was deleted: a read that lags shows just that."""
         if checked.tree is None or checked.observed is ABSENT:
             return False
-        seen = redact(reading.document, checked.tree, self.fingerprint, checked.prepared.secret_values())
-        return bool(diff.differences(checked.observed, seen, checked.tree))
+        return bool(diff.differences(checked.observed, reading.document, checked.tree))
 
     async def refused(self, checked: Checked, operation: Operation, claim: Claim, refused: Refused) -> Acted:
         """Remember a no: a terminal one stops the resource, others leave it for the next round."""

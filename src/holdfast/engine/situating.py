@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any, Final
 
 from holdfast.compare import known_differences, paths
+from holdfast.compare.comparators import is_fingerprint
 from holdfast.compare.ruletree import RuleTree
 from holdfast.engine import judging
 from holdfast.engine.judging import Judged
-from holdfast.engine.redaction import FINGERPRINT
 from holdfast.model.absent import ABSENT
 from holdfast.model.finding import Finding
 from holdfast.model.json import Json
@@ -78,11 +78,7 @@ def _mode(judged: Judged) -> dict[str, Any]:
 def _has_baseline_only(finding: Finding) -> bool:
     """Tell whether a value is not declared but known; a fingerprint is not a value that could be sent."""
     value = finding.baseline
-    return finding.desired is ABSENT and value is not ABSENT and not _is_fingerprint(value)
-
-
-def _is_fingerprint(value: Json) -> bool:
-    return isinstance(value, str) and value.startswith(FINGERPRINT)
+    return finding.desired is ABSENT and value is not ABSENT and not is_fingerprint(value)
 
 
 def _is_fixed(finding: Finding, tree: RuleTree) -> bool:

@@ -182,7 +182,7 @@ def tree(item: Prepared, rules: Json, desired: Json, observed: Json) -> RuleTree
     except InputError as error:
         raise Unreadable from error
     if item.secrets:
-        own = [build(secret_profile(item.secrets, observed, stack(own).tree(desired, observed))), *own]
+        own = [build(secret_profile(item.patterns, observed, stack(own).tree(desired, observed))), *own]
     return stack(own).tree(desired, observed)
 
 

@@ -16,7 +16,6 @@ from holdfast.compare.known_differences import Validity
 from holdfast.engine.judging import Judged
 from holdfast.engine.looking import Looker
 from holdfast.engine.prepared import Prepared, digest_of
-from holdfast.engine.redaction import Fingerprint, redact
 from holdfast.model.reading import Found, Reading
 from holdfast.model.verdict import Status
 from holdfast.providers.base import Unchanged
@@ -49,20 +48,19 @@ async def in_old_version(
     return out
 
 
-def carried_over(judged: Judged, item: Prepared, reading: Reading | Unchanged, fingerprint: Fingerprint) -> Judged:
+def carried_over(judged: Judged, item: Prepared, reading: Reading | Unchanged) -> Judged:
     """Return what was judged in the old version as a judgement of the new reading, if it found nothing."""
     why = outdated(item, reading)
     if why is None or judged.prepared.version is None or judged.verdict.status is not Status.IN_SYNC:
         return judged
     assert isinstance(reading, Found)
     tree, secret_rules = item.rules_for(reading.document)
-    shown = redact(reading.document, tree, fingerprint, item.secret_values())
     return replace(
         judged,
         prepared=item,
-        reading=replace(reading, document=shown),
-        observed=shown,
-        observed_digest=digest_of(shown),
+        reading=reading,
+        observed=reading.document,
+        observed_digest=digest_of(reading.document),
         tree=tree,
         secret_rules=secret_rules,
         baseline=None,

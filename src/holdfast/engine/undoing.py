@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from holdfast.compare import patching, paths
+from holdfast.compare.comparators import is_fingerprint
 from holdfast.engine.checking import Checked, Checker
 from holdfast.engine.clock import Clock
 from holdfast.engine.gates import Budget
@@ -219,7 +220,7 @@ def _require_undoable(correction: Correction) -> None:
     if correction.action not in (_UPDATED, *_MADE):
         what = "what it removed cannot be brought back; declare it and apply"
         raise CannotUndo(f"{name} was a {correction.action}: {what}")
-    secret = [each.path for each in correction.paths if _is_fingerprint(each.before)]
+    secret = [each.path for each in correction.paths if is_fingerprint(each.before)]
     if secret:
         raise CannotUndo(f"{name} changed the secret at {secret[0]}, of which only a fingerprint is kept")
 
@@ -255,7 +256,3 @@ def _not_back(correction: Correction, document: Json) -> tuple[str, ...]:
     return tuple(
         each.path for each in correction.paths if paths.resolve(document, paths.parse_path(each.path)) != each.before
     )
-
-
-def _is_fingerprint(value: Json) -> bool:
-    return isinstance(value, str) and value.startswith("hmac-sha256:")

@@ -22,7 +22,8 @@ opened.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+import contextlib
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
@@ -30,7 +31,15 @@ from typing import Final
 from holdfast.compare import yamltext
 from holdfast.errors import InputError, Location
 from holdfast.manifests import assessments, corrections, notifications, options, rolloutsettings, sources
-from holdfast.manifests.secrets import IN_PROJECT, Reference, Resolver, Secret, parse_reference
+from holdfast.manifests.secrets import (
+    IN_PROJECT,
+    FromEnvironment,
+    FromFile,
+    Reference,
+    Resolver,
+    Secret,
+    parse_reference,
+)
 from holdfast.manifests.validation import Sheet, Written, name_trouble, raise_all, shown
 from holdfast.model.json import Json
 from holdfast.plan import suggestions
@@ -105,6 +114,23 @@ class Project:
     notify: tuple[notifications.Sink, ...] = ()
     assessment: assessments.Assessment = field(default_factory=assessments.Assessment)
     rollouts_at_once: Amount | None = None  # slots at work over all templates; None: as many as each allows
+
+    def at_hand(self, resolver: Resolver) -> Iterator[Json]:
+        """Go through the secrets of the file that are had without running anything; what is missing is left out.
+
+        They are known before anything is read, so that they are recognised wherever they turn up.
+        """
+        references = [each for spec in self.connections.values() for each in spec.secrets.values()]
+        hooks = [sink.target for sink in self.notify if isinstance(sink.target, notifications.ToWebhook)]
+        servers = [each for each in (self.assessment.prometheus, self.assessment.alertmanager) if each is not None]
+        for reference in (
+            *references,
+            *(each for hook in hooks for each in (hook.url, hook.secret)),
+            *(each for server in servers for each in (server.url, server.token)),
+        ):
+            if isinstance(reference, FromEnvironment | FromFile):
+                with contextlib.suppress(InputError):
+                    yield resolver.fetch(reference).reveal()
 
     def with_local(self, folder: Path) -> Project:
         """Return the project with the connection `local` to the files in a folder, unless it has one of that name."""

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from holdfast.compare import yamltext
-from holdfast.compare.comparators import is_masked
+from holdfast.compare.comparators import is_fingerprint, is_masked
 from holdfast.errors import InputError
 from holdfast.manifests import secrets
 from holdfast.model.json import Json
@@ -66,7 +66,8 @@ def value_trouble(value: Json) -> str:
     pending = [(value, 0)]
     while pending:
         here, depth = pending.pop()
-        if isinstance(here, secrets.Secret):
+        names = [key for key in here if isinstance(key, str)] if isinstance(here, dict) else []
+        if isinstance(here, secrets.Secret) or any(map(is_fingerprint, (here, *names))):
             return f"the live value is a secret, and those never stand in manifests; {BY_HAND} with a secretRef"
         if isinstance(here, str) and here.strip() and is_masked(here):
             return f"the service shows a mask in place of the live value; {BY_HAND}"

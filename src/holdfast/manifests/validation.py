@@ -29,6 +29,7 @@ class InputErrors(InputError):  # noqa: N818 - a group of errors
         shown = [str(error) for error in self.errors[:MOST_SHOWN]]
         if len(self.errors) > MOST_SHOWN:
             shown.append(f"and {len(self.errors) - MOST_SHOWN:,} more")
+        self.lines = tuple(shown)
         super().__init__("\n".join(shown))
 
     def at(self, location: Location) -> InputErrors:

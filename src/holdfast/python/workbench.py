@@ -97,7 +97,7 @@ class Workbench:
         """Return what brings the account to what is declared."""
         checker = self.checker(world)
         hands = (self.clock, self.random01)
-        actor = Actor(self.store, world, checker, *hands, self.fingerprint, self.owner, self.patience)
+        actor = Actor(self.store, world, checker, *hands, self.owner, self.patience)
         sender = Sender(world, *hands, self.patience)
         undoer = Undoer(self.store, world, checker, *hands, self.owner, sender)
         return Applier(self.store, preparer, checker, actor, reconsider=_tried_again, undoer=undoer)

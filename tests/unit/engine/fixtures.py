@@ -105,7 +105,7 @@ class Bench:
     def applier(self, world: WritableWorld, declarations: Sequence[Declaration], **options: object) -> Applier:
         preparer = Preparer(self.store, world, self.fleet(declarations), self.fingerprint, self.secrets)
         checker = Checker(self.store, world, self.clock, self.random, self.fingerprint, self.patience, self.rules)
-        actor = Actor(self.store, world, checker, self.clock, self.random, self.fingerprint, self.owner, self.patience)
+        actor = Actor(self.store, world, checker, self.clock, self.random, self.owner, self.patience)
         undoer = self.undoer(world, checker)
         return Applier(self.store, preparer, checker, actor, undoer=undoer, **options)  # type: ignore[arg-type]
 

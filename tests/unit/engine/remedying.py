@@ -96,7 +96,6 @@ class Ward(Bench):
             self.clock,
             self.rules.assessment,
             prepare,
-            self.fingerprint,
             Instruments(self.servers, self.servers),
             self.undoer(world, applier.checker),
         )
@@ -118,9 +117,7 @@ class Ward(Bench):
         async with self.world() as world:
             applier = self.applier(world, self.declarations)
             (item,), _ = await applier.preparer.prepare([self.declarations[0].address])
-            announcer = Announcer(
-                self.store, applier.checker, self.clock, self.random, self.rules.assessment, self.fingerprint
-            )
+            announcer = Announcer(self.store, applier.checker, self.clock, self.random, self.rules.assessment)
             return await work(announcer, item)
 
     async def start(self, **order) -> Record:

@@ -40,7 +40,7 @@ async def discovered(made: Bench, declarations=(), provider=None, keeps_raw=Fals
         if provider is not None:
             world.providers = {"memory": provider}
         preparer = made.applier(world, list(declarations)).preparer
-        looker = Looker(world, made.clock, made.random, made.patience)
+        looker = Looker(world, made.clock, made.random, made.patience, made.fingerprint)
         discoverer = Discoverer(preparer, looker, keeps_raw)
         surveys = await discoverer.survey("mem", wanted)
         drafts = [await discoverer.drafts(each, ManagementPolicy.OBSERVED) for each in surveys] if keeps_raw else []

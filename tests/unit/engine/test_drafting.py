@@ -10,6 +10,7 @@ from holdfast.compare import diff, profiles
 from holdfast.compare.profiles import stack
 from holdfast.engine import drafting
 from holdfast.engine.drafting import CannotDraft, Draft
+from holdfast.engine.known_secrets import KnownSecrets
 from holdfast.manifests import secrets
 from holdfast.manifests.validation import name_trouble
 from holdfast.model.address import Address
@@ -61,7 +62,9 @@ KEPT = {
 
 @pytest.mark.parametrize("document, kept, left_out", LEFT_OUT.values(), ids=LEFT_OUT.keys())
 def test_what_is_no_configuration_or_no_manifest_may_hold_is_left_out(document, kept, left_out):
-    found = drafting.draft({**document, "color": "red"}, TREE, ["tok-en-1", "red"])
+    known = KnownSecrets()
+    known.add("tok-en-1", "red")
+    found = drafting.draft({**document, "color": "red"}, TREE, known)
     assert found.resource == {**kept, "color": "red"}  # a secret of three letters is in every other word
     assert [path for path, _ in found.left_out] == left_out
 

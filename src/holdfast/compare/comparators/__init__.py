@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from holdfast.compare.comparators.base import ByKey, Comparator, Key, identity, typed_equal
 from holdfast.compare.comparators.registry import build, names, register
-from holdfast.compare.comparators.secrets import fingerprint, is_masked
+from holdfast.compare.comparators.secrets import fingerprint, is_fingerprint, is_masked
 
 __all__ = [
     "ByKey",
@@ -20,6 +20,7 @@ __all__ = [
     "build",
     "fingerprint",
     "identity",
+    "is_fingerprint",
     "is_masked",
     "names",
     "register",

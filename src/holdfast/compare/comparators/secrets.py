@@ -29,6 +29,7 @@ _MASK = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 _LONGEST_MASK = 256
+_FINGERPRINT = re.compile(r"hmac-sha256:[0-9a-f]{64}")
 
 
 def fingerprint(value: Json, key: bytes) -> str:
@@ -37,6 +38,11 @@ def fingerprint(value: Json, key: bytes) -> str:
         raise ValueError("a fingerprint needs a key: without one, short secrets could be guessed from it")
     text = base.canonical_text(value).encode("utf-8", "surrogatepass")
     return f"hmac-sha256:{hmac.new(key, text, hashlib.sha256).hexdigest()}"
+
+
+def is_fingerprint(value: Json) -> bool:
+    """Tell whether a value is a fingerprint, which stands for a secret that is not kept."""
+    return isinstance(value, str) and _FINGERPRINT.fullmatch(value) is not None
 
 
 def is_masked(value: Json) -> bool:

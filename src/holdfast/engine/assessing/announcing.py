@@ -14,7 +14,6 @@ from holdfast.engine.assessing.records import Closing, Kept
 from holdfast.engine.checking import Checker
 from holdfast.engine.clock import Clock
 from holdfast.engine.prepared import Prepared
-from holdfast.engine.redaction import Fingerprint
 from holdfast.errors import HoldfastError, InputError
 from holdfast.model.address import Address
 from holdfast.plan.assessing import events, precedents
@@ -53,7 +52,6 @@ class Announcer:
     clock: Clock
     random01: Callable[[], float]
     rules: AssessmentRules
-    fingerprint: Fingerprint
 
     async def start(self, item: Prepared, order: Announcement) -> Record:
         """Record that a remediation begins; raise Refused if it is not to, having told that in the audit trail.
@@ -97,7 +95,7 @@ class Announcer:
 
     async def look(self, item: Prepared) -> Sighting:
         """Return the state that a target is in now."""
-        seen = sighting.of_reading(item, await self.checker.read(item, None), self.fingerprint)
+        seen = sighting.of_reading(item, await self.checker.read(item, None))
         return await records.stamped(self.store, item.declaration.address, seen)
 
     async def refusal(self, item: Prepared, action: str, seen: Sighting) -> str | None:

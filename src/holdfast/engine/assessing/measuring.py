@@ -14,7 +14,6 @@ from holdfast.engine.assessing import records, sighting
 from holdfast.engine.checking import Checker
 from holdfast.engine.clock import Clock
 from holdfast.engine.prepared import Prepared
-from holdfast.engine.redaction import Fingerprint
 from holdfast.measuring import probes
 from holdfast.model.address import Address
 from holdfast.model.reading import Found
@@ -66,7 +65,6 @@ class Subject:
     store: Store
     checker: Checker
     item: Prepared | str  # why it cannot be looked at
-    fingerprint: Fingerprint
     rules: AssessmentRules
     instruments: Instruments
     clock: Clock
@@ -78,7 +76,7 @@ class Subject:
             return Unread(self.item)
         reading = await self.checker.read(self.item, None)
         self.failed = reading.failed if isinstance(reading, Found) else ""
-        seen = sighting.of_reading(self.item, reading, self.fingerprint)
+        seen = sighting.of_reading(self.item, reading)
         return await records.stamped(self.store, self.item.declaration.address, seen)
 
     async def vitals(self, since: float) -> Sequence[Probe] | Workload:

@@ -18,7 +18,6 @@ from holdfast.engine.assessing.records import SHELF, Kept
 from holdfast.engine.checking import Checker
 from holdfast.engine.clock import Clock
 from holdfast.engine.prepared import Prepared
-from holdfast.engine.redaction import Fingerprint
 from holdfast.engine.undoing import Undoer
 from holdfast.model.address import Address
 from holdfast.plan import windows
@@ -44,7 +43,6 @@ class Assessor:
     clock: Clock
     rules: AssessmentRules
     prepare: Prepare
-    fingerprint: Fingerprint
     instruments: Instruments = field(default_factory=Instruments)
     undoer: Undoer | None = None  # None: nothing may be written, so nothing is taken back
 
@@ -101,7 +99,7 @@ class Assessor:
 
     async def _subject(self, record: Record) -> Subject:
         item = await self.prepare(Address.parse(record.target))
-        return Subject(self.store, self.checker, item, self.fingerprint, self.rules, self.instruments, self.clock)
+        return Subject(self.store, self.checker, item, self.rules, self.instruments, self.clock)
 
     async def _take_back(self, found: Kept) -> Record:
         """Take back what did not help; whatever comes of it is kept, so that it is not tried for ever."""

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from holdfast.compare.ruletree import RuleTree
 from holdfast.engine.prepared import Prepared
-from holdfast.engine.redaction import Fingerprint, redact
 from holdfast.errors import UnhashableError
 from holdfast.model.absent import ABSENT
 from holdfast.model.json import Json
@@ -28,12 +27,12 @@ def of_document(item: Prepared, observed: Json, tree: RuleTree, identity: str | 
         return Unread(f"what is there cannot be hashed: {error}")
 
 
-def of_reading(item: Prepared, reading: Reading | Unchanged, fingerprint: Fingerprint) -> Sighting:
+def of_reading(item: Prepared, reading: Reading | Unchanged) -> Sighting:
     """Return the state that a reading shows."""
     match reading:
         case Found(document=document, identity=identity):
             tree, _ = item.rules_for(document)
-            return of_document(item, redact(document, tree, fingerprint, item.secret_values()), tree, identity)
+            return of_document(item, document, tree, identity)
         case Gone():
             return guard.GONE
         case Unreadable(trouble=trouble, detail=detail):

@@ -130,7 +130,6 @@ class Process:
                 checker,
                 self.clock,
                 self._chance.random,
-                _fingerprint,
                 f"process {self._seed}",
                 PATIENCE,
             )

@@ -27,7 +27,7 @@ from holdfast.providers import registry
 from holdfast.providers.base import Connection, Reader, Writer
 from holdfast.store.base import ResourceState, Store
 from holdfast.testing.conformance import Subject
-from holdfast.testing.conformance.process import PATIENCE, Process, RealClock, _fingerprint
+from holdfast.testing.conformance.process import PATIENCE, Process, RealClock
 from holdfast.testing.openstack import Client, ControlPlane, Request, Tenant, Tenants
 
 T = TypeVar("T")
@@ -176,7 +176,7 @@ class Bench:
         async with WritableWorld(connections, providers, {}, process.clock) as world:
             checker = process._checker(world)
             chance = process._chance.random
-            actor = Actor(process._store, world, checker, process.clock, chance, _fingerprint, "remove", PATIENCE)
+            actor = Actor(process._store, world, checker, process.clock, chance, "remove", PATIENCE)
             applier = Applier(process._store, process._preparer(world, declarations), checker, actor)
             return await applier.delete([each.address for each in declarations])
 
@@ -190,7 +190,7 @@ class Bench:
         async with WritableWorld(connections, providers, {}, process.clock) as world:
             checker = process._checker(world)
             chance = process._chance.random
-            actor = Actor(process._store, world, checker, process.clock, chance, _fingerprint, "watch", PATIENCE)
+            actor = Actor(process._store, world, checker, process.clock, chance, "watch", PATIENCE)
 
             async def correct(addresses: Sequence[Address]) -> Report:
                 preparer = process._preparer(world, declarations)

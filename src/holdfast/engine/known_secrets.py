@@ -1,0 +1,218 @@
+"""The secrets that this process knows, and how they are recognised wherever they turn up.
+
+A service may repeat a secret in any field, key, error or header, and spell it as URLs, JSON or base64 spell it. What
+stands here is looked for in all of these. Values that are short are not looked for: they are found in innocent texts.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Final
+from urllib.parse import quote, quote_plus
+
+import orjson
+
+from holdfast.model.json import Json
+
+SHORTEST: Final = 6  # characters of a secret that is recognised inside other texts
+MASK: Final = "***"
+_SHORTEST_TELLING: Final = 8  # of one that is taken out of any text: more of it must be unlike a word
+_LONG: Final = 16
+_SHORTEST_ENCODED: Final = 8  # characters of a base64 spelling that can be nothing else
+_ONE_BY_ONE: Final = 24  # spellings up to this many are looked for one after the other, more by one expression
+_MOST_MET: Final = 4096  # live secrets that are remembered for as long as the process runs
+
+_LONGEST: Final = 1024  # characters of a piece; longer secrets are looked for piece by piece
+
+Fingerprint = Callable[[Json], str]
+_Letters = dict[str, "_Letters"]
+
+
+def is_telling(value: str) -> bool:
+    """Tell whether a value can hardly be anything but a secret: long, and not a mere word."""
+    return len(value) >= _LONG or (len(value) >= _SHORTEST_TELLING and not value.isalpha() and not value.isspace())
+
+
+@dataclass(slots=True)
+class _Finder:
+    """Looks for any of some texts in another."""
+
+    spellings: frozenset[str] = frozenset()
+    _few: tuple[bytes, ...] = ()
+    _many: re.Pattern[bytes] | None = None
+    _texts: re.Pattern[str] | None = None
+
+    @classmethod
+    def of(cls, spellings: Iterable[str]) -> _Finder:
+        found = frozenset(spellings)
+        if not found:
+            return cls()
+        # In the JSON of a document a spelling stands escaped once more.
+        written = sorted({orjson.dumps(each)[1:-1] for each in found if _is_text(each)})
+        many = re.compile(_alternatives([each.decode("latin-1") for each in written]).encode("latin-1"))
+        return cls(
+            found, tuple(written), many if len(written) > _ONE_BY_ONE else None, re.compile(_alternatives(found))
+        )
+
+    def may_be_in(self, document: Json) -> bool:
+        """Tell whether a document may hold one, at the speed of writing it out; never says no of one that does."""
+        try:
+            written = orjson.dumps(document)
+        except (TypeError, orjson.JSONEncodeError):  # nested too deep, or integers beyond 64 bits
+            return True
+        if self._many is not None:
+            return self._many.search(written) is not None
+        return any(each in written for each in self._few)
+
+    def is_in(self, text: str) -> bool:
+        return self._texts is not None and self._texts.search(text) is not None
+
+    def masked(self, text: str) -> str:
+        return self._texts.sub(MASK, text) if self._texts is not None else text
+
+
+@dataclass(slots=True)
+class KnownSecrets:
+    """The values, by how widely they are looked for."""
+
+    _values: set[str] = field(default_factory=set, repr=False)  # in every document
+    _met: dict[str, set[str]] = field(default_factory=dict, repr=False)  # live ones, with where: in every message
+    _finder: _Finder | None = field(default=None, repr=False)
+    _masker: _Finder | None = field(default=None, repr=False)
+
+    def add(self, *values: Json) -> None:
+        """Learn values that nobody may see."""
+        texts = (each for each in values if isinstance(each, str) and len(each) >= SHORTEST)
+        new = {piece for each in texts for piece in _pieces(each)} - self._values
+        if new:
+            self._values |= new
+            self._finder = self._masker = None
+
+    def meet(self, values: Iterable[str], where: str) -> None:
+        """Learn live secrets of a resource as they are seen; they are kept out of all messages from now on."""
+        for value in (piece for each in values for piece in _pieces(each)):
+            if value in self._values or not is_telling(value):
+                continue
+            if value not in self._met:
+                self._met[value] = set()
+                self._masker = None
+                if len(self._met) > _MOST_MET:
+                    del self._met[next(iter(self._met))]
+            self._met[value].add(where)
+
+    def met(self, where: str) -> list[str]:
+        """Return the live secrets that a resource has shown, now or before: it may repeat what it had."""
+        return [value for value, places in self._met.items() if where in places] if self._met else []
+
+    def __bool__(self) -> bool:
+        return bool(self._values)
+
+    def knows(self, value: str) -> bool:
+        """Tell whether a value is looked for in every document anyway."""
+        return value in self._values
+
+    def hidden(self, text: str) -> str:
+        """Return a message without any of the secrets."""
+        if self._masker is None:
+            telling = (each for each in (*self._values, *self._met) if is_telling(each))
+            self._masker = _Finder.of(form for each in telling for form in spellings(each))
+        return self._masker.masked(text)
+
+    def is_in(self, text: str) -> bool:
+        """Tell whether a text of a document holds a secret."""
+        return self._found().is_in(text)
+
+    def _found(self) -> _Finder:
+        if self._finder is None:
+            self._finder = _Finder.of(form for each in self._values for form in spellings(each))
+        return self._finder
+
+    def scrubbed(self, document: Json, fingerprint: Fingerprint, others: Iterable[str] = ()) -> Json:
+        """Return a document with a fingerprint for every text that holds a secret; the same one if none does."""
+        for finder in (self._found(), _Finder.of(form for each in others for form in spellings(each))):
+            if finder.spellings and finder.may_be_in(document):
+                document = _scrubbed(document, finder, fingerprint)
+        return document
+
+
+def _pieces(value: str) -> Iterator[str]:
+    for start in range(0, max(len(value) - _LONGEST // 2, 1), _LONGEST):
+        last = start + _LONGEST >= len(value) - _LONGEST // 2
+        yield value[start:] if last else value[start : start + _LONGEST]
+
+
+def _scrubbed(value: Json, finder: _Finder, fingerprint: Fingerprint) -> Json:
+    if isinstance(value, str):
+        return fingerprint(value) if finder.is_in(value) else value
+    if isinstance(value, dict):
+        return {
+            fingerprint(key) if finder.is_in(key) else key: _scrubbed(item, finder, fingerprint)
+            for key, item in value.items()
+        }
+    if isinstance(value, list):
+        return [_scrubbed(item, finder, fingerprint) for item in value]
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return fingerprint(value) if str(value) in finder.spellings else value
+    return value
+
+
+def spellings(secret: str) -> Iterator[str]:
+    """Go through the ways a secret is written: as it is, and as URLs, JSON, Python, XML and base64 write it."""
+    yield secret
+    if not _is_text(secret):
+        return
+    yield quote(secret)
+    yield quote(secret, safe="")
+    yield quote_plus(secret)
+    escaped = orjson.dumps(secret).decode()[1:-1]
+    yield escaped
+    yield orjson.dumps(escaped).decode()[1:-1]
+    yield repr(secret)[1:-1]
+    yield _ascii(secret)
+    yield secret.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;")
+    for encoded in _in_base64(secret.encode()):
+        yield encoded
+        yield encoded.replace("+", "-").replace("/", "_")
+
+
+def _ascii(secret: str) -> str:
+    return "".join(each if each.isascii() else f"\\u{ord(each):04x}" for each in secret)
+
+
+def _in_base64(data: bytes) -> Iterator[str]:
+    """Go through what base64 makes of a secret wherever in the encoded text it begins, without the unsure ends."""
+    for before in range(3):
+        written = base64.b64encode(b"\0" * before + data).decode().rstrip("=")
+        whole = written[(before * 8 + 5) // 6 : len(b"\0" * before + data) * 8 // 6]
+        if len(whole) >= _SHORTEST_ENCODED:
+            yield whole
+
+
+def _is_text(value: str) -> bool:
+    """Tell whether a text can be written in UTF-8 at all."""
+    return not any("\ud800" <= each <= "\udfff" for each in value)
+
+
+def _alternatives(texts: Iterable[str]) -> str:
+    """Return an expression for any of many texts, the longest first, that branches letter by letter."""
+    root: _Letters = {}
+    for each in texts:
+        node = root
+        for letter in each:
+            node = node.setdefault(letter, {})
+        node[""] = {}  # a text ends here
+    return _expression(root)
+
+
+def _expression(node: _Letters) -> str:
+    run = ""
+    while len(node) == 1 and "" not in node:
+        ((letter, node),) = node.items()
+        run += re.escape(letter)
+    branches = [re.escape(letter) + _expression(below) for letter, below in node.items() if letter]
+    if not branches:
+        return run
+    return f"{run}(?:{'|'.join(branches)}){'?' if '' in node else ''}"
