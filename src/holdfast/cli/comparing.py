@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import click
 
 from holdfast.cli import documents, findings, output
 from holdfast.cli.exits import exit_code
-from holdfast.compare import diff, paths, profiles, verdicts
+from holdfast.compare import comparators, diff, paths, profiles, verdicts
 from holdfast.compare.walk import Judgement
+from holdfast.manifests import project as projects
 from holdfast.model.json import Json
 from holdfast.model.reading import Found
 from holdfast.providers import packs
@@ -72,6 +74,8 @@ def diff_command(
 
 
 def _rules(files: tuple[str, ...], provider: str, kind: str, want: Json) -> profiles.RuleSet:
+    if files:
+        comparators.allow_code(projects.load(None, Path.cwd()).allowed_code)
     own = [profile for file in files for profile in profiles.parse(documents.read_bytes(file), file)]
     return profiles.stack([*own, *_shipped(provider, kind, want)])
 

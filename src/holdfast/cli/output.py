@@ -68,7 +68,7 @@ def _aside(label: str, colour: str, lines: Sequence[str]) -> None:
 
 def styled(text: str, **style: Style) -> str:
     """Style a part of a line, if colours are in use."""
-    return click.style(text, **style).replace("\x1b", _ESC) if use_colour() else text
+    return click.style(_cell(text), **style).replace("\x1b", _ESC) if use_colour() else text
 
 
 def _printable(text: str) -> str:

@@ -1,15 +1,19 @@
-"""The user's own profiles, from the folders and files that the project file names."""
+"""The user's own profiles, from the folders and files that the project file names, and the code they may name."""
 
 from __future__ import annotations
 
-from holdfast.compare import profiles
+from holdfast.compare import comparators, profiles
 from holdfast.compare.profiles import Profile
 from holdfast.errors import InputError
 from holdfast.manifests.project import Project
 
 
 def load(project: Project) -> list[Profile]:
-    """Read them, in the order of the project file; raise InputError for the first that cannot be read."""
+    """Read them, in the order of the project file; raise InputError for the first that cannot be read.
+
+    From here on rules may name the code that the project allows, whether they are read here or come from the store.
+    """
+    comparators.allow_code(project.allowed_code)
     found: list[Profile] = []
     for folder in project.profiles:
         files = sorted([*folder.glob("*.yaml"), *folder.glob("*.yml")]) if folder.is_dir() else [folder]

@@ -54,7 +54,7 @@ LOCAL: Final = "local"
 LOCAL_PROVIDER: Final = "file"
 
 _TOP = (
-    *("connections", "store", "profiles", "defaults", "waivers"),
+    *("connections", "store", "profiles", "defaults", "waivers", "allowedCode"),
     *(corrections.SECTION, notifications.SECTION, assessments.SECTION, rolloutsettings.SECTION),
 )
 _RATES = ("reads_per_second", "writes_per_second", "deletes_per_second")
@@ -113,6 +113,7 @@ class Project:
     waivers: tuple[Path, ...] = ()  # files; the usual one need not exist
     notify: tuple[notifications.Sink, ...] = ()
     assessment: assessments.Assessment = field(default_factory=assessments.Assessment)
+    allowed_code: tuple[str, ...] = ()  # entry points that rules may compare with
     rollouts_at_once: Amount | None = None  # slots at work over all templates; None: as many as each allows
 
     def at_hand(self, resolver: Resolver) -> Iterator[Json]:
@@ -234,11 +235,22 @@ class _Reader:
             connection,
             tuple(self._warnings),
             corrections=corrections.read(self._sheet, top.get(corrections.SECTION)),
+            allowed_code=self._allowed_code(top.get("allowedCode")),
             waivers=self._beside("waivers", top.get("waivers"), "file", Path.is_file) or (self._folder / WAIVERS,),
             notify=notifications.read(self._sheet, top.get(notifications.SECTION), self._folder),
             assessment=assessments.read(self._sheet, top.get(assessments.SECTION), self._folder),
             rollouts_at_once=rolloutsettings.at_once(self._sheet, top.get(rolloutsettings.SECTION)),
         )
+
+    def _allowed_code(self, value: Json) -> tuple[str, ...]:
+        if value is None:
+            return ()
+        if isinstance(value, list) and all(isinstance(each, str) and each for each in value):
+            return tuple(value)
+        self._sheet.fail(
+            "allowedCode is a list of names of installed entry points, such as [my_length]", ("allowedCode",)
+        )
+        return ()
 
     def _connection(self, name: str, value: Json) -> ConnectionSpec:
         pointer = ("connections", name)

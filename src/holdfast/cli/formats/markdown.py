@@ -40,7 +40,8 @@ _PUNCTUATION = re.compile(r"([\\`*_{}\[\]|~$])")  # what has a meaning in the mi
 _BREAKS = re.compile(r"[\r\n\t\v\f\x00-\x1f\x7f\x85\u2028\u2029]+")
 _CALLS = re.compile(r"([@#])(?=\w)")
 _TICKS = re.compile(r"`+")
-_NO_SPAN = re.compile(r"[|`\\]")  # what a code span in a table cannot hold for certain
+_NO_SPAN = re.compile(r"[|`\\<&]")  # what a code span in a table cannot hold for certain
+_TAG = re.compile(r"<(?=[A-Za-z/!?])")  # not every reader of Markdown leaves tags in code alone
 _MARKUP = re.compile(r"[|`\\<>&*_\[\]~$@#!:]")
 
 
@@ -265,6 +266,6 @@ def code(text: str) -> str:
 
 def fenced(language: str, lines: Iterable[str]) -> str:
     """Return a code block that no line in it can close."""
-    body = shown.utf8("\n".join(lines))
+    body = _TAG.sub(r"\\u003c", shown.utf8("\n".join(lines)))  # as JSON writes it, which values are
     fence = "`" * max(3, max((len(run) for run in _TICKS.findall(body)), default=0) + 1)
     return f"{fence}{language}\n{body}\n{fence}"

@@ -10,6 +10,7 @@ A notation is a keyword-only function that returns a `Comparator`; its parameter
 from __future__ import annotations
 
 from holdfast.compare.comparators.base import ByKey, Comparator, Key, identity, typed_equal
+from holdfast.compare.comparators.custom import allow as allow_code
 from holdfast.compare.comparators.registry import build, names, register
 from holdfast.compare.comparators.secrets import fingerprint, is_fingerprint, is_masked
 
@@ -17,6 +18,7 @@ __all__ = [
     "ByKey",
     "Comparator",
     "Key",
+    "allow_code",
     "build",
     "fingerprint",
     "identity",

@@ -1,21 +1,30 @@
-"""Comparators that users write: a function named in a profile.
+"""Comparators that users write: functions of installed packages, which a profile names.
 
-Naming a function imports its module, so a profile with a custom comparator is code and is trusted like code.
+A profile is data, and may come from a store that somebody else wrote; so it cannot name just any function. It names an
+entry point in the group `holdfast.comparators` of a package that is installed, and only one that the project file
+allows is ever loaded (`allowedCode`).
 """
 
 from __future__ import annotations
 
-import importlib
-import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Literal
+from importlib import metadata
+from typing import Final, Literal
 
 from holdfast.compare.comparators import base
 from holdfast.errors import ProfileError
 from holdfast.model.json import Json
 
-_REFERENCE = re.compile(r"([A-Za-z_][\w.]*):([A-Za-z_][\w.]*)")
+GROUP: Final = "holdfast.comparators"
+
+_allowed: set[str] = set()
+
+
+def allow(names: Iterable[str]) -> None:
+    """Let profiles name these entry points from now on, and no others."""
+    _allowed.clear()
+    _allowed.update(names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,26 +63,29 @@ class CustomEqual:
 
 
 def custom(*, function: str, style: Literal["key", "equal"] = "key") -> base.Comparator:
-    """Compare with the function at "package.module:callable".
+    """Compare with the function of an entry point in the group `holdfast.comparators`, if the project allows it.
 
     In style "key" it takes one value and returns what stands for it; in style "equal" it takes desired and observed.
     """
     name = base.label("custom", function=function, style=style if style != "key" else None)
-    found = _resolve(function)
+    found = _loaded(function)
     return CustomKey(name, found) if style == "key" else CustomEqual(name, found)
 
 
-def _resolve(reference: str) -> Callable[..., Json]:
-    match = _REFERENCE.fullmatch(reference)
-    if match is None:
-        raise ProfileError(f'custom: function {reference!r} is not of the form "package.module:callable"')
+def _loaded(name: str) -> Callable[..., Json]:
+    if name not in _allowed:
+        raise ProfileError(
+            f"custom: the function {name!r} is not allowed; list it under allowedCode in holdfast.yaml, by the name "
+            f"that an installed package gives it in its entry points ({GROUP})"
+        )
+    found = [*metadata.entry_points(group=GROUP, name=name)]
+    if len(found) != 1:
+        many = "several installed packages have" if found else "no installed package has"
+        raise ProfileError(f"custom: {many} an entry point {name!r} in the group {GROUP}")
     try:
-        found: Json = importlib.import_module(match[1])
-    except ImportError as error:
-        raise ProfileError(f"custom: module {match[1]!r} cannot be imported ({error}); is it installed?") from error
-    for attribute in match[2].split("."):
-        found = getattr(found, attribute, None)
-    if not callable(found):
-        raise ProfileError(f"custom: module {match[1]!r} has no callable {match[2]!r}")
-    function: Callable[..., Json] = found
+        function: Callable[..., Json] = found[0].load()
+    except (ImportError, AttributeError) as error:
+        raise ProfileError(f"custom: {found[0].value} cannot be imported ({error}); is it installed?") from error
+    if not callable(function):
+        raise ProfileError(f"custom: {found[0].value} is not a function")
     return function

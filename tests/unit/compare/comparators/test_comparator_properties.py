@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from holdfast.compare import comparators
 from holdfast.compare.comparators import ByKey, Comparator, typed_equal
 from holdfast.compare.comparators.base import Rewritten
+from holdfast.compare.comparators.custom import CustomKey
 from holdfast.model.json import Json
 
 OPTIONS: list[tuple[str, dict[str, Json]]] = [
@@ -18,7 +19,6 @@ OPTIONS: list[tuple[str, dict[str, Json]]] = [
     ("arm_id", {"scope_relative": True}),
     ("bool_str", {"loose": True}),
     ("cidr", {"keep_host_bits": True}),
-    ("custom", {"function": "builtins:len"}),
     ("duration", {"unit": "m"}),
     ("enum_map", {"mapping": {"CustomRole": 1, "a": ["b", True]}}),
     ("enum_map", {"mapping": {"CustomRole": 1}, "ignore_case": True}),
@@ -31,7 +31,7 @@ OPTIONS: list[tuple[str, dict[str, Json]]] = [
     ("write_only", {"fingerprint_key": b"key"}),
     ("write_only", {"fingerprint_key": b"key", "opaque": True}),
 ]
-ALL = [comparators.build(name, **options) for name, options in OPTIONS]
+ALL = [*(comparators.build(name, **options) for name, options in OPTIONS), CustomKey("custom(len)", len)]
 EQUIVALENCES = [comparator for comparator in ALL if isinstance(comparator, ByKey)]
 OTHERS = [comparator for comparator in ALL if not isinstance(comparator, ByKey)]
 

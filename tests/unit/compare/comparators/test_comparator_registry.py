@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import sys
-import types
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -32,14 +34,24 @@ def _clean_registry(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def users_module(monkeypatch: pytest.MonkeyPatch) -> str:
-    module = types.ModuleType("users_comparators")
-    module.length = len  # type: ignore[attr-defined]
-    module.listed = lambda value: [value, {"a": 1}]  # type: ignore[attr-defined]
-    module.close = lambda one, other: abs(one - other) < 2  # type: ignore[attr-defined]
-    module.number = 5  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "users_comparators", module)
-    return "users_comparators"
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """An installed package with comparators, allowed by the project."""
+    (tmp_path / "users_comparators.py").write_text(
+        "length = len\nnumber = 5\ndef listed(value): return [value, {'a': 1}]\n"
+        "def close(one, other): return abs(one - other) < 2\n"
+    )
+    names = ("length", "listed", "close", "number", "lost", "gone")
+    info = tmp_path / "users_comparators-1.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: users-comparators\nVersion: 1\n")
+    modules = {"lost": "no_such_module_here:f"}
+    lines = (f"{name} = {modules.get(name, f'users_comparators:{name}')}" for name in names)
+    (info / "entry_points.txt").write_text("[holdfast.comparators]\n" + "\n".join(lines) + "\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    comparators.allow_code([*names, "unheard_of"])
+    yield
+    comparators.allow_code([])
+    sys.modules.pop("users_comparators", None)
 
 
 @pytest.mark.parametrize(
@@ -63,10 +75,9 @@ def users_module(monkeypatch: pytest.MonkeyPatch) -> str:
         ("version_prefix", {"separators": ""}, '"separators"'),
         ("regex", {"pattern": "("}, "does not compile"),
         ("regex", {"pattern": "a", "replace": r"\3"}, "does not compile"),
-        ("custom", {"function": "nocolon"}, "package.module:callable"),
-        ("custom", {"function": "no_such_module_here:f"}, "cannot be imported"),
-        ("custom", {"function": "json:nothing"}, "has no callable 'nothing'"),
-        ("custom", {"function": "json:loads", "style": "sideways"}, "one of key, equal"),
+        ("custom", {"function": "length"}, "'length' is not allowed"),
+        ("custom", {"function": "os:system"}, "'os:system' is not allowed"),
+        ("custom", {"function": "length", "style": "sideways"}, "one of key, equal"),
     ],
 )
 def test_a_mistake_in_a_profile_is_told_with_the_way_out(name: str, options: dict[str, Json], message: str) -> None:
@@ -137,28 +148,28 @@ def test_registering_needs_the_prefix_and_happens_once() -> None:
         comparators.register("custom:x", FirstLetter)
 
 
-def test_a_function_of_one_value_compares_by_what_it_returns(users_module: str) -> None:
-    comparator = comparators.build("custom", function=f"{users_module}:length")
+def test_a_function_of_one_value_compares_by_what_it_returns(installed: None) -> None:
+    comparator = comparators.build("custom", function="length")
     assert comparator.equal("abc", "xyz")
     assert not comparator.equal("abc", "abcd")
-    assert comparator.name == "custom(function=users_comparators:length)"
+    assert comparator.name == "custom(function=length)"
 
 
-def test_a_value_on_which_the_function_fails_is_only_itself(users_module: str) -> None:
-    comparator = comparators.build("custom", function=f"{users_module}:length")
+def test_a_value_on_which_the_function_fails_is_only_itself(installed: None) -> None:
+    comparator = comparators.build("custom", function="length")
     assert comparator.equal(3, 3)
     assert not comparator.equal(3, "abc")
     assert not comparator.equal(3, 4)
 
 
-def test_a_function_may_return_what_is_not_hashable(users_module: str) -> None:
-    comparator = comparators.build("custom", function=f"{users_module}:listed")
+def test_a_function_may_return_what_is_not_hashable(installed: None) -> None:
+    comparator = comparators.build("custom", function="listed")
     assert comparator.equal(1, 1.0)
     assert hash(comparator.key("a")) == hash(comparator.key("a"))
 
 
-def test_a_function_of_two_values_is_asked_directly(users_module: str) -> None:
-    comparator = comparators.build("custom", function=f"{users_module}:close", style="equal")
+def test_a_function_of_two_values_is_asked_directly(installed: None) -> None:
+    comparator = comparators.build("custom", function="close", style="equal")
     assert comparator.equal(5, 6)
     assert not comparator.equal(5, 8)
     assert comparator.equal("a", "a")
@@ -166,9 +177,27 @@ def test_a_function_of_two_values_is_asked_directly(users_module: str) -> None:
     assert comparator.key(5) != comparator.key(6)
 
 
-def test_what_is_no_function_is_refused(users_module: str) -> None:
-    with pytest.raises(ProfileError, match="no callable"):
-        comparators.build("custom", function=f"{users_module}:number")
+@pytest.mark.parametrize(
+    "name, message",
+    [
+        ("number", "users_comparators:number is not a function"),
+        ("lost", "no_such_module_here:f cannot be imported"),
+        ("gone", "users_comparators:gone cannot be imported"),
+        ("unheard_of", "no installed package has an entry point 'unheard_of'"),
+        ("os:system", "'os:system' is not allowed"),
+        ("users_comparators:length", "is not allowed; list it under allowedCode in holdfast.yaml"),
+    ],
+)
+def test_what_is_no_allowed_function_is_refused(installed: None, name: str, message: str) -> None:
+    with pytest.raises(ProfileError, match=re.escape(message)):
+        comparators.build("custom", function=name)
+
+
+def test_what_is_not_allowed_any_more_is_not_loaded(installed: None) -> None:
+    comparators.allow_code(["close"])
+    with pytest.raises(ProfileError, match="'length' is not allowed"):
+        comparators.build("custom", function="length")
+    assert "users_comparators" not in sys.modules
 
 
 def test_the_package_exports_what_it_lists() -> None:
