@@ -91,13 +91,19 @@ def json_text(value: Json) -> str:
 
 
 def yaml_text(value: Json) -> str:
-    """Write a value as YAML; where it holds what must not reach a terminal as it is, in plain ASCII."""
+    """Write a value as YAML; texts that must not reach a terminal as they are stand in quotes, on one line, escaped."""
     import yaml
 
-    text: str = yaml.safe_dump(value, sort_keys=False, allow_unicode=True)
-    if safe_document(text) != text:
-        text = yaml.safe_dump(value, sort_keys=False, allow_unicode=False)
-    return escaping.hidden(text)
+    class Dumper(yaml.SafeDumper):
+        """Quotes what must be escaped: only in double quotes can it be."""
+
+    def text(dumper: yaml.SafeDumper, given: str) -> yaml.ScalarNode:
+        style = '"' if escaping.in_a_line(given) != given else None
+        return dumper.represent_scalar("tag:yaml.org,2002:str", given, style)
+
+    Dumper.add_representer(str, text)
+    written: str = yaml.dump(value, Dumper=Dumper, sort_keys=False, allow_unicode=True, width=sys.maxsize)
+    return safe_document(written)
 
 
 def json_document(value: Json) -> None:
