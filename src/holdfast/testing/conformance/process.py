@@ -44,6 +44,9 @@ class Clock(Protocol):
     def now(self) -> float:
         """Return the present."""
 
+    def monotonic(self) -> float:
+        """Return seconds since some moment, which never go back."""
+
     async def sleep(self, seconds: float) -> None:
         """Wait."""
 
@@ -61,6 +64,10 @@ class RealClock:
     def now(self) -> float:
         """Return the present."""
         return time.time() + self._ahead
+
+    def monotonic(self) -> float:
+        """Return seconds since some moment, which never go back."""
+        return time.monotonic() + self._ahead
 
     async def sleep(self, seconds: float) -> None:
         """Wait."""
