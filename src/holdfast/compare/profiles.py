@@ -77,9 +77,7 @@ class RuleSet:
     presence: Presence = Presence.EMPTY
     keys: Comparator | None = None
     _trees: dict[tuple[bool, ...], RuleTree] = field(default_factory=dict, repr=False, compare=False)
-    _conditional: tuple[Rule, ...] = field(
-        init=False, repr=False, compare=False
-    )  # looked for once, asked at every look
+    _conditional: tuple[Rule, ...] = field(init=False, repr=False, compare=False)  # looked for once
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_conditional", tuple(rule for rule in self.rules if rule.when is not None))

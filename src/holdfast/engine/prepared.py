@@ -134,8 +134,7 @@ class Prepared:
         if not self.secrets:
             return self.rules.tree(self.desired, observed), None
         raw = secret_profile(self.patterns, observed, self.rules.tree(self.desired, observed))
-        own = [build(profile) for profile in self.rules_document]
-        return stack([build(raw), *own]).tree(self.desired, observed), raw
+        return self.rules.preceded_by(build(raw)).tree(self.desired, observed), raw
 
     def with_state(self, state: ResourceState | None) -> Prepared:
         """Return the same with another memory."""
