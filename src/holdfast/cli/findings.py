@@ -25,6 +25,12 @@ _SYMBOL = {
     Op.ELEMENT_MISSING: ("-", "red"),
     Op.REORDERED: ("↕", "yellow"),
 }
+_REVERSED = {  # what a write does about it
+    Op.ADDED: Op.MISSING,
+    Op.ELEMENT_ADDED: Op.ELEMENT_MISSING,
+    Op.MISSING: Op.ADDED,
+    Op.ELEMENT_MISSING: Op.ELEMENT_ADDED,
+}
 STATUS_COLOUR = {
     Status.IN_SYNC: "green",
     Status.PENDING: "cyan",
@@ -102,12 +108,28 @@ def show_verdict(verdict: Verdict) -> None:
 
 
 def show(findings: Iterable[Finding], indent: str = "  ") -> None:
-    """Print findings, one block each: where, from what to what, who, by which rule."""
+    """Print findings, one block each: where, what is there and what is declared, who, by which rule."""
     for finding in findings:
-        symbol, colour = _SYMBOL[finding.op]
-        path = paths.format_path(finding.path) or "(document)"
-        output.line(f"{indent}{output.styled(symbol + ' ' + path, fg=colour, bold=True)}  {change_text(finding)}")
-        output.line(f"{indent}    {_WHO[finding.side]}; {finding.cls.value}; rule {finding.rule}", fg="bright_black")
+        _show_one(finding, _SYMBOL[finding.op], change_text(finding), indent)
+
+
+def show_planned(findings: Iterable[Finding], written: frozenset[str], indent: str = "  ") -> None:
+    """Print findings as a plan has them: from what is there to what is declared; `written` are the paths of the write.
+
+    What is there and nobody declared goes only where the write is about it.
+    """
+    for finding in findings:
+        stays = _declared(finding) is ABSENT and paths.format_path(finding.path) not in written
+        if stays:
+            _show_one(finding, ("=", "bright_black"), f"{value_text(finding.observed)}, not declared; stays", indent)
+        else:
+            _show_one(finding, _SYMBOL[_REVERSED.get(finding.op, finding.op)], write_text(finding), indent)
+
+
+def _show_one(finding: Finding, symbol: tuple[str, str], text: str, indent: str) -> None:
+    path = paths.format_path(finding.path) or "(document)"
+    output.line(f"{indent}{output.styled(f'{symbol[0]} {path}', fg=symbol[1], bold=True)}  {text}")
+    output.line(f"{indent}    {_WHO[finding.side]}; {finding.cls.value}; rule {finding.rule}", fg="bright_black")
 
 
 def show_suspects(suspects: Sequence[Suspect], indent: str = "  ") -> None:
@@ -129,14 +151,22 @@ def suspect_as_json(suspect: Suspect) -> dict[str, Json]:
 
 
 def change_text(finding: Finding) -> str:
-    """Say from what to what."""
+    """Say what is there, and what is declared or was there before."""
     if finding.op is Op.REORDERED:
         return "the same elements in another order"
-    before = finding.desired if finding.desired is not ABSENT else finding.baseline
-    if before is ABSENT:
-        return value_text(finding.observed)
-    if finding.observed is ABSENT:
-        return f"{value_text(before)} is gone"
-    if finding.side is Side.INTENT:
-        return f"{value_text(finding.observed)}, now declared {value_text(before)}"
-    return f"{value_text(before)} → {value_text(finding.observed)}"
+    live = value_text(finding.observed)
+    if finding.desired is not ABSENT:
+        return f"{live}, declared {value_text(finding.desired)}"
+    return f"{live}, not declared" if finding.baseline is ABSENT else f"{live}, was {value_text(finding.baseline)}"
+
+
+def write_text(finding: Finding) -> str:
+    """Say what a write would change: from the live value to the declared one."""
+    if finding.op is Op.REORDERED:
+        return "the same elements in another order"
+    return f"{value_text(finding.observed)} → {value_text(_declared(finding))}"
+
+
+def _declared(finding: Finding) -> Json:
+    """Return what a write would put there: what is declared, else what was there before."""
+    return finding.desired if finding.desired is not ABSENT else finding.baseline

@@ -25,7 +25,7 @@ from holdfast.cli import (
     undeclared,
 )
 from holdfast.cli.session import Session, common, opened, options_of, run
-from holdfast.engine import resolving, unchecked
+from holdfast.engine import resolving, unchecked, untaken
 from holdfast.engine.applying import Report, look
 from holdfast.engine.checking import Checked
 from holdfast.engine.fleet import Waiting
@@ -194,6 +194,7 @@ def apply_command(plan_file: str | None, yes: bool, recreate: bool, output_: str
             elif not yes and not await _is_agreed(session, to=sys.stdout if output_ == "table" else sys.stderr):
                 return 1
             report = await _apply(session, stop, saved, recreate=recreate, quiet=output_ != "table")
+            await untaken.note(session.store, report)
             await telling.tell(report, telling.office(session, options))
         if not output.structured(output_, reports.as_json(report)):
             for one in report.checked:
@@ -204,6 +205,7 @@ def apply_command(plan_file: str | None, yes: bool, recreate: bool, output_: str
             for one in _unlike(saved, report):
                 output.line(f"  ✗ {one.address}  moved since the plan was looked at; not done", fg="red")
             reports.show_broods(report)
+            reports.show_not_taken(report)
             output.line(reports.apply_line(report), bold=True)
             undeclared.show(report.undeclared)
             accounts.show_begun(report)
@@ -246,11 +248,9 @@ async def _apply(
             arguments["only"] = saved.allows
         await templating.settle(session, world)
         report = await session.applier(world, **arguments).apply(session.chosen)
-        if saved is None:
-            rolled = await templating.roll(session, world, stop, None if quiet else _show_rolled)
-            report = templating.merged(report, rolled)
-        elif session.templates:
-            output.warn("rollouts are no part of a saved plan; apply the manifests, or watch them, to roll")
+        names = None if saved is None else saved.rolled
+        rolled = await templating.roll(session, world, stop, None if quiet else _show_rolled, names)
+        report = templating.merged(report, rolled)
     meter.close()
     report.undeclared = list(session.undeclared)
     await unchecked.no_longer_declared(session.store, [s.address for s in report.undeclared], session.clock.now())

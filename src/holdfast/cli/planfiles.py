@@ -6,6 +6,7 @@ import dataclasses
 from dataclasses import dataclass
 from pathlib import Path
 
+from holdfast.cli import broods, reports
 from holdfast.cli.session import Options
 from holdfast.compare import canonical, jsontext
 from holdfast.engine.applying import Report
@@ -16,7 +17,7 @@ from holdfast.model.absent import ABSENT
 from holdfast.model.decision import Action
 from holdfast.model.json import Json
 
-VERSION = 1
+VERSION = 2
 
 
 class PlanStale(HoldfastError):  # noqa: N818 - reads better
@@ -29,6 +30,12 @@ class Saved:
 
     options: Options
     resources: dict[str, Json]
+    templates: dict[str, Json]
+
+    @property
+    def rolled(self) -> frozenset[str]:
+        """The templates whose rollout the plan showed."""
+        return frozenset(name for name, entry in self.templates.items() if entry["rolled"])
 
     def allows(self, checked: Checked) -> bool:
         """Tell whether a decision is the one that was shown."""
@@ -46,6 +53,7 @@ def save(file: Path, report: Report, options: Options) -> None:
         "holdfastPlan": VERSION,
         "options": {**dataclasses.asdict(options), "files": list(options.files), "targets": list(options.targets)},
         "resources": {str(one.prepared.declaration.address): _entry(one) for one in report.checked},
+        "templates": _templates(report),
     }
     body["digest"] = canonical.digest_bytes(canonical.canonical_bytes(body, lists="ordered"))
     try:
@@ -83,6 +91,7 @@ def load(file: Path) -> Saved:
             options["flags"],
         ),
         body["resources"],
+        body["templates"],
     )
 
 
@@ -92,10 +101,25 @@ def insist(saved: Saved, report: Report) -> None:
     moved = sorted(
         address for address in saved.resources.keys() | now.keys() if saved.resources.get(address) != now.get(address)
     )
+    rolls = _templates(report)
+    moved += sorted(f"template {name}" for name in saved.templates if saved.templates[name] != rolls.get(name))
+    moved += sorted(f"template {name}" for name in rolls.keys() - saved.templates.keys())
     if moved:
         shown = ", ".join(moved[:5]) + (f" and {len(moved) - 5} more" if len(moved) > 5 else "")
         message = f"the plan no longer holds, nothing was done; make a new one. Moved since: {shown}"
         raise PlanStale(message)
+
+
+def _templates(report: Report) -> dict[str, Json]:
+    """Return what of rollouts must stay the same: what the children are to become, and how many of them roll."""
+    now = reports.looked_at(report)
+    return {
+        each.template.name: {
+            "content": digest_of({owner.template.name: owner.record.latest.content for owner in each.owners}),
+            "rolled": found.rolled if (found := broods.preview(each, now)) is not None else 0,
+        }
+        for each in report.broods
+    }
 
 
 def _entry(checked: Checked) -> Json:

@@ -64,7 +64,7 @@ def show_checked(checked: Checked) -> None:
     output.line(f"{head}  {label}: {checked.decision.reasons[0].message}")
     if status is Status.UNKNOWN:
         output.line(f"        {checked.verdict.reason}", fg="bright_black")
-    findings.show(checked.verdict.findings, indent="      ")
+    findings.show_planned(checked.verdict.findings, _written(checked), indent="      ")
     findings.show_suspects(checked.suspects, indent="      ")
     _show_aside(checked, indent="      ")
     for reason in checked.decision.reasons[1:]:
@@ -75,6 +75,14 @@ def show_checked(checked: Checked) -> None:
         held = checked.decision.held
         what = f"to {held.value} it" if held is not None else "to go on"
         output.line(f"        {what}: holdfast approve {checked.plan}", fg="cyan")
+
+
+def _written(checked: Checked) -> frozenset[str]:
+    """Return the paths that the write of a decision is about, also of one that is held back."""
+    decision = checked.decision
+    if not decision.action.is_write and decision.held is None:
+        return frozenset()
+    return frozenset(path for reason in decision.reasons if reason.code in CAUSES for path in reason.paths)
 
 
 def asks(checked: Checked) -> bool:
@@ -107,17 +115,15 @@ def joined_line(report: Report) -> str | None:
 def show_waiting(waiting: Iterable[Waiting]) -> None:
     """Print what cannot be looked at yet, and why."""
     for one in waiting:
-        symbol = output.styled("  x" if one.is_error else "  +", fg="red" if one.is_error else "green", bold=True)
+        symbol = output.styled("  x" if one.is_error else "  …", fg="red" if one.is_error else "cyan", bold=True)
         output.line(f"{symbol} {one.declaration.address}  waits: {one.reason}")
 
 
 def plan_line(report: Report) -> str:
     """Return the closing line, in the manner of Terraform."""
     count = Counter(one.decision.action for one in report.checked)
-    later = sum(not one.is_error for one in report.waiting)
-    add = count[Action.CREATE] + count[Action.RECREATE] + later
     parts = [
-        f"{add} to add",
+        f"{count[Action.CREATE] + count[Action.RECREATE]} to add",
         f"{count[Action.UPDATE]} to change",
         f"{count[Action.REPLACE]} to replace",
         f"{count[Action.DELETE]} to destroy",
@@ -130,9 +136,21 @@ def plan_line(report: Report) -> str:
     ):
         if count[action]:
             parts.append(f"{count[action]} {word}")
-    if later:
-        parts.append(f"{later} of them once what they refer to is there")
+    rolled = sum(found.rolled for each in report.broods if (found := broods.preview(each, looked_at(report))))
+    later = sum(not one.is_error for one in report.waiting)
+    for number, word in (
+        (rolled, "children of templates to roll"),
+        (later, "to decide once what they refer to is there"),
+        (_unknown(report), "unknown"),
+    ):
+        if number:
+            parts.append(f"{number} {word}")
     return f"Plan: {', '.join(parts)}."
+
+
+def _unknown(report: Report) -> int:
+    """Return how many could not be judged, though they were to be."""
+    return sum(one.verdict.status is Status.UNKNOWN for one in report.checked) + sum(w.is_error for w in report.waiting)
 
 
 def show_check(report: Report, *, everything: bool = False) -> None:
@@ -208,14 +226,28 @@ def apply_line(report: Report) -> str:
     if failed:
         parts.append(f"{failed} not done")
     vain = sum(one.result is Result.DONE and bool(one.unresolved) for one in report.acted)
-    if vain:
-        parts.append(f"{vain} did not take everywhere")
-    held = sum(one.decision.action is Action.HOLD for one in report.checked)
-    if held:
-        parts.append(f"{held} held back")
-    if report.not_reached:
-        parts.append(f"{len(report.not_reached)} not reached")
+    decided = Counter(one.decision.action for one in report.checked)
+    for number, word in (
+        (vain, "did not take everywhere"),
+        (decided[Action.HOLD], "held back"),
+        (decided[Action.REPORT], "only reported"),
+        (decided[Action.BLOCK], "blocked"),
+        (_unknown(report), "unknown"),
+        (sum(not one.is_error for one in report.waiting), "waiting for others"),
+        (sum(broods.is_stuck(each) for each in report.broods), "rollouts stopped"),
+        (len(report.not_reached), "not reached"),
+    ):
+        if number:
+            parts.append(f"{number} {word}")
     return f"Apply: {', '.join(parts)}."
+
+
+def show_not_taken(report: Report) -> None:
+    """Print what creations were told and did not take: a misspelt field looks just like that."""
+    for address, entries in sorted(report.not_taken.items(), key=lambda item: str(item[0])):
+        for each in entries:
+            text = f"{findings.value_text(each.live)} where {findings.value_text(each.declared)} was declared"
+            output.line(f"  ! {address}: {each.path} is {text}", fg="yellow")
 
 
 def delete_line(report: Report) -> str:
@@ -248,6 +280,7 @@ def as_json(report: Report) -> Json:
                 "message": one.message,
                 "unresolved": list(one.unresolved),
                 "correction": one.correction,
+                **_not_taken_as_json(report, one),
             }
             for one in report.acted
         ],
@@ -256,6 +289,19 @@ def as_json(report: Report) -> Json:
         "summary": summary(report),
         **({"templates": [broods.as_json(each, looked_at(report)) for each in report.broods]} if report.broods else {}),
     }
+
+
+def _not_taken_as_json(report: Report, acted: Acted) -> dict[str, Json]:
+    entries = report.not_taken.get(acted.checked.address, ())
+    values = [
+        {
+            "path": each.path,
+            **findings.value_entry("declared", each.declared),
+            **findings.value_entry("live", each.live),
+        }
+        for each in entries
+    ]
+    return {"notTaken": values} if values else {}
 
 
 def looked_at(report: Report) -> float:

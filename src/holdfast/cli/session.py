@@ -33,9 +33,10 @@ from holdfast.engine.retrying import Patience
 from holdfast.engine.sending import Sender
 from holdfast.engine.undoing import Undoer
 from holdfast.errors import InputError, StoreError
-from holdfast.manifests import ownprofiles, reading, sources, waivers
+from holdfast.manifests import ownprofiles, reading, soundness, sources, waivers
 from holdfast.manifests import project as projects
 from holdfast.manifests.secrets import Resolver
+from holdfast.manifests.validation import raise_all
 from holdfast.model.address import Address
 from holdfast.model.json import Json
 from holdfast.model.resource import Declaration
@@ -270,6 +271,8 @@ async def opened(
         by_hand, broods = manifests.declarations, await templating.look(store, clock, manifests)
         manifests = templating.with_children(manifests, broods)
         _require_same_local(manifests, path.parent)
+        connections = manifests.project.connections
+        raise_all(soundness.mistakes(manifests.declarations, connections, registry.get))
         reach = undeclared.reach_of(files, project, path)
         known, missed = await _known(store, manifests, broods, reach) if files else ([], [])
         fleet = fleet_of(manifests, known, options)

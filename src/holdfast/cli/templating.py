@@ -125,12 +125,18 @@ def _refresh(session: Session, found: list[Brood]) -> None:
 
 
 async def roll(
-    session: Session, world: WritableWorld, stop: asyncio.Event, progress: Callable[[Report], None] | None = None
+    session: Session,
+    world: WritableWorld,
+    stop: asyncio.Event,
+    progress: Callable[[Report], None] | None = None,
+    only: frozenset[str] | None = None,
 ) -> Rolled:
-    """Roll as far as it goes without waiting."""
+    """Roll as far as it goes without waiting; with `only` these templates, whatever else is in scope."""
     if not session.templates:
         return Rolled()
     names = {each.template.name for each in in_scope(session)}
+    if only is not None:
+        names &= only
     return await roller(session, world, stop, progress).run(names)
 
 

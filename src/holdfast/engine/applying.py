@@ -13,7 +13,7 @@ from holdfast.engine import workers
 from holdfast.engine.acting import Actor
 from holdfast.engine.checking import Checked, Checker
 from holdfast.engine.fleet import Preparer, Waiting
-from holdfast.engine.outcomes import LEFT_TO_OTHERS, Acted, Result
+from holdfast.engine.outcomes import LEFT_TO_OTHERS, Acted, NotTaken, Result
 from holdfast.engine.prepared import Prepared
 from holdfast.engine.undoing import CannotUndo, Undoer
 from holdfast.model.address import Address
@@ -41,6 +41,7 @@ class Report:
     left_alone: list[Prepared] = field(default_factory=list)  # neither checked nor written, as their settings say
     undeclared: list[ResourceState] = field(default_factory=list)  # known, and declared nowhere any more
     broods: list[Brood] = field(default_factory=list)  # templates, where there are any, as they stand now
+    not_taken: dict[Address, tuple[NotTaken, ...]] = field(default_factory=dict)  # of what was made; see `untaken`
 
 
 async def look(

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from holdfast.engine.checking import Checked
+from holdfast.model.json import Json
 
 
 class Result(StrEnum):
@@ -20,6 +21,15 @@ class Result(StrEnum):
     UNSETTLED = "unsettled"  # written, but the settled state could not be read yet
     UNDONE = "undone"  # did not take everywhere, and was taken back as policy says
     HELD = "held"  # somebody else spent what was left of a budget; nothing was written
+
+
+@dataclass(frozen=True, slots=True)
+class NotTaken:
+    """A field that a creation was told and the service keeps otherwise, or not at all."""
+
+    path: str
+    declared: Json
+    live: Json  # ABSENT: not at all
 
 
 LEFT_TO_OTHERS = frozenset({Result.BUSY, Result.OVERTAKEN})  # no failures: somebody is or was at it

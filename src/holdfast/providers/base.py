@@ -12,8 +12,10 @@ from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
 from holdfast.compare.profiles import Profile
+from holdfast.errors import InputError
 from holdfast.model.json import Json
 from holdfast.model.reading import Reading
+from holdfast.model.resource import Declaration
 from holdfast.model.suspect import Suspect
 from holdfast.model.vital import Vital, Workload
 from holdfast.model.writing import Writing
@@ -243,6 +245,22 @@ class Provider(Protocol):
 
     def writer(self, connection: Connection) -> AbstractAsyncContextManager[Writer]:
         """Open the writing half."""
+
+
+@runtime_checkable
+class Proofreading(Protocol):
+    """What a provider may offer besides: telling what is wrong with a declaration before anything is asked or done."""
+
+    def mistakes(self, declaration: Declaration) -> Sequence[InputError]:
+        """Return what is wrong, each with the field below spec.resource as its location."""
+
+
+@runtime_checkable
+class Identifying(Protocol):
+    """What a provider may offer besides: telling from the declaration alone which live thing is meant."""
+
+    def identity(self, connection: Connection, declaration: Declaration) -> str | None:
+        """Return a name that two declarations share only if they mean one thing; None where that is not known yet."""
 
 
 @runtime_checkable

@@ -225,9 +225,9 @@ def for_programs(value: Json) -> Json:
     return shown.bounded(value, LONGEST_VALUE)
 
 
-def is_write(checked: Checked, around: Around) -> bool:
-    """Tell whether the rendering is about what would be written, rather than about what moved."""
-    return around.command == "plan" and checked.decision.action.is_write
+def is_write(around: Around) -> bool:
+    """Return True if the rendering is about what is to be done, rather than about what moved."""
+    return around.command == "plan"
 
 
 def before_and_after(finding: Finding, *, write: bool) -> tuple[Json, Json]:

@@ -35,11 +35,11 @@ STYLE: Final = """
 :root { color-scheme: light dark;
   --page: #fff; --text: #1f2328; --faint: #59636e; --line: #d1d9e0; --box: #f6f8fa;
   --in_sync: #1a7f37; --pending: #0969da; --drifted: #9a6700; --conflicted: #8250df; --missing: #cf222e;
-  --unknown: #59636e; --not_checked: #59636e; --declared: #ffebe9; --live: #dafbe1; }
+  --unknown: #59636e; --not_checked: #59636e; --declared: #dafbe1; --live: #ffebe9; }
 @media (prefers-color-scheme: dark) { :root {
   --page: #0d1117; --text: #e6edf3; --faint: #9198a1; --line: #3d444d; --box: #151b23;
   --in_sync: #3fb950; --pending: #4493f8; --drifted: #d29922; --conflicted: #ab7df8; --missing: #f85149;
-  --unknown: #9198a1; --not_checked: #9198a1; --declared: #3c1618; --live: #12261e; } }
+  --unknown: #9198a1; --not_checked: #9198a1; --declared: #12261e; --live: #3c1618; } }
 * { box-sizing: border-box; }
 body { margin: 0 auto; padding: 1.5rem; max-width: 75rem; background: var(--page); color: var(--text);
   font: 15px/1.5 system-ui, -apple-system, "Segoe UI", sans-serif; }
@@ -199,7 +199,8 @@ def _table(checked: Checked, around: Around) -> str:
     if not findings:
         return ""
     rows = (_row(checked, finding, around) for finding in findings)
-    return _as_table(("Path", "Declared", "Live", "What", "Line"), rows)
+    sides = (side.capitalize() for side in facts.sides(write=facts.is_write(around)))
+    return _as_table(("Path", *sides, "What", "Line"), rows)
 
 
 def _as_table(header: Iterable[str], rows: Iterable[str]) -> str:
@@ -208,12 +209,13 @@ def _as_table(header: Iterable[str], rows: Iterable[str]) -> str:
 
 
 def _row(checked: Checked, finding: Finding, around: Around) -> str:
-    declared, live = facts.before_and_after(finding, write=False)
+    write = facts.is_write(around)
+    values = zip(facts.before_and_after(finding, write=write), facts.sides(write=write), strict=True)
     what = f"{facts.HOW[finding.op]}; {facts.WHO[finding.side]}; {finding.cls.value}; rule {finding.rule or 'none'}"
     place = facts.place_of(checked.prepared.declaration, around, finding.path)
     return (
         f"<tr><td><code>{text(facts.path_text(finding.path))}</code></td>"
-        f"{_value(declared, 'declared')}{_value(live, 'live')}"
+        f"{''.join(_value(value, side) for value, side in values)}"
         f"<td>{text(what)}</td><td>{place.line if place is not None else ''}</td></tr>"
     )
 

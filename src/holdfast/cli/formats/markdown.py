@@ -181,7 +181,7 @@ def _details(checked: Checked, around: Around) -> str:
     number = f"{len(findings)} {'difference' if len(findings) == 1 else 'differences'}"
     status = facts.words(checked.verdict.status)
     summary = f"<code>{html.escape(_flat(str(checked.address)))}</code> {status}, {number}"
-    write = facts.is_write(checked, around)
+    write = facts.is_write(around)
     before, after = facts.sides(write=write)
     body = [f"--- {before}", f"+++ {after}"]
     for finding in findings[:_MOST_FINDINGS]:

@@ -24,6 +24,7 @@ from typing import Final
 
 from holdfast.errors import InputError, Location
 from holdfast.model.json import Json
+from holdfast.providers import wording
 from holdfast.providers.azure import types
 from holdfast.providers.base import Connection
 
@@ -95,9 +96,7 @@ class Account:
 def account(connection: Connection) -> Account:
     """Read a connection; raise InputError with the field that is wrong."""
     given = connection.settings
-    for word in given:
-        if word not in _WORDS:
-            raise _wrong(connection, word, f"unknown field; known here: {', '.join(_WORDS)}")
+    wording.refuse_unknown(connection, _WORDS)
     cloud = _cloud(connection, given)
     base = _text(connection, given, "base_url") or cloud.base_url
     if not base.startswith(("https://", "http://127.0.0.1", "http://localhost")):

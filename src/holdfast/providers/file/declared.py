@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from holdfast.errors import InputError, Location
 from holdfast.model.absent import ABSENT
 from holdfast.model.json import Json
+from holdfast.model.resource import Declaration
+from holdfast.providers import wording
 from holdfast.providers.base import Target
 from holdfast.providers.file import formats
 
 DOCUMENT, TEXT = "Document", "Text"
 
 Account = str | int | None
+_REFERENCE = "${"  # what a field may hold of others is known only when these are there
+_FIELDS = ("path", "content", "format", "mode", "owner", "group")
 _MODE = re.compile(r"0?[0-7]{3,4}")
 
 
@@ -86,6 +92,38 @@ def _account(name: str, value: Json) -> Account:
     if value is None or isinstance(value, str) or (type(value) is int and value >= 0):
         return value
     raise BadDeclarationError(f"`{name}` is a name or a number")
+
+
+def mistakes(declaration: Declaration) -> list[InputError]:
+    """Return what is wrong with a declaration, each with its field below spec.resource; references are not followed."""
+    kind, wanted = declaration.address.kind, declaration.desired
+    known = _FIELDS if kind == DOCUMENT else tuple(name for name in _FIELDS if name != "format")
+    strangers = [word for word in wanted if word not in known]
+    if kind not in (DOCUMENT, TEXT) or strangers:
+        return [InputError(wording.unknown_word(word, known), Location(field=f"/{word}")) for word in strangers]
+    imported = declaration.import_from is not None and declaration.import_from.id is not None
+    path = wanted.get("path")
+    if (not isinstance(path, str) or not path) and not (imported and path is None):
+        return [InputError("the resource needs a `path`, relative to the connection's root", Location(field="/path"))]
+    checks: dict[str, Callable[[Json], object]] = {
+        "mode": _mode,
+        "owner": lambda value: _account("owner", value),
+        "group": lambda value: _account("group", value),
+        "content": lambda value: _content(kind, value),
+        "format": lambda value: _format(kind, str(path), value),
+    }
+    return [error for name, check in checks.items() if (error := _mistake(wanted, name, check)) is not None]
+
+
+def _mistake(wanted: Mapping[str, Json], name: str, check: Callable[[Json], object]) -> InputError | None:
+    value = wanted.get(name)
+    if value is None or isinstance(value, dict) or (isinstance(value, str) and _REFERENCE in value):
+        return None  # not said, or known only later
+    try:
+        check(value)
+    except BadDeclarationError as error:
+        return InputError(str(error), Location(field=f"/{name}"))
+    return None
 
 
 _ACCOUNT = {"type": ["string", "integer"], "description": "A name or an id; compared and written only if declared."}

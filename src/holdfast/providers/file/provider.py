@@ -2,26 +2,47 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from functools import cached_property
 from importlib import resources
 from pathlib import Path
+from typing import Final
 
 from holdfast.compare import profiles
 from holdfast.errors import InputError, Location
 from holdfast.model.json import Json
+from holdfast.model.resource import Declaration
+from holdfast.providers import wording
 from holdfast.providers.base import Connection, Kind, Reader, Writer
 from holdfast.providers.file import declared
 from holdfast.providers.file.reading import FileReader
 from holdfast.providers.file.rooted import Root
 from holdfast.providers.file.writing import FileWriter
 
+_SETTINGS: Final = ("root", "include")
+
 
 class FileProvider:
     """Files below the `root` of a connection; `include` says which of them a list brings."""
 
     name = "file"
+
+    def mistakes(self, declaration: Declaration) -> list[InputError]:
+        """Return what is wrong with a declaration, each with its field."""
+        return declared.mistakes(declaration)
+
+    def identity(self, connection: Connection, declaration: Declaration) -> str | None:
+        """Return the file that a declaration means, by whichever connection or kind; None while it is not known."""
+        given = declaration.import_from.id if declaration.import_from is not None else None
+        path = given or declaration.desired.get("path")
+        if not isinstance(path, str) or "${" in path:
+            return None
+        root = connection.settings.get("root", ".")
+        if not isinstance(root, str):
+            return None
+        return os.path.abspath(os.path.join(connection.base_dir, os.path.expanduser(root), path))  # noqa: PTH100, PTH111, PTH118 - of every declaration of a fleet
 
     @cached_property
     def kinds(self) -> Mapping[str, Kind]:
@@ -45,6 +66,7 @@ class FileProvider:
     @asynccontextmanager
     async def reader(self, connection: Connection) -> AsyncIterator[Reader]:
         """Open the reading half."""
+        wording.refuse_unknown(connection, _SETTINGS)
         include = connection.settings.get("include", ["**/*"])
         if not isinstance(include, list) or not all(isinstance(glob, str) for glob in include):
             raise _wrong(connection, "include", 'a list of globs is needed, such as ["conf.d/**/*.yaml"]')
@@ -53,6 +75,7 @@ class FileProvider:
     @asynccontextmanager
     async def writer(self, connection: Connection) -> AsyncIterator[Writer]:
         """Open the writing half."""
+        wording.refuse_unknown(connection, _SETTINGS)
         yield FileWriter(_root(connection))
 
 

@@ -7,7 +7,6 @@ The field is a pointer from the top of holdfast.yaml, so that whoever read that 
 from __future__ import annotations
 
 import base64
-import difflib
 from dataclasses import replace
 from pathlib import Path as FilePath
 from typing import Final
@@ -18,6 +17,7 @@ from holdfast.compare.profiles import Profile
 from holdfast.errors import InputError
 from holdfast.model.path import Path
 from holdfast.model.writing import Refusal
+from holdfast.providers import wording
 from holdfast.providers.base import Connection
 from holdfast.providers.http import description, slicing, templates
 from holdfast.providers.http.description import (
@@ -51,7 +51,7 @@ _CONTENT_TYPES: Final = {Body.MERGE: "application/merge-patch+json", Body.JSON_P
 def describe(connection: Connection) -> Api:
     """Read the settings of a connection."""
     top = Section(dict(connection.settings), ("connections", connection.name))
-    _catch_misspelt(connection, top)
+    wording.refuse_unknown(connection, _TOP)
     headers, secrets = _auth(top, connection)
     kinds = {name: _kind(name, section, connection) for name, section in top.sections("kinds").items()}
     if not kinds:
@@ -72,14 +72,6 @@ def describe(connection: Connection) -> Api:
     )
     tls.finish()
     return api
-
-
-def _catch_misspelt(connection: Connection, top: Section) -> None:
-    """Refuse a word that is almost one of ours; others may be meant for the engine."""
-    for word in connection.settings:
-        close = difflib.get_close_matches(str(word), _TOP, 1, 0.8)
-        if word not in _TOP and close:
-            top.fail(f"unknown word {word!r}; is {close[0]!r} meant?", str(word))
 
 
 def _base_url(top: Section) -> str:

@@ -6,6 +6,12 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from importlib import metadata
 
+import orjson
+
+from holdfast.compare import paths
+from holdfast.model.absent import ABSENT
+from holdfast.model.json import Json
+from holdfast.model.resource import Declaration
 from holdfast.providers.base import Connection, Kind, Reader, Writer
 from holdfast.providers.http import client, describing
 from holdfast.providers.http.description import Described
@@ -18,6 +24,24 @@ class HttpProvider:
 
     name = "http"
     kinds: Mapping[str, Kind] = {}
+
+    def identity(self, connection: Connection, declaration: Declaration) -> str | None:
+        """Return what a kind with `find` is found by, at the address of its API; the id where one is said."""
+        kind = declaration.address.kind
+        base = str(connection.settings.get("base_url", "")).rstrip("/")
+        if declaration.import_from is not None:
+            ident = declaration.import_from.id
+            return None if ident is None else orjson.dumps([base, kind, ident]).decode()
+        kinds = connection.settings.get("kinds")
+        described = kinds.get(kind) if isinstance(kinds, dict) else None
+        find = described.get("find") if isinstance(described, dict) else None
+        by = find.get("by") if isinstance(find, dict) else None
+        if not isinstance(by, list) or not by or not all(isinstance(text, str) for text in by):
+            return None
+        values = [paths.resolve(declaration.desired, paths.parse_path(text)) for text in by]
+        if ABSENT in values or any(_is_open(value) for value in values):
+            return None
+        return orjson.dumps([base, kind, dict(zip(by, values, strict=True))], option=orjson.OPT_SORT_KEYS).decode()
 
     @asynccontextmanager
     async def reader(self, connection: Connection) -> AsyncIterator[Reader]:
@@ -32,6 +56,11 @@ class HttpProvider:
         api = describing.describe(connection)
         async with client.opened(api, _agent()) as opened:
             yield HttpWriter(opened, api)
+
+
+def _is_open(value: Json) -> bool:
+    """Return True for what is known only later: a reference, or anything that may hold one."""
+    return not isinstance(value, str | int | float) or (isinstance(value, str) and "${" in value)
 
 
 def _agent() -> str:

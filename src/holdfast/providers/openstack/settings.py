@@ -26,6 +26,7 @@ from typing import Final
 
 from holdfast.errors import InputError, Location
 from holdfast.model.json import Json
+from holdfast.providers import wording
 from holdfast.providers.base import Connection
 
 _WORDS: Final = (
@@ -73,10 +74,7 @@ def ambient(environ: Mapping[str, str]) -> Connection:
 
 def account(connection: Connection) -> Account:
     """Read a connection; raise InputError with the field that is wrong."""
-    given = connection.settings
-    for word in given:
-        if word not in _WORDS:
-            raise _wrong(connection, word, f"unknown field; known here: {', '.join(_WORDS)}")
+    wording.refuse_unknown(connection, _WORDS)
     named = _text(connection, "clouds_file")
     base = Path(connection.base_dir)
     return Account(

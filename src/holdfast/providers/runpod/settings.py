@@ -18,6 +18,7 @@ from typing import Final
 
 from holdfast.errors import InputError, Location
 from holdfast.model.json import Json
+from holdfast.providers import wording
 from holdfast.providers.base import Connection
 from holdfast.providers.http.description import Api
 
@@ -63,9 +64,7 @@ def ambient(environ: Mapping[str, str]) -> Connection:
 def account(connection: Connection) -> Account:
     """Read a connection; raise InputError with the field that is wrong."""
     given = connection.settings
-    for word in given:
-        if word not in _WORDS:
-            raise _wrong(connection, word, f"unknown field; known here: {', '.join(_WORDS)}")
+    wording.refuse_unknown(connection, _WORDS)
     key = connection.secrets.get(SECRET)
     if not key:
         raise _wrong(connection, "secrets", f"an API key is needed: secrets: {{{SECRET}: {{env: RUNPOD_API_KEY}}}}")
