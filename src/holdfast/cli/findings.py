@@ -114,16 +114,12 @@ def show(findings: Iterable[Finding], indent: str = "  ") -> None:
 
 
 def show_planned(findings: Iterable[Finding], written: frozenset[str], indent: str = "  ") -> None:
-    """Print findings as a plan has them: from what is there to what is declared; `written` are the paths of the write.
-
-    What is there and nobody declared goes only where the write is about it.
-    """
+    """Print findings as a plan has them: `written` from what is there to what is declared, the others as they stay."""
     for finding in findings:
-        stays = _declared(finding) is ABSENT and paths.format_path(finding.path) not in written
-        if stays:
-            _show_one(finding, ("=", "bright_black"), f"{value_text(finding.observed)}, not declared; stays", indent)
-        else:
+        if paths.format_path(finding.path) in written:
             _show_one(finding, _SYMBOL[_REVERSED.get(finding.op, finding.op)], write_text(finding), indent)
+        else:
+            _show_one(finding, ("=", "bright_black"), f"{change_text(finding)}; stays", indent)
 
 
 def _show_one(finding: Finding, symbol: tuple[str, str], text: str, indent: str) -> None:

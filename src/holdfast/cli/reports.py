@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from holdfast.cli import broods, findings, output, undeclared
+from holdfast.compare import paths
 from holdfast.engine.applying import Report
 from holdfast.engine.checking import Checked
 from holdfast.engine.fleet import Waiting
@@ -80,9 +81,12 @@ def show_checked(checked: Checked) -> None:
 def _written(checked: Checked) -> frozenset[str]:
     """Return the paths that the write of a decision is about, also of one that is held back."""
     decision = checked.decision
-    if not decision.action.is_write and decision.held is None:
+    if decision.action is Action.HOLD:
+        return frozenset(path for reason in decision.reasons for path in reason.paths)
+    if not decision.action.is_write:
         return frozenset()
-    return frozenset(path for reason in decision.reasons if reason.code in CAUSES for path in reason.paths)
+    about = decision.reasons[0].paths if decision.action is Action.UPDATE else ()
+    return frozenset(about or (paths.format_path(finding.path) for finding in checked.verdict.findings))
 
 
 def asks(checked: Checked) -> bool:

@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Collection
+from typing import Final
 
 from holdfast.errors import InputError, Location
 from holdfast.providers.base import Connection
+
+_OF_ALL: Final = (
+    "provider",
+    "secrets",
+    "limits",
+)  # what connections of every provider have
 
 
 def unknown_word(word: str, known: Collection[str]) -> str:
@@ -19,6 +26,6 @@ def unknown_word(word: str, known: Collection[str]) -> str:
 def refuse_unknown(connection: Connection, known: Collection[str]) -> None:
     """Raise InputError for the first setting of a connection that its provider does not know."""
     for word in connection.settings:
-        if word not in known:
+        if word not in known and word not in _OF_ALL:
             where = Location(field=f"/connections/{connection.name}/{word}")
             raise InputError(unknown_word(str(word), known), where)

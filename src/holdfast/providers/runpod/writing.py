@@ -62,6 +62,8 @@ class RunPodWriter:
 
     async def _perhaps_made(self, target: Target, refused: Refused) -> Writing:
         """Look for what a create may have made although its answer says no, or never came."""
+        if refused.refusal is Refusal.DENIED:
+            return refused
         if refused.refusal is Refusal.TERMINAL and "must be unique" not in refused.message:
             return refused
         for _ in range(_LOOKS):

@@ -59,6 +59,7 @@ def test_each_finding_is_a_result_of_its_class_at_the_line_of_its_key(tmp_path):
     found = [(one["ruleId"], one["level"], one["properties"]["path"], line(one)) for one in results["drifted"]]
     assert found == [
         ("specified", "error", "/colour", 7),
+        ("undeclared", "error", "/extra`|`<b>", 6),
         ("specified", "error", "/text", 8),
         ("specified", "error", "/rules[name=web]/port", 13),
         ("element", "error", "/rules[name=new]", 9),

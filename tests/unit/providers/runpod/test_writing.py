@@ -189,7 +189,7 @@ def test_two_of_that_name_are_nothing_to_choose_from():
         (Fault(status=500, method="POST"), Refusal.RETRYABLE),
         (Fault(status=503, method="GET"), Refusal.RETRYABLE),
         (Fault(status=429, method="POST", headers={"Retry-After": "9"}), Refusal.THROTTLED),
-        (Fault(status=403, method="POST"), Refusal.TERMINAL),
+        (Fault(status=403, method="POST"), Refusal.DENIED),
         (Fault(Wrong.RESET, "POST"), Refusal.RETRYABLE),
     ],
 )
