@@ -7,8 +7,9 @@ from typing import Any
 import click
 
 from holdfast.cli import output
-from holdfast.cli.remembering import in_session
-from holdfast.cli.session import Session, common
+from holdfast.cli.remembering import in_store
+from holdfast.cli.scoping import Scope
+from holdfast.cli.session import Session, remembered
 from holdfast.errors import ChainBroken, InputError
 from holdfast.model.audit import AuditHead
 from holdfast.store import heads
@@ -23,7 +24,7 @@ def audit_command() -> None:
 @click.option(
     "--head", "given", multiple=True, metavar="HEAD", help="A head that `audit head` printed before (may be repeated)."
 )
-@common
+@remembered
 def verify_command(given: tuple[str, ...], **rest: Any) -> int:
     """Recompute the hash chain of the audit trail; fails if an event was edited, removed or reordered.
 
@@ -36,7 +37,7 @@ def verify_command(given: tuple[str, ...], **rest: Any) -> int:
     """
     known = [_parsed(text) for text in given]
 
-    async def body(session: Session) -> int:
+    async def body(session: Session, _scope: Scope) -> int:
         try:
             kept = heads.read(session.store_file, session.key)
             length = await session.store.verify_chain([*known, *([kept] if kept is not None else [])])
@@ -49,7 +50,7 @@ def verify_command(given: tuple[str, ...], **rest: Any) -> int:
             output.warn(f"there was no head to compare with in {file}, so a cut end would not have been seen")
         return 0
 
-    return in_session(rest, body)
+    return in_store(rest, body)
 
 
 def _parsed(text: str) -> AuditHead:
@@ -61,7 +62,7 @@ def _parsed(text: str) -> AuditHead:
 
 
 @audit_command.command("head")
-@common
+@remembered
 def head_command(**rest: Any) -> int:
     """Print the head of the audit trail, one line that stands for all of it, to be kept elsewhere.
 
@@ -71,8 +72,8 @@ def head_command(**rest: Any) -> int:
       holdfast audit verify --head "$(tail -n 1 /mnt/elsewhere/holdfast-heads)"
     """
 
-    async def body(session: Session) -> int:
+    async def body(session: Session, _scope: Scope) -> int:
         output.line(str(await session.store.head()))
         return 0
 
-    return in_session(rest, body)
+    return in_store(rest, body)

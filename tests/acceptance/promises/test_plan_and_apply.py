@@ -67,17 +67,18 @@ def test_markdown_and_html_plans_point_the_same_way(drifted):
     assert colours == {"declared": "#dafbe1", "live": "#ffebe9"}  # green is what is wanted, red what goes
 
 
-def test_what_exists_already_is_to_adopt_and_never_to_add(folder):
-    other = DOCUMENT.replace("app", "two").replace("tags: [web]", 'uses: "${Document/app.path}"')
+@pytest.mark.parametrize(
+    "field, says",
+    [("path", "2 to adopt"), ("id", "1 to adopt, 1 to decide once what they refer to is there")],
+)
+def test_what_exists_already_is_to_adopt_and_never_to_add(folder, field, says):
+    other = DOCUMENT.replace("app", "two").replace("tags: [web]", f'uses: "${{Document/app.{field}}}"')
     (folder / "m.yaml").write_text(f"{DOCUMENT}---\n{other}")
     (folder / "live").mkdir()
     (folder / "live/app.yaml").write_text("level: info\ntags: [web]\n")
     (folder / "live/two.yaml").write_text("level: info\nuses: live/app.yaml\n")
     planned = holdfast(folder, "plan").stdout.splitlines()[-1]
-    assert planned == (
-        "Plan: 0 to add, 0 to change, 0 to replace, 0 to destroy, 1 to adopt, "
-        "1 to decide once what they refer to is there."
-    )
+    assert planned == f"Plan: 0 to add, 0 to change, 0 to replace, 0 to destroy, {says}."
     assert "0 added, 0 changed, 0 replaced, 0 destroyed, 2 adopted" in holdfast(folder, "apply", "-y").stdout
 
 

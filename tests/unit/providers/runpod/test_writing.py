@@ -223,7 +223,7 @@ def test_a_key_that_may_only_read_cannot_write():
 
     refused = at_desk(story)
     assert isinstance(refused, Refused)
-    assert refused.refusal is Refusal.TERMINAL
+    assert refused.refusal is Refusal.DENIED
 
 
 # -- changing
