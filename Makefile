@@ -12,6 +12,7 @@ VENV ?= .venv
 WORKERS ?= 2
 CORPUS ?= $(wildcard ../shared/corpus/*_public.jsonl.gz)
 PYTEST_ARGS ?=
+HISTORIES ?= 1000
 
 PY := $(VENV)/bin/python
 PIP := $(PY) -m pip install -qq --progress-bar off --constraint constraints.txt
@@ -40,6 +41,10 @@ test: $(VENV)/.stamp-dev ## all tests, in random order (CI=true: a skipped test 
 .PHONY: test-fast
 test-fast: $(VENV)/.stamp-dev ## the tests that need no server and no patience: under two minutes
 	@$(PYTEST) -m "not server and not slow" $(PYTEST_ARGS)
+
+.PHONY: secrecy
+secrecy: $(VENV)/.stamp-dev ## HISTORIES=n random histories with secrets in them; every byte that comes out is searched
+	@$(PY) -m tests.secrecy $(HISTORIES) --workers $(WORKERS)
 
 .PHONY: lint
 lint: $(VENV)/.stamp-dev ## style, formatting, types, layers

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import re
 from collections.abc import Iterable, Iterator
 from html import escape
 from typing import Final
 
+from holdfast.cli import escaping
 from holdfast.cli.formats import facts
 from holdfast.cli.formats.facts import Around
 from holdfast.cli.reports import plan_line
@@ -29,7 +29,6 @@ from holdfast.model.verdict import Aside, Status
 
 _VALUE_WIDTH: Final = 2_000  # characters
 _NOT_CHECKED: Final = "not_checked"
-_CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 
 STYLE: Final = """
 :root { color-scheme: light dark;
@@ -131,8 +130,8 @@ def render(report: Report, around: Around) -> str:
 
 
 def text(value: str) -> str:
-    """Escape a text for HTML, attributes included; what a page cannot hold is replaced."""
-    return shown.utf8(_CONTROLS.sub("\ufffd", escape(value, quote=True)))
+    """Escape a text for HTML, attributes included; what must not be seen as it is stands as it does in JSON."""
+    return shown.utf8(escape(escaping.in_a_line(value), quote=True))
 
 
 # -- the head

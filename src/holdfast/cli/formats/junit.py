@@ -10,6 +10,7 @@ import re
 from typing import Final
 from xml.etree import ElementTree as ET
 
+from holdfast.cli import escaping
 from holdfast.cli.formats import facts
 from holdfast.cli.formats.facts import Around
 from holdfast.engine import shown
@@ -93,20 +94,21 @@ def _body(checked: Checked, around: Around) -> str:
     place = facts.place_of(declaration, around)
     head = f"{declaration.address}" + (f" ({place})" if place else "")
     decision = f"{checked.decision.action.value}: {checked.decision.reasons[0].message}"
-    return "\n".join([head, decision, *(_finding(finding) for finding in checked.verdict.findings)])
+    findings = (line for finding in checked.verdict.findings for line in _finding(finding))
+    return "\n".join(map(escaping.in_a_line, [head, decision, *findings]))
 
 
-def _finding(finding: Finding) -> str:
+def _finding(finding: Finding) -> list[str]:
     declared, live = facts.before_and_after(finding, write=False)
     out = [f"{facts.path_text(finding.path)}: {facts.HOW[finding.op]}, {facts.WHO[finding.side]} ({finding.cls.value})"]
     for name, value in zip(facts.sides(write=False), (declared, live), strict=True):
         if value is not ABSENT:
             out.append(f"  {name}: {shown.shortened(shown.text(value), _WIDTH)}")
-    return "\n".join(out)
+    return out
 
 
 def _aside(aside: Aside) -> str:
-    return f"{aside.because.value} {aside.path}: {aside.note}"
+    return escaping.in_a_line(f"{aside.because.value} {aside.path}: {aside.note}")
 
 
 def _clean(text: str) -> str:
