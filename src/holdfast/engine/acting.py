@@ -1,6 +1,7 @@
 """Acting: claim, look again, write, follow, settle, capture. Every step is recorded before the next begins.
 
-A crash at any point leaves an Operation that says how far we came; `resume` takes it from there, in this process or
+The turn at the connection's limits comes first, so that a write that waits holds no claim and has recorded nothing.
+A crash at any point leaves an Operation that says how far we came; `resuming` takes it from there, in this process or
 another. Nothing that is not idempotent is repeated without looking first.
 """
 
@@ -9,30 +10,31 @@ from __future__ import annotations
 import contextlib
 import uuid
 from collections.abc import Awaitable, Callable, Collection, Mapping
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import replace
 
 from holdfast.compare import diff, patching, paths
-from holdfast.engine import leaving, recording
+from holdfast.engine import creating, leaving, recording, resuming
 from holdfast.engine.assessing import remediating
 from holdfast.engine.checking import Checked, Checker
+from holdfast.engine.claiming import Keeper
 from holdfast.engine.clock import Clock
 from holdfast.engine.gates import Budget
 from holdfast.engine.opening import WritableWorld
 from holdfast.engine.outcomes import Acted, Result
 from holdfast.engine.prepared import Prepared, digest_of, document_bytes
 from holdfast.engine.retrying import Patience
-from holdfast.engine.sending import Sender
+from holdfast.engine.sending import HeldBack, Leave, Sender
 from holdfast.engine.settling import Settler
 from holdfast.model.absent import ABSENT
 from holdfast.model.decision import Action
 from holdfast.model.finding import Side
 from holdfast.model.json import Json
-from holdfast.model.reading import Found, Gone, Reading, Trouble, Unreadable
+from holdfast.model.reading import Found, Gone, Reading, Unreadable
 from holdfast.model.writing import Done, Refusal, Refused, UnderWay, Writing
-from holdfast.plan import decide, motives
+from holdfast.plan import creations, decide, motives
 from holdfast.plan.motives import Motive
-from holdfast.providers.base import Change, Target, Unchanged, Writer
+from holdfast.providers.base import Change, Unchanged
 from holdfast.store.base import (
     BudgetSpent,
     Claim,
@@ -45,7 +47,6 @@ from holdfast.store.base import (
     Transaction,
 )
 
-CLAIM_SECONDS = 300.0
 _EDITED = (Side.INTENT, Side.BOTH)
 Still = Callable[[Checked], Awaitable[str | None]]  # asked right before a write: why it is not to be made after all
 
@@ -71,34 +72,47 @@ class Actor:
         self._owner = owner
         self._patience = patience or Patience()
         self._sender = Sender(world, clock, random01, self._patience)
+        self._keeper = Keeper(store, clock, owner)
         self._settler = Settler(store, checker, clock, random01, owner, self._patience)
         self.still: Still | None = None
         self.in_hand: AbstractAsyncContextManager[object] = contextlib.nullcontext()  # how many do so at once
 
     async def carry_out(self, checked: Checked) -> Acted:
         """Do what was decided, or say why not."""
-        address = checked.prepared.declaration.address
-        now = self._clock.now()
-        claim = await self._store.claim(address, self._owner, now, now + CLAIM_SECONDS)
+        if checked.decision.action is Action.ADOPT:
+            return await self._claimed(checked, lambda claim: self._adopt(checked, claim))
+        async with AsyncExitStack() as hand:  # given back with the answer: others are sent while this one settles
+            await hand.enter_async_context(self.in_hand)
+            await self._sender.turn(checked.prepared, _budget(checked.decision.action))
+            return await self._claimed(checked, lambda claim: self._guarded(checked, claim, hand))
+
+    async def _claimed(self, checked: Checked, act: Callable[[Claim], Awaitable[Acted]]) -> Acted:
+        claim = await self._keeper.claim(checked.address)
         if claim is None:
             return Acted(checked, Result.BUSY, "another worker is at it")
         try:
-            if _is_overtaken(checked, claim):
-                return Acted(checked, Result.OVERTAKEN, "another worker has just written it")
-            if checked.decision.action is Action.ADOPT:
-                return await self._adopt(checked, claim)
-            return await self._guarded(checked, claim)
+            async with self._keeper.keeping(claim):
+                if _is_overtaken(checked, claim):
+                    return Acted(checked, Result.OVERTAKEN, "another worker has just written it")
+                return await act(claim)
         except ClaimLost:
-            return Acted(checked, Result.BUSY, "the claim ran out; another worker took over")
+            return await self._lost(checked)
         finally:
             await self._settler.let_go(claim)
+
+    async def _lost(self, checked: Checked) -> Acted:
+        """Note that the claim went to another worker, which finishes what was begun; nothing more is sent here."""
+        message = "its claim was lost to another worker while it waited; nothing more was sent"
+        event = self._settler.event("claim.lost", checked.prepared, {"message": message})
+        await self._store.commit(Transaction(events=[event]))
+        return Acted(checked, Result.LOST, message)
 
     async def _adopt(self, checked: Checked, claim: Claim) -> Acted:
         """Take over what exists as declared: remember it, write nothing."""
         operation = self._operation(checked, Step.SETTLING)
         return await self._settler.captured(checked, operation, claim, checked.reading)
 
-    async def _guarded(self, checked: Checked, claim: Claim) -> Acted:
+    async def _guarded(self, checked: Checked, claim: Claim, hand: AsyncExitStack) -> Acted:
         """Look again just before writing; if the world moved since the decision, write nothing."""
         again = await self._look_again(checked)
         moved = _moved_since(checked, again)
@@ -107,17 +121,37 @@ class Actor:
         etag = again.etag if isinstance(again, Found) else None
         if isinstance(again, Found):  # what is written goes on from here: fields that are not compared may have moved
             checked = replace(checked, reading=again)
-        async with self.in_hand:
-            stopped = await self.still(checked) if self.still is not None else None
-            if stopped is not None:
-                return Acted(checked, Result.HELD, stopped)
-            operation = self._operation(checked, Step.INTENDED)
-            try:
-                await self._intend(checked, operation, claim)
-            except BudgetSpent as error:
-                return Acted(checked, Result.HELD, f"the budget was spent meanwhile: {error.purse}")
-            writing = await self._write(checked.prepared, operation, checked, etag)
+        operation = self._operation(checked, Step.INTENDED)
+        leave = self._leave(checked, operation, claim, lambda: self._intend(checked, operation, claim))
+        try:
+            writing = await self._write(checked.prepared, operation, checked, etag, leave, has_turn=True)
+        except HeldBack as held:
+            return await self._held_back(checked, operation, held)
+        except BudgetSpent as error:
+            spent = HeldBack(f"the budget was spent meanwhile: {error.purse}")
+            return await self._held_back(checked, operation, spent)
+        await hand.aclose()
         return await self._sent(checked, operation, claim, writing)
+
+    def _leave(
+        self, checked: Checked, operation: Operation, claim: Claim, begin: Callable[[], Awaitable[None]] | None = None
+    ) -> Leave:
+        """Return the say over the sends of a write: every limit, and the claim, are asked right before each."""
+
+        async def held() -> str | None:
+            stopped = await self.still(checked) if self.still is not None else None
+            begun = await self._settler.correction(operation) if begin is None else None
+            return stopped or await self._checker.stopped(checked, begun)
+
+        return Leave(held, begin, lambda: self._keeper.ensure(claim), was_sent=begin is None)
+
+    async def _held_back(self, checked: Checked, operation: Operation, held: HeldBack) -> Acted:
+        """Note that a limit stopped a write; what was begun stays open, and is finished when it may be."""
+        data: dict[str, Json] = {"operation": operation.id, "action": operation.action, "why": held.why}
+        event = self._settler.event("write.held", checked.prepared, {**data, "was_sent": held.was_sent})
+        await self._store.commit(Transaction(events=[event]))
+        after = f"{held.why}; it was begun, and is finished when it may be" if held.was_sent else held.why
+        return Acted(checked, Result.HELD, after)
 
     async def _look_again(self, checked: Checked) -> Reading | Unchanged:
         """Read what is to be written; what is to be made again also by its name, which somebody may have taken."""
@@ -162,11 +196,11 @@ class Actor:
         if checked.observed is not ABSENT:
             recording.keep(transaction, checked.observed)
         if checked.situation is not None and checked.situation.approved and checked.plan:
-            used = await self._store.approvals([checked.address])
-            transaction.approvals += [
-                replace(each, used_at=operation.started_at) for each in used if each.plan == checked.plan
-            ]
-        await self._store.commit(transaction)
+            used = [each for each in await self._store.approvals([checked.address]) if each.plan == checked.plan]
+            if not used and not checked.asked:
+                raise HeldBack("its approval was used meanwhile")
+            transaction.approvals += [replace(each, used_at=operation.started_at) for each in used]
+        await self._keeper.commit(transaction, claim)
         self._settler.begin(correction)
 
     def _correction(self, checked: Checked, operation: Operation) -> Correction:
@@ -209,56 +243,129 @@ class Actor:
 
     # -- sending
 
-    async def _send(self, checked: Checked, operation: Operation, claim: Claim, etag: str | None) -> Acted:
-        writing = await self._write(checked.prepared, operation, checked, etag)
+    async def send(self, checked: Checked, operation: Operation, claim: Claim, etag: str | None) -> Acted:
+        """Send a write that is recorded already, and bring it to its end."""
+        try:
+            writing = await self._write(
+                checked.prepared, operation, checked, etag, self._leave(checked, operation, claim)
+            )
+        except HeldBack as held:
+            return await self._held_back(checked, operation, held)
         return await self._sent(checked, operation, claim, writing)
 
     async def _sent(self, checked: Checked, operation: Operation, claim: Claim, writing: Writing) -> Acted:
         writing, operation = await self._follow(checked.prepared, operation, claim, writing)
-        return await self._ended(checked, operation, claim, writing)
+        return await self.ended(checked, operation, claim, writing)
 
-    async def _ended(self, checked: Checked, operation: Operation, claim: Claim, writing: Writing) -> Acted:
+    async def ended(self, checked: Checked, operation: Operation, claim: Claim, writing: Writing) -> Acted:
         """Go on from the end of a provider's operation: the second half of a replacement, or settling."""
+        item = checked.prepared
         if isinstance(writing, Refused):
+            if (
+                writing.is_unsure
+                and creations.is_creation(operation.action, operation.phase)
+                and not item.kind.repeats_create
+            ):
+                return await self._perhaps_created(checked, operation, claim, writing)
             if writing.refusal is Refusal.MOVED and operation.action == Action.RECREATE.value:
                 # The name is taken: what is there is looked at next, and not the id of what is gone.
                 checked = replace(checked, state=replace(checked.state, provider_id=None))
             return await self._settler.refused(checked, operation, claim, writing)
         assert isinstance(writing, Done)
-        item = checked.prepared
         if operation.phase == "delete":
             operation = replace(operation, phase="write", step=Step.INTENDED, token={})
             # Whatever comes of it, the old id is from now on that of something gone.
             checked = replace(checked, prepared=item.without_id(), state=replace(checked.state, provider_id=None))
             await self._advance(operation, checked.prepared, claim, "write.intended")
-            return await self._send(checked, operation, claim, None)
+            return await self.send(checked, operation, claim, None)
         operation = replace(operation, step=Step.SETTLING, token={"id": writing.id})
         await self._advance(operation, item, claim, "write.accepted")
         return await self._settler.settle(checked, operation, claim)
 
-    async def _write(self, item: Prepared, operation: Operation, checked: Checked, etag: str | None) -> Writing:
+    async def _perhaps_created(self, checked: Checked, operation: Operation, claim: Claim, refused: Refused) -> Acted:
+        """Look for what a create may have made although no answer says so, before anything is sent again."""
+        item = checked.prepared.without_id()
+        seen: Reading | creating.Unsure = Gone()
+        for attempt in range(1, creating.LOOKS + 1):
+            asked = refused.retry_after_seconds if attempt == 1 else None
+            await self._clock.sleep(self._patience.delay(attempt, asked, self._random01))
+            seen = await creating.look_for(self._checker, self._store, item, self._fingerprint)
+            if not isinstance(seen, Gone):
+                break
+        if isinstance(seen, creating.Unsure):
+            return await self.unsure(checked, operation, claim, replace(seen, why=f"{refused.message}; {seen.why}"))
+        if isinstance(seen, Found):
+            return await self.found(checked, operation, claim, seen)
+        if isinstance(seen, Unreadable):
+            return Acted(checked, Result.FAILED, f"{refused.message}; it could not be looked for, and is not repeated")
+        if operation.attempts + 1 >= self._patience.attempts:
+            return await self._settler.refused(checked, operation, claim, refused)
+        again = replace(operation, attempts=operation.attempts + 1)
+        await self._advance(again, checked.prepared, claim, "write.intended")
+        return await self.send(checked, again, claim, None)
+
+    async def found(self, checked: Checked, operation: Operation, claim: Claim, reading: Found) -> Acted:
+        """Go on with what was found where a create was begun: it is ours if it is what was asked for."""
+        item = checked.prepared
+        tree, _ = item.rules_for(reading.document)
+        observed = redact(reading.document, tree, self._fingerprint, item.secret_values())
+        if diff.findings(item.desired, observed, tree):
+            # Perhaps ours, perhaps made by somebody else under the same name: not to be learnt from.
+            return await self._settler.given_up(checked, operation, claim, "what is there is not what was asked for")
+        provider_id = reading.id or checked.state.provider_id
+        operation = replace(operation, step=Step.SETTLING, token={"id": provider_id} if provider_id else {})
+        return await self._settler.settle(checked, operation, claim)
+
+    async def unsure(self, checked: Checked, operation: Operation, claim: Claim, seen: creating.Unsure) -> Acted:
+        """Record that nobody knows whether a create was made; it stays open until a person decides."""
+        operation = replace(operation, step=Step.UNSURE, token=seen.as_token())
+        message = creations.message(operation.address, operation.token)
+        transaction = self._step(operation, checked.prepared, claim, "write.unsure", {"message": message})
+        await self._store.commit(transaction)
+        return Acted(checked, Result.UNSURE, message)
+
+    async def _write(
+        self,
+        item: Prepared,
+        operation: Operation,
+        checked: Checked,
+        etag: str | None,
+        leave: Leave,
+        *,
+        has_turn: bool = False,
+    ) -> Writing:
         writer = await self._world.writer(item.declaration.address.connection)
         target = replace(item.target(), version=None)  # what is written is written as declared
         if target.id is None and isinstance(checked.reading, Found):
             target = replace(target, id=checked.reading.id)  # there before us, and found by its name
         action = Action(operation.action)
         etag = etag if item.kind.conditional else None
+        key = _key(operation)
         if operation.phase == "delete" or action is Action.DELETE:
             return await self._sender.patiently(
-                item, Budget.DELETE, lambda: writer.delete(target, _key(operation), etag)
+                item, Budget.DELETE, lambda: writer.delete(target, key, etag), leave, has_turn=has_turn
             )
-        if action is Action.UPDATE:
-            begun = await self._settler.correction(operation)
-            touched = _written_paths(checked, {each.path for each in begun.paths} if begun is not None else set())
-            observed = checked.reading.document if isinstance(checked.reading, Found) else None
-            change = Change(_pinned(checked), observed, touched, etag, _left(checked))
+        if action is not Action.UPDATE:
+            new = replace(target, id=None)
             return await self._sender.patiently(
-                item, Budget.WRITE, lambda: writer.update(target, change, _key(operation))
+                item,
+                Budget.WRITE,
+                lambda: writer.create(new, key),
+                leave,
+                has_turn=has_turn,
+                is_repeatable=item.kind.repeats_create,
             )
-        return await self._create(item, operation, writer, replace(target, id=None))
+        begun = await self._settler.correction(operation) if leave.was_sent else None
+        change = self._change(checked, begun, etag)
+        return await self._sender.patiently(
+            item, Budget.WRITE, lambda: writer.update(target, change, key), leave, has_turn=has_turn
+        )
 
-    async def _create(self, item: Prepared, operation: Operation, writer: Writer, target: Target) -> Writing:
-        return await self._sender.patiently(item, Budget.WRITE, lambda: writer.create(target, _key(operation)))
+    def _change(self, checked: Checked, begun: Correction | None, etag: str | None) -> Change:
+        """Return what an update sends: the paths that it was decided on, also where it was begun by another process."""
+        caused = {each.path for each in begun.paths} if begun is not None else set(checked.decision.reasons[0].paths)
+        observed = checked.reading.document if isinstance(checked.reading, Found) else None
+        return Change(_pinned(checked), observed, _written_paths(checked, caused), etag, _left(checked))
 
     async def _follow(
         self, item: Prepared, operation: Operation, claim: Claim, writing: Writing
@@ -271,98 +378,40 @@ class Actor:
             )
             await self._advance(operation, item, claim, "write.sent")
             await self._clock.sleep(writing.poll_after_seconds)
-            claim = await self._store.renew(claim, self._clock.now() + CLAIM_SECONDS) or claim
+            await self._keeper.ensure(claim)
             writing = await self._sender.polled(item, writing)
         return writing, operation
 
     # -- resuming
 
-    async def resume(self, operation: Operation, checked: Checked) -> Acted:
-        """Finish a write that another process began; `checked` is a fresh look at the same resource."""
-        now = self._clock.now()
-        claim = await self._store.claim(operation.address, self._owner, now, now + CLAIM_SECONDS)
+    async def resume(self, operation: Operation, checked: Checked, *, create_again: bool = False) -> Acted:
+        """Finish a write that another process began; `checked` is a fresh look at the same resource.
+
+        With `create_again` a person says that a create of which nobody knows may be repeated.
+        """
+        claim = await self._keeper.claim(operation.address)
         if claim is None:
             return Acted(checked, Result.BUSY, "another worker is at it")
+        resumer = resuming.Resumer(self, self._store, self._checker, self._settler, self._fingerprint)
         try:
-            # It may have been finished, or carried on, between our finding it and our claim.
-            found = [each for each in await self._store.operations(operation.address) if each.id == operation.id]
-            if found != [operation]:
-                return Acted(checked, Result.OVERTAKEN, "another worker has carried it on")
-            checked = await self._as_begun(operation, checked)
-            match operation.step:
-                case Step.INTENDED:
-                    return await self._resume_intended(operation, checked, claim)
-                case Step.SENT:
-                    return await self._resume_sent(operation, checked, claim)
-                case Step.SETTLING | Step.DONE:
-                    return await self._settler.settle(checked, operation, claim)
+            async with self._keeper.keeping(claim):
+                return await resumer.resume(operation, checked, claim, create_again=create_again)
         except ClaimLost:
-            return Acted(checked, Result.BUSY, "the claim ran out; another worker took over")
+            return await self._lost(checked)
         finally:
             await self._settler.let_go(claim)
 
-    async def _as_begun(self, operation: Operation, checked: Checked) -> Checked:
-        """Return the check with the declaration that the write was begun with, which may have been edited since.
-
-        What is captured at the end of a write is what that write asked for; an edit made since is a matter of its own.
-        """
-        item = checked.prepared
-        if operation.desired is None or operation.desired == item.desired_digest:
-            return checked
-        begun = await self._store.document(operation.desired)
-        return replace(checked, prepared=replace(item, desired=begun, desired_digest=operation.desired))
-
-    async def _resume_intended(self, operation: Operation, checked: Checked, claim: Claim) -> Acted:
-        """Nobody knows whether the provider was asked: the world tells, or the same key makes asking again harmless."""
-        if isinstance(checked.reading, Unreadable) and checked.reading.trouble is not Trouble.WITHHELD:
-            return Acted(checked, Result.FAILED, "it could not be read; the write that was begun waits")
-        creating = operation.action in (Action.CREATE.value, Action.RECREATE.value) or (
-            operation.action == Action.REPLACE.value and operation.phase == "write"
-        )
-        if creating and isinstance(checked.reading, Found):
-            tree, _ = checked.prepared.rules_for(checked.reading.document)
-            if diff.findings(checked.prepared.desired, checked.observed, tree):
-                # Perhaps ours, perhaps made by somebody else under the same name: not to be learnt from.
-                return await self._settler.given_up(
-                    checked, operation, claim, "what is there is not what was asked for"
-                )
-            return await self._settle_found(checked, operation, claim)
-        if digest_of(checked.prepared.desired) != checked.state.desired and operation.action != Action.DELETE.value:
-            return await self._settler.given_up(checked, operation, claim, "superseded by an edit before it was sent")
-        if not creating and not await self._is_unmoved(operation, checked):
-            if await self._is_written(operation, checked):
-                return await self._settle_found(checked, operation, claim)
-            return await self._settler.given_up(checked, operation, claim, "it moved since the write was begun")
-        etag = checked.reading.etag if isinstance(checked.reading, Found) else None
-        return await self._send(checked, operation, claim, etag)
-
-    async def _settle_found(self, checked: Checked, operation: Operation, claim: Claim) -> Acted:
-        provider_id = checked.state.provider_id
-        operation = replace(operation, step=Step.SETTLING, token={"id": provider_id} if provider_id else {})
-        return await self._settler.settle(checked, operation, claim)
-
-    async def _is_unmoved(self, operation: Operation, checked: Checked) -> bool:
-        """Tell whether what is there is what a write was decided on; that something to be removed is gone will do."""
-        if checked.observed is ABSENT or operation.pre_image is None:
-            return operation.action != Action.UPDATE.value
-        assert checked.tree is not None
-        before = await self._store.document(operation.pre_image)
-        return not diff.differences(before, checked.observed, checked.tree)
-
-    async def _is_written(self, operation: Operation, checked: Checked) -> bool:
-        """Tell whether what an update was to put right is right: then it was sent, and only the record is missing."""
-        begun = await self._settler.correction(operation)
-        if operation.action != Action.UPDATE.value or begun is None or not isinstance(checked.reading, Found):
-            return False
-        wrong = {paths.format_path(finding.path) for finding in checked.verdict.findings}
-        return not wrong & {each.path for each in begun.paths}
-
-    async def _resume_sent(self, operation: Operation, checked: Checked, claim: Claim) -> Acted:
+    async def polled(self, operation: Operation, checked: Checked, claim: Claim) -> Acted:
+        """Go on following an operation that another process began to follow."""
         item = checked.prepared
         writer = await self._world.writer(item.declaration.address.connection)
         writing = await self._sender.patiently(item, Budget.READ, lambda: writer.poll(item.target(), operation.token))
-        writing, operation = await self._follow(item, operation, claim, writing)
-        return await self._ended(checked, operation, claim, writing)
+        return await self._sent(checked, operation, claim, writing)
+
+
+def _budget(action: Action) -> Budget:
+    """Return which limit the first send of an action waits for."""
+    return Budget.DELETE if action in (Action.DELETE, Action.REPLACE) else Budget.WRITE
 
 
 def _is_overtaken(checked: Checked, claim: Claim) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequen
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from holdfast.engine import workers
+from holdfast.engine import undoing, workers
 from holdfast.engine.acting import Actor
 from holdfast.engine.checking import Checked, Checker
 from holdfast.engine.fleet import Preparer, Waiting
@@ -17,7 +17,7 @@ from holdfast.engine.outcomes import LEFT_TO_OTHERS, Acted, NotTaken, Result
 from holdfast.engine.prepared import Prepared
 from holdfast.engine.undoing import CannotUndo, Undoer
 from holdfast.model.address import Address
-from holdfast.model.decision import Action
+from holdfast.model.decision import Action, Decision, Reason
 from holdfast.model.reading import Gone
 from holdfast.plan import ordering
 from holdfast.plan.decide import decide_removal
@@ -156,6 +156,7 @@ class Applier:
     only: Callable[[Checked], bool] = lambda _checked: True
     unattended: bool = False  # nobody asked for this run: what is not to be checked by itself is left alone
     undoer: Undoer | None = None  # for corrections that did not take, where policy says to undo these
+    create_again: bool = False  # a person says that creates of which nobody knows whether they were made are repeated
     _buried: bool = False  # what was killed before this began does not come back
     _failed: set[Address] = field(default_factory=set)  # of all calls: what needs these is not touched
 
@@ -196,7 +197,8 @@ class Applier:
             self._wait(report, Waiting(self.preparer.fleet.declarations[address], "what it needs failed"))
         self._failed |= set(blocked)
         left = [address for address in group.addresses if address not in self._failed]
-        self._failed |= await self._layer(left, report, meeting)
+        unfinished = {each.address for each in await self.store.operations()}  # nothing new is begun there
+        self._failed |= await self._layer(left, report, meeting, unfinished)
 
     async def _look_ahead(self, groups: Sequence[ordering.Group]) -> None:
         """Look at what comes after the first groups: a storm is one only as a whole, and must stop the first write."""
@@ -226,7 +228,9 @@ class Applier:
         found = [task.result() for task in tasks if not task.cancelled()]
         self.checker.foresee([checked for each in found for checked in each])
 
-    async def _layer(self, addresses: Sequence[Address], report: Report, meeting: Meeting | None) -> set[Address]:
+    async def _layer(
+        self, addresses: Sequence[Address], report: Report, meeting: Meeting | None, unfinished: set[Address]
+    ) -> set[Address]:
         ready, waiting = await self.preparer.prepare(addresses)
         for one in waiting:
             self._wait(report, one)
@@ -236,7 +240,7 @@ class Applier:
             meet = None if meeting is None else functools.partial(self._meet, meeting)
             checked = [self.reconsider(one) for one in await self.checker.check_all(part, self._tell, meet=meet)]
             report.checked += checked
-            todo = [one for one in checked if _is_work(one) and self.only(one)]
+            todo = [one for one in checked if _is_work(one) and self.only(one) and one.address not in unfinished]
             acted = await self._at_once(todo, self._act_one, report)
             report.acted += acted
             fine = {Result.DONE, *LEFT_TO_OTHERS}
@@ -354,9 +358,26 @@ class Applier:
             # The old thing is known to be gone, so its id must not be asked for.
             item = item.with_state(replace(item.state, provider_id=None) if item.state is not None else None)
         (checked,) = await self.checker.check_all([item], record=False, fresh=True)
-        acted = await self.actor.resume(operation, checked)
+        if operation.phase == undoing.PHASE:
+            acted = await self._resume_undo(operation, checked)
+        else:
+            acted = await self.actor.resume(operation, checked, create_again=self.create_again)
+        decision = Decision(Action(operation.action), (Reason("resumed", "begun by an earlier run"),))
+        acted = replace(acted, checked=replace(acted.checked, decision=decision))
         self._tell(acted)
         return acted
+
+    async def _resume_undo(self, operation: Operation, checked: Checked) -> Acted:
+        """Finish taking a correction back."""
+        if self.undoer is None:
+            return Acted(checked, Result.HELD, "an undo was begun; `holdfast undo` finishes it")
+        try:
+            undone = await self.undoer.resume(operation, checked)
+        except undoing.Postponed as error:
+            return Acted(checked, Result.HELD, error.message)
+        except CannotUndo as error:
+            return Acted(checked, Result.FAILED, error.message)
+        return Acted(checked, Result.DONE, f"undone: {undone.message}", correction=operation.id)
 
     # -- deleting
 
@@ -366,7 +387,8 @@ class Applier:
         wanted = set(addresses)
         await self._bury()
         for operation, acted in await self._resumed(wanted):
-            if operation.action == Action.DELETE.value and acted.result is Result.DONE:
+            is_deleted = operation.action == Action.DELETE.value and acted.result is Result.DONE
+            if (is_deleted and operation.phase != undoing.PHASE) or acted.result is Result.UNSURE:
                 report.acted.append(acted)
                 wanted.discard(operation.address)
         for layer in ordering.deletion_layers(self.preparer.fleet.graph):

@@ -36,11 +36,23 @@ from holdfast.model.json import Json
 from holdfast.model.reading import Found, Reading
 from holdfast.model.suspect import Suspect
 from holdfast.model.verdict import Aside, SetAside, Status, Verdict
+from holdfast.plan import motives
 from holdfast.plan.decide import Situation, decide, hold
 from holdfast.plan.fights import Fight
 from holdfast.plan.holding import Allowed
+from holdfast.plan.motives import Motive
 from holdfast.providers.base import Habitual, Hint, Reader, Signed, Unchanged
-from holdfast.store.base import DecisionRecord, Demotion, Digest, Event, ResourceState, Store, Touch, Transaction
+from holdfast.store.base import (
+    Correction,
+    DecisionRecord,
+    Demotion,
+    Digest,
+    Event,
+    ResourceState,
+    Store,
+    Touch,
+    Transaction,
+)
 
 BATCH = 500
 MOVED = frozenset({Status.DRIFTED, Status.CONFLICTED})  # somebody did it
@@ -297,11 +309,22 @@ class Checker:
         """Say who paused a resource, and why, if somebody did."""
         return self._governor.paused(address, await self._governor.standing(), self._clock.now())
 
+    async def stopped(self, checked: Checked, begun: Correction | None) -> str | None:
+        """Say what holds back a write in the moment before it is sent: a pause, or a window for its motive.
+
+        The motive of a write that was begun is the one it was begun with.
+        """
+        code = begun.reason if begun is not None else _motive(checked).value
+        return await self._governor.stopped(checked.address, code, self._clock.now())
+
     async def limited(self, checked: Checked) -> Checked:
         """Hold back a decision that a person made, such as a deletion, where a pause or a budget says so."""
         paused = await self.paused(checked.address)
         if paused is not None:
             return replace(checked, decision=hold(checked.decision, Reason("paused", paused)))
+        frozen = await self.stopped(checked, None)
+        if frozen is not None:
+            return replace(checked, decision=hold(checked.decision, Reason("frozen", frozen)))
         (only,) = await self._held_back([checked], record=False)
         return only
 
@@ -488,6 +511,11 @@ def _is_news(checked: Checked) -> bool:
     """Tell whether a check tells anything that was not known of the resource."""
     before = checked.prepared.state
     return before is None or before.conditions != checked.state.conditions
+
+
+def _motive(checked: Checked) -> Motive:
+    """Return what a write is for; a deletion is asked for, whatever the live state is."""
+    return Motive.INTENT if checked.decision.action is Action.DELETE else motives.of_status(checked.verdict.status)
 
 
 def _concluded(judged: Judged) -> Judged:

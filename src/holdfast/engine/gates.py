@@ -72,12 +72,33 @@ class Gate:
         """
         await self._share(budget, urgent=urgent)
         async with self._slots:
-            while (pause := self._closed_until - self._clock.monotonic()) > 0:
-                await self._clock.sleep(pause)
+            await self._open()
             wait = self._buckets[budget].wait(self._clock.monotonic())
             if wait > 0:
                 await self._clock.sleep(wait)
             yield
+
+    async def token(self, budget: Budget, *, urgent: bool = True) -> None:
+        """Wait for what is not waited for in `slot`: a share of the quota, the end of a pause and the rate limit.
+
+        Who has a token holds nothing that others wait for, so it may claim and look before it asks for a slot.
+        """
+        await self._share(budget, urgent=urgent)
+        await self._open()
+        wait = self._buckets[budget].wait(self._clock.monotonic())
+        if wait > 0:
+            await self._clock.sleep(wait)
+
+    @asynccontextmanager
+    async def slot(self) -> AsyncIterator[None]:
+        """Wait for a slot and the end of any pause, then let one call through; its token was taken before."""
+        async with self._slots:
+            await self._open()
+            yield
+
+    async def _open(self) -> None:
+        while (pause := self._closed_until - self._clock.monotonic()) > 0:
+            await self._clock.sleep(pause)
 
     async def _share(self, budget: Budget, *, urgent: bool) -> None:
         while self.quota is not None:

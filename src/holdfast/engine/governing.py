@@ -24,7 +24,7 @@ from holdfast.model.json import Json
 from holdfast.model.reading import Found, Gone
 from holdfast.model.resource import OnDrift
 from holdfast.model.verdict import Aside, SetAside, Status, Verdict
-from holdfast.plan import budgets, fights, history, holding, motives, storms, waivers, windows
+from holdfast.plan import budgets, creations, fights, history, holding, motives, storms, waivers, windows
 from holdfast.plan.assessing import precedents
 from holdfast.plan.assessing.guard import Sighted
 from holdfast.plan.assessing.precedents import Precedent, Today
@@ -38,7 +38,7 @@ from holdfast.plan.holding import Allowed, Wanted
 from holdfast.plan.settings import PathPolicy, Settings
 from holdfast.plan.storms import Storm
 from holdfast.plan.waivers import Waiver
-from holdfast.store.base import Acceptance, Correction, Demotion, FindingRecord, Pause, Store
+from holdfast.store.base import Acceptance, Correction, Demotion, FindingRecord, Pause, Step, Store
 from holdfast.store.encoding import encode_finding
 
 FIGHT = "fight"
@@ -62,6 +62,7 @@ class Standing:
     demotions: Mapping[Address, Mapping[str, Demotion]] = field(default_factory=dict)
     acceptances: Mapping[Address, Sequence[Acceptance]] = field(default_factory=dict)
     approved: frozenset[str] = frozenset()  # digests of plans
+    unsure: Mapping[Address, str] = field(default_factory=dict)  # creates of which nobody knows, and what to do
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +135,12 @@ class Governor:
         for accepted in await self.store.acceptances():
             acceptances.setdefault(accepted.address, []).append(accepted)
         approved = frozenset(each.plan for each in await self.store.approvals())
-        return Standing(tuple(await self.store.pauses()), demotions, acceptances, approved)
+        unsure = {
+            each.address: creations.message(each.address, each.token)
+            for each in await self.store.operations()
+            if each.step is Step.UNSURE
+        }
+        return Standing(tuple(await self.store.pauses()), demotions, acceptances, approved, unsure)
 
     async def past(self, judged: Iterable[Judged], now: float) -> Past:
         """Return what is remembered of the resources that moved; of the others nothing matters."""
@@ -155,6 +161,9 @@ class Governor:
     def set_aside(self, judged: Judged, standing: Standing) -> Judged:
         """Take out of a verdict what somebody answers for; it stays visible beside the findings."""
         verdict, address = judged.verdict, judged.prepared.declaration.address
+        if address in standing.unsure and verdict.status in (Status.PENDING, Status.MISSING) and not verdict.findings:
+            said = standing.unsure[address]
+            return replace(judged, verdict=replace(verdict, reason=f"{verdict.reason}; {said}"), lapsed=said)
         accepted, inherited = standing.acceptances.get(address, ()), _inherited(judged)
         if not accepted and not inherited and not verdict.findings and not judged.prepared.settings.ignored_paths:
             return judged
@@ -185,7 +194,8 @@ class Governor:
         """Decide, within what policy, people and the past allow."""
         item, verdict, now = judged.prepared, judged.verdict, judged.at
         address = item.declaration.address
-        situation = replace(situation, paused=_paused(address, standing.pauses, now))
+        unsure = standing.unsure.get(address, "")
+        situation = replace(situation, paused=_paused(address, standing.pauses, now), unsure=unsure)
         closed = windows.closed_by(self.rules.corrections.windows, now, motives.of_status(verdict.status))
         situation = replace(situation, frozen=str(closed) if closed is not None else None)
         if verdict.status not in CORRECTED:
@@ -215,6 +225,14 @@ class Governor:
     def paused(self, address: Address, standing: Standing, now: float) -> str | None:
         """Say who paused a resource, and why, if somebody did."""
         return _paused(address, standing.pauses, now)
+
+    async def stopped(self, address: Address, motive: str, now: float) -> str | None:
+        """Say what holds back a write at this very moment: a pause, or a window for its motive."""
+        paused = _paused(address, await self.store.pauses(), now)
+        if paused is not None:
+            return paused
+        closed = windows.closed_by(self.rules.corrections.windows, now, motive)
+        return str(closed) if closed is not None else None
 
     async def held_back(self, checks: Sequence[Wanting], now: float) -> Held:
         """Look at a batch as a whole: whether it is a storm, and what fits into the budgets."""
@@ -353,7 +371,8 @@ def _still(demotions: Mapping[str, Demotion], item: Prepared) -> dict[str, Demot
     return {
         path: each
         for path, each in demotions.items()
-        if "ours" not in each.data or _is_declared(path, each.data["ours"], item)
+        if ("ours" not in each.data or _is_declared(path, each.data["ours"], item))
+        and each.data.get("declared", item.desired_digest) == item.desired_digest
     }
 
 

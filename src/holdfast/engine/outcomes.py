@@ -20,7 +20,9 @@ class Result(StrEnum):
     TERMINAL = "terminal"  # refused for good; waits for an edit
     UNSETTLED = "unsettled"  # written, but the settled state could not be read yet
     UNDONE = "undone"  # did not take everywhere, and was taken back as policy says
-    HELD = "held"  # somebody else spent what was left of a budget; nothing was written
+    HELD = "held"  # a pause, a window, a budget or an approval stopped it right before it was sent
+    LOST = "lost"  # another worker took the claim over while this one waited; nothing more was sent
+    UNSURE = "unsure"  # a create whose answer was lost: nobody knows whether it was made, and a person decides
 
 
 @dataclass(frozen=True, slots=True)

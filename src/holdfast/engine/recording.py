@@ -70,6 +70,7 @@ def situation_as_json(situation: Situation) -> dict[str, Json]:
         "damaged": situation.damaged,
         "failed": situation.failed,
         "pinnable": sorted(situation.pinnable),
+        **({"unsure": situation.unsure} if situation.unsure else {}),
     }
 
 
@@ -101,6 +102,7 @@ def situation_from_json(body: Mapping[str, Any]) -> Situation:
         body.get("damaged", False),
         body.get("failed", ""),
         frozenset(body.get("pinnable", ())),
+        body.get("unsure", ""),
     )
 
 

@@ -8,24 +8,27 @@ otherwise the next check would correct them again.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
 
 from holdfast.compare import patching, paths
 from holdfast.compare.comparators import is_fingerprint
+from holdfast.engine import workers
 from holdfast.engine.checking import Checked, Checker
+from holdfast.engine.claiming import Keeper
 from holdfast.engine.clock import Clock
 from holdfast.engine.gates import Budget
 from holdfast.engine.governing import UNDONE
 from holdfast.engine.opening import WritableWorld
 from holdfast.engine.prepared import Prepared
-from holdfast.engine.sending import Sender
+from holdfast.engine.sending import HeldBack, Leave, Sender
 from holdfast.errors import InputError
 from holdfast.model.absent import ABSENT
 from holdfast.model.decision import Action
 from holdfast.model.finding import Side
 from holdfast.model.json import Json
-from holdfast.model.reading import Found, Gone
+from holdfast.model.reading import Found, Gone, Unreadable
 from holdfast.model.writing import Done, Refusal, Refused, UnderWay, Writing
 from holdfast.plan.history import WHOLE
 from holdfast.providers.base import Change
@@ -36,12 +39,15 @@ from holdfast.store.base import (
     Correction,
     Demotion,
     Event,
+    Operation,
     Outcome,
+    Step,
     Store,
     Transaction,
 )
 
-CLAIM_SECONDS = 300.0
+PHASE: Final = "undo"  # of the operation of an undo
+_SENT_BEFORE: Final = "it was begun, and is finished when it may be"
 _UPDATED = Action.UPDATE.value
 _MADE = frozenset({Action.CREATE.value, Action.RECREATE.value})
 _UNWRITTEN = frozenset(
@@ -65,6 +71,15 @@ class Undone:
     message: str
 
 
+@dataclass(frozen=True, slots=True)
+class _Undo:
+    """A correction, the one that takes it back, and how far that has come."""
+
+    correction: Correction
+    taken: Correction
+    operation: Operation
+
+
 @dataclass(slots=True)
 class Undoer:
     """Takes corrections back."""
@@ -76,127 +91,207 @@ class Undoer:
     random01: Callable[[], float]
     owner: str
     sender: Sender
+    _keeper: Keeper = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Keep the claims of undos like those of every other write."""
+        self._keeper = Keeper(self.store, self.clock, self.owner)
 
     async def undo(self, correction: Correction, item: Prepared, who: str, why: str) -> Undone:
-        """Put back what was there before; raise CannotUndo, having written nothing, if that is not possible."""
+        """Put back what was there before; raise CannotUndo, having written nothing, if that is not possible.
+
+        An undo of the same correction that was begun before is finished.
+        """
         _require_undoable(correction)
-        now = self.clock.now()
-        claim = await self.store.claim(correction.address, self.owner, now, now + CLAIM_SECONDS)
+        return await self._claimed(correction, lambda claim: self._undo(correction, item, claim, (who, why)))
+
+    async def resume(self, operation: Operation, checked: Checked) -> Undone:
+        """Finish an undo that an earlier process began; `checked` is a fresh look at the same resource."""
+        taken = await self.store.correction(operation.id)
+        correction = await self.store.correction(taken.undoes or "") if taken is not None else None
+        if taken is None or correction is None:
+            raise CannotUndo(f"nothing is known of the undo {operation.id[:12]} any more")
+        return await self._claimed(
+            correction, lambda claim: self._go_on(_Undo(correction, taken, operation), checked, claim)
+        )
+
+    async def _claimed(self, correction: Correction, act: Callable[[Claim], Awaitable[Undone]]) -> Undone:
+        claim = await self._keeper.claim(correction.address)
+        if claim is None and await workers.bury(self.store):
+            claim = await self._keeper.claim(correction.address)
         if claim is None:
             raise Postponed(f"another worker is at {correction.address}; try again when it is done")
         try:
-            (checked,) = await self.checker.check_all([item], record=False, fresh=True)
-            _require_running(await self.checker.paused(correction.address))
-            if correction.action == _UPDATED and isinstance(checked.reading, Found):
-                left = _not_back(correction, checked.observed)
-                if not left:  # an earlier attempt came this far
-                    taken = await self._begin(correction, checked, claim, (), who)
-                    return await self._recorded(correction, taken, claim, (), who, why)
-            _require_unmoved(correction, checked)
-            if correction.action in _MADE:
-                return await self._removed(correction, checked, claim, who, why)
-            return await self._put_back(correction, checked, claim, who, why)
+            async with self._keeper.keeping(claim):
+                return await act(claim)
         except ClaimLost:
+            event = self._event("claim.lost", correction, {"message": "its claim was lost while an undo waited"})
+            await self.store.commit(Transaction(events=[event]))
             raise Postponed(f"another worker took {correction.address} over meanwhile; look what it is now") from None
+        except HeldBack as held:
+            raise Postponed(f"{held.why}; {_SENT_BEFORE if held.was_sent else 'nothing was undone'}") from None
         finally:
             await self.store.release(claim)
 
-    async def _put_back(self, correction: Correction, checked: Checked, claim: Claim, who: str, why: str) -> Undone:
-        item = checked.prepared
+    async def _undo(self, correction: Correction, item: Prepared, claim: Claim, person: tuple[str, str]) -> Undone:
+        (checked,) = await self.checker.check_all([item], record=False, fresh=True)
+        begun = await self._begun(correction)
+        if begun is not None:
+            return await self._go_on(begun, checked, claim)
+        _require_running(await self.checker.paused(correction.address))
+        undo = self._new(correction, checked, person)
+        if correction.action == _UPDATED and isinstance(checked.reading, Found) and _is_back(correction, checked):
+            await self._begin(undo, checked, claim)  # an earlier attempt came this far
+            return await self._recorded(undo, claim, ())
+        _require_unmoved(correction, checked)
+        return await self._send(undo, checked, claim, begin=lambda: self._begin(undo, checked, claim))
+
+    async def _begun(self, correction: Correction) -> _Undo | None:
+        """Return the undo of a correction that was begun and not ended."""
+        for operation in await self.store.operations(correction.address):
+            taken = await self.store.correction(operation.id) if operation.phase == PHASE else None
+            if taken is not None and taken.undoes == correction.id:
+                return _Undo(correction, taken, operation)
+        return None
+
+    async def _go_on(self, undo: _Undo, checked: Checked, claim: Claim) -> Undone:
+        """Finish an undo from where it came to: follow it, note that it is done, or send it again."""
+        if undo.operation not in await self.store.operations(undo.taken.address):
+            raise Postponed("another worker has carried it on")
+        if isinstance(checked.reading, Unreadable):
+            raise Postponed(f"{undo.taken.address} could not be read; the undo that was begun waits")
+        if undo.operation.step is Step.SENT:
+            writer = await self.world.writer(undo.taken.address.connection)
+            token, target = undo.operation.token["token"], checked.prepared.target()
+            poll = await self.sender.patiently(checked.prepared, Budget.READ, lambda: writer.poll(target, token))
+            return await self._finished(undo, checked, claim, poll)
+        if _is_back(undo.correction, checked):
+            return await self._recorded(undo, claim, ())
+        try:
+            _require_unmoved(undo.correction, checked)
+        except CannotUndo:
+            await self._failed(undo, claim, promotes=False)
+            raise
+        return await self._send(undo, checked, claim, begin=None)
+
+    async def _send(
+        self, undo: _Undo, checked: Checked, claim: Claim, begin: Callable[[], Awaitable[None]] | None
+    ) -> Undone:
+        """Send what takes a correction back; every limit and the claim are asked right before."""
+        item, taken = checked.prepared, undo.taken
         assert isinstance(checked.reading, Found)
-        observed = checked.reading.document
-        wanted: Json = patching.copied(observed)
-        for each in correction.paths:
-            wanted = patching.put(wanted, paths.parse_path(each.path), each.before)
-        touched = tuple(each.path for each in correction.paths)
         etag = checked.reading.etag if item.kind.conditional else None
-        change = Change(wanted, observed, touched, etag)
+        writer = await self.world.writer(taken.address.connection)
+        key = f"{taken.id}-undo"
+        leave = Leave(
+            lambda: self.checker.stopped(checked, taken), begin, lambda: self._keeper.ensure(claim), begin is None
+        )
+        if taken.action == _UPDATED:
+            change = _change(undo.correction, checked.reading.document, etag)
+            writing = await self.sender.patiently(
+                item, Budget.WRITE, lambda: writer.update(item.target(), change, key), leave
+            )
+        else:
+            writing = await self.sender.patiently(
+                item, Budget.DELETE, lambda: writer.delete(item.target(), key, etag), leave
+            )
+        return await self._finished(undo, checked, claim, writing)
+
+    async def _finished(self, undo: _Undo, checked: Checked, claim: Claim, writing: Writing) -> Undone:
+        """Follow the write to its end and see whether it took; a refusal is recorded before it is told."""
+        item = checked.prepared
+        while isinstance(writing, UnderWay):
+            sent = replace(undo.operation, step=Step.SENT, token={**undo.operation.token, "token": dict(writing.token)})
+            await self.store.commit(Transaction(operations=[sent], fences={claim.address: claim.fence}))
+            undo = replace(undo, operation=sent)
+            await self.clock.sleep(writing.poll_after_seconds)
+            await self._keeper.ensure(claim)
+            writing = await self.sender.polled(item, writing)
+        if isinstance(writing, Refused):
+            await self._failed(undo, claim, promotes=writing.refusal in _UNWRITTEN)
+            raise CannotUndo(f"the provider refused to take {undo.correction.id} back: {writing.message}")
+        assert isinstance(writing, Done)
+        reading = await self.checker.read(item, None)
+        if undo.taken.action != _UPDATED:
+            stuck: tuple[str, ...] = () if isinstance(reading, Gone) else (WHOLE,)
+        elif isinstance(reading, Found):
+            stuck = _not_back(undo.correction, reading.document)
+        else:
+            stuck = tuple(each.path for each in undo.correction.paths)
+        return await self._recorded(undo, claim, stuck)
+
+    def _new(self, correction: Correction, checked: Checked, person: tuple[str, str]) -> _Undo:
+        """Return an undo that is about to begin."""
+        who, why = person
+        ident = uuid.UUID(int=int(self.random01() * 2**62) << 64 | int(self.random01() * 2**62)).hex
+        is_update = correction.action == _UPDATED
+        action = _UPDATED if is_update else Action.DELETE.value
         swapped = tuple(CorrectedPath(each.path, each.after, each.before) for each in correction.paths)
-        taken = await self._begin(correction, checked, claim, swapped, who)
-        writer = await self.world.writer(correction.address.connection)
-        writing = await self.sender.patiently(
-            item, Budget.WRITE, lambda: writer.update(item.target(), change, f"{taken.id}-undo")
-        )
-        await self._finish_sending(item, writing, taken, claim)
-        reading = await self.checker.read(item, None)
-        stuck = _not_back(correction, reading.document) if isinstance(reading, Found) else touched
-        return await self._recorded(correction, taken, claim, stuck, who, why)
-
-    async def _removed(self, correction: Correction, checked: Checked, claim: Claim, who: str, why: str) -> Undone:
-        """Remove again what we made."""
-        item = checked.prepared
-        assert isinstance(checked.reading, Found)
-        etag = checked.reading.etag if item.kind.conditional else None
-        taken = await self._begin(correction, checked, claim, (), who)
-        writer = await self.world.writer(correction.address.connection)
-        writing = await self.sender.patiently(
-            item, Budget.DELETE, lambda: writer.delete(item.target(), f"{taken.id}-undo", etag)
-        )
-        await self._finish_sending(item, writing, taken, claim)
-        reading = await self.checker.read(item, None)
-        stuck = () if isinstance(reading, Gone) else (WHOLE,)
-        return await self._recorded(correction, taken, claim, stuck, who, why)
-
-    async def _begin(
-        self, correction: Correction, checked: Checked, claim: Claim, changed: Sequence[CorrectedPath], who: str
-    ) -> Correction:
-        """Record what is about to be taken back, and leave its paths to a person from now on.
-
-        The demotion comes first: whatever happens after this, nobody corrects what somebody wanted undone.
-        """
         taken = Correction(
-            uuid.UUID(int=int(self.random01() * 2**62) << 64 | int(self.random01() * 2**62)).hex,
+            ident,
             correction.address,
             self.clock.now(),
-            _UPDATED if correction.action == _UPDATED else Action.DELETE.value,
+            action,
             "undo",
-            paths=tuple(changed),
+            paths=swapped if is_update else (),
             pre_image=checked.observed_digest,
             undoes=correction.id,
             who=who,
         )
-        demoted = [each.path for each in correction.paths] if correction.action == _UPDATED else [WHOLE]
-        data: dict[str, Json] = {"correction": correction.id, "who": who}
+        token: dict[str, Json] = {"undoes": correction.id, "who": who, "why": why}
+        operation = Operation(
+            ident, correction.address, action, Step.INTENDED, taken.at, None, taken.pre_image, token=token, phase=PHASE
+        )
+        return _Undo(correction, taken, operation)
+
+    async def _begin(self, undo: _Undo, checked: Checked, claim: Claim) -> None:
+        """Record what is about to be taken back, and leave its paths to a person from now on.
+
+        The demotion comes first: whatever happens after this, nobody corrects what somebody wanted undone. It ends
+        when the declaration is edited there, which is a person's decision as well.
+        """
+        correction, taken = undo.correction, undo.taken
+        data: dict[str, Json] = {"correction": correction.id, "who": taken.who}
+        item = checked.prepared
+        ours = {each.path: _declared(item.desired, each.path) for each in correction.paths}
+        demotions = (
+            [Demotion(taken.address, path, UNDONE, taken.at, {**data, "ours": value}) for path, value in ours.items()]
+            if correction.action == _UPDATED
+            else [Demotion(taken.address, WHOLE, UNDONE, taken.at, {**data, "declared": item.desired_digest})]
+        )
         transaction = Transaction(
             corrections=[taken],
-            demotions=[Demotion(correction.address, path, UNDONE, taken.at, data) for path in demoted],
-            events=[
-                self._event("undo.intended", correction, {"correction": correction.id, "by": taken.id, "who": who})
-            ],
+            operations=[undo.operation],
+            demotions=demotions,
+            events=[self._event("undo.intended", correction, {**data, "by": taken.id})],
             fences={claim.address: claim.fence},
         )
+        await self._keeper.commit(transaction, claim)
+
+    async def _failed(self, undo: _Undo, claim: Claim, *, promotes: bool) -> None:
+        taken = undo.taken
+        transaction = Transaction(
+            corrections=[replace(taken, outcome=Outcome.FAILED)],
+            finished=[undo.operation.id],
+            fences={claim.address: claim.fence},
+        )
+        if promotes:
+            demoted = [each.path for each in taken.paths] if taken.action == _UPDATED else [WHOLE]
+            transaction.promoted += [(taken.address, path) for path in demoted]
         await self.store.commit(transaction)
-        return taken
 
-    async def _finish_sending(self, item: Prepared, writing: Writing, taken: Correction, claim: Claim) -> None:
-        """Follow the write to its end; a refusal is recorded before it is told."""
-        while isinstance(writing, UnderWay):
-            await self.clock.sleep(writing.poll_after_seconds)
-            await self.store.renew(claim, self.clock.now() + CLAIM_SECONDS)  # it may take longer than a claim lasts
-            writing = await self.sender.polled(item, writing)
-        if isinstance(writing, Refused):
-            failed = replace(taken, outcome=Outcome.FAILED)
-            transaction = Transaction(corrections=[failed], fences={claim.address: claim.fence})
-            if writing.refusal in _UNWRITTEN:
-                demoted = [each.path for each in taken.paths] if taken.action == _UPDATED else [WHOLE]
-                transaction.promoted += [(taken.address, path) for path in demoted]
-            await self.store.commit(transaction)
-            raise CannotUndo(f"the provider refused to take {taken.undoes} back: {writing.message}")
-        assert isinstance(writing, Done)
-
-    async def _recorded(
-        self, correction: Correction, taken: Correction, claim: Claim, stuck: Sequence[str], who: str, why: str
-    ) -> Undone:
+    async def _recorded(self, undo: _Undo, claim: Claim, stuck: Sequence[str]) -> Undone:
+        correction, taken = undo.correction, undo.taken
         changed = tuple(replace(each, took=each.path not in stuck) for each in taken.paths)
         done = replace(taken, outcome=Outcome.INEFFECTIVE if stuck else Outcome.DONE, paths=changed)
-        transaction = Transaction(corrections=[done], fences={claim.address: claim.fence})
+        transaction = Transaction(corrections=[done], finished=[undo.operation.id], fences={claim.address: claim.fence})
         if not stuck:
             transaction.corrections.append(replace(correction, outcome=Outcome.UNDONE))
         data: dict[str, Json] = {
             "correction": correction.id,
             "by": done.id,
-            "who": who,
-            "why": why,
+            "who": done.who,
+            "why": undo.operation.token.get("why", ""),
             "stuck": list(stuck),
         }
         transaction.events.append(self._event("undo.done", correction, data))
@@ -250,6 +345,27 @@ def _require_unmoved_since_made(correction: Correction, checked: Checked) -> Non
         path = paths.format_path(finding.path)
         if finding.side is not Side.INTENT and path not in checked.unresolved:
             raise CannotUndo(f"{path} of {correction.address} has moved since it was made; nothing was undone")
+
+
+def _is_back(correction: Correction, checked: Checked) -> bool:
+    """Return True if the live state is what an undo brings about."""
+    if correction.action in _MADE:
+        return isinstance(checked.reading, Gone)
+    return isinstance(checked.reading, Found) and not _not_back(correction, checked.observed)
+
+
+def _change(correction: Correction, observed: Json, etag: str | None) -> Change:
+    """Return the write that puts the values of before a correction in their places."""
+    wanted: Json = patching.copied(observed)
+    for each in correction.paths:
+        wanted = patching.put(wanted, paths.parse_path(each.path), each.before)
+    return Change(wanted, observed, tuple(each.path for each in correction.paths), etag)
+
+
+def _declared(desired: Json, path: str) -> Json:
+    """Return what is declared at a path, as a demotion keeps it: None for nothing."""
+    value = paths.resolve(desired, paths.parse_path(path))
+    return None if value is ABSENT else value
 
 
 def _not_back(correction: Correction, document: Json) -> tuple[str, ...]:

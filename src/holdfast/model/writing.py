@@ -42,11 +42,12 @@ class Refusal(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """The change was not made, as far as anybody can tell."""
+    """The change was not made, as far as anybody can tell; `is_unsure` where the answer was lost or says nothing."""
 
     refusal: Refusal
     message: str
     retry_after_seconds: float | None = None
+    is_unsure: bool = False  # it may have been made all the same: what must not be made twice is looked for first
 
 
 Writing = Done | UnderWay | Refused

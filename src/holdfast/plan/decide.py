@@ -106,6 +106,7 @@ class Situation:
     damaged: bool = False  # what was known of it is lost: it is written once, and learnt anew
     failed: str = ""  # how the service says that our last write of this declaration ended, if not well
     pinnable: frozenset[str] = frozenset()  # unresolved paths that may be put back by sending their baseline value
+    unsure: str = ""  # why nobody knows whether our last create made it, and what to do
 
 
 def decide(verdict: Verdict, situation: Situation) -> Decision:
@@ -117,6 +118,8 @@ def decide(verdict: Verdict, situation: Situation) -> Decision:
     if situation.mode is ReconcileMode.OBSERVE:
         situation = replace(situation, policy=ManagementPolicy.OBSERVED)
     decision = _in_mode(_BY_STATUS[verdict.status](verdict, situation), verdict, situation)
+    if situation.unsure and (decision.held or decision.action) in (Action.CREATE, Action.RECREATE):
+        return _decision(Action.BLOCK, "unsure", situation.unsure)
     if decision.action.is_write and situation.paused is not None:
         return hold(decision, Reason("paused", situation.paused))
     if decision.action.is_write and situation.source:

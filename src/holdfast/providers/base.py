@@ -56,6 +56,8 @@ class Kind:
     schema: Mapping[str, Json] | None = None  # for validating declarations, where the provider has one
     discovers: bool = False  # a list brings all there is, though it is no good for checks: too dear, or summaries only
     pool: str = ""  # kinds of one pool are ways to see the same things: an id means the same in each
+    repeats_create: bool = True  # a create with the key of an earlier one makes nothing more
+    finds: bool = True  # a read without an id finds what was created, by its name or by fields of the declaration
     complete: Complete | None = field(default=None, repr=False)  # says what a declaration leaves unsaid
     versions: Versions | None = field(default=None, repr=False)  # None: `profiles` hold whatever is declared
 

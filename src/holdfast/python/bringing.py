@@ -99,7 +99,7 @@ async def _undisturbed(
         attempt += 1
         report = await run()
         found = acts(report)
-        busy = any(each.result in LEFT_TO_OTHERS for each in found) and bench.clock.now() < until
+        busy = any(each.result in {*LEFT_TO_OTHERS, Result.LOST} for each in found) and bench.clock.now() < until
         moved = any(each.result is Result.MOVED and _is_known(each) for each in found)
         if not busy and (attempt >= _SLOWEST or not (moved or _is_unconfirmed(report))):
             return report

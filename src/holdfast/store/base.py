@@ -122,6 +122,7 @@ class Step(StrEnum):
 
     INTENDED = "intended"  # about to ask the provider
     SENT = "sent"  # the provider accepted; following the operation
+    UNSURE = "unsure"  # a create whose answer was lost: nobody knows whether it was made, and a person decides
     SETTLING = "settling"  # the operation ended; waiting for a settled read
     DONE = "done"
 
@@ -340,6 +341,7 @@ class Transaction:
     dossiers: list[Dossier] = field(default_factory=list)  # each the version after the one kept
     closed: list[tuple[str, str]] = field(default_factory=list)  # shelves and keys of matters to be forgotten
     fences: dict[Address, int] = field(default_factory=dict)  # the claims this transaction relies on
+    renewed: list[Claim] = field(default_factory=list)  # prolonged to their `until`, if the fences hold
     released: list[Claim] = field(default_factory=list)  # given back once all of this is true
 
 

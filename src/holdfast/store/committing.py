@@ -118,6 +118,7 @@ class Committer:
         self._govern()
         self._file()
         self._append()
+        self._renew()
         self._release()
 
     def _mentioned(self) -> dict[str, None]:
@@ -330,6 +331,12 @@ class Committer:
             if dossier.version != (row[0] if row else 0) + 1:
                 raise DossierMoved(*place)
             self._connection.execute(SQL["put_dossier"], dossiers.row(dossier))
+
+    def _renew(self) -> None:
+        for claim in self._facts.renewed:
+            key = (self._names.find(text_of(claim.address)), claim.fence, claim.owner)
+            if self._connection.execute(SQL["renew_claim"], (claim.until, *key)).rowcount == 0:
+                raise ClaimLost(f"another worker has claimed {claim.address} since; nothing was recorded")
 
     def _release(self) -> None:
         for claim in self._facts.released:

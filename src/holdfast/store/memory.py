@@ -86,6 +86,7 @@ class MemoryStore:
     async def commit(self, transaction: Transaction) -> None:
         """Make a batch of facts true: everything that can fail comes before anything that changes."""
         self._require_fences(transaction.fences)
+        self._require_held(transaction.renewed)
         for digest, data in transaction.documents.items():
             documents.require_match(digest, data)
         revisions = self._new_revisions(transaction)
@@ -124,6 +125,8 @@ class MemoryStore:
         self._dossiers = dossiers
         self._links += links
         self._head = head
+        for claim in transaction.renewed:
+            self._claims[claim.address] = claim
         for claim in transaction.released:
             self._let_go(claim)
 
@@ -154,6 +157,11 @@ class MemoryStore:
         for address, fence in fences.items():
             if fence != self._fences.get(address, 0):
                 raise ClaimLost(f"another worker has claimed {address} since; nothing was recorded")
+
+    def _require_held(self, claims: Iterable[Claim]) -> None:
+        for claim in claims:
+            if not self._is_held(claim):
+                raise ClaimLost(f"another worker has claimed {claim.address} since; nothing was recorded")
 
     def _new_revisions(self, facts: Transaction) -> list[Revision]:
         new: dict[tuple[Address, int], Revision] = {}

@@ -54,6 +54,7 @@ class MemoryWorld:
     workload: Workload | None = None  # what every thing runs, if they run anything
     before_write: Callable[[str], None] = lambda _verb: None
     after_write: Callable[[str], None] = lambda _verb: None
+    lost_answers: list[Refused] = field(default_factory=list)  # to creates that were made all the same, one by one
 
     def fault(self, call: str) -> Unreadable | Refused | None:
         """Note a call, and return what is to go wrong with it."""
@@ -63,6 +64,10 @@ class MemoryWorld:
             if trouble is not None:
                 return trouble
         return None
+
+    def lost_answer(self, verb: str) -> Refused | None:
+        """Return what a writer hears instead of the answer to something that was done, if its answer is lost."""
+        return self.lost_answers.pop(0) if verb == "create" and self.lost_answers else None
 
     def find(self, kind: str, name: str) -> str | None:
         """Return the id of the thing of that name."""
@@ -87,7 +92,7 @@ class MemoryProvider:
 
     name = "memory"
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - how the kinds of an API may differ
         self,
         world: MemoryWorld,
         kinds: Sequence[str] = ("Thing",),
@@ -96,10 +101,21 @@ class MemoryProvider:
         patches: bool = False,
         lists: bool = True,
         conditional: bool = False,
+        keyed: bool = True,
+        finds: bool = True,
     ) -> None:
         self._world = world
         self.kinds: Mapping[str, Kind] = {
-            kind: Kind(kind, patches=patches, lists=lists, conditional=conditional, profiles=profiles) for kind in kinds
+            kind: Kind(
+                kind,
+                patches=patches,
+                lists=lists,
+                conditional=conditional,
+                profiles=profiles,
+                repeats_create=keyed,
+                finds=finds,
+            )
+            for kind in kinds
         }
 
     @asynccontextmanager
@@ -122,7 +138,8 @@ class _MemoryReader:
         trouble = self._world.fault(f"read {target.kind}/{target.name}")
         if isinstance(trouble, Unreadable):
             return trouble
-        ident = target.id or self._world.find(target.kind, target.name)
+        finds = self.kinds[target.kind].finds
+        ident = target.id or (self._world.find(target.kind, target.name) if finds else None)
         body = self._world.things.get((target.kind, ident or ""))
         if body is None:
             return Gone()
@@ -183,7 +200,7 @@ class _MemoryWriter:
         trouble = world.fault(f"create {target.kind}/{target.name}")
         if isinstance(trouble, Refused):
             return trouble
-        if key in world.seen_keys:
+        if key in world.seen_keys and self._kinds[target.kind].repeats_create:
             return self._answer(world.seen_keys[key], key)
         world.before_write("create")
         if self._kinds[target.kind].conditional and world.find(target.kind, target.name) is not None:
@@ -195,7 +212,7 @@ class _MemoryWriter:
         self._signed("create", target.kind, ident)
         world.seen_keys[key] = ident
         world.after_write("create")
-        return self._answer(ident, key)
+        return world.lost_answer("create") or self._answer(ident, key)
 
     async def update(self, target: Target, change: Change, key: str) -> Writing:
         world = self._world

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from holdfast import DeployError, ResourceManager
-from holdfast.engine.acting import CLAIM_SECONDS
+from holdfast.engine.claiming import CLAIM_SECONDS
 from holdfast.errors import InputError
 from holdfast.model.address import Address
 from holdfast.model.decision import Action

@@ -51,10 +51,11 @@ class Guard:
         """
         if paused_by(self.brood, await self.store.pauses(), self.clock.now()) is None:
             return
+        begun = {operation.address for operation in await self.store.operations()}  # perhaps sent: finished later
         for checked in (*report.checked, *(each.checked for each in report.acted)):
             decision = checked.decision
             is_paused = decision.action is Action.HOLD and decision.reasons[0].code == "paused"
-            if is_paused and checked.address in self.beginning and _begins(self.brood, checked):
+            if is_paused and checked.address not in begun and checked.address in self.beginning and _begins(self.brood, checked):
                 self.held.add(checked.address)
 
     async def _stopped(self) -> str | None:

@@ -13,7 +13,7 @@ from holdfast.model.json import Json
 from holdfast.model.verdict import Status
 from holdfast.plan.rolling_out.broods import Brood
 
-FAILED: Final = frozenset({Result.FAILED, Result.TERMINAL, Result.UNDONE})
+FAILED: Final = frozenset({Result.FAILED, Result.TERMINAL, Result.UNDONE, Result.UNSURE})
 
 
 def well(report: Report) -> set[Address]:

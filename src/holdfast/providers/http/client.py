@@ -39,6 +39,7 @@ class Lost:
 
     trouble: Trouble
     detail: str
+    is_unsent: bool = False  # it is known that the request did not go out, or was sent elsewhere
 
 
 class _TooLargeError(Exception):
@@ -80,7 +81,9 @@ class Client:
                 if following is None:
                     return answer
                 if not following:
-                    return Lost(Trouble.OTHER, f"{label} was redirected to another host, which is not followed")
+                    return Lost(
+                        Trouble.OTHER, f"{label} was redirected to another host, which is not followed", is_unsent=True
+                    )
                 url = following
         except TimeoutError:
             return Lost(Trouble.TIMEOUT, f"{label} was not answered in time")
@@ -131,9 +134,15 @@ def _lost(label: str, error: Exception) -> Lost:
         case aiohttp.ClientPayloadError():
             return Lost(Trouble.MALFORMED, f"the answer to {label} broke off, or could not be unpacked")
         case aiohttp.ClientSSLError() | aiohttp.ClientConnectorCertificateError():
-            return Lost(Trouble.UNREACHABLE, f"{label}: no trusted TLS connection to the host could be made")
+            return Lost(
+                Trouble.UNREACHABLE, f"{label}: no trusted TLS connection to the host could be made", is_unsent=True
+            )
         case aiohttp.ClientConnectorError():
-            return Lost(Trouble.UNREACHABLE, f"{label}: cannot connect to {error.host}:{error.port}{_reason(error)}")
+            return Lost(
+                Trouble.UNREACHABLE,
+                f"{label}: cannot connect to {error.host}:{error.port}{_reason(error)}",
+                is_unsent=True,
+            )
         case aiohttp.ClientResponseError():
             return Lost(Trouble.MALFORMED, f"the answer to {label} is not HTTP")
         case aiohttp.ClientConnectionError() | OSError():

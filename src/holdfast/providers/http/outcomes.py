@@ -38,6 +38,9 @@ _REFUSALS: Final = {
 }
 
 
+_TIMED_OUT: Final = 408
+
+
 def is_success(status: int) -> bool:
     """Tell whether the API did what it was asked."""
     return 200 <= status < 300
@@ -69,12 +72,13 @@ def absence(answer: Answer, rules: StatusRules, label: str) -> Gone | Unreadable
 def refused(answer: Answer | Lost, rules: StatusRules, label: str, quoted: str = "") -> Refused:
     """Say which kind of no an answer to a write is."""
     if isinstance(answer, Lost):
-        return Refused(Refusal.RETRYABLE, answer.detail)
+        return Refused(Refusal.RETRYABLE, answer.detail, is_unsure=not answer.is_unsent)
     status = answer.status
     refusal = rules.refusals.get(status) or _REFUSALS.get(status)
     if refusal is None:
         refusal = Refusal.RETRYABLE if status >= 500 else Refusal.TERMINAL
-    return Refused(refusal, _said(answer, label) + (f": {quoted}" if quoted else ""), retry_after(answer.headers))
+    said = _said(answer, label) + (f": {quoted}" if quoted else "")
+    return Refused(refusal, said, retry_after(answer.headers), is_unsure=status >= 500 or status == _TIMED_OUT)
 
 
 def is_html(answer: Answer) -> bool:

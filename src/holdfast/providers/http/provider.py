@@ -67,6 +67,12 @@ def _agent() -> str:
     return f"holdfast/{metadata.version('holdfast')}"
 
 
+def _repeats_create(described: Described) -> bool:
+    """Return True if a create that is sent twice makes one thing: by an idempotency key, or to a place of its own."""
+    create = described.create
+    return create is None or described.idempotency_header is not None or create.call.method == "PUT"
+
+
 def _kind(described: Described) -> Kind:
     listing = described.list
     lists_all = listing is not None and not listing.call.path.names  # needs no value of a single declaration
@@ -77,4 +83,6 @@ def _kind(described: Described) -> Kind:
         conditional=described.is_conditional,
         profiles=(described.profile,) if described.profile is not None else (),
         discovers=lists_all,
+        repeats_create=_repeats_create(described),
+        finds=described.find is not None or described.ident(None, described.name) is not None,
     )

@@ -57,7 +57,7 @@ class HttpWriter:
             message = (
                 f"{kind.create.call.label} made it, and the answer does not say its id where it is described to be"
             )
-            return Refused(Refusal.TERMINAL, message)
+            return Refused(Refusal.TERMINAL, message, is_unsure=True)
         return _done(kind, Asked(ident, target.desired), answer)
 
     async def _made_before(self, kind: Described, target: Target) -> Done | None:
@@ -167,12 +167,12 @@ class HttpWriter:
     def _under_way(self, operation: Operation, call: Call, answer: Answer, ident: str | None) -> Writing:
         link = answer.headers.get(operation.header) if operation.header else _text_at(answer.body, operation.pointer)
         if link is None:
-            return Refused(Refusal.RETRYABLE, f"{call.label} was accepted, and the answer does not say where to ask")
+            said = f"{call.label} was accepted, and the answer does not say where to ask"
+            return Refused(Refusal.RETRYABLE, said, is_unsure=True)
         url = self._client.within(answer.url, link)
         if url is None:
-            return Refused(
-                Refusal.TERMINAL, f"{call.label} was accepted, to be asked about at another host; not followed"
-            )
+            said = f"{call.label} was accepted, to be asked about at another host; not followed"
+            return Refused(Refusal.TERMINAL, said, is_unsure=True)
         wait = outcomes.retry_after(answer.headers)
         return UnderWay(ident, {"url": url, "id": ident}, operation.poll_seconds if wait is None else wait)
 
@@ -189,7 +189,7 @@ class HttpWriter:
             wait = None if isinstance(answer, Lost) else outcomes.retry_after(answer.headers)
             return UnderWay(ident, dict(token), kind.operation.poll_seconds if wait is None else wait)
         if answer.status in kind.status.gone:
-            return Refused(Refusal.RETRYABLE, "nothing is known of the operation any more")
+            return Refused(Refusal.RETRYABLE, "nothing is known of the operation any more", is_unsure=True)
         if not outcomes.is_success(answer.status):
             return outcomes.refused(answer, kind.status, label)
         return self._polled(kind, kind.operation, answer, token)

@@ -1,0 +1,69 @@
+"""Creations whose answer was lost: look for what they may have made, and say so where that cannot be told.
+
+A create is safe to repeat if its kind takes a key that makes it so, or if it goes to a name. Every other create may
+make a second thing, so the thing is looked for first: by a read that finds it, or in the list of its kind. Where
+neither tells, nobody but a person can.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from holdfast.compare import diff
+from holdfast.engine.checking import Checker
+from holdfast.engine.prepared import Prepared
+from holdfast.engine.redaction import Fingerprint, redact
+from holdfast.model.absent import ABSENT
+from holdfast.model.json import Json
+from holdfast.model.reading import Found, Gone, Reading, Unreadable
+from holdfast.providers.base import ReadFailed, Unchanged
+from holdfast.store.base import Store
+
+LOOKS: Final = 3  # with growing waits, before a create is sent again: a list may lag behind a write
+
+
+@dataclass(frozen=True, slots=True)
+class Unsure:
+    """It cannot be told whether a create made anything; `candidates` are ids of what it may have made."""
+
+    why: str
+    candidates: tuple[str, ...] = ()
+
+    def as_token(self) -> dict[str, Json]:
+        """Return it as an operation keeps it."""
+        return {"why": self.why, "candidates": list(self.candidates)}
+
+
+async def look_for(checker: Checker, store: Store, item: Prepared, fingerprint: Fingerprint) -> Reading | Unsure:
+    """Look for what a create may have made; Gone only where that can be told."""
+    if item.kind.finds:
+        reading = await checker.read(item, None)
+        assert not isinstance(reading, Unchanged)
+        return reading
+    if not item.kind.lists:
+        return Unsure("this kind can neither be found by its fields nor listed")
+    try:
+        found = await _candidates(checker, store, item, fingerprint)
+    except ReadFailed as error:
+        return error.reading if isinstance(error.reading, Found | Unreadable) else Gone()
+    return Unsure("the list shows things like it that nobody declares", tuple(found)) if found else Gone()
+
+
+async def _candidates(checker: Checker, store: Store, item: Prepared, fingerprint: Fingerprint) -> list[str]:
+    """Return the ids of listed things that are as declared and are not known as another resource."""
+    address = item.declaration.address
+    states = store.all_states(connection=address.connection, kind=address.kind)
+    bound = {state.provider_id async for state in states if state.address != address}
+    reader = await checker.reader(address.connection)
+    out = []
+    async for listed in reader.list(address.kind):
+        if listed.id in bound:
+            continue
+        document = reader.parse(address.kind, listed.raw)
+        tree, _ = item.rules_for(document)
+        observed = redact(document, tree, fingerprint, item.secret_values())
+        differing = (each for each in diff.findings(item.desired, observed, tree) if each.desired is not ABSENT)
+        if next(differing, None) is None:
+            out.append(listed.id)
+    return out
