@@ -167,8 +167,11 @@ def check_command(
 @common
 @click.option("-y", "--yes", is_flag=True, help="Do not ask before writing.")
 @click.option("--recreate", is_flag=True, help="Also make again what was deleted behind our back with resync off.")
+@click.option("--create-again", is_flag=True, help="Repeat creates of which it is unknown whether they were made.")
 @output.option(*_FORMATS)
-def apply_command(plan_file: str | None, yes: bool, recreate: bool, output_: str, **rest: Any) -> int:
+def apply_command(
+    plan_file: str | None, yes: bool, recreate: bool, create_again: bool, output_: str, **rest: Any
+) -> int:
     """Make it so, within the limits.
 
     With PLAN_FILE (from `plan --out`) exactly what was shown is done, or nothing.
@@ -193,7 +196,9 @@ def apply_command(plan_file: str | None, yes: bool, recreate: bool, output_: str
                 planfiles.insist(saved, seen)
             elif not yes and not await _is_agreed(session, to=sys.stdout if output_ == "table" else sys.stderr):
                 return 1
-            report = await _apply(session, stop, saved, recreate=recreate, quiet=output_ != "table")
+            again: dict[str, Any] = {"reconsider": _made_again} if recreate else {}
+            again |= {"create_again": create_again}
+            report = await _apply(session, stop, saved, again, quiet=output_ != "table")
             await untaken.note(session.store, report)
             await telling.tell(report, telling.office(session, options))
         if not output.structured(output_, reports.as_json(report)):
@@ -230,7 +235,7 @@ def _unlike(saved: planfiles.Saved | None, report: Report) -> list[Checked]:
 
 
 async def _apply(
-    session: Session, stop: asyncio.Event, saved: planfiles.Saved | None, *, recreate: bool, quiet: bool
+    session: Session, stop: asyncio.Event, saved: planfiles.Saved | None, again: dict[str, Any], *, quiet: bool
 ) -> Report:
     meter = Meter(len(session.chosen), "applying")
 
@@ -241,9 +246,7 @@ async def _apply(
             reports.show_acted(what)
 
     async with session.writable_world() as world:
-        arguments: dict[str, Any] = {"stop": stop, "progress": progress}
-        if recreate:
-            arguments["reconsider"] = _made_again
+        arguments: dict[str, Any] = {"stop": stop, "progress": progress, **again}
         if saved is not None:
             arguments["only"] = saved.allows
         await templating.settle(session, world)

@@ -33,10 +33,10 @@ from holdfast.errors import ChainBroken, HoldfastError, InputError
 from holdfast.model.address import Address
 from holdfast.model.condition import ConditionType
 from holdfast.model.json import Json
-from holdfast.plan import strategies, waivers
+from holdfast.plan import creations, strategies, waivers
 from holdfast.providers import registry
 from holdfast.store import heads
-from holdfast.store.base import UNCHECKED, ChainedEvent, ResourceState, Tally
+from holdfast.store.base import UNCHECKED, ChainedEvent, ResourceState, Step, Tally
 
 _FORMATS = ("table", "json", "yaml")
 _TABLE: Final = 200  # resources that a table of all lists; beyond that it only counts them
@@ -103,6 +103,9 @@ def status_command(addresses: tuple[str, ...], output_: str, **rest: Any) -> int
                     for p in await session.store.pauses()
                 ],
                 "waitingForDecision": len(await session.store.demotions()),
+                "unknownWhetherCreated": [
+                    str(each.address) for each in await session.store.operations() if each.step is Step.UNSURE
+                ],
                 "templates": await keptbroods.templates(session.store),
                 "resources": [state_as_json(state, now, missed) for state in states],
             },
@@ -154,6 +157,10 @@ async def _show_standing(session: Session, states: list[ResourceState]) -> None:
         if pause.until is None or session.clock.now() < pause.until:
             end = f" until {when(pause.until)}" if pause.until else ""
             output.line(f"Paused{end}: {pause.scope or 'everything'}, by {pause.who}: {pause.why}", fg="yellow")
+    for operation in await session.store.operations():
+        if operation.step is Step.UNSURE:
+            said = creations.message(operation.address, operation.token)
+            output.line(f"{operation.address}: {said}", fg="red")
     demotions = await session.store.demotions()
     if demotions:
         output.line(f"waiting for a person's decision: {len(demotions)}; see holdfast fights", fg="magenta")

@@ -17,6 +17,7 @@ from holdfast.model.verdict import SetAside, Status
 
 ASKING = frozenset({"approval", "storm", "futile"})  # what a yes answers; budgets, windows and pauses it does not
 CAUSES = frozenset({"drift", "conflict", "intent", "recreate", "immutable", "create"})
+_TOLD = frozenset({Result.DONE, Result.HELD, Result.UNSURE, *LEFT_TO_OTHERS})  # counted under a word of their own
 _COLOUR = {
     Action.CREATE: "green",
     Action.UPDATE: "yellow",
@@ -206,7 +207,9 @@ def show_acted(acted: Acted) -> None:
     """Print one action as it ends."""
     action = acted.checked.decision.action
     good = (acted.result is Result.DONE and not acted.unresolved) or acted.result in LEFT_TO_OTHERS
-    mark = output.styled("✓" if good else "✗", fg="green" if good else "red", bold=True)
+    held = acted.result is Result.HELD
+    sign, colour = ("✓", "green") if good else ("=", "cyan") if held else ("✗", "red")
+    mark = output.styled(sign, fg=colour, bold=True)
     address = acted.checked.prepared.declaration.address
     output.line(f"  {mark} {action.value} {address}: {acted.message}")
 
@@ -215,7 +218,9 @@ def apply_line(report: Report) -> str:
     """Return the closing line of an apply."""
     done = Counter(one.checked.decision.action for one in report.acted if one.result is Result.DONE)
     others = sum(one.result in LEFT_TO_OTHERS for one in report.acted)
-    failed = sum(one.result is not Result.DONE for one in report.acted) - others
+    stopped = {one.checked.address for one in report.acted if one.result is Result.HELD}
+    unsure = sum(one.result is Result.UNSURE for one in report.acted)
+    failed = sum(one.result not in _TOLD for one in report.acted)
     made = done[Action.CREATE] + done[Action.RECREATE]
     parts = [
         f"{made} added",
@@ -231,9 +236,11 @@ def apply_line(report: Report) -> str:
         parts.append(f"{failed} not done")
     vain = sum(one.result is Result.DONE and bool(one.unresolved) for one in report.acted)
     decided = Counter(one.decision.action for one in report.checked)
+    held = stopped | {one.address for one in report.checked if one.decision.action is Action.HOLD}
     for number, word in (
         (vain, "did not take everywhere"),
-        (decided[Action.HOLD], "held back"),
+        (unsure, "unknown whether created"),
+        (len(held), "held back"),
         (decided[Action.REPORT], "only reported"),
         (decided[Action.BLOCK], "blocked"),
         (_unknown(report), "unknown"),

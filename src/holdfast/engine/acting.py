@@ -48,7 +48,8 @@ from holdfast.store.base import (
 )
 
 _EDITED = (Side.INTENT, Side.BOTH)
-Still = Callable[[Checked], Awaitable[str | None]]  # asked right before a write: why it is not to be made after all
+# Asked right before a write, and told whether an earlier attempt went out: why it is not to be made after all.
+Still = Callable[[Checked, bool], Awaitable[str | None]]
 
 
 class Actor:
@@ -122,7 +123,7 @@ class Actor:
         if isinstance(again, Found):  # what is written goes on from here: fields that are not compared may have moved
             checked = replace(checked, reading=again)
         operation = self._operation(checked, Step.INTENDED)
-        leave = self._leave(checked, operation, claim, lambda: self._intend(checked, operation, claim))
+        leave = self._leave(checked, claim, lambda: self._intend(checked, operation, claim))
         try:
             writing = await self._write(checked.prepared, operation, checked, etag, leave, has_turn=True)
         except HeldBack as held:
@@ -133,15 +134,12 @@ class Actor:
         await hand.aclose()
         return await self._sent(checked, operation, claim, writing)
 
-    def _leave(
-        self, checked: Checked, operation: Operation, claim: Claim, begin: Callable[[], Awaitable[None]] | None = None
-    ) -> Leave:
+    def _leave(self, checked: Checked, claim: Claim, begin: Callable[[], Awaitable[None]] | None = None) -> Leave:
         """Return the say over the sends of a write: every limit, and the claim, are asked right before each."""
 
-        async def held() -> str | None:
-            stopped = await self.still(checked) if self.still is not None else None
-            begun = await self._settler.correction(operation) if begin is None else None
-            return stopped or await self._checker.stopped(checked, begun)
+        async def held(was_sent: bool) -> str | None:  # noqa: FBT001 - as `Leave` asks
+            stopped = await self.still(checked, was_sent) if self.still is not None else None
+            return stopped or await self._checker.stopped(checked)
 
         return Leave(held, begin, lambda: self._keeper.ensure(claim), was_sent=begin is None)
 
@@ -246,9 +244,7 @@ class Actor:
     async def send(self, checked: Checked, operation: Operation, claim: Claim, etag: str | None) -> Acted:
         """Send a write that is recorded already, and bring it to its end."""
         try:
-            writing = await self._write(
-                checked.prepared, operation, checked, etag, self._leave(checked, operation, claim)
-            )
+            writing = await self._write(checked.prepared, operation, checked, etag, self._leave(checked, claim))
         except HeldBack as held:
             return await self._held_back(checked, operation, held)
         return await self._sent(checked, operation, claim, writing)

@@ -43,7 +43,6 @@ from holdfast.plan.holding import Allowed
 from holdfast.plan.motives import Motive
 from holdfast.providers.base import Habitual, Hint, Reader, Signed, Unchanged
 from holdfast.store.base import (
-    Correction,
     DecisionRecord,
     Demotion,
     Digest,
@@ -309,20 +308,17 @@ class Checker:
         """Say who paused a resource, and why, if somebody did."""
         return self._governor.paused(address, await self._governor.standing(), self._clock.now())
 
-    async def stopped(self, checked: Checked, begun: Correction | None) -> str | None:
-        """Say what holds back a write in the moment before it is sent: a pause, or a window for its motive.
-
-        The motive of a write that was begun is the one it was begun with.
-        """
-        code = begun.reason if begun is not None else _motive(checked).value
-        return await self._governor.stopped(checked.address, code, self._clock.now())
+    async def stopped(self, checked: Checked, motive: Motive | None = None) -> str | None:
+        """Say what holds back a write in the moment before it is sent: a pause, or a window for its motive."""
+        motive = motive or _motive(checked)
+        return await self._governor.stopped(checked.address, motive, self._clock.now())
 
     async def limited(self, checked: Checked) -> Checked:
         """Hold back a decision that a person made, such as a deletion, where a pause or a budget says so."""
         paused = await self.paused(checked.address)
         if paused is not None:
             return replace(checked, decision=hold(checked.decision, Reason("paused", paused)))
-        frozen = await self.stopped(checked, None)
+        frozen = await self.stopped(checked)
         if frozen is not None:
             return replace(checked, decision=hold(checked.decision, Reason("frozen", frozen)))
         (only,) = await self._held_back([checked], record=False)

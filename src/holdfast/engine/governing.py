@@ -35,6 +35,7 @@ from holdfast.plan.decide import CORRECTED, Restrained, Restraint, Situation, de
 from holdfast.plan.fights import Fight, FightRules
 from holdfast.plan.history import WHOLE, Write
 from holdfast.plan.holding import Allowed, Wanted
+from holdfast.plan.motives import Motive
 from holdfast.plan.settings import PathPolicy, Settings
 from holdfast.plan.storms import Storm
 from holdfast.plan.waivers import Waiver
@@ -226,7 +227,7 @@ class Governor:
         """Say who paused a resource, and why, if somebody did."""
         return _paused(address, standing.pauses, now)
 
-    async def stopped(self, address: Address, motive: str, now: float) -> str | None:
+    async def stopped(self, address: Address, motive: Motive, now: float) -> str | None:
         """Say what holds back a write at this very moment: a pause, or a window for its motive."""
         paused = _paused(address, await self.store.pauses(), now)
         if paused is not None:

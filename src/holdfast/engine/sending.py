@@ -32,18 +32,19 @@ class HeldBack(Exception):  # noqa: N818 - an outcome, not a mistake
 class Leave:
     """The say over the sends of one write.
 
-    `held` returns why it may not be sent now; `begin` records the write, once, and makes sure of the claim with it;
-    `ensure` makes sure of the claim. Each may raise what ends the write.
+    `held` is told whether an earlier attempt went out, and returns why it may not be sent now. `begin` records the
+    write, once, and makes sure of the claim with it; `ensure` makes sure of the claim. Each may raise what ends the
+    write.
     """
 
-    held: Callable[[], Awaitable[str | None]]
+    held: Callable[[bool], Awaitable[str | None]]
     begin: Callable[[], Awaitable[None]] | None  # None: it is recorded already
     ensure: Callable[[], Awaitable[None]]
     was_sent: bool = False
 
     async def ask(self) -> None:
         """Return if the next send may go out; raise HeldBack, ClaimLost or BudgetSpent if not."""
-        why = await self.held()
+        why = await self.held(self.was_sent)
         if why is not None:
             raise HeldBack(why, was_sent=self.was_sent)
         begin, self.begin = self.begin, None

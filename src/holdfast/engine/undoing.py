@@ -31,6 +31,7 @@ from holdfast.model.json import Json
 from holdfast.model.reading import Found, Gone, Unreadable
 from holdfast.model.writing import Done, Refusal, Refused, UnderWay, Writing
 from holdfast.plan.history import WHOLE
+from holdfast.plan.motives import Motive
 from holdfast.providers.base import Change
 from holdfast.store.base import (
     Claim,
@@ -184,7 +185,10 @@ class Undoer:
         writer = await self.world.writer(taken.address.connection)
         key = f"{taken.id}-undo"
         leave = Leave(
-            lambda: self.checker.stopped(checked, taken), begin, lambda: self._keeper.ensure(claim), begin is None
+            lambda _was_sent: self.checker.stopped(checked, Motive.INTENT),
+            begin,
+            lambda: self._keeper.ensure(claim),
+            begin is None,
         )
         if taken.action == _UPDATED:
             change = _change(undo.correction, checked.reading.document, etag)

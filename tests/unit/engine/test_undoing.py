@@ -105,7 +105,8 @@ def test_a_refused_undo_changes_nothing_and_says_so():
     assert bench.live_thing("a")["color"] == "red"
 
 
-def test_an_undo_that_was_killed_after_its_write_is_finished_by_the_next():
+@pytest.mark.parametrize("finisher", ["undo", "apply"])
+def test_an_undo_that_was_killed_after_its_write_is_finished_by_the_next(finisher):
     bench, fleet, ident = corrected()
 
     def die(_verb):
@@ -116,10 +117,11 @@ def test_an_undo_that_was_killed_after_its_write_is_finished_by_the_next():
         run(bench.undo(ident, fleet))
     bench.live.after_write = lambda _verb: None
     bench.clock.advance(1000)  # the claim of the dead has run out
-    run(bench.apply(fleet))
+    run(bench.apply(fleet) if finisher == "apply" else bench.undo(ident, fleet))
     assert bench.live_thing("a")["color"] == "black", "a check after the crash does not correct it again"
-    run(bench.undo(ident, fleet))
     assert run(bench.store.correction(ident)).outcome is Outcome.UNDONE
+    assert run(bench.store.operations()) == []
+    assert Outcome.BEGUN not in {each.outcome for each in run(bench.store.corrections())}
 
 
 def test_policy_may_undo_by_itself_what_did_not_take_everywhere():

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from holdfast.store.base import Request, ResourceState, Store, Touch, Transaction
+from holdfast.store.base import ClaimLost, Request, ResourceState, Store, Touch, Transaction
 from tests.unit.store.examples import A, B, full_state, on_every_store
 
 
@@ -48,6 +50,28 @@ async def test_a_touch_does_not_put_off_what_was_asked_for_meanwhile(store: Stor
     kept = await store.state(A)
     assert kept is not None
     assert (kept.checked_at, kept.due_at) == (50.0, 7.0)
+
+
+@on_every_store
+async def test_a_transaction_renews_the_claim_it_relies_on(store: Store):
+    claim = await store.claim(A, "one", 0.0, 10.0)
+    assert claim is not None
+    await store.commit(Transaction(fences={A: claim.fence}, renewed=[replace(claim, until=50.0)]))
+    assert await store.claim(A, "two", 20.0, 30.0) is None
+    assert await store.claim(A, "two", 51.0, 60.0) is not None
+
+
+@on_every_store
+async def test_a_claim_that_another_worker_took_or_that_was_given_back_cannot_be_renewed(store: Store):
+    claim = await store.claim(A, "one", 0.0, 10.0)
+    assert claim is not None
+    await store.release(claim)
+    with pytest.raises(ClaimLost):
+        await store.commit(Transaction(states=[full_state(A)], renewed=[replace(claim, until=50.0)]))
+    assert await store.state(A) is None
+    assert await store.claim(A, "two", 20.0, 30.0) is not None
+    with pytest.raises(ClaimLost):
+        await store.commit(Transaction(renewed=[replace(claim, until=50.0)]))
 
 
 @pytest.mark.parametrize("due_at", [900.0, None])

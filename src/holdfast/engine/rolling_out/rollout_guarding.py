@@ -33,11 +33,11 @@ class Guard:
     beginning: Collection[Address]  # those of which nothing was begun in the world yet
     held: set[Address] = field(default_factory=set)  # of these, the ones that were stopped
 
-    async def still(self, checked: Checked) -> str | None:
-        """Return why a write is not to be made after all, or None."""
+    async def still(self, checked: Checked, was_sent: bool) -> str | None:  # noqa: FBT001 - as `Actor.still` asks
+        """Return why a write is not to be made after all, or None; what was perhaps sent is not taken back."""
         paused = paused_by(self.brood, await self.store.pauses(), self.clock.now())
         why = None if paused is None else f"paused by {paused.who}"
-        is_beginning = checked.address in self.beginning and _begins(self.brood, checked)
+        is_beginning = not was_sent and checked.address in self.beginning and _begins(self.brood, checked)
         if why is None and is_beginning:
             why = await self._stopped()
         if why is not None and is_beginning:
@@ -55,7 +55,12 @@ class Guard:
         for checked in (*report.checked, *(each.checked for each in report.acted)):
             decision = checked.decision
             is_paused = decision.action is Action.HOLD and decision.reasons[0].code == "paused"
-            if is_paused and checked.address not in begun and checked.address in self.beginning and _begins(self.brood, checked):
+            if (
+                is_paused
+                and checked.address not in begun
+                and checked.address in self.beginning
+                and _begins(self.brood, checked)
+            ):
                 self.held.add(checked.address)
 
     async def _stopped(self) -> str | None:

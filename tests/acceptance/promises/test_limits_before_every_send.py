@@ -1,0 +1,177 @@
+"""Every limit is asked right before each send: a pause or a freeze stops the next write, not the next run."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from holdfast.engine.applying import Report
+from holdfast.engine.gates import Limits
+from holdfast.engine.governing import Rules
+from holdfast.engine.opening import WritableWorld
+from holdfast.engine.outcomes import Result
+from holdfast.engine.scheduling import Watcher
+from holdfast.engine.sweeping import Sweeper
+from holdfast.plan.corrections import CorrectionRules
+from holdfast.plan.windows import Mode, Window
+from holdfast.store.base import Pause, Transaction
+from holdfast.testing import virtualtime
+from holdfast.testing.virtualtime import VirtualClock
+from tests.acceptance.promises.projects import Project, project
+from tests.unit.engine.fixtures import Bench, declare
+
+
+class Killed(BaseException):
+    """The process ends here."""
+
+
+class Slow(Bench):
+    """A process whose connection lets one write through in ten seconds."""
+
+    def world(self) -> WritableWorld:
+        limits = {"mem": Limits(concurrency=8, writes_per_second=0.1)}
+        return WritableWorld({"mem": self.connection}, {"memory": self.provider()}, limits, self.clock)
+
+
+def fleet(count: int):
+    return [declare(f"n{number}", {"color": "red"}, resyncPeriod="1h") for number in range(count)]
+
+
+def drift(bench: Bench, count: int) -> None:
+    for number in range(count):
+        bench.live_thing(f"n{number}")["color"] = "black"
+    bench.live.writes.clear()
+
+
+def drifted(here: Project, count: int) -> None:
+    here.declare(count, size=1)
+    here("apply", "-f", "m.yaml", "-y")
+    here.drift(size=9)
+    here.server.journal.clear()
+
+
+def test_a_pause_stops_the_write_after_the_one_under_way(tmp_path: Path):
+    with project(tmp_path) as here:
+        drifted(here, 6)
+        code, said = here.at_request(
+            "PATCH", 3, lambda: here("pause", "--why", "incident"), "apply", "-f", "m.yaml", "-y"
+        )
+        assert len(here.requests("PATCH")) == 3
+        assert (code, "3 changed" in said, "3 held back" in said) == (1, True, True), said
+        here("resume")
+        here("apply", "-f", "m.yaml", "-y")
+        assert len(here.requests("PATCH")) == 6
+
+
+def test_what_a_killed_apply_had_queued_is_not_written_under_a_pause(tmp_path: Path):
+    with project(tmp_path) as here:
+        drifted(here, 6)
+        here.killed_at("PATCH", 3, "apply", "-f", "m.yaml", "-y")
+        here("pause", "--why", "incident")
+        before = len(here.requests("PATCH"))
+        here("apply", "-f", "m.yaml", "-y", code=None)
+        assert len(here.requests("PATCH")) == before
+        here("resume")
+        here("apply", "-f", "m.yaml", "-y")
+        assert {each["size"] for each in here.things().values()} == {1}
+        assert {each["outcome"] for each in here.json("corrections")} == {"done"}
+
+
+def test_what_was_begun_and_not_sent_waits_for_the_end_of_a_pause(tmp_path: Path):
+    """The answer of the API was never seen, and the write was not made: only a limit keeps it from being sent."""
+
+    async def whole() -> None:
+        bench = Bench()
+        await bench.apply(fleet(1))
+        drift(bench, 1)
+
+        def die(call: str) -> None:
+            if call.startswith("update"):
+                raise Killed
+
+        bench.live.faults.append(die)
+        with pytest.raises((Killed, BaseExceptionGroup)):
+            await bench.apply(fleet(1))
+        bench.live.faults.clear()
+        bench.clock.advance(1000)
+        other = Bench(live=bench.live, store=bench.store, clock=bench.clock, seed=2, owner="two")
+        await bench.store.commit(Transaction(pauses=[Pause("", "ada", "incident", bench.clock.now())]))
+        report = await other.apply(fleet(1))
+        assert bench.live.writes == []
+        assert [each.result for each in report.acted] == [Result.HELD]
+        await bench.store.commit(Transaction(resumed=[""]))
+        await other.apply(fleet(1))
+        assert bench.live_thing("n0")["color"] == "red"
+        assert await bench.store.operations() == []
+
+    asyncio.run(whole())
+
+
+@pytest.mark.parametrize("way", ["apply", "watch"])
+def test_a_freeze_that_begins_stops_the_next_write(way):
+    clock = VirtualClock()
+    beginning = virtualtime.START + 7200 + 35
+
+    async def whole() -> None:
+        rules = Rules(CorrectionRules(storm=None, windows=(Window(Mode.FREEZE, start=beginning),)))
+        bench = Slow(clock=clock, rules=rules, lists=False)
+        quick = Bench(live=bench.live, store=bench.store, clock=clock, lists=False)
+        await quick.apply(fleet(10))
+        drift(bench, 10)
+        await clock.sleep(virtualtime.START + 7200 - clock.now())
+        times: list[float] = []
+        bench.live.after_write = lambda _verb: times.append(clock.now())
+        if way == "apply":
+            report = await bench.apply(fleet(10))
+        else:
+            report = await watched(bench, 10)
+        assert times
+        assert max(times) <= beginning
+        assert len(times) < 10
+        results = [each.result for each in report.acted]
+        assert (results.count(Result.DONE), results.count(Result.HELD)) == (len(times), 10 - len(times))
+
+    virtualtime.run(whole())
+
+
+async def watched(bench: Bench, count: int) -> Report:
+    reports: list[Report] = []
+
+    async def note(report: Report) -> None:
+        reports.append(report)
+
+    async with bench.world() as world:
+        applier = bench.applier(world, fleet(count))
+        sweeper = Sweeper(bench.store, world, bench.clock, bench.random)
+        await Watcher(bench.store, applier.apply, bench.clock, bench.random, sweeper, report=note).round()
+    return reports[0]
+
+
+def test_a_pause_stops_deletions_that_wait_for_their_turn():
+    clock = VirtualClock()
+
+    async def whole() -> None:
+        class SlowDeletes(Bench):
+            def world(self) -> WritableWorld:
+                limits = {"mem": Limits(concurrency=8, deletes_per_second=0.1)}
+                return WritableWorld({"mem": self.connection}, {"memory": self.provider()}, limits, self.clock)
+
+        bench = SlowDeletes(clock=clock)
+        await bench.apply(fleet(6))
+        bench.live.writes.clear()
+
+        async def pause() -> None:
+            await clock.sleep(25)
+            await bench.store.commit(Transaction(pauses=[Pause("", "ada", "incident", clock.now())]))
+
+        pausing = asyncio.ensure_future(pause())
+        report = await bench.delete(fleet(6))
+        await pausing
+        assert 1 <= len(bench.live.writes) <= 4
+        held = [each for each in report.acted if each.result is Result.HELD]
+        assert len(held) == 6 - len(bench.live.writes)
+        assert len(bench.live.things) == len(held)
+
+    virtualtime.run(whole())
