@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from holdfast.engine import containing
+from holdfast.engine import containing, texts
 from holdfast.engine.clock import Clock
 from holdfast.engine.gates import Budget
 from holdfast.engine.known_secrets import Fingerprint, KnownSecrets
@@ -137,7 +137,7 @@ class Looker:
             attempt += 1
             async with gate.turn(Budget.READ, urgent=item.is_urgent):
                 try:
-                    reading = containing.shallow(await reader.read(target, hint))
+                    reading = texts.of_reading(containing.shallow(await reader.read(target, hint)))
                 except Exception as error:  # noqa: BLE001 - whatever it is, the others go on
                     reading = containing.unreadable(error, item.declaration.address)
             if not isinstance(reading, Unreadable) or not await self._may_retry(connection, reading, attempt):

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 
+from holdfast.engine import texts
 from holdfast.engine.clock import Clock
 from holdfast.engine.gates import Budget
 from holdfast.engine.opening import WritableWorld
@@ -88,7 +89,7 @@ class Sender:
             async with gate.slot():
                 if leave is not None:
                     await leave.ask()
-                writing = await call()
+                writing = texts.of_writing(await call())
             if not isinstance(writing, Refused):
                 return writing
             writing = replace(writing, message=self.world.known.hidden(writing.message))

@@ -345,11 +345,6 @@ class Transaction:
     released: list[Claim] = field(default_factory=list)  # given back once all of this is true
 
 
-def earlier(one: float | None, other: float | None) -> float | None:
-    """Return the earlier of two due times; None is never."""
-    return min((at for at in (one, other) if at is not None), default=None)
-
-
 class ClaimLost(Exception):  # noqa: N818 - an outcome, not a mistake
     """Another worker holds the resource now; nothing of the transaction was kept."""
 

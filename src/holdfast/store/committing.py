@@ -27,9 +27,9 @@ from holdfast.store.base import (
     Event,
     ResourceState,
     Transaction,
-    earlier,
 )
 from holdfast.store.names import Names, text_of
+from holdfast.store.schedule import earlier
 from holdfast.store.statements import SQL, in_lists, sized
 
 _FORGET: Final = (

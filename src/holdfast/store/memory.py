@@ -14,13 +14,13 @@ from dataclasses import replace
 from typing import TypeVar
 
 from holdfast.compare.paths import format_path
-from holdfast.errors import StoreError
+from holdfast.errors import StoreError, UnhashableError
 from holdfast.model.address import Address
 from holdfast.model.audit import AuditHead
 from holdfast.model.finding import Finding
 from holdfast.model.json import Json
 from holdfast.model.verdict import Status
-from holdfast.store import chain, documents
+from holdfast.store import chain, documents, escaping
 from holdfast.store.base import (
     CLOCK_SLACK_SECONDS,
     REVISIONS_KEPT,
@@ -47,8 +47,8 @@ from holdfast.store.base import (
     Tally,
     Touch,
     Transaction,
-    earlier,
 )
+from holdfast.store.schedule import earlier
 
 Record = TypeVar("Record", Correction, Approval, Demotion, Acceptance)
 
@@ -85,6 +85,12 @@ class MemoryStore:
 
     async def commit(self, transaction: Transaction) -> None:
         """Make a batch of facts true: everything that can fail comes before anything that changes."""
+        try:
+            self._commit(transaction)
+        except UnhashableError:  # a lone surrogate somewhere; nothing of it was kept
+            self._commit(escaping.transaction(transaction))
+
+    def _commit(self, transaction: Transaction) -> None:
         self._require_fences(transaction.fences)
         self._require_held(transaction.renewed)
         for digest, data in transaction.documents.items():
@@ -159,9 +165,8 @@ class MemoryStore:
                 raise ClaimLost(f"another worker has claimed {address} since; nothing was recorded")
 
     def _require_held(self, claims: Iterable[Claim]) -> None:
-        for claim in claims:
-            if not self._is_held(claim):
-                raise ClaimLost(f"another worker has claimed {claim.address} since; nothing was recorded")
+        for claim in (each for each in claims if not self._is_held(each)):
+            raise ClaimLost(f"another worker has claimed {claim.address} since; nothing was recorded")
 
     def _new_revisions(self, facts: Transaction) -> list[Revision]:
         new: dict[tuple[Address, int], Revision] = {}

@@ -20,13 +20,13 @@ from typing import Final, Self, TypeVar, cast
 
 import orjson
 
-from holdfast.errors import StoreError
+from holdfast.errors import StoreError, UnhashableError
 from holdfast.model.absent import ABSENT
 from holdfast.model.address import Address
 from holdfast.model.audit import AuditHead
 from holdfast.model.json import Json
 from holdfast.model.verdict import Status
-from holdfast.store import committing, documents, dossiers, governance, migrations, rows
+from holdfast.store import committing, documents, dossiers, escaping, governance, migrations, rows
 from holdfast.store.base import (
     CLOCK_SLACK_SECONDS,
     UNCHECKED,
@@ -129,7 +129,12 @@ class SqliteStore:
 
     async def commit(self, transaction: Transaction) -> None:
         """Make a batch of facts true, all or nothing."""
+        try:
+            await self._commit(transaction)
+        except (UnicodeEncodeError, UnhashableError):  # a lone surrogate somewhere; nothing of it was kept
+            await self._commit(escaping.transaction(transaction))
 
+    async def _commit(self, transaction: Transaction) -> None:
         def prepare() -> Callable[[], None]:
             prepared = committing.prepare(self._connection, transaction)
             return committing.Committer(self._connection, self._names, prepared).write

@@ -12,6 +12,7 @@ from holdfast.model.address import Address
 from holdfast.model.verdict import Status
 from holdfast.store.base import (
     UNCHECKED,
+    Pause,
     ResourceState,
     Settled,
     Store,
@@ -114,6 +115,19 @@ def test_a_change_of_any_one_field_is_kept(field, tmp_path):
 
     for kind in ("memory", "sqlite"):
         check(kind, tmp_path)
+
+
+@on_every_store
+async def test_a_text_that_utf8_cannot_carry_is_kept_in_some_form_and_harms_nobody_else(store: Store):
+    odd = "odd \ud800 text"
+    states = [full_state(A, reason=odd, provider_id=odd, etag=odd), full_state(B)]
+    pause = Pause("", "ada", "from a broken terminal \udcff", 1.0)
+    await store.commit(Transaction(states=states, events=[event(said=odd)], pauses=[pause]))
+    kept = await store.states([A, B])
+    assert kept[B] == full_state(B)
+    assert kept[A] == full_state(A, reason="odd \\ud800 text", provider_id="odd \\ud800 text", etag="odd \\ud800 text")
+    assert await store.verify_chain() == 1
+    assert [each.why for each in await store.pauses()] == ["from a broken terminal \\udcff"]
 
 
 @on_every_store

@@ -108,7 +108,7 @@ def refused(answer: Answer | Lost, label: str, secrets: Iterable[str] = ()) -> D
     kind, text = said(answer)
     plain = http.refused(answer, _RULES, label)
     message = plain.message + (f": {quoting.masked(text, secrets)[:_LONGEST]}" if text else "")
-    return Denied(_refusal(answer.status, kind, text), message, plain.retry_after_seconds, answer.status)
+    return Denied(_refusal(answer.status, kind, text), message, plain.retry_after_seconds, status=answer.status)
 
 
 def _refusal(status: int, kind: str, text: str) -> Refusal:

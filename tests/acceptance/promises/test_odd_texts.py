@@ -1,0 +1,37 @@
+"""A text of a provider that UTF-8 cannot carry keeps nobody else from being checked, written and recorded."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from holdfast.engine.outcomes import Result
+from holdfast.model.reading import Trouble, Unreadable
+from holdfast.model.verdict import Status
+from holdfast.model.writing import Refusal, Refused
+from holdfast.store.base import Store
+from holdfast.store.memory import MemoryStore
+from holdfast.store.sqlite import SqliteStore
+from tests.unit.engine.fixtures import Bench, declare
+
+ODD = "said \ud800 it"
+
+
+@pytest.mark.parametrize("kind", ["memory", "sqlite"])
+def test_an_error_with_a_lone_surrogate_is_recorded_and_the_others_go_on(kind, tmp_path):
+    async def whole() -> None:
+        store: Store = MemoryStore() if kind == "memory" else await SqliteStore.open(tmp_path / "s.db")
+        bench = Bench(store=store, lists=False)
+        fleet = [declare(f"n{number}", {"color": "red"}) for number in range(3)]
+        bench.live.faults.append(lambda call: Refused(Refusal.TERMINAL, ODD) if call == "create Thing/n1" else None)
+        report = await bench.apply(fleet)
+        assert sorted(each.result for each in report.acted) == [Result.DONE, Result.DONE, Result.TERMINAL]
+        bench.live.faults.append(lambda call: Unreadable(Trouble.OTHER, ODD) if call == "read Thing/n0" else None)
+        checked = {each.address.name: each.verdict for each in (await bench.check(fleet)).checked}
+        assert (checked["n0"].status, checked["n2"].status) == (Status.UNKNOWN, Status.IN_SYNC)
+        assert "\\ud800" in checked["n0"].reason
+        assert await store.verify_chain() > 0
+        await store.close()
+
+    asyncio.run(whole())
