@@ -362,7 +362,9 @@ class Applier:
             acted = await self._resume_undo(operation, checked)
         else:
             acted = await self.actor.resume(operation, checked, create_again=self.create_again)
-        decision = Decision(Action(operation.action), (Reason("resumed", "begun by an earlier run"),))
+        begun = await self.store.correction(operation.id)
+        causes = tuple(each.path for each in begun.paths) if begun is not None else ()
+        decision = Decision(Action(operation.action), (Reason("resumed", "begun by an earlier run", causes),))
         acted = replace(acted, checked=replace(acted.checked, decision=decision))
         self._tell(acted)
         return acted
