@@ -285,7 +285,7 @@ class Actor:
         for attempt in range(1, creating.LOOKS + 1):
             asked = refused.retry_after_seconds if attempt == 1 else None
             await self._clock.sleep(self._patience.delay(attempt, asked, self._random01))
-            seen = await creating.look_for(self._checker, self._store, item, self._fingerprint)
+            seen = await creating.look_for(self._checker, self._store, item)
             if not isinstance(seen, Gone):
                 break
         if isinstance(seen, creating.Unsure):
@@ -304,8 +304,7 @@ class Actor:
         """Go on with what was found where a create was begun: it is ours if it is what was asked for."""
         item = checked.prepared
         tree, _ = item.rules_for(reading.document)
-        observed = redact(reading.document, tree, self._fingerprint, item.secret_values())
-        if diff.findings(item.desired, observed, tree):
+        if diff.findings(item.desired, reading.document, tree):
             # Perhaps ours, perhaps made by somebody else under the same name: not to be learnt from.
             return await self._settler.given_up(checked, operation, claim, "what is there is not what was asked for")
         provider_id = reading.id or checked.state.provider_id
@@ -388,7 +387,7 @@ class Actor:
         claim = await self._keeper.claim(operation.address)
         if claim is None:
             return Acted(checked, Result.BUSY, "another worker is at it")
-        resumer = resuming.Resumer(self, self._store, self._checker, self._settler, self._fingerprint)
+        resumer = resuming.Resumer(self, self._store, self._checker, self._settler)
         try:
             async with self._keeper.keeping(claim):
                 return await resumer.resume(operation, checked, claim, create_again=create_again)

@@ -41,7 +41,7 @@ from holdfast.plan.decide import Situation, decide, hold
 from holdfast.plan.fights import Fight
 from holdfast.plan.holding import Allowed
 from holdfast.plan.motives import Motive
-from holdfast.providers.base import Habitual, Hint, Reader, Signed, Unchanged
+from holdfast.providers.base import Habitual, Hint, Listed, Reader, Signed, Unchanged
 from holdfast.store.base import (
     DecisionRecord,
     Demotion,
@@ -131,6 +131,10 @@ class Checker:
     async def read(self, item: Prepared, hint: Hint | None) -> Reading | Unchanged:
         """Read one thing, with patience for passing troubles."""
         return await self._looker.read(item, hint)
+
+    async def parsed(self, item: Prepared, entry: Listed) -> Reading | Unchanged:
+        """Return a listed item as a read of it would be."""
+        return await self._looker.parsed(item, entry)
 
     async def check_all(
         self,

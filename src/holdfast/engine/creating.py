@@ -13,7 +13,6 @@ from typing import Final
 from holdfast.compare import diff
 from holdfast.engine.checking import Checker
 from holdfast.engine.prepared import Prepared
-from holdfast.engine.redaction import Fingerprint, redact
 from holdfast.model.absent import ABSENT
 from holdfast.model.json import Json
 from holdfast.model.reading import Found, Gone, Reading, Unreadable
@@ -35,7 +34,7 @@ class Unsure:
         return {"why": self.why, "candidates": list(self.candidates)}
 
 
-async def look_for(checker: Checker, store: Store, item: Prepared, fingerprint: Fingerprint) -> Reading | Unsure:
+async def look_for(checker: Checker, store: Store, item: Prepared) -> Reading | Unsure:
     """Look for what a create may have made; Gone only where that can be told."""
     if item.kind.finds:
         reading = await checker.read(item, None)
@@ -44,26 +43,28 @@ async def look_for(checker: Checker, store: Store, item: Prepared, fingerprint: 
     if not item.kind.lists:
         return Unsure("this kind can neither be found by its fields nor listed")
     try:
-        found = await _candidates(checker, store, item, fingerprint)
+        found = await _candidates(checker, store, item)
     except ReadFailed as error:
-        return error.reading if isinstance(error.reading, Found | Unreadable) else Gone()
+        return error.reading if isinstance(error.reading, Unreadable) else Gone()
     return Unsure("the list shows things like it that nobody declares", tuple(found)) if found else Gone()
 
 
-async def _candidates(checker: Checker, store: Store, item: Prepared, fingerprint: Fingerprint) -> list[str]:
-    """Return the ids of listed things that are as declared and are not known as another resource."""
+async def _candidates(checker: Checker, store: Store, item: Prepared) -> list[str]:
+    """Return the ids of listed things that are as declared, or cannot be read, and are not another resource."""
     address = item.declaration.address
     states = store.all_states(connection=address.connection, kind=address.kind)
     bound = {state.provider_id async for state in states if state.address != address}
     reader = await checker.reader(address.connection)
-    out = []
-    async for listed in reader.list(address.kind):
-        if listed.id in bound:
-            continue
-        document = reader.parse(address.kind, listed.raw)
-        tree, _ = item.rules_for(document)
-        observed = redact(document, tree, fingerprint, item.secret_values())
-        differing = (each for each in diff.findings(item.desired, observed, tree) if each.desired is not ABSENT)
-        if next(differing, None) is None:
-            out.append(listed.id)
-    return out
+    return [
+        listed.id
+        async for listed in reader.list(address.kind)
+        if listed.id not in bound and _may_be(item, await checker.parsed(item, listed))
+    ]
+
+
+def _may_be(item: Prepared, reading: Reading | Unchanged) -> bool:
+    """Return True unless what was read differs from what is declared."""
+    if not isinstance(reading, Found):
+        return isinstance(reading, Unreadable)
+    tree, _ = item.rules_for(reading.document)
+    return all(each.desired is ABSENT for each in diff.findings(item.desired, reading.document, tree))

@@ -117,6 +117,11 @@ class Looker:
             return await self.read(item, None)
         if isinstance(entry, Unchanged):
             return entry
+        return await self.parsed(item, entry)
+
+    async def parsed(self, item: Prepared, entry: Listed) -> Reading | Unchanged:
+        """Return a listed item as a read of it would be."""
+        address = item.declaration.address
         reader = await self.world.reader(address.connection)
         try:
             document = reader.parse(address.kind, entry.raw)

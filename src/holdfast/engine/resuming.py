@@ -10,7 +10,6 @@ from holdfast.engine import creating
 from holdfast.engine.checking import Checked, Checker
 from holdfast.engine.outcomes import Acted, Result
 from holdfast.engine.prepared import digest_of
-from holdfast.engine.redaction import Fingerprint
 from holdfast.engine.settling import Settler
 from holdfast.model.absent import ABSENT
 from holdfast.model.decision import Action
@@ -32,7 +31,6 @@ class Resumer:
     store: Store
     checker: Checker
     settler: Settler
-    fingerprint: Fingerprint
 
     async def resume(self, operation: Operation, checked: Checked, claim: Claim, *, create_again: bool) -> Acted:
         """Finish a write under a claim."""
@@ -93,7 +91,7 @@ class Resumer:
         item = checked.prepared
         if item.kind.repeats_create or item.kind.finds or not isinstance(reading, Gone):
             return reading
-        return await creating.look_for(self.checker, self.store, item.without_id(), self.fingerprint)
+        return await creating.look_for(self.checker, self.store, item.without_id())
 
     async def _unsure(self, operation: Operation, checked: Checked, claim: Claim, *, create_again: bool) -> Acted:
         """Go on where nobody knew whether it was made: it is found by now, or a person says to make it again."""
