@@ -29,7 +29,7 @@ class Learnt:
     tree: RuleTree
     observed: Json  # redacted
     capture: Capture
-    written: tuple[str, ...]  # the paths that the write was to change; of what was made or replaced nothing is listed
+    written: tuple[str, ...]  # the paths that the write was to change; of what was made nothing is listed
     stuck: tuple[str, ...]  # of these, what did not take
     kept: tuple[str, ...]  # no longer declared, and there all the same
     still: tuple[Finding, ...]  # what is to be told from now on
@@ -67,7 +67,7 @@ def learn(checked: Checked, operation: Operation, begun: Correction | None, read
         tree,
         observed,
         capture,
-        written or (),
+        written if written is not None else _replaced(operation),
         tuple(path for path in left if written is None or any(is_part(each, path) for each in written)),
         tuple(recording.finding_paths(known_differences.unremoved(operation.drift, item.desired, observed, tree))),
         tuple(each for each in found if paths.format_path(each.path) not in waived),
@@ -89,6 +89,11 @@ def _written(operation: Operation, begun: Correction | None) -> tuple[str, ...] 
     if begun is None or operation.action != Action.UPDATE.value:
         return None
     return tuple(each.path for each in begun.paths)
+
+
+def _replaced(operation: Operation) -> tuple[str, ...]:
+    """Return everything that differed, where a replacement was made: it is written as a whole."""
+    return tuple(recording.finding_paths(operation.drift)) if operation.action == Action.REPLACE.value else ()
 
 
 def is_part(path: str, whole: str) -> bool:

@@ -124,6 +124,8 @@ def insist(report: Report, address: Address) -> Checked:
         _insist_on_decision(end.checked)
     elif end.acted.result is not Result.DONE:
         raise DeployError(str(address), end.acted.message, is_final=end.acted.result is Result.TERMINAL)
+    elif end.acted.unresolved:
+        raise DeployError(str(address), end.acted.message)
     return end.checked
 
 
