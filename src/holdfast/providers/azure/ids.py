@@ -13,10 +13,11 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
-from urllib.parse import quote, unquote
+from urllib.parse import unquote
 
 from holdfast.errors import InputError
 from holdfast.model.json import Json
+from holdfast.providers import urls
 
 RESOURCE_GROUPS: Final = "Microsoft.Resources/resourceGroups"
 SUBSCRIPTIONS: Final = "Microsoft.Resources/subscriptions"
@@ -25,7 +26,7 @@ TENANT: Final = "Microsoft.Resources/tenants"
 _SUBSCRIPTION = re.compile(r"/subscriptions/([^/]+)", re.IGNORECASE)
 _GROUP = re.compile(r"(/subscriptions/[^/]+)/resourcegroups/([^/]+)", re.IGNORECASE)
 _PROVIDERS: Final = "/providers/"
-_SAFE: Final = "/-._~!$&'()*+,;=:@"  # what may stand in a path as it is
+_SAFE: Final = "-._~!$&'()*+,;=:@"  # what may stand in a path as it is
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,4 +170,4 @@ def _misplaced(owner: str, type_: str, name: str, missing: int) -> str:
 
 def url_path(ident: str) -> str:
     """Return an id as it may stand in the path of a URL; what is percent-encoded already stays so."""
-    return quote(unquote(ident), safe=_SAFE)
+    return urls.path(unquote(ident), _SAFE)

@@ -16,12 +16,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, Protocol
-from urllib.parse import quote
 
 from holdfast.model.absent import ABSENT
 from holdfast.model.json import Json
 from holdfast.model.reading import Unreadable
 from holdfast.model.writing import Done, Refused, UnderWay, Writing
+from holdfast.providers import urls
 from holdfast.providers.base import Target
 from holdfast.providers.openstack import naming
 from holdfast.providers.openstack.calls import Calls, Place
@@ -313,7 +313,7 @@ class Thing:
 
     def at(self, ident: str) -> str:
         """Return where one of them is."""
-        return f"{self.path}/{quote(ident, safe='')}"
+        return f"{self.path}/{urls.segment(ident)}"
 
     @property
     def place(self) -> Place:

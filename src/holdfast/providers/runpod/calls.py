@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
-from urllib.parse import quote
 
 import orjson
 
 from holdfast.model.json import Json
 from holdfast.model.reading import Gone, Trouble, Unreadable
 from holdfast.model.writing import Refusal, Refused
+from holdfast.providers import urls
 from holdfast.providers.http import outcomes, quoting
 from holdfast.providers.http.client import Answer, Client, Lost
 from holdfast.providers.http.description import StatusRules
@@ -117,4 +117,4 @@ class Calls:
 
 def quoted(ident: str) -> str:
     """Return an id as it may stand in a path."""
-    return quote(ident, safe="")
+    return urls.segment(ident)

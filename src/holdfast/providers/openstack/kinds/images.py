@@ -9,6 +9,7 @@ from typing import Final
 from holdfast.model.json import Json
 from holdfast.model.reading import Trouble, Unreadable
 from holdfast.model.writing import Done, Refusal, Refused, UnderWay, Writing
+from holdfast.providers import urls
 from holdfast.providers.base import Target
 from holdfast.providers.openstack.calls import Calls
 from holdfast.providers.openstack.subs import properties
@@ -42,12 +43,14 @@ class _ImageManner(Manner):
             return None
         if content.get("url"):
             method = {"method": {"name": "web-download", "uri": content["url"]}}
-            answer = await calls.send(properties.PLACE, "POST", f"/images/{item.id}/import", method, item.id)
+            answer = await calls.send(
+                properties.PLACE, "POST", f"/images/{urls.segment(item.id)}/import", method, item.id
+            )
         else:
             file = Path(calls.cloud.account.base_dir, str(content.get("file", "")))
             if not file.is_file():  # noqa: ASYNC240 - one look at the disk, before megabytes are sent
                 return Refused(Refusal.TERMINAL, f"the data of the image are to come from {file}, which is no file")
-            where = f"/images/{item.id}/file"
+            where = f"/images/{urls.segment(item.id)}/file"
             answer = await calls.send(properties.PLACE, "PUT", where, None, item.id, _DATA, file)
         return answer if isinstance(answer, Refused) else UnderWay(item.id, {"id": item.id}, self.poll_seconds)
 
@@ -71,7 +74,9 @@ class _ImageManner(Manner):
         if not target.desired.get("protected") or target.id is None:
             return False
         steps = [{"op": "add", "path": "/protected", "value": False}]
-        answer = await calls.send(properties.PLACE, "PATCH", f"/images/{target.id}", steps, target.id, properties.PATCH)
+        answer = await calls.send(
+            properties.PLACE, "PATCH", f"/images/{urls.segment(target.id)}", steps, target.id, properties.PATCH
+        )
         return not isinstance(answer, Refused)
 
 

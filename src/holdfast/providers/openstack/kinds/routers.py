@@ -7,6 +7,7 @@ from typing import Final
 
 from holdfast.model.json import Json
 from holdfast.model.writing import Refused
+from holdfast.providers import urls
 from holdfast.providers.base import Target
 from holdfast.providers.openstack import completing
 from holdfast.providers.openstack.calls import Calls, Place
@@ -34,7 +35,9 @@ class _RouterManner(Manner):
         rows: list[Mapping[str, Json]] = [row for row in target.desired.get("interfaces") or () if row.get("subnetId")]
         if not rows or target.id is None:
             return False
-        routes = await calls.send(_PLACE, "PUT", f"/routers/{target.id}", {"router": {"routes": []}}, target.id)
+        routes = await calls.send(
+            _PLACE, "PUT", f"/routers/{urls.segment(target.id)}", {"router": {"routes": []}}, target.id
+        )
         if isinstance(routes, Refused):
             return False  # deleting will tell what is the matter
         for row in rows:

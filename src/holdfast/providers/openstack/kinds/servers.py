@@ -10,6 +10,7 @@ from typing import Final
 from holdfast.model.json import Json
 from holdfast.model.reading import Trouble, Unreadable
 from holdfast.model.writing import Done, Refusal, Refused, UnderWay, Writing
+from holdfast.providers import urls
 from holdfast.providers.base import Target
 from holdfast.providers.openstack.calls import Calls, Place
 from holdfast.providers.openstack.subs import attachments
@@ -139,7 +140,7 @@ def _is_at_rest(manner: _ServerManner, item: Item, token: Mapping[str, Json]) ->
 
 
 async def _acted(calls: Calls, item: Item, action: Json, token: Mapping[str, Json]) -> Refused | UnderWay:
-    answer = await calls.send(_PLACE, "POST", f"/servers/{item.id}/action", action, item.id)
+    answer = await calls.send(_PLACE, "POST", f"/servers/{urls.segment(item.id)}/action", action, item.id)
     return answer if isinstance(answer, Refused) else UnderWay(item.id, dict(token), _ServerManner.poll_seconds)
 
 

@@ -9,6 +9,7 @@ from typing import Final
 from holdfast.model.absent import ABSENT
 from holdfast.model.json import Json
 from holdfast.model.writing import Refused
+from holdfast.providers import urls
 from holdfast.providers.openstack import outcomes
 from holdfast.providers.openstack.calls import Calls, Place
 from holdfast.providers.openstack.table import Companion, Item
@@ -60,9 +61,9 @@ class Plugs:
         """Unplug what is not wanted, and plug in what is missing."""
         live = {row[self.key] for row in self.rows(item)}
         want = {row.get(self.key) for row in wanted or ()} - {None}
-        where = f"/servers/{item.id}{self.suffix}"
+        where = f"/servers/{urls.segment(item.id)}{self.suffix}"
         for ident in sorted(live - want, key=str):
-            answer = await calls.send(self.place, "DELETE", f"{where}/{ident}", None, item.id)
+            answer = await calls.send(self.place, "DELETE", f"{where}/{urls.segment(ident)}", None, item.id)
             if isinstance(answer, Refused) and not outcomes.is_gone(answer):
                 return answer
         for ident in sorted(want - live, key=str):

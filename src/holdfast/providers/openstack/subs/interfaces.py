@@ -9,6 +9,7 @@ from typing import Final
 from holdfast.model.absent import ABSENT
 from holdfast.model.json import Json
 from holdfast.model.writing import Refused
+from holdfast.providers import urls
 from holdfast.providers.openstack import outcomes
 from holdfast.providers.openstack.calls import Calls, Place
 from holdfast.providers.openstack.table import Companion, Item
@@ -58,7 +59,9 @@ class Interfaces:
             if row.get("subnetId") in live:
                 continue
             given = {"port_id": row["portId"]} if row.get("portId") else {"subnet_id": row.get("subnetId")}
-            answer = await calls.send(_PLACE, "PUT", f"/routers/{item.id}/add_router_interface", given, item.id)
+            answer = await calls.send(
+                _PLACE, "PUT", f"/routers/{urls.segment(item.id)}/add_router_interface", given, item.id
+            )
             if isinstance(answer, Refused) and "already has a port" not in answer.message:
                 return answer
             written = True
@@ -82,7 +85,7 @@ class Interfaces:
 async def detach(calls: Calls, router: str, row: Mapping[str, Json]) -> Refused | None:
     """Take a router out of a subnet; out of it already is done."""
     body = {"subnet_id": row["subnetId"]}
-    answer = await calls.send(_PLACE, "PUT", f"/routers/{router}/remove_router_interface", body, router)
+    answer = await calls.send(_PLACE, "PUT", f"/routers/{urls.segment(router)}/remove_router_interface", body, router)
     return answer if isinstance(answer, Refused) and not outcomes.is_gone(answer) else None
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from urllib.parse import quote
 
 from holdfast.model.absent import ABSENT
 from holdfast.model.json import Json
 from holdfast.model.writing import Refused
+from holdfast.providers import urls
 from holdfast.providers.openstack import outcomes
 from holdfast.providers.openstack.calls import Calls, Place
 from holdfast.providers.openstack.table import Item
@@ -46,10 +46,10 @@ class Entries:
         """Remove what is not wanted, then set what is not so."""
         live: Mapping[str, Json] = item.body.get(self.api) or {}
         want: Mapping[str, Json] = wanted or {}
-        where = f"{self.path}/{item.id}{self.suffix}"
+        where = f"{self.path}/{urls.segment(item.id)}{self.suffix}"
         gone = [key for key in live if key not in want]
         for key in gone:
-            answer = await calls.send(self.place, "DELETE", f"{where}/{quote(key, safe='')}", None, item.id)
+            answer = await calls.send(self.place, "DELETE", f"{where}/{urls.segment(key)}", None, item.id)
             if isinstance(answer, Refused) and not outcomes.is_gone(answer):
                 return answer
         others = {key: value for key, value in want.items() if live.get(key) != value}

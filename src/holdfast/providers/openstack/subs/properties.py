@@ -13,6 +13,7 @@ from typing import Final
 from holdfast.model.absent import ABSENT
 from holdfast.model.json import Json
 from holdfast.model.writing import Refused
+from holdfast.providers import urls
 from holdfast.providers.openstack.calls import Calls, Place
 from holdfast.providers.openstack.table import Item
 
@@ -83,7 +84,7 @@ class Properties:
         ]
         if not steps:
             return False
-        answer = await calls.send(PLACE, "PATCH", f"/images/{item.id}", steps, item.id, PATCH)
+        answer = await calls.send(PLACE, "PATCH", f"/images/{urls.segment(item.id)}", steps, item.id, PATCH)
         return answer if isinstance(answer, Refused) else True
 
 

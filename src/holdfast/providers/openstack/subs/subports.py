@@ -12,6 +12,7 @@ from typing import Final
 from holdfast.model.absent import ABSENT
 from holdfast.model.json import Json
 from holdfast.model.writing import Refused
+from holdfast.providers import urls
 from holdfast.providers.openstack import naming, outcomes
 from holdfast.providers.openstack.calls import Calls, Place
 from holdfast.providers.openstack.table import Item
@@ -53,7 +54,9 @@ class SubPorts:
         into = [each for port, each in want.items() if port not in live or not _is_so(each, live[port])]
         for verb, ports in (("remove_subports", out), ("add_subports", into)):
             if ports:
-                answer = await calls.send(_PLACE, "PUT", f"/trunks/{item.id}/{verb}", {"sub_ports": ports}, item.id)
+                answer = await calls.send(
+                    _PLACE, "PUT", f"/trunks/{urls.segment(item.id)}/{verb}", {"sub_ports": ports}, item.id
+                )
                 if isinstance(answer, Refused) and not (verb == "remove_subports" and outcomes.is_gone(answer)):
                     return answer
         return bool(out or into)

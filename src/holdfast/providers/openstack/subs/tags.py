@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from holdfast.model.absent import ABSENT
 from holdfast.model.json import Json
 from holdfast.model.writing import Refused
+from holdfast.providers import urls
 from holdfast.providers.openstack.calls import Calls, Place
 from holdfast.providers.openstack.table import Item
 
@@ -38,6 +39,6 @@ class Tags:
         """Replace the tags, if they are others."""
         if sorted(item.body.get("tags") or ()) == sorted(wanted or ()):
             return False
-        path = f"{self.path}/{item.id}/tags"
+        path = f"{self.path}/{urls.segment(item.id)}/tags"
         answer = await calls.send(self.place, "PUT", path, {"tags": list(wanted or ())}, item.id)
         return answer if isinstance(answer, Refused) else True
