@@ -113,10 +113,16 @@ def cli() -> None:
 
 def run(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and leave with its exit code; a user's mistake never shows a traceback."""
-    # A closed pipe (`| head`) ends the program quietly, as for any Unix tool.
-    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    from holdfast.cli import outlet
+
     sys.excepthook = _crashed
-    sys.exit(_outcome(arguments))
+    if not outlet.install():
+        click.echo("Error: standard output is closed; send it to /dev/null if nobody reads it", err=True)
+        sys.exit(ERROR)
+    code, message = outlet.closing_code(_outcome(arguments))
+    if message:
+        click.echo(f"Error: {message}", err=True)
+    sys.exit(code)
 
 
 def _crashed(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
@@ -141,12 +147,30 @@ def _outcome(arguments: Sequence[str] | None) -> int:
     except (click.Abort, KeyboardInterrupt):
         click.echo("interrupted", err=True)
         return INTERRUPTED
-    except HoldfastError as error:
-        if os.environ.get("HOLDFAST_DEBUG"):
+    except (HoldfastError, OSError, ExceptionGroup) as error:
+        lines = _told(error)
+        if os.environ.get("HOLDFAST_DEBUG") or not lines:
             raise
         from holdfast.cli import output
-        from holdfast.manifests.validation import InputErrors
 
-        output.problem(*(error.lines if isinstance(error, InputErrors) else (str(error),)))
+        output.problem(*lines)
         return ERROR
     return result if isinstance(result, int) else 0
+
+
+def _told(error: Exception) -> list[str]:
+    """Return what to say of an error, each thing once, however many tasks met it; nothing for what is a fault of ours.
+
+    What the operating system refuses (a full disk, a folder that may not be written) is nobody's fault but has a name.
+    """
+    from holdfast.manifests.validation import InputErrors
+
+    if isinstance(error, ExceptionGroup):
+        parts = [_told(each) for each in error.exceptions]
+        return list(dict.fromkeys(line for part in parts for line in part)) if all(parts) else []
+    if isinstance(error, InputErrors):
+        return list(error.lines)
+    if isinstance(error, OSError):
+        where = f"{error.filename}: " if error.filename else ""
+        return [f"{where}{error.strerror}"] if error.strerror else []
+    return [str(error)] if isinstance(error, HoldfastError) else []

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
-from holdfast.cli import escaping, templating, undeclared
+from holdfast.cli import escaping, outlet, templating, undeclared
 from holdfast.compare import comparators, yamltext
 from holdfast.engine import workers
 from holdfast.engine.acting import Actor
@@ -415,6 +415,7 @@ def run(main: Callable[[asyncio.Event], Awaitable[int]]) -> int:
     async def guarded() -> int:
         stop = asyncio.Event()
         received: list[int] = []
+        outlet.when_broken(stop.set)
         task = asyncio.ensure_future(main(stop))
         loop = asyncio.get_running_loop()
 
