@@ -31,8 +31,13 @@ def folder(tmp_path):
 
 def start(folder: Path, *arguments: str, stdout: int, before: Callable[[], None] | None = None):
     command = [sys.executable, "-m", "holdfast", *arguments]
-    return subprocess.Popen(  # noqa: PLW1509 - no threads here
-        command, cwd=folder, stdin=subprocess.DEVNULL, stdout=stdout, stderr=subprocess.PIPE, preexec_fn=before
+    return subprocess.Popen(
+        command,
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        stdout=stdout,
+        stderr=subprocess.PIPE,
+        preexec_fn=before,  # noqa: PLW1509 - there are no threads here
     )
 
 
