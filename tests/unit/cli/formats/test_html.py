@@ -98,7 +98,7 @@ def test_the_policy_allows_our_own_style_and_script_and_nothing_else(tmp_path):
 
 
 def test_a_plan_has_its_closing_line(tmp_path):
-    assert "Plan: 1 to add, 1 to change" in page_of(reporting.troubled(tmp_path), tmp_path, "plan").seen
+    assert "Plan: 2 to add, 1 to change" in page_of(reporting.troubled(tmp_path), tmp_path, "plan").seen
 
 
 def test_what_is_set_aside_is_there(tmp_path):

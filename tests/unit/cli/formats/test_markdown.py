@@ -76,7 +76,7 @@ def test_the_table_has_a_row_for_everything_that_is_not_in_sync(tmp_path):
 def test_a_plan_says_what_would_be_done_and_shows_the_write(tmp_path):
     text = rendered(reporting.troubled(tmp_path), tmp_path, "plan")
     tokens = tokens_of(text)
-    assert "Plan: 1 to add, 1 to change" in text
+    assert "Plan: 2 to add, 1 to change" in text
     assert "1 to decide once what they refer to is there, 1 unknown." in text
     symbols = {row[1]: row[0] for row in table_of(tokens)[1:]}
     assert (symbols["mem/Thing/drifted"], symbols["mem/Thing/pending"]) == ("~", "+")
