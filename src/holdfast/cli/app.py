@@ -52,7 +52,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "audit": ("auditing", "Prove that the audit trail was not edited or cut."),
     "replay": ("remembering", "Recompute a stored decision from its inputs."),
     "upgrade": ("upgrading", "Rehearse what a new release or profile would change: it must be nothing."),
-    "doctor": ("remembering", "Look for what would go wrong."),
+    "doctor": ("doctoring", "Look for what would go wrong."),
     "hash": ("hashing", "Print the canonical hash of a document."),
     "diff": ("comparing", "Compare a declaration with an observation, field by field."),
     "bench": ("benching", "Measure error rates on recorded traffic."),

@@ -102,7 +102,7 @@ def discover_command(
     wish = Wish(options, connections, kinds, Path(folder) if folder else None, ManagementPolicy(policy))
 
     async def main(_stop: asyncio.Event) -> int:
-        async with opened(_with_manifests(options), needs_files=False) as session:
+        async with opened(with_manifests(options), needs_files=False) as session:
             surveys, written = await _discovered(session, wish)
         total = coverage(surveys)
         if not output.structured(output_, _as_json(surveys, written, total)):
@@ -115,7 +115,7 @@ def discover_command(
     return run(main)
 
 
-def _with_manifests(options: Options) -> Options:
+def with_manifests(options: Options) -> Options:
     """Take the manifests beside the project file where none were named; a project without any declares nothing yet."""
     if options.files:
         return options

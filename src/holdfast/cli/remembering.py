@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator, Sequence
 from typing import Any, Final
 
 import click
 
-import holdfast
-from holdfast.cli import assessors, findings, keptbroods, output, undeclared
+from holdfast.cli import findings, keptbroods, output, undeclared
 from holdfast.cli.moments import ago, when
 from holdfast.cli.scoping import Scope, scope_of
 from holdfast.cli.session import (
     Session,
     addresses_of,
-    known_documents,
     opened,
     options_of,
     remembered,
@@ -29,13 +26,11 @@ from holdfast.cli.session import (
 from holdfast.compare import canonical
 from holdfast.engine import recording
 from holdfast.engine.metering import resources
-from holdfast.errors import ChainBroken, HoldfastError, InputError
+from holdfast.errors import InputError
 from holdfast.model.address import Address
 from holdfast.model.condition import ConditionType
 from holdfast.model.json import Json
-from holdfast.plan import creations, strategies, waivers
-from holdfast.providers import registry
-from holdfast.store import heads
+from holdfast.plan import creations
 from holdfast.store.base import UNCHECKED, ChainedEvent, ResourceState, Step, Tally
 
 _FORMATS = ("table", "json", "yaml")
@@ -305,84 +300,6 @@ def replay_command(decision: str, output_: str, **rest: Any) -> int:
         return 0 if agrees else 1
 
     return in_store(rest, body)
-
-
-@click.command("doctor")
-@singly
-def doctor_command(**rest: Any) -> int:
-    """Look for what would go wrong: manifests, connections, store, audit trail, versions."""
-    options = options_of(rest)
-
-    async def main(_stop: asyncio.Event) -> int:
-        python, known = sys.version.split()[0], ", ".join(registry.names())
-        output.line(f"holdfast {holdfast.__version__}, Python {python}, providers: {known}")
-        problems = 0
-
-        def say(what: str, trouble: str | None = None) -> None:
-            nonlocal problems
-            problems += trouble is not None
-            output.line(
-                f"  {'✗' if trouble else '✓'} {what}{': ' + trouble if trouble else ''}",
-                fg="red" if trouble else "green",
-            )
-
-        try:
-            async with opened(options, needs_files=bool(options.files)) as session:
-                where = session.project.file or "none; using defaults"
-                say(f"project file {where}")
-                say(f"{len(session.fleet.declarations)} declarations, {len(session.fleet.strategies)} strategies")
-                for strategy in strategies.unused(session.fleet.strategies, list(session.fleet.declarations.values())):
-                    say(f"strategy {strategy.name}", "selects nothing; is a label mistyped?")
-                for mistake in waivers.mistakes(
-                    session.rules.waivers, await known_documents(session), session.clock.now()
-                ):
-                    say("waiver", str(mistake))
-                await _doctor_undeclared(session, say)
-                await _doctor_store(session, say)
-                await _doctor_connections(session, say)
-                for what, trouble in await assessors.troubles(session):
-                    say(what, trouble)
-        except HoldfastError as error:
-            say("configuration", str(error))
-        output.line("no problems found" if not problems else f"{problems} problems found", bold=True)
-        return 1 if problems else 0
-
-    return run(main)
-
-
-async def _doctor_undeclared(session: Session, say: Callable[..., None]) -> None:
-    missed = list(session.undeclared)
-    if not session.fleet.declarations:
-        states = [state async for state in session.store.all_states()]
-        found = await undeclared.in_store(session, states)
-        missed = [state for state in states if state.address in found]
-    for state in missed:
-        say(f"{state.address}", "no longer declared; declare it again, or `holdfast forget` it")
-
-
-async def _doctor_store(session: Session, say: Callable[..., None]) -> None:
-    try:
-        kept = heads.read(session.store_file, session.key)
-        length = await session.store.verify_chain([kept] if kept is not None else [])
-        say(f"audit trail: {length} events, unbroken")
-    except ChainBroken as error:
-        say("audit trail", str(error))
-    operations = await session.store.operations()
-    say(
-        "no unfinished writes"
-        if not operations
-        else f"{len(operations)} unfinished writes; `holdfast apply` finishes them"
-    )
-
-
-async def _doctor_connections(session: Session, say: Callable[..., None]) -> None:
-    async with session.world() as world:
-        for name in sorted({address.connection for address in session.fleet.declarations}):
-            try:
-                await world.reader(name)
-                say(f"connection {name}")
-            except HoldfastError as error:
-                say(f"connection {name}", str(error))
 
 
 @click.command("import")
