@@ -379,11 +379,15 @@ def _forget_gone(history: History, document: dict[str, Any]) -> None:
 def _live_files(history: History) -> None:
     """Let somebody edit the file, too."""
     file = history.folder / "live" / "app.yaml"
-    if file.exists() and history.chance.random() < 0.7:
-        document = yaml.safe_load(file.read_text())
+    if not file.exists():
+        return
+    document = yaml.safe_load(file.read_text())
+    before = copy.deepcopy(document)
+    if history.chance.random() < 0.7:
         deed = history.chance.choice(("shift", "rotate", "echo"))
         history.story.append(f"in a file: {getattr(history, deed)(document)}")
-        _forget_gone(history, document)
+    _forget_gone(history, document)
+    if document != before:
         file.write_text(yaml.safe_dump(document, allow_unicode=True))
 
 

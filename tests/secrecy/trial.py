@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import argparse
 import collections
+import functools
 import multiprocessing
 import sys
 import time
+from importlib import metadata
 
 from tests.secrecy.histories import lived
 from tests.secrecy.service import Service
+
+# What is installed does not change while histories run; each command would ask for it again.
+metadata.entry_points = functools.cache(metadata.entry_points)
 
 
 def _some(given: tuple[int, int, int]) -> list[tuple[int, list[str], list[str], list[tuple[str, object]]]]:

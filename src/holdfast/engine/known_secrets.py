@@ -7,6 +7,7 @@ stands here is looked for in all of these. Values that are short are not looked 
 from __future__ import annotations
 
 import base64
+import json
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -22,7 +23,7 @@ MASK: Final = "***"
 _SHORTEST_TELLING: Final = 8  # of one that is taken out of any text: more of it must be unlike a word
 _LONG: Final = 16
 _SHORTEST_ENCODED: Final = 8  # characters of a base64 spelling that can be nothing else
-_ONE_BY_ONE: Final = 24  # spellings up to this many are looked for one after the other, more by one expression
+_ONE_BY_ONE: Final = 64  # spellings up to this many are looked for one after the other
 _MOST_MET: Final = 4096  # live secrets that are remembered for as long as the process runs
 
 _LONGEST: Final = 1024  # characters of a piece; longer secrets are looked for piece by piece
@@ -36,26 +37,24 @@ def is_telling(value: str) -> bool:
     return len(value) >= _LONG or (len(value) >= _SHORTEST_TELLING and not value.isalpha() and not value.isspace())
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Finder:
-    """Looks for any of some texts in another."""
+    """Looks for any of some texts in another: few one after the other, many by one expression."""
 
-    spellings: frozenset[str] = frozenset()
-    _few: tuple[bytes, ...] = ()
-    _many: re.Pattern[bytes] | None = None
-    _texts: re.Pattern[str] | None = None
+    spellings: tuple[str, ...] = ()  # the longest first
+    written: tuple[bytes, ...] = ()  # as the JSON of a document has them, escaped once more
+    text: re.Pattern[str] | None = None
+    in_json: re.Pattern[bytes] | None = None
 
     @classmethod
     def of(cls, spellings: Iterable[str]) -> _Finder:
-        found = frozenset(spellings)
-        if not found:
-            return cls()
-        # In the JSON of a document a spelling stands escaped once more.
-        written = sorted({orjson.dumps(each)[1:-1] for each in found if _is_text(each)})
-        many = re.compile(_alternatives([each.decode("latin-1") for each in written]).encode("latin-1"))
-        return cls(
-            found, tuple(written), many if len(written) > _ONE_BY_ONE else None, re.compile(_alternatives(found))
-        )
+        found = tuple(sorted(set(spellings), key=len, reverse=True))
+        written = tuple(orjson.dumps(each)[1:-1] for each in found if _is_text(each))
+        if len(found) <= _ONE_BY_ONE:
+            return cls(found, written)
+        as_letters = (each.decode("latin-1") for each in written)
+        in_json = re.compile(_alternatives(as_letters).encode("latin-1"))
+        return cls(found, written, re.compile(_alternatives(found)), in_json)
 
     def may_be_in(self, document: Json) -> bool:
         """Tell whether a document may hold one, at the speed of writing it out; never says no of one that does."""
@@ -63,15 +62,22 @@ class _Finder:
             written = orjson.dumps(document)
         except (TypeError, orjson.JSONEncodeError):  # nested too deep, or integers beyond 64 bits
             return True
-        if self._many is not None:
-            return self._many.search(written) is not None
-        return any(each in written for each in self._few)
+        if self.in_json is not None:
+            return self.in_json.search(written) is not None
+        return any(each in written for each in self.written)
 
     def is_in(self, text: str) -> bool:
-        return self._texts is not None and self._texts.search(text) is not None
+        if self.text is not None:
+            return self.text.search(text) is not None
+        return any(each in text for each in self.spellings)
 
     def masked(self, text: str) -> str:
-        return self._texts.sub(MASK, text) if self._texts is not None else text
+        if self.text is not None:
+            return self.text.sub(MASK, text)
+        for each in self.spellings:
+            if each in text:
+                text = text.replace(each, MASK)
+        return text
 
 
 @dataclass(slots=True)
@@ -167,19 +173,15 @@ def spellings(secret: str) -> Iterator[str]:
     yield quote(secret)
     yield quote(secret, safe="")
     yield quote_plus(secret)
-    escaped = orjson.dumps(secret).decode()[1:-1]
-    yield escaped
-    yield orjson.dumps(escaped).decode()[1:-1]
+    for escaped in (orjson.dumps(secret).decode()[1:-1], json.dumps(secret)[1:-1]):
+        yield escaped
+        yield json.dumps(escaped)[1:-1]
+        yield orjson.dumps(escaped).decode()[1:-1]
     yield repr(secret)[1:-1]
-    yield _ascii(secret)
     yield secret.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;")
     for encoded in _in_base64(secret.encode()):
         yield encoded
         yield encoded.replace("+", "-").replace("/", "_")
-
-
-def _ascii(secret: str) -> str:
-    return "".join(each if each.isascii() else f"\\u{ord(each):04x}" for each in secret)
 
 
 def _in_base64(data: bytes) -> Iterator[str]:
