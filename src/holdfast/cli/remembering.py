@@ -30,6 +30,7 @@ from holdfast.errors import InputError
 from holdfast.model.address import Address
 from holdfast.model.condition import ConditionType
 from holdfast.model.json import Json
+from holdfast.model.verdict import Status
 from holdfast.plan import creations
 from holdfast.store.base import UNCHECKED, ChainedEvent, ResourceState, Step, Tally
 
@@ -85,8 +86,9 @@ def status_command(addresses: tuple[str, ...], output_: str, **rest: Any) -> int
         now = session.clock.now()
         scope.insist()
         tally, states = await _counted(session, scope, addresses, now, as_table=output_ == "table")
-        missed = await undeclared.in_store(session, states)
-        tally = _without_missed(tally, states, missed)
+        suspects = states or await _unknown(session)  # a table of too many lists none of them
+        missed = await undeclared.in_store(session, suspects)
+        tally = _without_missed(tally, suspects, missed)
         if output.structured(
             output_,
             {
@@ -114,7 +116,7 @@ def status_command(addresses: tuple[str, ...], output_: str, **rest: Any) -> int
             output.line()
         said = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in sorted(tally.by_status.items()))
         output.line(f"{tally.total} resources: {said or 'none'}; {tally.overdue} overdue for a check.", bold=True)
-        undeclared.show([state for state in states if state.address in missed])
+        undeclared.show([state for state in suspects if state.address in missed])
         await keptbroods.show_templates(session.store)
         await _show_standing(session, states)
         return 0
@@ -159,6 +161,11 @@ async def _show_standing(session: Session, states: list[ResourceState]) -> None:
     demotions = await session.store.demotions()
     if demotions:
         output.line(f"waiting for a person's decision: {len(demotions)}; see holdfast fights", fg="magenta")
+
+
+async def _unknown(session: Session) -> list[ResourceState]:
+    """Return what the last check could say nothing about; what is known to be no longer declared is among it."""
+    return list((await session.store.states(await session.store.with_status(Status.UNKNOWN))).values())
 
 
 def _without_missed(tally: Tally, states: Sequence[ResourceState], missed: Collection[Address]) -> Tally:

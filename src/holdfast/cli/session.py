@@ -51,6 +51,7 @@ from holdfast.store.sqlite import SqliteStore
 if TYPE_CHECKING:
     from holdfast.store.base import ResourceState, Store
 
+GRACE_SECONDS: Final = 30.0  # for the writes in hand, after the first interrupt
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
@@ -425,6 +426,7 @@ def run(main: Callable[[asyncio.Event], Awaitable[int]]) -> int:
                 task.cancel()
                 return
             stop.set()
+            loop.call_later(GRACE_SECONDS, task.cancel)  # what waits for an API must not keep it from ending
             print("stopping after the writes in hand; once more to stop now", file=sys.stderr)  # noqa: T201
 
         for number in (signal.SIGINT, signal.SIGTERM):

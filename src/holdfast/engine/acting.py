@@ -7,18 +7,21 @@ another. Nothing that is not idempotent is repeated without looking first.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import math
 import uuid
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import replace
 
 from holdfast.compare import diff, patching, paths
-from holdfast.engine import creating, leaving, recording, resuming
+from holdfast.engine import creating, following, leaving, recording, resuming
 from holdfast.engine.assessing import remediating
 from holdfast.engine.checking import Checked, Checker
 from holdfast.engine.claiming import Keeper
 from holdfast.engine.clock import Clock
+from holdfast.engine.following import StillUnderWay
 from holdfast.engine.gates import Budget
 from holdfast.engine.opening import WritableWorld
 from holdfast.engine.outcomes import Acted, Result
@@ -76,6 +79,8 @@ class Actor:
         self._keeper = Keeper(store, clock, owner)
         self._settler = Settler(store, checker, clock, random01, owner, self._patience)
         self.still: Still | None = None
+        self.stop: asyncio.Event | None = None  # set: operations are not followed any further
+        self.follows_seconds = math.inf  # for how long an operation is followed at most, whatever its settings say
         self.in_hand: AbstractAsyncContextManager[object] = contextlib.nullcontext()  # how many do so at once
 
     async def carry_out(self, checked: Checked) -> Acted:
@@ -96,6 +101,8 @@ class Actor:
                 if _is_overtaken(checked, claim):
                     return Acted(checked, Result.OVERTAKEN, "another worker has just written it")
                 return await act(claim)
+        except StillUnderWay as error:
+            return Acted(checked, Result.UNSETTLED, str(error))
         except ClaimLost:
             return await self._lost(checked)
         finally:
@@ -366,13 +373,15 @@ class Actor:
         self, item: Prepared, operation: Operation, claim: Claim, writing: Writing
     ) -> tuple[Writing, Operation]:
         """Follow a long-running operation to its end, recording its token so that anybody can."""
+        seconds = min(self.follows_seconds, item.settings.operation_timeout)
+        patience = following.Patience(self._clock, self.stop, seconds)
         while isinstance(writing, UnderWay):
             now = self._clock.now()
             operation = replace(
                 operation, step=Step.SENT, token=dict(writing.token), poll_at=now + writing.poll_after_seconds
             )
             await self._advance(operation, item, claim, "write.sent")
-            await self._clock.sleep(writing.poll_after_seconds)
+            await patience.wait(writing.poll_after_seconds)
             await self._keeper.ensure(claim)
             writing = await self._sender.polled(item, writing)
         return writing, operation
@@ -391,6 +400,8 @@ class Actor:
         try:
             async with self._keeper.keeping(claim):
                 return await resumer.resume(operation, checked, claim, create_again=create_again)
+        except StillUnderWay as error:
+            return Acted(checked, Result.UNSETTLED, str(error))
         except ClaimLost:
             return await self._lost(checked)
         finally:

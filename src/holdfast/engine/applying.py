@@ -26,6 +26,7 @@ from holdfast.plan.settings import OnFailedVerify
 from holdfast.store.base import Event, Operation, ResourceState, Store, Transaction
 
 Progress = Callable[[Checked | Acted | Waiting], None]
+UNATTENDED_SECONDS: Final = 30.0  # for which a watch follows an operation at a time
 MEETING_SECONDS: Final = 10.0  # for which connections wait for one another before the first write
 
 
@@ -167,6 +168,9 @@ class Applier:
         """
         report = Report()
         wanted = set(addresses) if addresses is not None else None
+        self.actor.stop = self.stop
+        if self.unattended:  # one that never ends must not keep its connection waiting: it is asked again later
+            self.actor.follows_seconds = UNATTENDED_SECONDS
         await self._bury()
         groups = ordering.groups(self.preparer.fleet.graph, wanted)
         await self._look_ahead(groups)

@@ -210,6 +210,8 @@ class Watcher:
         undeclared = sorted(others - elsewhere, key=str)
         await unchecked.no_longer_declared(self.store, undeclared, self.clock.now())
         await self._put_off(undeclared, None)
+        under_way = [one.checked.address for one in report.acted if one.result is Result.UNSETTLED]
+        await self._put_off(under_way, self.clock.now() + LONGEST_WAIT_SECONDS)
         await self._relink(report)
         if self.report is not None:
             await self.report(report)

@@ -73,6 +73,7 @@ class Settings:
     on_immutable: OnImmutable = OnImmutable.BLOCK
     recreate: Recreate = Recreate.WHEN_RESYNC
     settle_window: float = 300.0  # seconds
+    operation_timeout: float = 3600.0  # seconds
     state_hash: bool = True
     reconcile_mode: ReconcileMode = ReconcileMode.GET_PUT
     pin_baseline: bool = False
@@ -327,6 +328,14 @@ REGISTRY: Final[tuple[Setting, ...]] = (
         "How long after our own write late defaults of the service may still join the baseline.",
         durations.parse,
         _DEFAULT.settle_window,
+        show=durations.format_seconds,
+    ),
+    Setting(
+        "operation_timeout",
+        "operationTimeout",
+        "How long a run follows an operation that the API has not ended; the next run asks again.",
+        durations.parse,
+        _DEFAULT.operation_timeout,
         show=durations.format_seconds,
     ),
     Setting(

@@ -107,7 +107,7 @@ class Two:
         rules = Rules(CorrectionRules(storm=None))
         preparer = Preparer(self.store, world, fleet, self.fingerprint, lambda _: Resolver({}))
         checker = Checker(self.store, world, self.clock, self.chance, self.fingerprint, rules=rules)
-        actor = Actor(self.store, world, checker, self.clock, self.chance, self.fingerprint, "one")
+        actor = Actor(self.store, world, checker, self.clock, self.chance, "one")
         return Applier(self.store, preparer, checker, actor, **options)
 
     def live(self, world: MemoryWorld, name: str) -> dict[str, Any]:
@@ -191,5 +191,55 @@ def test_what_needs_the_sick_connection_waits_and_its_neighbours_do_not():
         async with two.world() as world:
             await two.applier(world, [good, bad, needs, free], progress=progress).apply()
         assert ended["good/Thing/free"] <= 25.0 < HANGS_SECONDS <= ended["bad/Thing/n0"] <= ended["good/Thing/needs"]
+
+    virtualtime.run(whole())
+
+
+def never_ending(two: Two) -> None:
+    two.bad.polls = 10**9
+
+
+@pytest.mark.parametrize("unattended", [False, True], ids=["apply", "watch"])
+def test_an_operation_that_never_ends_is_left_to_the_next_run_after_a_while(unattended):
+    async def whole() -> None:
+        two = Two()
+        never_ending(two)
+        declared = two.fleet()
+        began, ended = two.clock.now(), {}
+
+        def progress(what: Any) -> None:
+            if isinstance(what, Acted):
+                ended[str(what.checked.address)] = two.clock.now() - began
+
+        async with two.world() as world:
+            report = await two.applier(world, declared, progress=progress, unattended=unattended).apply()
+            slow = [each for each in report.acted if each.checked.address.connection == "bad"]
+            assert {each.result for each in slow} == {Result.UNSETTLED}
+            assert max(ended[f"good/Thing/n{number}"] for number in range(3)) <= 15.0
+            assert two.clock.now() - began <= (60.0 if unattended else 3700.0)
+            assert len(two.bad.writes) == 3
+            two.bad.polls = 0
+            for key in two.bad.operations:
+                two.bad.operations[key] = 0
+            report = await two.applier(world, declared).apply()
+            assert all(each.result is Result.DONE for each in report.acted)
+            assert len(two.bad.writes) == 3  # nothing was sent twice
+
+    virtualtime.run(whole())
+
+
+def test_the_first_stop_ends_an_apply_that_follows_an_operation():
+    async def whole() -> None:
+        two = Two()
+        never_ending(two)
+        stop = asyncio.Event()
+        async with two.world() as world:
+            applying = asyncio.create_task(two.applier(world, two.fleet(), stop=stop).apply())
+            await two.clock.sleep(60.0)
+            began = two.clock.now()
+            stop.set()
+            report = await applying
+        assert two.clock.now() - began <= 5.0
+        assert {each.result for each in report.acted if each.checked.address.connection == "bad"} == {Result.UNSETTLED}
 
     virtualtime.run(whole())

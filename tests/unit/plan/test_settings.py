@@ -47,6 +47,7 @@ VALUES: dict[str, list[tuple[Any, Any]]] = {
     "on_immutable": [("replace", OnImmutable.REPLACE), ("block", OnImmutable.BLOCK)],
     "recreate": [("always", Recreate.ALWAYS), ("never", Recreate.NEVER)],
     "settle_window": [("10s", 10.0), ("1m", 60.0)],
+    "operation_timeout": [("2h", 7200.0), ("90s", 90.0)],
     "state_hash": [(False, False), (True, True)],
     "reconcile_mode": [("put_only", ReconcileMode.PUT_ONLY), ("shadow", ReconcileMode.SHADOW)],
     "pin_baseline": [(True, True), (False, False)],
