@@ -427,6 +427,7 @@ def lived(seed: int, service: Service) -> tuple[History, list[str]]:
         in_clear = history.manifest.read_bytes()
         with _surroundings(history):
             history.run(["apply", "-y", "-f", "infra"])
+            assert history.codes == [("apply", 0)], "a history that does not begin proves nothing"
             for _ in range(history.chance.randint(2, 4)):
                 _disturb(history, names)
                 _live_files(history)

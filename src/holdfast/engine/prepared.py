@@ -11,7 +11,7 @@ from holdfast.compare.profiles import Profile, RuleSet, build, stack
 from holdfast.compare.rules import Rule
 from holdfast.compare.ruletree import RuleTree
 from holdfast.engine.known_secrets import SHORTEST
-from holdfast.engine.redaction import Means, redact, secret_profile
+from holdfast.engine.redaction import Means, redact, revealed, secret_profile
 from holdfast.engine.secret_places import Place
 from holdfast.model.condition import ConditionType
 from holdfast.model.json import Json
@@ -78,6 +78,11 @@ class Prepared:
         elif rules is not None:
             means = replace(means, desired=self.desired)
         return redact(observed, self.places, rules, means)
+
+    def revealed(self, document: Json) -> Json:
+        """Return a redacted document with the declared secrets in the places of their fingerprints, for the writer."""
+        found = {paths.resolve(self.desired, path): paths.resolve(self.clear, path) for path in self.secrets}
+        return revealed(document, found) if found else document
 
     def target(self) -> Target:
         """Name the live thing for the provider."""

@@ -11,7 +11,7 @@ at such a place.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from holdfast.compare import comparators, glancing, paths
@@ -115,6 +115,15 @@ def redact(document: Json, place: Place | None, rules: RuleTree | None, means: M
     if not known and not others and not means.own:
         return document
     return known.scrubbed(document, means.fingerprint, [*others, *means.own])
+
+
+def revealed(document: Json, secrets: Mapping[str, Json]) -> Json:
+    """Return a redacted document with what `secrets` has for a fingerprint in its place."""
+    if isinstance(document, dict):
+        return {key: revealed(item, secrets) for key, item in document.items()}
+    if isinstance(document, list):
+        return [revealed(item, secrets) for item in document]
+    return secrets.get(document, document) if isinstance(document, str) else document
 
 
 @dataclass(frozen=True, slots=True)

@@ -191,7 +191,7 @@ class Undoer:
             begin is None,
         )
         if taken.action == _UPDATED:
-            change = _change(undo.correction, checked.reading.document, etag)
+            change = _change(undo.correction, item, checked.reading.document, etag)
             writing = await self.sender.patiently(
                 item, Budget.WRITE, lambda: writer.update(item.target(), change, key), leave
             )
@@ -319,7 +319,7 @@ def _require_undoable(correction: Correction) -> None:
     if correction.action not in (_UPDATED, *_MADE):
         what = "what it removed cannot be brought back; declare it and apply"
         raise CannotUndo(f"{name} was a {correction.action}: {what}")
-    secret = [each.path for each in correction.paths if is_fingerprint(each.before)]
+    secret = [each.path for each in correction.paths if _holds_secret(each.before)]
     if secret:
         raise CannotUndo(f"{name} changed the secret at {secret[0]}, of which only a fingerprint is kept")
 
@@ -358,12 +358,19 @@ def _is_back(correction: Correction, checked: Checked) -> bool:
     return isinstance(checked.reading, Found) and not _not_back(correction, checked.observed)
 
 
-def _change(correction: Correction, observed: Json, etag: str | None) -> Change:
+def _change(correction: Correction, item: Prepared, observed: Json, etag: str | None) -> Change:
     """Return the write that puts the values of before a correction in their places."""
-    wanted: Json = patching.copied(observed)
+    wanted: Json = item.revealed(patching.copied(observed))
     for each in correction.paths:
         wanted = patching.put(wanted, paths.parse_path(each.path), each.before)
     return Change(wanted, observed, tuple(each.path for each in correction.paths), etag)
+
+
+def _holds_secret(value: Json) -> bool:
+    """Tell whether a value is or holds a fingerprint, which cannot be put back."""
+    if isinstance(value, dict):
+        return any(is_fingerprint(key) or _holds_secret(item) for key, item in value.items())
+    return any(map(_holds_secret, value)) if isinstance(value, list) else is_fingerprint(value)
 
 
 def _declared(desired: Json, path: str) -> Json:

@@ -146,6 +146,9 @@ class HttpWriter:
             return Refused(Refusal.TERMINAL, str(error))
         try:
             data = None if body is ABSENT else bodies.encoded(body)
+            if body is not ABSENT and bodies.holds_fingerprints(body):
+                message = f"{call.label} would have sent a fingerprint in place of a secret that is not kept"
+                return Refused(Refusal.TERMINAL, message)
         except RecursionError:
             return _too_deep(call)
         answer = await self._client.send(call.method, self._client.base + path, call.label, headers, data)
