@@ -292,7 +292,8 @@ class _Spec:
 
 
 def _known_connections(around: Surroundings) -> str:
-    written = sorted(name for name, spec in around.connections.items() if spec.location.file is not None)
+    # `local` may be implied, and is then in no file
+    written = sorted(name for name, spec in around.connections.items() if name != project.LOCAL or spec.location.file)
     if written:
         return f"; holdfast.yaml has {', '.join(written[:12])}"
     return "; connections are named in holdfast.yaml, beside or above the manifests"

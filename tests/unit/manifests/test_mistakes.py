@@ -164,7 +164,7 @@ SECRETS = "{env: NAME} or {file: path} or {connectionSecret: key}"
             HEAD + "spec:\n  connection: zzzzzz\n  resource: {}",
             5,
             "/spec/connection",
-            "there is no connection 'zzzzzz'; holdfast.yaml has local, prod, stage",
+            "there is no connection 'zzzzzz'; holdfast.yaml has prod, stage",
         ),
         (
             HEAD + "spec:\n  connection: local\n  resource: {}",
