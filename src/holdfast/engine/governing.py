@@ -187,9 +187,14 @@ class Governor:
         """Let what our last write did not change count as that only as long as it was never seen right since."""
         if not judged.unresolved:
             return judged
-        known = past.findings.get(judged.prepared.declaration.address, ())
-        left = judged.unresolved & {paths.format_path(each.finding.path) for each in known}
-        return replace(judged, unresolved=left)
+        address = judged.prepared.declaration.address
+        written = max((each.at for each in past.corrections.get(address, ())), default=judged.at)
+        since = {
+            paths.format_path(each.finding.path)
+            for each in past.findings.get(address, ())
+            if each.clean_at is None or each.clean_at <= written
+        }
+        return replace(judged, unresolved=judged.unresolved & since)
 
     def govern(self, judged: Judged, situation: Situation, standing: Standing, past: Past) -> Governed:
         """Decide, within what policy, people and the past allow."""

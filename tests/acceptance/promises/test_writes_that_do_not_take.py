@@ -175,6 +175,9 @@ def test_what_took_after_all_and_is_moved_again_later_is_put_back():
         assert (await bench.check([red])).checked[0].verdict.status is Status.IN_SYNC
         bench.live.before_write = bench.live.after_write = lambda _verb: None
         bench.live_thing("a")["color"] = "blue"
+        for _ in range(2):
+            bench.clock.advance(10)
+            assert (await bench.check([red])).checked[0].verdict.status is Status.DRIFTED
         await bench.apply([red])
         assert bench.live_thing("a")["color"] == "red"
 
