@@ -88,7 +88,7 @@ async def rebaseline(
         )
     baseline = known_differences.accept(checked.baseline, taken)
     rest = _remaining(checked, baseline)
-    if set(taken) & set(rest):
+    if any(each in rest for each in taken):
         message = "its value cannot be taken by itself; accept the whole document or edit the manifest"
         raise InputError(f"{paths.format_path(taken[0].path)}: {message}")
     claim = await store.claim(checked.address, owner, checked.at, checked.at + CLAIM_SECONDS)

@@ -170,3 +170,9 @@ def test_no_fingerprint_is_ever_sent_in_place_of_a_secret(case):
     (done, *_) = json.loads(case("corrections", "-o", "json"))
     case("undo", done["id"], code=None)
     assert "hmac-sha256" not in json.dumps(case.live)
+
+
+def test_a_map_or_list_can_be_taken_as_the_new_normal(case):
+    case.live["name"] = {"a": [1]}
+    case("baseline", "api/Thing/door", "/name", "--why", "changed on purpose")
+    assert "1 in sync" in case("check")
