@@ -1,55 +1,12 @@
-"""The rim: what comes from outside is made harmless here, right before it is shown.
-
-Keys, ids and messages of services may hold escape sequences that move a cursor or rename a window, marks that turn text
-around, line breaks that forge a line of ours, and words that a CI system takes for a command. All of these are written
-as `\\u001b` and the like, which is also how JSON writes them, so JSON stays JSON. And no secret that the process knows
-gets past here, whatever it stands in.
-"""
+"""The rim of the command line: whatever is shown is escaped, and no secret that the run knows gets past."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
-from typing import Final
 
-# Controls (C0, DEL, C1), what is invisible or turns text around, other line breaks, halves of surrogate pairs.
-_INVISIBLE: Final = (
-    "\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u0600-\u0605\u061c\u06dd\u070f\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f"
-    "\ufeff\ufff9-\ufffb\U000e0000-\U000e007f\ud800-\udfff"
-)
-_IN_A_LINE: Final = re.compile(f"[\t\n{_INVISIBLE}]")
-_IN_A_DOCUMENT: Final = re.compile(f"[{_INVISIBLE}]")
-_COMMAND: Final = re.compile(r"#(?=#\w*\[)")  # ##[error], ##vso[...], ##teamcity[...]: a command anywhere in a line
-_WORKFLOW: Final = re.compile(r"^([^\S\n]*):(?=:)", re.MULTILINE)  # ::error::, at the beginning of a line
-_SHORT: Final = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
+from holdfast.engine.escaping import in_a_document, in_a_line
 
-
-def in_a_line(text: str) -> str:
-    """Return a text as it may stand in one line of ours."""
-    return _without_commands(_IN_A_LINE.sub(_escape, text))
-
-
-def in_a_document(text: str) -> str:
-    """Return a text of several lines, each of which is one of ours."""
-    return _without_commands(_IN_A_DOCUMENT.sub(_escape, text))
-
-
-def _without_commands(text: str) -> str:
-    if "##" in text:
-        text = _COMMAND.sub(r"\\u0023", text)
-    return _WORKFLOW.sub(r"\1\\u003a", text) if "::" in text else text
-
-
-def _escape(found: re.Match[str]) -> str:
-    character = found[0]
-    if character in _SHORT:
-        return _SHORT[character]
-    number = ord(character)
-    if number <= 0xFFFF:
-        return f"\\u{number:04x}"
-    number -= 0x10000
-    return f"\\u{0xD800 + (number >> 10):04x}\\u{0xDC00 + (number & 0x3FF):04x}"
-
+__all__ = ["hidden", "hide_with", "in_a_document", "in_a_line"]
 
 Hide = Callable[[str], str]
 

@@ -8,12 +8,13 @@ the store, as decisions and events; the log is for whoever collects logs. `extra
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import orjson
 
 from holdfast.compare import paths
+from holdfast.engine import escaping
 from holdfast.engine.governing import Wanting
 from holdfast.model.absent import ABSENT
 from holdfast.model.decision import Action, Decision
@@ -44,7 +45,7 @@ def decided(checked: Wanting) -> None:
     about = f" ({'; '.join(map(_field, fields[:MOST_FIELDS]))})" if fields else ""
     text = "%s: %s, %s: %s%s"
     said = (checked.address, decision.action.value, decision.reasons[0].code, decision.reasons[0].message, about)
-    LOG.log(level, text, *said, extra={"holdfast": facts})
+    _say(level, text, *said, facts=facts)
 
 
 def ended(checked: Wanting, stuck: Sequence[str], side_effects: Sequence[str], kept: Sequence[str] = ()) -> None:
@@ -52,15 +53,15 @@ def ended(checked: Wanting, stuck: Sequence[str], side_effects: Sequence[str], k
     facts = {"address": str(checked.address), "ineffective": list(stuck), "side_effects": list(side_effects)}
     if stuck:
         text = "%s: ineffective write, %s did not take"
-        LOG.warning(text, checked.address, ", ".join(stuck), extra={"holdfast": facts})
+        _say(logging.WARNING, text, checked.address, ", ".join(stuck), facts=facts)
     if side_effects:
         text = "%s: the write also moved %s"
-        LOG.info(text, checked.address, ", ".join(side_effects), extra={"holdfast": facts})
+        _say(logging.INFO, text, checked.address, ", ".join(side_effects), facts=facts)
     if kept:
         text = "%s: no longer declared, and the service keeps %s"
-        LOG.warning(text, checked.address, ", ".join(kept), extra={"holdfast": {**facts, "not_removed": list(kept)}})
+        _say(logging.WARNING, text, checked.address, ", ".join(kept), facts={**facts, "not_removed": list(kept)})
     if not stuck and not side_effects and not kept:
-        LOG.info("%s: written, as declared", checked.address, extra={"holdfast": facts})
+        _say(logging.INFO, "%s: written, as declared", checked.address, facts=facts)
 
 
 def shortened(checked: Wanting, paths_: Sequence[str]) -> None:
@@ -68,7 +69,12 @@ def shortened(checked: Wanting, paths_: Sequence[str]) -> None:
     if paths_:
         facts = {"address": str(checked.address), "digested": list(paths_)}
         text = "%s: too large to keep, watched by a digest: %s"
-        LOG.info(text, checked.address, ", ".join(paths_[:MOST_FIELDS]), extra={"holdfast": facts})
+        _say(logging.INFO, text, checked.address, ", ".join(paths_[:MOST_FIELDS]), facts=facts)
+
+
+def _say(level: int, text: str, *said: object, facts: Mapping[str, Json]) -> None:
+    """Log one line, whatever line breaks and controls the keys and values of a service hold."""
+    LOG.log(level, "%s", escaping.in_a_line(text % said), extra={"holdfast": facts})
 
 
 def _caused(findings: Sequence[Finding], decision: Decision) -> list[Finding]:

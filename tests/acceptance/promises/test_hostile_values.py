@@ -117,3 +117,12 @@ def test_no_html_of_a_service_stands_in_markdown(service):
     for command in ("check", "plan"):
         text = said([command, "-f", "infra", "-o", "markdown"])
         assert not re.search(r"<(script|img)", text), text
+
+
+def test_a_log_has_one_line_a_decision(service, caplog):
+    service.state.things["door"] |= {LINE: CONTROLS, "size": CONTROLS}
+    with caplog.at_level("DEBUG", logger="holdfast.engine"):
+        said(["check", "-f", "infra"])
+    lines = [record.getMessage() for record in caplog.records if record.name == "holdfast.engine"]
+    assert lines
+    assert not any("\n" in line or FORBIDDEN.search(line) for line in lines)
