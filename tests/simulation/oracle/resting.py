@@ -136,8 +136,9 @@ def _judge_trail(oracle: Oracle) -> None:
             if each.process is thing_writes[-1].process
             for path in sends.changed_paths(each)
         }
+        plain = [path.partition("[")[0] for path in paths]
         wrong = [
-            path for path in paths
+            path for path in plain
             if not any(path == each or each.startswith(f"{path}/") or path.startswith(f"{each}/") for each in touched)
         ]  # fmt: skip
         oracle.holds(

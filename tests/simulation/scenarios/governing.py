@@ -165,7 +165,7 @@ def contention(m: Maker) -> None:
 
 def own_edits(m: Maker) -> None:
     """A person edits a field again and again; then a stranger edits it once."""
-    each = m.resource(m.random.choice(("Plain", "Keyed", "Named")), resyncPeriod=m.random.choice(("10m", "1h")))
+    each = m.resource(m.random.choice(("Keyed", "Named", "Named")), resyncPeriod=m.random.choice(("10m", "1h")))
     path = m.random.choice(("/tier", "/tier", "/color"))
     m.do("apply")
     m.settle()
@@ -173,7 +173,7 @@ def own_edits(m: Maker) -> None:
         m.edit(each, path)
         m.do("apply")
         m.wait(30, 600)
-    if path == "/tier" and m.random.random() < 0.5:
+    if path == "/tier" and m.random.random() < 0.7:
         m.do("edit", name=each.name, path="/tier", value=None)
         m.do("apply")
         m.wait(30, 300)
