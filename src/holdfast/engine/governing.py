@@ -302,8 +302,9 @@ def _laddered(
     """Return the paths that were put back a moment ago, and are left alone a little longer each time."""
     out = {}
     for path in fights.moved_paths(verdict) if put_back else ():
-        until = fights.backoff_until(put_back.get(path, ()), rules)
-        if until is not None and until > now:
+        writes = put_back.get(path, ())
+        until = fights.backoff_until(writes, rules)
+        if until is not None and writes[-1].at <= now < until:  # a clock that was set back must not make us wait
             message = f"put back a moment ago and moved again; next try in {until - now:.0f} s"
             out[path] = Restrained(Restraint.BACKOFF, message)
     return out
