@@ -8,8 +8,9 @@ from typing import Any
 
 from tests.simulation.documents import put
 from tests.simulation.kernel import Process
+from tests.simulation.rivals import Rival
 from tests.simulation.stage import Stage
-from tests.simulation.world import Fault, Rival, Sent, operation
+from tests.simulation.world import Fault, Sent, operation
 
 
 class Strangers(Stage):

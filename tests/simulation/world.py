@@ -20,6 +20,7 @@ from tests.simulation.documents import NOTHING, Document, leaves, merged, put
 from tests.simulation.kernel import CURRENT, Kernel, Process
 from tests.simulation.kinds import KINDS, KindSpec
 
+CLAIM = 300.0  # seconds: who has an answer later has lost the right to act on it
 Answer = tuple[int, dict[str, str], bytes]
 
 
@@ -76,6 +77,8 @@ class Sent:
     truthful: bool = True
     lagged: bool = False
     step: int = 0
+    left: float = 0.0  # when it was sent
+    delivered: bool = False  # whether the sender had the answer in time
 
     @property
     def is_write(self) -> bool:
@@ -125,7 +128,7 @@ class World:
         self.before_send: list[Callable[[Process | None, str, str], None]] = []
         self.after_effect: list[Callable[[Sent], None]] = []
         self.webhooks: list[bytes] = []
-        self.rivals: list[Rival] = []
+        self.rivals: list[Any] = []  # told of every update
         self.echo: dict[str, str] = {}  # api -> a secret that every answer repeats
 
     def was_sick(self, api: str, kind: str, name: str, since: float) -> bool:
@@ -186,7 +189,7 @@ class World:
         thing = Thing(ident, api, kind, live, copy.deepcopy(live), who, self.kernel.elapsed, hidden, writer=who)
         self.things.append(thing)
         for name_, (after, value) in kind.late.items():
-            self.kernel.loop.call_later(after, self._late, thing, name_, value, context=_nobody())
+            self.kernel.loop.call_later(after, self._late, thing, name_, value, context=nobody())
         return thing
 
     def _late(self, thing: Thing, name: str, value: Any) -> None:
@@ -255,23 +258,40 @@ class World:
             self.webhooks.append(data if isinstance(data, bytes) else json.dumps(data).encode())
             return 204, {}, b""
         process = CURRENT.get()
-        await asyncio.sleep(self.latency / 2)
         api = (parts.hostname or "").partition(".")[0]
         pieces = [unquote(each) for each in parts.path.split("/")[1:]]
         kind, ident = KINDS[pieces[0]], pieces[1] if len(pieces) > 1 else None
         body = json.loads(data) if data else None
-        op = operation(method, ident, kind)
-        if op == "put":
-            op = "create" if self.by_ident(api, kind.name, str(ident)) is None else "update"
-        name = self._name(api, kind, ident, body)
+        sent = Sent(self.kernel.elapsed, process, method, api, kind.name, ident, body, 0, "", left=self.kernel.elapsed)
+        op = self._operation(sent, kind)
         for hook in self.before_send:
-            hook(process, op, name)
-        await asyncio.sleep(0)  # where a process that was killed or stopped by a hook stays
-        fault = self._fault(api, kind.name, name, op)
-        sent = Sent(self.kernel.elapsed, process, method, api, kind.name, ident, body, 0, "", step=self.step)
-        answer = await self._faulted(fault, sent, kind, op, headers)
-        await asyncio.sleep(self.latency / 2)
+            hook(process, op, self._name(api, kind, ident, body))
+        coming: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        if process is None or not process.is_dead:  # once it has left, it arrives, whatever becomes of the process
+            self._later(self._arrived, coming, sent, kind, headers)
+        answer = await coming
+        sent.delivered = self.kernel.elapsed - sent.left < CLAIM
         return answer
+
+    def _later(self, work: Callable[..., None], *arguments: Any) -> None:
+        self.kernel.loop.call_later(self.latency / 2, work, *arguments, context=nobody())
+
+    def _operation(self, sent: Sent, kind: KindSpec) -> str:
+        op = operation(sent.method, sent.ident, kind)
+        if op != "put":
+            return op
+        return "create" if self.by_ident(sent.api, kind.name, str(sent.ident)) is None else "update"
+
+    def _arrived(self, coming: asyncio.Future[Answer], sent: Sent, kind: KindSpec, headers: Mapping[str, str]) -> None:
+        """A request reaches its API."""
+        sent.at, sent.step = self.kernel.elapsed, self.step
+        op = self._operation(sent, kind)
+        fault = self._fault(sent.api, kind.name, self._name(sent.api, kind, sent.ident, sent.body), op)
+        how = fault.how if fault is not None else ""
+        sent.told = how not in ("lost_answer", "hang")
+        answer = self._faulted(fault, sent, kind, op, headers)
+        if sent.told:
+            self._later(_answer, coming, None if how == "reset" else answer)
 
     def _name(self, api: str, kind: KindSpec, ident: str | None, body: Any) -> str:
         if ident is not None:
@@ -288,45 +308,26 @@ class World:
                 return each
         return None
 
-    async def _faulted(
-        self, fault: Fault | None, sent: Sent, kind: KindSpec, op: str, headers: Mapping[str, str]
-    ) -> Answer:
+    def _faulted(self, fault: Fault | None, sent: Sent, kind: KindSpec, op: str, headers: Mapping[str, str]) -> Answer:
         how = fault.how if fault is not None else ""
         data: Any = fault.data if fault is not None else None
-        if how in ("", "lost_answer", "ignored", "lag", "not_object", "empty_list", "other_item"):
-            answer = self._answered(
-                sent, kind, op, headers, ignored=how == "ignored", lag=data if how == "lag" else 0.0
-            )
+        if how not in ("", "lost_answer", "ignored", "lag", "not_object", "empty_list"):
+            sent.truthful = False
+            sent.status = data["status"] if how == "throttle" else 500
             self._journal(sent)
-            if how == "lost_answer":
-                sent.told = sent.truthful = False
-                await self._hang()
-            if how == "not_object" and sent.status == 200:
-                sent.truthful = False
-                return 200, answer[1], _not_the_object(data, answer[2])
-            if how == "empty_list" and op == "list":
-                sent.truthful = False
-                return 200, {}, b'{"items": []}'
-            if how == "lag":
-                sent.truthful, sent.lagged = False, True
-            return answer
-        sent.truthful = False
-        sent.told = False
+            return sent.status, {"Retry-After": str(data["after"])} if how == "throttle" else {}, b"{}"
+        lag = data if how == "lag" else 0.0
+        answer = self._answered(sent, kind, op, headers, ignored=how == "ignored", lag=lag)
+        sent.lagged = how == "lag"
+        lies = {"lost_answer": True, "lag": True, "not_object": sent.status == 200, "empty_list": op == "list"}
+        sent.truthful = not lies.get(how, False)
         self._journal(sent)
-        if how == "throttle":
-            sent.status = data["status"]
-            return data["status"], {"Retry-After": str(data["after"])}, b"{}"
-        if how == "hang":
-            await self._hang()
-        if how == "reset":
-            raise ConnectionResetError
-        sent.status = 500
-        return 500, {}, b'{"error": "sorry"}'
-
-    async def _hang(self) -> None:
-        await asyncio.get_running_loop().create_future()
+        if how == "not_object" and sent.status == 200:
+            return 200, answer[1], _not_the_object(data, answer[2])
+        return (200, {}, b'{"items": []}') if how == "empty_list" and op == "list" else answer
 
     def _journal(self, sent: Sent) -> None:
+        sent.left = sent.left or sent.at
         self.journal.append(sent)
         if sent.is_write and sent.process is not None:
             sent.process.sent += 1
@@ -437,7 +438,16 @@ class World:
         return out
 
 
-def _nobody() -> contextvars.Context:
+def _answer(coming: asyncio.Future[Answer], answer: Answer | None) -> None:
+    if coming.done():
+        return
+    if answer is None:
+        coming.set_exception(ConnectionResetError())
+    else:
+        coming.set_result(answer)
+
+
+def nobody() -> contextvars.Context:
     context = contextvars.copy_context()
     context.run(CURRENT.set, None)
     return context
@@ -468,26 +478,3 @@ def _not_the_object(variant: str, body: bytes) -> bytes:
         text = json.dumps(document)
         return (text[:-1] + ', "x": ' + "[" * 5000 + "]" * 5000 + "}").encode()
     return b"[]"
-
-
-@dataclass
-class Rival:
-    """Another controller: puts a field back to its own value some time after each write of ours."""
-
-    world: World
-    thing: Thing
-    path: str
-    values: Iterator[Any]
-    delay: float
-    times: int = 10**9
-    who: str = "rival"
-
-    def noticed(self, sent: Sent) -> None:
-        """Hear of a write."""
-        if sent.thing is self.thing and self.times > 0:
-            self.world.kernel.loop.call_later(self.delay, self.act, context=_nobody())
-
-    def act(self) -> None:
-        if self.times > 0 and self.thing.deleted is None and self in self.world.rivals:
-            self.times -= 1
-            self.world.stranger_edits(self.thing, self.path, next(self.values), self.who)

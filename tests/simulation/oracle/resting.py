@@ -85,6 +85,8 @@ def may_converge(oracle: Oracle, resource: Resource, thing: Thing | None) -> boo
     book = oracle.book(resource)
     if resource.policy != "managed" or thing is None or book.may_go or oracle.fleet.broken:
         return False
+    if truth.is_unsure(oracle, thing):
+        return False
     if thing.deleted is not None or oracle.fleet.setting(resource, "onDrift", "correct") != "correct":
         return False
     return not resource.options.get("debounceChecks") and not oracle.life.is_blocked(resource)

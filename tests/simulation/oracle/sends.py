@@ -88,7 +88,7 @@ def _judge_pause(oracle: Oracle, sent: Sent, address: str, command: str) -> None
         return
     for scope, since in oracle.pauses.items():
         if scope in ("", address) or address.startswith(f"{scope}/"):
-            kept = sent.at <= since + IN_FLIGHT
+            kept = sent.left <= since + IN_FLIGHT
             said = f"{sent.method} sent {sent.at - since:.1f} s after the pause of {scope or 'everything'}"
             oracle.holds("pause-holds-every-send", kept, address, "nothing sent", said)
 
@@ -116,7 +116,7 @@ def _correction(oracle: Oracle, sent: Sent, resource: Resource, command: str) ->
     if not oracle.jumps:
         since = frozen_since(oracle, now)
         if oracle.fleet.project.get("corrections", {}).get("windows"):
-            kept = since is None or now <= since + IN_FLIGHT
+            kept = since is None or sent.left <= since + IN_FLIGHT
             oracle.holds("freeze-holds-every-send", kept, address, "held by the freeze", f"{sent.method} sent")
     drifted_at = _drifted_at(sent)
     oracle.corrections.append((now, address, drifted_at))

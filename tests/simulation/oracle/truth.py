@@ -174,7 +174,14 @@ def _nobody_can_say(oracle: Oracle, resource: Resource, thing: Thing, moved: set
     undeclared = any(path not in leaves(resource.spec) and at(thing.own, path) is not None for path in book.versions)
     may_have_joined = bool(moved) and not intent and not (moved - book.joined.keys())
     doubtful = bool((moved | intent) & book.doubtful) or _refers_to_doubt(oracle, resource)
-    return undeclared or may_have_joined or doubtful or thing.api in oracle.world.echo
+    return undeclared or may_have_joined or doubtful or thing.api in oracle.world.echo or is_unsure(oracle, thing)
+
+
+def is_unsure(oracle: Oracle, thing: Thing) -> bool:
+    """Tell whether nobody can know that a thing was made: the answer was lost, and it cannot be looked for."""
+    if thing.kind.lists or thing.kind.key or thing.kind.by_name:
+        return False
+    return any(each.effect == "create" and each.thing is thing and not each.delivered for each in oracle.world.journal)
 
 
 def _refers_to_doubt(oracle: Oracle, resource: Resource) -> bool:
