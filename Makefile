@@ -39,8 +39,8 @@ test: $(VENV)/.stamp-dev ## all tests, in random order (CI=true: a skipped test 
 	@$(PYTEST) $(PYTEST_ARGS)
 
 .PHONY: test-fast
-test-fast: $(VENV)/.stamp-dev ## the tests that need no server and no patience: under two minutes
-	@$(PYTEST) -m "not server and not slow" $(PYTEST_ARGS)
+test-fast: $(VENV)/.stamp-dev ## the tests that need no server and no patience: under two minutes of CPU
+	@HYPOTHESIS_PROFILE=fast $(PYTEST) -m "not server and not slow" $(PYTEST_ARGS)
 
 .PHONY: secrecy
 secrecy: $(VENV)/.stamp-dev ## HISTORIES=n random histories with secrets in them; every byte that comes out is searched

@@ -23,6 +23,9 @@ hypothesis.settings.register_profile(
     max_examples=200,
     print_blob=True,
 )
+hypothesis.settings.register_profile(  # for make test-fast, which is about quickly finding what is plainly wrong
+    "fast", parent=hypothesis.settings.get_profile("default"), max_examples=15
+)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if IN_CI else "default"))
 
 

@@ -9,6 +9,8 @@ import pytest
 from holdfast.providers import packs
 from holdfast.testing import corpus, lenses
 
+pytestmark = pytest.mark.slow  # it judges the whole corpus
+
 CORPUS = Path(__file__).resolve().parents[3] / "shared" / "corpus"
 PROVIDERS = ("azure", "aws", "gcp")
 HARMLESS = ("case_only", "number_spelling", "null_empty", "key_order", "reorder_set", "converged", "read_only_change")

@@ -12,13 +12,28 @@ from pathlib import Path
 
 import pytest
 
+from tests.acceptance.inprocess import invoke
 from tests.vectors.load import vectors
 
 ROOT = Path(__file__).resolve().parents[2]
 EMPTY = "sha256:44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a"
 
 
+# What starts processes of its own, or prints beside click, is run in one.
+APART = ("bench", "demo", "watch")
+
+
 def run(*args: str, stdin: str | bytes = b"", cwd: Path | None = None, **env: str) -> subprocess.CompletedProcess[str]:
+    """Run a command, in this process if it may be: an interpreter for each is most of what a test costs."""
+    if args and args[0] in APART:
+        return run_apart(*args, stdin=stdin, cwd=cwd, **env)
+    return invoke(*args, stdin=stdin, cwd=cwd, **env)
+
+
+def run_apart(
+    *args: str, stdin: str | bytes = b"", cwd: Path | None = None, **env: str
+) -> subprocess.CompletedProcess[str]:
+    """Run a command in a process of its own."""
     data = stdin.encode("utf-8", "surrogatepass") if isinstance(stdin, str) else stdin
     done = subprocess.run(
         [sys.executable, "-m", "holdfast", *args],
@@ -98,6 +113,7 @@ def test_invalid_utf8_is_read_as_the_original_reads_it():
     assert run("hash", "-", stdin=b'{"a":"\xff"}').stdout == run("hash", "-", stdin='{"a":"\ufffd"}').stdout
 
 
+@pytest.mark.slow
 def test_a_hundred_levels_and_ten_megabytes_are_answered(tmp_path):
     deep = '{"a":' * 100 + "1" + "}" * 100
     (tmp_path / "big.json").write_text('{"a":[' + ",".join(f'"{i:09d}"' for i in range(850_000)) + "]}")
@@ -144,12 +160,14 @@ def test_a_broken_profile_is_an_error_with_file_line_and_field(tmp_path):
     assert "region" in done.stderr
 
 
+@pytest.mark.slow
 def test_colours_come_only_when_asked_for_or_on_a_terminal():
     assert "\x1b[" not in run("demo").stdout
     assert "\x1b[" in run("demo", FORCE_COLOR="1", NO_COLOR="").stdout
     assert "\x1b[" not in run("demo", FORCE_COLOR="1", NO_COLOR="1").stdout
 
 
+@pytest.mark.slow
 def test_the_demo_shows_every_kind_of_verdict_it_announces():
     said = run("demo").stdout
     for word in ("20 in sync", "drifted", "missing", "unknown", "Coverage incomplete", "everything in sync"):

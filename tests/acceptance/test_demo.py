@@ -9,12 +9,15 @@ import sys
 from pathlib import Path
 from urllib.parse import unquote
 
+import pytest
+
 from holdfast.cli import showcase
 from holdfast.cli.touring import Tour
 from holdfast.testing.restserver import RestServer
 from tests.acceptance.test_commands import run
 
 
+@pytest.mark.slow
 def test_the_tour_ends_well_and_shows_a_fight_a_freeze_and_a_storm(tmp_path):
     told = run("demo", "--keep", str(tmp_path / "demo"), cwd=tmp_path)
     assert told.returncode == 0, told.stdout + told.stderr

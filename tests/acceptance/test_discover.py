@@ -82,7 +82,7 @@ def server() -> Iterator[str]:
     assert process.stdout is not None
     yield f"http://127.0.0.1:{json.loads(process.stdout.readline())['port']}"
     process.terminate()
-    process.wait(timeout=30)
+    process.wait(timeout=240)
     process.stdout.close()
 
 

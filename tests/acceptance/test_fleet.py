@@ -167,7 +167,7 @@ def test_two_processes_applying_the_same_folder_both_end_clean(folder):
         for _ in range(2)
     ]
     for process in both:
-        out, err = process.communicate(timeout=120)
+        out, err = process.communicate(timeout=240)
         assert "Traceback" not in err, err
         assert json.loads(out)["summary"]["total"] == 30
         assert process.returncode == 0, out
@@ -189,7 +189,7 @@ def test_watch_corrects_what_is_due_and_stops_when_told(folder):
         if "Checked 2" in line:
             break
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=240)
     assert process.returncode == 130
     assert "Traceback" not in err
     assert (folder / "infra/etc/motd").exists()
@@ -211,7 +211,7 @@ def test_watch_follows_edits_and_survives_broken_ones(folder):
         wait_for(process.stdout, "update local/")
     finally:
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=60)
+        process.communicate(timeout=240)
     assert "workers: 5" in (folder / "infra/etc/app.yaml").read_text()
 
 

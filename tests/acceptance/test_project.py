@@ -148,6 +148,7 @@ SKIPPING = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [[], ["-n", "2"]], ids=["alone", "distributed"])
 @pytest.mark.parametrize("ci", [True, False], ids=["ci", "desk"])
 @pytest.mark.parametrize("what", list(SKIPPING))

@@ -16,8 +16,14 @@ NOT_APPLICABLE = {
     "http": {"precondition"},  # the Gadgets of the subject have no etag; its Widgets do
     "memory": {"precondition", "not-the-thing"},
 }
+SLOW = {"crash", "mutate-every-field"}  # by far the most work; in memory they are quick
 CASES = [
-    pytest.param(name, case, id=f"{name}-{case.name}")
+    pytest.param(
+        name,
+        case,
+        id=f"{name}-{case.name}",
+        marks=[pytest.mark.slow] if name != "memory" and case.name in SLOW else [],
+    )
     for name in NOT_APPLICABLE
     for case in conformance.scenarios(getattr(subjects, name))
 ]

@@ -146,6 +146,7 @@ SECRET = ("password", "protectedsettings", "clientsecret", "storageaccountaccess
 PLACE = ("/id", "/name", "/type", "/etag", "/eTag")  # not part of a declaration's body
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("has_baseline", [False, True], ids=["adopting", "settled"])
 def test_a_declared_field_is_compared_whatever_a_fact_says_of_it(has_baseline):
     hidden = [
@@ -158,6 +159,7 @@ def test_a_declared_field_is_compared_whatever_a_fact_says_of_it(has_baseline):
     assert [each for each in hidden if has_baseline or not each[-1].casefold().endswith(SECRET)] == []
 
 
+@pytest.mark.slow
 def test_every_two_words_of_a_field_are_told_apart():
     same = [
         (row["type"], row["version"], path, one, other)

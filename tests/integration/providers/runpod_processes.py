@@ -15,7 +15,7 @@ from holdfast.store.sqlite import SqliteStore
 from holdfast.testing.runpod import RunPodServer
 
 ROOT = Path(__file__).resolve().parents[3]
-LONGEST_SECONDS = 120.0
+LONGEST_SECONDS = 280.0
 
 OLD: dict[str, Any] = {"name": "c", "imageName": "user/image:1.0", "workersMax": 3, "env": {"MODE": "fast"}}
 NEW: dict[str, Any] = {**OLD, "imageName": "user/image:2.0", "workersMax": 4}

@@ -454,6 +454,7 @@ def test_the_callers_own_stack_may_be_nearly_full():
     assert outcomes == {b'{"a":[1,{"b":[1,2]}]}'}
 
 
+@pytest.mark.slow
 def test_ten_megabytes_are_hashed_whatever_their_shape():
     rows = [{"name": f"n{i}", "values": [i, i / 2, "x" * 60, None]} for i in range(110_000)]
     deep: Json = "leaf"

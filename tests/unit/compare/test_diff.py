@@ -703,7 +703,7 @@ STRICT = tree("- {path: '/**', presence: strict}")
         pytest.param("maps", NO_RULES, 5000, id="maps"),
         pytest.param("lists", NO_RULES, 1000, id="lists"),
         pytest.param("mixed", STRICT, 1000, id="maps and lists"),
-        pytest.param("mixed", SETS, 300, id="sets of maps"),
+        pytest.param("mixed", SETS, 300, id="sets of maps", marks=pytest.mark.slow),
         pytest.param("named", NO_RULES, 1000, id="keyed lists"),
     ],
 )

@@ -245,6 +245,7 @@ def test_nothing_but_a_document_error_escapes(text):
 # --- size ------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_ten_megabytes_are_read_by_both_readers():
     item = {"name": "größe ✓", "values": [1, 2.5, None, True, "x" * 40], "id": "1234567890123456789"}
     text = json.dumps([item] * 80_000, ensure_ascii=False)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import os
+import signal
 import sys
 import zlib
 from collections import Counter
@@ -35,6 +36,7 @@ from holdfast.testing.memory import MemoryWorld
 from tests.unit.engine.brooding import Nursery, template
 
 MANY = int(os.environ.get("MANY", "10000"))
+KILL_AT = int(os.environ["KILL_AT"]) if "KILL_AT" in os.environ else None  # bytes of the journal
 BUDGET = MANY // 20  # 5 %
 HALT_AFTER = max(2, MANY // 100)  # of about three times as many that fail
 FAILING = 3  # of a hundred
@@ -81,6 +83,8 @@ def world(folder: Path) -> MemoryWorld:
             live.__dict__.setdefault("names", {})[kind, body["name"]] = ident
         key = next(reversed(live.seen_keys)) if verb == "create" else ""
         os.write(stream, orjson.dumps([verb, kind, ident, key, body]) + b"\n")
+        if KILL_AT is not None and os.fstat(stream).st_size >= KILL_AT:
+            os.kill(os.getpid(), signal.SIGKILL)
 
     live.after_write = note
     live.faults.append(_failing)

@@ -245,7 +245,7 @@ def test_it_runs_as_a_process_and_is_steered_from_outside(tmp_path):
         asyncio.run(_steer(where))
     finally:
         process.terminate()
-        process.communicate(timeout=10)
+        process.communicate(timeout=240)
 
 
 async def _steer(where):

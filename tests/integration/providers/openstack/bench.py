@@ -70,7 +70,7 @@ class Bench:
     def opened(cls, plane: ControlPlane, tenants: Tenants, tenant: Tenant, **settings: Json) -> Iterator[Bench]:
         name = f"bench{next(_counter)}-{tenant.name}"
         auth = {key: value for key, value in tenant.auth.items() if key != "password"}
-        given = {"auth": auth, "region": "RegionOne", "timeout": 30, **settings}
+        given = {"auth": auth, "region": "RegionOne", "timeout": 120, **settings}
         connection = Connection(name, "openstack", given, {"password": tenant.auth["password"]})
         provider = registry.get("openstack")
         subject = Subject(provider, connection, (), cast("Any", Nobody()), real_time=True)
@@ -137,7 +137,7 @@ class Bench:
 
     def until(self, holds: Callable[[], bool], what: str) -> None:
         """Wait for something that a service takes its time over."""
-        end = time.monotonic() + 60
+        end = time.monotonic() + 240
         while not holds():
             assert time.monotonic() < end, f"in vain it was waited until {what}"
             time.sleep(0.2)

@@ -34,7 +34,7 @@ def alone(
 ) -> Iterator[Bench]:
     """A bench with the control plane to itself."""
     tenant = openstack_tenants.make("a", "admin", "member")
-    with Bench.opened(openstack_plane, openstack_tenants, tenant, timeout=5) as opened:
+    with Bench.opened(openstack_plane, openstack_tenants, tenant, timeout=60) as opened:
         yield opened
 
 
@@ -89,11 +89,11 @@ def test_a_list_that_is_suddenly_empty_makes_nothing_missing(bench: Bench, fault
 
 def test_a_service_that_does_not_answer_in_time_is_unknown(openstack_plane, openstack_tenants, openstack_shared):
     tenant = openstack_tenants.make("s", "admin", "member")
-    with Bench.opened(openstack_plane, openstack_tenants, tenant, timeout=1) as bench:
+    with Bench.opened(openstack_plane, openstack_tenants, tenant, timeout=20) as bench:
         wanted = some(bench, 1)
         bench.made(*wanted)
         agent = f"connection/{bench.connection.name}"
-        bench.plane.disturber.fail(Fault(service="neutron", method="GET", agent=agent, delay=2.5, times=2))
+        bench.plane.disturber.fail(Fault(service="neutron", method="GET", agent=agent, delay=60, times=2))
         try:
             (checked,) = bench.check(*wanted)
         finally:
@@ -215,7 +215,7 @@ def test_neutron_stops_in_the_middle_of_a_run(alone: Bench):
     before = alone.mark()
 
     def stop_it() -> None:
-        end = time.monotonic() + 60
+        end = time.monotonic() + 240
         while time.monotonic() < end:
             if sum(request.method == "POST" for request in alone.requests(before)) >= 12:
                 break

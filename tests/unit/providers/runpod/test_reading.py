@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import aiohttp
 import pytest
 
 from holdfast.errors import InputError
@@ -215,10 +216,11 @@ def test_a_timeout_is_not_gone_and_health_is_not_asked():
     async def story(desk):
         target = await desk.made(endpoint())
         desk.server.faults.append(Fault(Wrong.HANG, "GET"))
+        desk.reader._calls.client._session._timeout = aiohttp.ClientTimeout(total=0.05)  # for what never answers
         seen = await desk.reader.read(target)
         return seen, [entry for entry in desk.server.journal if entry.place.startswith("/ai/")]
 
-    seen, health = at_desk(story, timeout=0.2)
+    seen, health = at_desk(story)
     assert isinstance(seen, Unreadable)
     assert (seen.trouble, health) == (Trouble.TIMEOUT, [])
 
