@@ -4,31 +4,60 @@ from __future__ import annotations
 
 import argparse
 import collections
+import concurrent.futures
 import functools
 import multiprocessing
 import sys
 import time
+import traceback
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from importlib import metadata
 
 from tests.secrecy.histories import lived
 from tests.secrecy.service import Service
 
+PIECE = 25  # histories that one process runs at a time
+
 # What is installed does not change while histories run; each command would ask for it again.
 metadata.entry_points = functools.cache(metadata.entry_points)
 
 
-def _some(given: tuple[int, int, int]) -> list[tuple[int, list[str], list[str], list[tuple[str, object]]]]:
-    first, last, step = given
+@dataclass(frozen=True, slots=True)
+class Lived:
+    """What came of one history."""
+
+    seed: int
+    leaks: list[str]
+    story: list[str] = field(default_factory=list)
+    codes: list[tuple[str, int | str]] = field(default_factory=list)
+    failed: bool = False  # the trial itself went wrong: nothing is known of this history
+
+
+def some(first: int, last: int) -> list[Lived]:
+    """Live through the histories of some seeds."""
     with Service() as service:
-        out = []
-        for seed in range(first, last, step):
-            history, leaks = lived(seed, service)
-            out.append((seed, leaks, history.story if leaks else [], list(history.codes)))
-        return out
+        return [_one(seed, service) for seed in range(first, last)]
+
+
+def _one(seed: int, service: Service) -> Lived:
+    try:
+        history, leaks = lived(seed, service)
+    except Exception:  # noqa: BLE001 - told with its seed, and counted
+        return Lived(seed, ["the trial itself failed"], traceback.format_exc().splitlines(), failed=True)
+    return Lived(seed, leaks, history.story if leaks else [], list(history.codes))
+
+
+def _all(first: int, last: int, workers: int) -> Iterator[Lived]:
+    pieces = [(start, min(start + PIECE, last)) for start in range(first, last, PIECE)]
+    context = multiprocessing.get_context("spawn")
+    with concurrent.futures.ProcessPoolExecutor(workers, mp_context=context) as pool:
+        for done in concurrent.futures.as_completed([pool.submit(some, *piece) for piece in pieces]):
+            yield from done.result()
 
 
 def main() -> int:
-    """Run them on all cores given; return 1 if anything got out."""
+    """Run them on as many processes as are given; return 1 if anything got out."""
     parser = argparse.ArgumentParser(prog="python -m tests.secrecy", description=__doc__)
     parser.add_argument("histories", type=int, nargs="?", default=100)
     parser.add_argument("--first", type=int, default=0, help="the first seed")
@@ -36,28 +65,21 @@ def main() -> int:
     parser.add_argument("--codes", action="store_true", help="count how the commands ended")
     given = parser.parse_args()
     began = time.monotonic()
-    last = given.first + given.histories
-    pieces = [(start, min(start + 50, last), 1) for start in range(given.first, last, 50)]
-    leaking: dict[int, list[str]] = {}
-    sorts: collections.Counter[str] = collections.Counter()
-    codes: collections.Counter[tuple[str, object]] = collections.Counter()
-    done = 0
-    with multiprocessing.get_context("spawn").Pool(given.workers) as pool:
-        for found in pool.imap_unordered(_some, pieces):
-            done += len(found)
-            for seed, leaks, story, ended in found:
-                codes.update(ended)
-                if leaks:
-                    leaking[seed] = leaks
-                    sorts.update(leaks)
-                    if len(leaking) <= 5:
-                        print(f"seed {seed}:", *story, *(f"  LEAK: {each}" for each in leaks), sep="\n  ")
+    leaking: list[Lived] = []
+    codes: collections.Counter[tuple[str, int | str]] = collections.Counter()
+    for done, one in enumerate(_all(given.first, given.first + given.histories, given.workers), 1):
+        codes.update(one.codes)
+        if one.leaks:
+            leaking.append(one)
+            if len(leaking) <= 5:
+                print(f"seed {one.seed}:", *one.story, *(f"  LEAK: {each}" for each in one.leaks), sep="\n  ")
+        if done % PIECE == 0:
             print(f"{done} histories, {len(leaking)} with leaks, {time.monotonic() - began:.0f} s", file=sys.stderr)
-    for leak, count in sorts.most_common():
+    for leak, count in collections.Counter(each for one in leaking for each in one.leaks).most_common():
         print(f"{count:6}  {leak}")
     if given.codes:
         for (command, code), count in sorted(codes.items(), key=str):
             print(f"{count:6}  {command} -> {code}")
-    seeds = ", ".join(map(str, sorted(leaking)[:20]))
+    seeds = ", ".join(map(str, sorted(one.seed for one in leaking)[:20]))
     print(f"{given.histories} histories: {len(leaking)} with a leak" + (f" (seeds {seeds})" if leaking else ""))
     return 1 if leaking else 0
