@@ -106,7 +106,8 @@ class History:
         for place in range(self.chance.randint(1, 3)):
             document[f"part{place}"] = self.value(self.chance.randint(0, 4), secret=True)
         if self.chance.random() < 0.3:
-            document["vault"] = {"pin": self.needle("a value at a path that the profile calls secret")}
+            pin = self.needle("a value at a path that the profile calls secret", odd=self.chance.random() < 0.5)
+            document["vault"] = {"pin": pin.replace("${", "$${")}  # a plain ${ in a manifest
         return document
 
     def write_project(self, names: list[str]) -> None:
