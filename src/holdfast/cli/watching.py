@@ -34,11 +34,13 @@ from holdfast.cli.session import (
     run,
 )
 from holdfast.engine.applying import Report, look
+from holdfast.engine.checking import Checked
 from holdfast.engine.fleet import Fleet
 from holdfast.engine.notifying import Office
 from holdfast.engine.opening import WritableWorld
 from holdfast.engine.prepared import Prepared
 from holdfast.engine.scheduling import Watcher
+from holdfast.engine.surveying import Scheduled
 from holdfast.engine.sweeping import Sweeper
 from holdfast.errors import HoldfastError
 from holdfast.manifests import project as projects
@@ -147,15 +149,19 @@ class Era:
     _office: Office | None = None
     _templates: tuple[Template, ...] | None = None
 
+    _others: Scheduled | None = None
+
     async def run(self, rounds: int | None) -> int:
         """Watch until an edit, a stop, or enough rounds; return how many there were."""
         session = self.session
+        sweeper = Sweeper(session.store, self.world, session.clock, session.random01)
+        self._others = Scheduled(sweeper, self.look_around, session.clock)
         watcher = Watcher(
             session.store,
             self.correct,
             session.clock,
             session.random01,
-            Sweeper(session.store, self.world, session.clock, session.random01),
+            sweeper,
             self._told,
             self.stop,
             complain,
@@ -177,8 +183,20 @@ class Era:
         """Read the manifests of some resources again and look at these, without acting."""
         return await self._with_fleet(addresses, self._look)
 
+    async def look_around(self, addresses: Sequence[Address]) -> Sequence[Checked]:
+        """Look at the others of a kind, meant by this watch or not, and tell of those that are."""
+        fleet = await self._fleet_of(addresses)
+        session = replace(self.session, fleet=fleet)
+        report = await self._look(session, [each for each in addresses if each in fleet.declarations])
+        meant = set(chosen(fleet, self.options, strict=False))
+        told = Report([one for one in report.checked if one.address in meant])
+        if told.checked:
+            await self._told(told)
+        return report.checked
+
     async def _apply(self, session: Session, addresses: Sequence[Address]) -> Report:
-        return await session.applier(self.world, stop=self.stop, unattended=True).apply(addresses)
+        applier = session.applier(self.world, stop=self.stop, unattended=True, others=self._others)
+        return await applier.apply(addresses)
 
     async def _look(self, session: Session, addresses: Sequence[Address]) -> Report:
         return await look(session.preparer(self.world), session.checker(self.world), addresses)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import functools
 import itertools
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,6 +14,7 @@ from holdfast.engine.checking import Checked, Checker
 from holdfast.engine.fleet import Preparer, Waiting
 from holdfast.engine.outcomes import LEFT_TO_OTHERS, Acted, NotTaken, Result
 from holdfast.engine.prepared import Prepared
+from holdfast.engine.surveying import Declared, Others, Surveyor
 from holdfast.engine.undoing import CannotUndo, Undoer
 from holdfast.model.address import Address
 from holdfast.model.decision import Action, Decision, Reason
@@ -106,6 +106,26 @@ class Meeting:
             await _at_most(self._all_there.wait(), self._pause(MEETING_SECONDS))
 
 
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """What else is looked at between looking and writing: a storm is one only as a whole."""
+
+    surveyor: Surveyor
+    meeting: Meeting | None
+
+    async def see(self, found: Sequence[Checked]) -> None:
+        """See what the others of the kinds show, and what the other connections do."""
+        await self.surveyor.survey(found)
+        if self.meeting is not None:
+            self.surveyor.checker.foresee_also(found)
+            await self.meeting.arrive()
+
+    def leave(self) -> None:
+        """Let nobody wait for this group."""
+        if self.meeting is not None:
+            self.meeting.leave()
+
+
 async def _at_most(work: Awaitable[object], patience: Awaitable[object]) -> None:
     """Wait for something until patience ends; whatever is not done by then is cancelled."""
     waits = [asyncio.ensure_future(work), asyncio.ensure_future(patience)]
@@ -157,6 +177,7 @@ class Applier:
     only: Callable[[Checked], bool] = lambda _checked: True
     unattended: bool = False  # nobody asked for this run: what is not to be checked by itself is left alone
     undoer: Undoer | None = None  # for corrections that did not take, where policy says to undo these
+    others: Others | None = None  # of the kinds that are corrected, for one who has only part of the fleet at hand
     create_again: bool = False  # a person says that creates of which nobody knows whether they were made are repeated
     _buried: bool = False  # what was killed before this began does not come back
     _failed: set[Address] = field(default_factory=set)  # of all calls: what needs these is not touched
@@ -173,24 +194,28 @@ class Applier:
             self.actor.follows_seconds = UNATTENDED_SECONDS
         await self._bury()
         groups = ordering.groups(self.preparer.fleet.graph, wanted)
+        self.checker.foresee(())
         await self._look_ahead(groups)
+        others = self.others or Declared(self.store, self.preparer, self.checker, self._is_left_alone)
+        surveyor = Surveyor(self.store, self.checker, others)
         first = [group for group in groups if not group.needs]
         meeting = Meeting(len(first), self.checker.pause) if len(first) > 1 else None
-        await _in_order(groups, lambda group: self._group(group, report, None if group.needs else meeting))
+        await _in_order(
+            groups, lambda group: self._group(group, report, Overview(surveyor, None if group.needs else meeting))
+        )
         if meeting is not None:
             places = {each: place for place, each in enumerate(a for group in groups for a in group.addresses)}
             report.checked.sort(key=lambda checked: places[checked.address])
             report.acted.sort(key=lambda acted: places[acted.checked.address])
         return report
 
-    async def _group(self, group: ordering.Group, report: Report, meeting: Meeting | None) -> None:
+    async def _group(self, group: ordering.Group, report: Report, overview: Overview) -> None:
         try:
-            await self._met(group, report, meeting)
+            await self._met(group, report, overview)
         finally:
-            if meeting is not None:
-                meeting.leave()
+            overview.leave()
 
-    async def _met(self, group: ordering.Group, report: Report, meeting: Meeting | None) -> None:
+    async def _met(self, group: ordering.Group, report: Report, overview: Overview) -> None:
         if self.stop.is_set():
             report.not_reached += group.addresses
             return
@@ -202,7 +227,7 @@ class Applier:
         self._failed |= set(blocked)
         left = [address for address in group.addresses if address not in self._failed]
         unfinished = {each.address for each in await self.store.operations()}  # nothing new is begun there
-        self._failed |= await self._layer(left, report, meeting, unfinished)
+        self._failed |= await self._layer(left, report, overview, unfinished)
 
     async def _look_ahead(self, groups: Sequence[ordering.Group]) -> None:
         """Look at what comes after the first groups: a storm is one only as a whole, and must stop the first write."""
@@ -233,7 +258,7 @@ class Applier:
         self.checker.foresee([checked for each in found for checked in each])
 
     async def _layer(
-        self, addresses: Sequence[Address], report: Report, meeting: Meeting | None, unfinished: set[Address]
+        self, addresses: Sequence[Address], report: Report, overview: Overview, unfinished: set[Address]
     ) -> set[Address]:
         ready, waiting = await self.preparer.prepare(addresses)
         for one in waiting:
@@ -241,8 +266,8 @@ class Applier:
         ready = await self._without_left_alone(ready, report)
         bad: set[Address] = set()
         for part in self._in_turn(ready):
-            meet = None if meeting is None else functools.partial(self._meet, meeting)
-            checked = [self.reconsider(one) for one in await self.checker.check_all(part, self._tell, meet=meet)]
+            seen = await self.checker.check_all(part, self._tell, meet=overview.see)
+            checked = [self.reconsider(one) for one in seen]
             report.checked += checked
             todo = [one for one in checked if _is_work(one) and self.only(one) and one.address not in unfinished]
             acted = await self._at_once(todo, self._act_one, report)
@@ -250,11 +275,6 @@ class Applier:
             fine = {Result.DONE, *LEFT_TO_OTHERS}
             bad |= {one.checked.prepared.declaration.address for one in acted if one.result not in fine}
         return bad | {one.declaration.address for one in waiting}
-
-    async def _meet(self, meeting: Meeting, found: list[Checked]) -> None:
-        """See what the other connections show: a storm is one only as a whole."""
-        self.checker.foresee_also(found)
-        await meeting.arrive()
 
     def _is_left_alone(self, item: Prepared) -> bool:
         return self.unattended and item.is_left_alone

@@ -124,6 +124,15 @@ class Checker:
         """Count with these as well."""
         self._governor.foreseen |= {checked.address: checked.verdict for checked in checks}
 
+    @property
+    def foreseen(self) -> set[Address]:
+        """What is counted with already."""
+        return set(self._governor.foreseen)
+
+    async def is_storm(self, checks: Sequence[Checked]) -> bool:
+        """Tell whether these are mass drift, with everything that is known of the rest."""
+        return await self._governor.is_storm(checks, self._clock.now())
+
     async def reader(self, connection: str) -> Reader:
         """Return the reader of a connection."""
         return await self._looker.world.reader(connection)
@@ -143,7 +152,7 @@ class Checker:
         *,
         record: bool = True,
         fresh: bool = False,
-        meet: Callable[[list[Checked]], Awaitable[None]] | None = None,
+        meet: Callable[[Sequence[Checked]], Awaitable[None]] | None = None,
     ) -> list[Checked]:
         """Check many, batch by batch; what a batch found is recorded in one transaction before the next begins.
 

@@ -260,6 +260,10 @@ class Governor:
         spent = dict(zip([name for name, _ in purses], await self.store.spent(purses), strict=True))
         return Held(holding.hold_back(wanted, rules, storm, spent, sizes, now), storm, changed=True)
 
+    async def is_storm(self, checks: Sequence[Wanting], now: float) -> bool:
+        """Tell whether so much is known to have moved that nothing of it is put back."""
+        return await self._storm(checks, await self.store.sizes(), now) is not None
+
     async def _storm(self, checks: Sequence[Wanting], sizes: Sizes, now: float) -> Storm | None:
         """Judge the drift of the whole fleet: what is seen, foreseen or known of the rest, and what was put back."""
         guard = self.rules.corrections.storm

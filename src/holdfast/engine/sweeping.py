@@ -9,7 +9,7 @@ store, page by page, so that a sweep of a million idle things needs no more memo
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from holdfast.engine.clock import Clock
 from holdfast.engine.gates import Budget
@@ -41,6 +41,7 @@ class Sweeper:
     clock: Clock
     random01: Callable[[], float]
     jitter: float = 0.1
+    swept_at: dict[tuple[str, str], float] = field(default_factory=dict)  # when a kind was last listed to its end
 
     async def sweep(self, connection: str, kind: str) -> Swept:
         """List a kind and note what has not moved, page by page as it comes in."""
@@ -60,6 +61,7 @@ class Sweeper:
             out.failure = error.reading
             return out
         await self._note(connection, kind, page, out)
+        self.swept_at[connection, kind] = out.began_at
         return out
 
     async def closer(self, connection: str, kind: str, swept: Swept) -> AsyncIterator[list[Address]]:

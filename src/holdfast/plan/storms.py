@@ -26,6 +26,7 @@ from holdfast.plan.budgets import Sizes
 from holdfast.plan.history import Correction
 
 SHORTEST_WINDOW: Final = 3600.0  # seconds; checks that follow each other more closely still see one event
+SAMPLE: Final = 9  # others of a kind that are read where it cannot be listed
 _Same = tuple[str, str, bool, Hashable]  # kind, path with its keys, and the value observed
 _Moves = Sequence[tuple[str, Json]]  # paths, and the values found there
 
@@ -73,6 +74,14 @@ class Storm:
 def window(periods: Iterable[float]) -> float:
     """Return how far back corrections count, where checks come so many seconds apart."""
     return max((SHORTEST_WINDOW, *periods))
+
+
+def is_worth_a_closer_look(hits: int, seen: int, share: float) -> bool:
+    """Tell whether more of a kind is to be read, of which so many of those seen have moved.
+
+    A few are always read; more of them only where half the share that is too much has moved.
+    """
+    return seen < SAMPLE or 2 * hits >= share * seen
 
 
 def storm(

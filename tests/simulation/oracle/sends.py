@@ -121,7 +121,7 @@ def _correction(oracle: Oracle, sent: Sent, resource: Resource, command: str) ->
     drifted_at = _drifted_at(sent)
     oracle.corrections.append((now, address, drifted_at))
     _judge_budget(oracle, address, now)
-    _judge_mass(oracle, address, drifted_at)
+    judge_mass(oracle, address, drifted_at)
 
 
 def _drifted_at(sent: Sent) -> float:
@@ -141,7 +141,8 @@ def _judge_budget(oracle: Oracle, address: str, now: float) -> None:
         )  # fmt: skip
 
 
-def _judge_mass(oracle: Oracle, address: str, drifted_at: float) -> None:
+def judge_mass(oracle: Oracle, address: str, drifted_at: float) -> None:
+    """Of what drifted at once nothing is put back without a yes."""
     guard = oracle.fleet.project.get("corrections", {}).get("storm", {})
     if guard in ("off", False):
         return
@@ -153,7 +154,7 @@ def _judge_mass(oracle: Oracle, address: str, drifted_at: float) -> None:
     if len(drifted) < limit or oracle.approved_at >= drifted_at:
         return
     oracle.holds(
-        "mass-drift-held", len(together) < limit, address,
+        "mass-drift-held", not together, address,
         f"{len(drifted)} of {total} drifted at once: held", f"{len(together)} corrected without a yes",
     )  # fmt: skip
 

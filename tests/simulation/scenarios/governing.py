@@ -96,7 +96,7 @@ def mass(m: Maker) -> None:
     """Much drifts at once; seen by one run, by a watch, or target by target."""
     small = m.random.random() < 0.6
     count = m.random.randint(6, 8) if small else m.random.randint(12, 14)
-    kind = m.random.choice(("Plain", "Keyed"))
+    kind = m.random.choice(("Plain", "Keyed", "Blind"))
     period = m.random.choice(("10m", "30m", "1h"))
     fleet = [m.resource(kind, resyncPeriod=period) for _ in range(count)]
     if small:
