@@ -47,6 +47,7 @@ class Life(People, Strangers):
             await getattr(self, f"do_{step.op}")(**step.args)
             self.oracle.after_step(step)
         self.number = self.world.step = len(self.history.steps)
+        self.oracle.before_rest()
         if self.history.rests:
             await self._rest()
         self.oracle.at_end()

@@ -275,6 +275,10 @@ class Oracle:
         """The chain was verified."""
         resting.audited(self, process)
 
+    def before_rest(self) -> None:
+        """Judge what must not have happened so far."""
+        resting.before_rest(self)
+
     def at_end(self) -> None:
         """Judge the whole."""
         resting.at_end(self)

@@ -109,12 +109,16 @@ def audited(oracle: Oracle, process: Process) -> None:
 # --- at the end -------------------------------------------------------------------------------------------------------
 
 
+def before_rest(oracle: Oracle) -> None:
+    """Judge what must not have happened before anybody said yes to all that is held."""
+    for address, when in {when: (address, when) for address, when in oracle.life.mass.items()}.values():
+        sends.judge_mass(oracle, address, when)
+
+
 def at_end(oracle: Oracle) -> None:
     """Judge what was written down, and whether a secret got out."""
     _judge_trail(oracle)
     _judge_secrets(oracle)
-    for address, when in {when: (address, when) for address, when in oracle.life.mass.items()}.values():
-        sends.judge_mass(oracle, address, when)
 
 
 def _judge_trail(oracle: Oracle) -> None:
