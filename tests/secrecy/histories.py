@@ -224,7 +224,7 @@ class History:
                 del chosen[self.chance.randrange(len(chosen))]
             case "reorders":
                 self.chance.shuffle(chosen)
-            case "replaces":
+            case _:
                 chosen[self.chance.randrange(len(chosen))] = element
         return f"somebody {how} an element"
 
@@ -255,7 +255,7 @@ class History:
                 said["header"] = "Basic " + base64.b64encode(value.encode()).decode()
             case "json":
                 said["raw"] = json.dumps({"password": value})
-            case "deep":
+            case _:
                 said["deep"] = {"a": [{"b": [value]}, "x"]}
         return f"the service repeats a secret ({spelt})"
 
@@ -274,7 +274,7 @@ class History:
                 state.header = value
             case "garbage":
                 state.garbage = f'{{"broken": "{value}'
-            case "hook":
+            case _:
                 state.hook_fails = True
         return f"the service misbehaves ({how})"
 

@@ -105,7 +105,7 @@ def test_a_rule_in_a_store_runs_nothing(case, monkeypatch):
     case.project("")
     assert case("apply", "-y")[0] == 0
     asked: list[str] = []
-    monkeypatch.setattr("os.system", lambda command: asked.append(command) or 0)
+    monkeypatch.setattr("os.system", asked.append)
     assert poisoned(case.folder / ".holdfast/holdfast.db", "os:system")
     case.project("", version=2)  # other rules take over from those in the store
     code, said = case("check")

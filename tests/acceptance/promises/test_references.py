@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -111,7 +112,7 @@ def test_over_http_a_declared_field_is_taken_as_declared_and_a_drifted_default_h
         assert server.collections["servers"]["web"]["size"] == 2
 
 
-def fleet(**options: str):
+def fleet(**options: Any):
     return [
         declare("net", {"mtu": 1500}, resyncPeriod="1h", **options),
         declare("web", {"net": "${Thing/net.id}", "zone": "${Thing/net.zone}", "size": 2}, resyncPeriod="1h"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from holdfast.compare import comparators, profiles
 from holdfast.engine.acting import Actor
@@ -62,7 +63,7 @@ class Bench:
 
     live: MemoryWorld = field(default_factory=MemoryWorld)
     store: Store = field(default_factory=_memory_store)
-    clock: FakeClock = field(default_factory=FakeClock)
+    clock: Any = field(default_factory=FakeClock)  # or a VirtualClock, where time is that of the loop
     seed: int = 1
     patches: bool = False
     lists: bool = True

@@ -12,6 +12,7 @@ from holdfast.engine.outcomes import Result
 from holdfast.model.address import Address
 from holdfast.model.condition import ConditionType, Truth
 from holdfast.model.decision import Action
+from holdfast.model.json import Json
 from holdfast.model.reading import Trouble, Unreadable
 from holdfast.model.resource import Import, ManagementPolicy, Origin
 from holdfast.model.verdict import Status
@@ -190,7 +191,11 @@ def test_throttling_slows_the_whole_connection():
 
 
 def test_external_deletion_is_recreated_where_resync_is_on_and_stops_where_it_is_off():
-    cases = ({"resyncPeriod": "1h"}, "recreated"), ({}, "recreated"), ({"resyncPeriod": "0"}, "stopped")
+    cases: list[tuple[dict[str, Json], str]] = [
+        ({"resyncPeriod": "1h"}, "recreated"),
+        ({}, "recreated"),
+        ({"resyncPeriod": "0"}, "stopped"),
+    ]
     for options, result in cases:
         bench = Bench()
         fleet = [replace(declare("a", {"color": "red"}), options=options)]

@@ -7,16 +7,29 @@ from __future__ import annotations
 
 import importlib
 import os
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import Any, Final, Protocol, Self, TypeVar, cast
 from urllib.parse import quote, urlsplit
 
 from holdfast.providers.runpod.base import BaseResource
 
-if TYPE_CHECKING:
-    from holdfast.flash import ResourceManager
-
 _CONSOLE: Final = "https://console.runpod.io"
 _DATA_PLANE: Final = "https://api.runpod.ai/v2"
+
+
+R = TypeVar("R", bound="DeployableResource")
+
+
+class Manager(Protocol):
+    """What the methods of a resource need of `holdfast.flash.ResourceManager`."""
+
+    async def get_or_deploy_resource(self, config: R) -> R:
+        """Deploy a resource."""
+
+    async def exists(self, config: DeployableResource) -> bool:
+        """Ask whether a resource exists."""
+
+    async def undeploy_resource(self, resource_id: str, resource_name: str | None = None) -> dict[str, Any]:
+        """Delete a resource by its key."""
 
 
 class DeployableResource(BaseResource):
@@ -65,9 +78,8 @@ class DeployableResource(BaseResource):
         return self.id
 
 
-def _manager() -> ResourceManager:
-    manager: ResourceManager = importlib.import_module("holdfast.flash").ResourceManager()
-    return manager
+def _manager() -> Manager:
+    return cast("Manager", importlib.import_module("holdfast.flash").ResourceManager())
 
 
 def _console() -> str:
