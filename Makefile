@@ -12,6 +12,8 @@ VENV ?= .venv
 WORKERS ?= 2
 CORPUS ?= $(wildcard ../shared/corpus/*_public.jsonl.gz)
 PYTEST_ARGS ?=
+SEEDS ?= 1000
+SIMULATE_ARGS ?=
 HISTORIES ?= 1000
 
 PY := $(VENV)/bin/python
@@ -45,6 +47,10 @@ test-fast: $(VENV)/.stamp-dev ## the tests that need no server and no patience: 
 .PHONY: secrecy
 secrecy: $(VENV)/.stamp-dev ## HISTORIES=n random histories with secrets in them; every byte that comes out is searched
 	@$(PY) -m tests.secrecy $(HISTORIES) --workers $(WORKERS)
+
+.PHONY: simulate
+simulate: $(VENV)/.stamp-dev ## whole histories on virtual time against the promises: make simulate SEEDS=10000
+	@$(PY) -m tests.simulation --seeds $(SEEDS) --jobs $(WORKERS) --shrink $(SIMULATE_ARGS)
 
 .PHONY: lint
 lint: $(VENV)/.stamp-dev ## style, formatting, types, layers

@@ -43,6 +43,19 @@ _FORGET: Final = (
 )
 
 
+class _Known(NamedTuple):
+    """What is kept of a resource and must not be taken back by a state that was read earlier."""
+
+    revision: int
+    requested: str | None
+    handled: str | None
+
+    @property
+    def done(self) -> str | None:
+        """Return the token of the last request, if that was done."""
+        return self.handled if self.handled == self.requested else None
+
+
 class _Age(NamedTuple):
     """How long a finding has been known."""
 
@@ -165,31 +178,39 @@ class Committer:
         new = [number for number in numbers if marks[number] is None or marks[number] != kept.get(number)]
         self._many("put_detail", [rows.detail_row(number, states[number]) for number in new])
 
-    def _known(self, states: dict[int, ResourceState]) -> dict[int, tuple[int, str | None]]:
+    def _known(self, states: dict[int, ResourceState]) -> dict[int, _Known]:
         """Return how far the writes to known resources have come, and which check was asked for last."""
         return {
-            number: (revision, requested)
+            number: _Known(*known)
             for chunk in in_lists(sorted(states))
-            for number, revision, requested in self._connection.execute(sized("applied_revisions", chunk), chunk)
+            for number, *known in self._connection.execute(sized("applied_revisions", chunk), chunk)
         }
 
-    def _find_overtaken(self, states: dict[int, ResourceState], known: dict[int, tuple[int, str | None]]) -> set[int]:
+    def _find_overtaken(self, states: dict[int, ResourceState], known: dict[int, _Known]) -> set[int]:
         """Return the resources that somebody wrote to after they were read for the check that is being recorded."""
         seen = self._facts.looked_at
         return {
             number
-            for number, (revision, _) in known.items()
-            if revision != states[number].applied_revision and states[number].address in seen
+            for number, kept in known.items()
+            if kept.revision != states[number].applied_revision and states[number].address in seen
         }
 
-    def _with_requests(
-        self, states: dict[int, ResourceState], known: dict[int, tuple[int, str | None]]
-    ) -> dict[int, ResourceState]:
-        """Return the states whose request is another one by now, or open; these stay due as they were."""
-        asked = {number: requested for number, (_, requested) in known.items() if number in states}
-        changed = {number: token for number, token in asked.items() if token != states[number].requested}
-        out = {number: replace(states[number], requested=token) for number, token in changed.items()}
-        waiting = [number for number, token in asked.items() if token is not None and token != states[number].handled]
+    def _with_requests(self, states: dict[int, ResourceState], known: dict[int, _Known]) -> dict[int, ResourceState]:
+        """Return the states whose request is another one by now, or open; these stay due as they were.
+
+        A request that was done meanwhile stays done: the state was read before it was.
+        """
+        asked = {number: kept for number, kept in known.items() if number in states}
+        out = {
+            number: replace(states[number], requested=kept.requested, handled=kept.done or states[number].handled)
+            for number, kept in asked.items()
+            if kept.requested != states[number].requested or kept.done not in (None, states[number].handled)
+        }
+        waiting = [
+            number
+            for number, kept in asked.items()
+            if kept.requested is not None and kept.done is None and kept.requested != states[number].handled
+        ]
         for chunk in in_lists(waiting):
             for number, due_at in self._connection.execute(sized("due_times", chunk), chunk):
                 state = out.get(number, states[number])

@@ -141,9 +141,10 @@ class MemoryStore:
         kept = self._states.get(state.address)
         if kept is None:
             return state
-        is_open = kept.requested is not None and kept.requested != state.handled
+        done = kept.handled if kept.handled == kept.requested else None  # done meanwhile, and it stays so
+        is_open = kept.requested is not None and kept.requested not in (state.handled, done)
         due_at = earlier(kept.due_at, state.due_at) if is_open else state.due_at
-        return replace(state, requested=kept.requested, due_at=due_at)
+        return replace(state, requested=kept.requested, handled=done or state.handled, due_at=due_at)
 
     def _reschedule(self, facts: Transaction) -> None:
         for address, due_at in facts.rescheduled:

@@ -101,16 +101,16 @@ def requests(m: Maker) -> None:
     m.some(m.random.randint(2, 3), ("Plain", "Keyed", "Named"), resyncPeriod="1h")
     m.do("apply")
     m.settle()
-    m.do("slow_store", seconds=m.random.choice((0.0, 0.05, 0.5)))
+    m.do("slow_store", seconds=m.random.choice((0.05, 0.5, 2.0)))
     m.looks_every = 10.0
     m.do("watch_start")
     m.wait(10, 100)
     for _ in range(m.random.randint(1, 3)):
         m.do("latency", seconds=m.random.choice((1.0, 3.0, 8.0)))
-        m.do("check_now_beside")
-        m.wait(0, 30)
-        m.do("check_now_beside")
-        m.wait(1, 30)
+        for _ in range(m.random.randint(1, 3)):
+            m.do("check_now_beside")
+            m.wait(0, 8)
+        m.wait(1, 20)
     m.do("await_others")
     m.wait(200, 300)
     m.do("status")

@@ -43,6 +43,17 @@ async def test_a_state_that_was_read_before_a_request_does_not_take_it_back(stor
 
 
 @on_every_store
+async def test_a_state_that_was_read_before_a_request_was_done_does_not_open_it_again(store: Store):
+    await store.commit(Transaction(states=[full_state(A, requested="old", handled="old")]))
+    await store.commit(Transaction(requested=[Request(A, "now", 7.0)]))
+    await store.commit(Transaction(states=[full_state(A, requested="now", handled="now", due_at=900.0)]))
+    await store.commit(Transaction(states=[full_state(A, requested="old", handled="old", due_at=950.0)]))
+    kept = await store.state(A)
+    assert kept is not None
+    assert (kept.requested, kept.handled, kept.due_at) == ("now", "now", 950.0)
+
+
+@on_every_store
 async def test_a_touch_does_not_put_off_what_was_asked_for_meanwhile(store: Store):
     await store.commit(Transaction(states=[full_state(A, requested=None, handled=None)]))
     await store.commit(Transaction(requested=[Request(A, "now", 7.0)]))

@@ -25,8 +25,8 @@ INSERT INTO name (family, local) VALUES (?, ?)
 SELECT id, mark FROM resource WHERE id IN (?*)
 
 -- name: applied_revisions
--- How far the writes to these resources have come, and which check was asked for last.
-SELECT id, applied_revision, requested FROM detail WHERE id IN (?*)
+-- How far the writes to these resources have come, and which check was asked for and which was done last.
+SELECT id, applied_revision, requested, handled FROM detail WHERE id IN (?*)
 
 -- name: due_times
 -- When these resources are to be looked at.

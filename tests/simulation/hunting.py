@@ -1,0 +1,35 @@
+"""Hunting mutants: how many histories it takes until each is noticed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tests.simulation import mutants, runner
+
+MOST = 2000
+
+
+@dataclass(frozen=True)
+class Caught:
+    """The history that gave a mutant away."""
+
+    mutant: str
+    histories: int  # how many it took; 0: it was not noticed
+    seed: int = 0
+    scenario: str = ""
+    promise: str = ""
+    seen: str = ""
+
+
+def hunt(name: str, most: int = MOST) -> Caught:
+    """Live histories with a fault put back until a promise breaks that it should break."""
+    mutant = mutants.MUTANTS[name]
+    with mutants.planted(name):
+        for number in range(most):
+            scenario = mutant.scenarios[number % len(mutant.scenarios)]
+            seed = number + 1
+            for each in runner.run_seed(seed, scenario).violations:
+                if each.promise in mutant.promises:
+                    seen = f"{each.address} expected {each.expected}; seen {each.seen}"
+                    return Caught(name, number + 1, seed, scenario, each.promise, seen)
+    return Caught(name, 0)

@@ -1,0 +1,305 @@
+"""Faults that were mended, each behind a switch that puts it back; the simulator must notice every one of them."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from types import SimpleNamespace
+from typing import Any, Final
+from unittest import mock
+
+import click
+
+from holdfast.cli import deciding, deleting, rereading, session, undeclared
+from holdfast.compare import known_differences, verdicts
+from holdfast.engine import containing, judging, learning, recording, resuming, scheduling, settling, undoing
+from holdfast.engine.applying import Applier
+from holdfast.engine.checking import Checker
+from holdfast.engine.claiming import Keeper
+from holdfast.engine.known_secrets import KnownSecrets
+from holdfast.engine.referring import Sources
+from holdfast.engine.scheduling import Watcher
+from holdfast.engine.secret_places import Place
+from holdfast.manifests import reading
+from holdfast.model.absent import ABSENT
+from holdfast.model.address import Address
+from holdfast.model.finding import Side
+from holdfast.model.resource import Origin
+from holdfast.plan import fights, history
+from holdfast.providers.base import Kind
+from holdfast.providers.http import identity
+from holdfast.store.base import Transaction
+from holdfast.store.committing import Committer
+from holdfast.store.sqlite import SqliteStore
+
+Patch = tuple[Any, str, Any]  # whose attribute, and what takes its place
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One fault."""
+
+    item: str  # of the list of faults
+    text: str
+    scenarios: tuple[str, ...]  # where it shows
+    promises: frozenset[str]  # which it breaks
+    patches: Callable[[], list[Patch]]
+
+
+@contextlib.contextmanager
+def planted(name: str) -> Iterator[None]:
+    """Put a fault back for a while."""
+    with contextlib.ExitStack() as stack:
+        for target, attribute, value in MUTANTS[name].patches():
+            stack.enter_context(mock.patch.object(target, attribute, value))
+        yield
+
+
+async def _nothing(*_: Any, **__: Any) -> None:
+    return None
+
+
+async def _none_found(*_: Any, **__: Any) -> list[Any]:
+    return []
+
+
+def _always() -> property:
+    """Stand for a field that is true whatever it is set to."""
+    return property(lambda _: True, lambda *_: None)
+
+
+def _live_references() -> list[Patch]:
+    return [(Sources, "_declared", lambda *_: ABSENT), (Sources, "_unreliable", lambda *_: "")]
+
+
+def _silent_joining() -> list[Patch]:
+    absorb = judging._absorb_late
+
+    def silent(*arguments: Any, **options: Any) -> Any:
+        verdict, baseline = absorb(*arguments, **options)
+        return replace(verdict, aside=()), baseline
+
+    return [(judging, "_absorb_late", silent)]
+
+
+def _deleting_needs() -> list[Patch]:
+    return [(deleting, "meant", session.chosen), (deleting, "_require_no_dependents", _nothing)]
+
+
+def _ignored_options() -> list[Patch]:
+    extra = [click.Option(["--target"], expose_value=False), click.Option(["-f"], expose_value=False)]
+    return [(each, "params", [*each.params, *extra]) for each in (deciding.pause_command, deciding.resume_command)]
+
+
+def _rereading_one_file() -> list[Patch]:
+    async def fleet_for(opened: Any, options: Any, addresses: Any, _templates: Any) -> Any:
+        states = await opened.store.states(list(addresses))
+        files = {state.source.rpartition(":")[0] for state in states.values() if state.source}
+        known = [Address.parse(text) for state in states.values() for text in state.depends_on]
+        manifests = reading.read(sorted(filter(os.path.exists, files)), opened.project, whole=False)
+        strategies = tuple(opened.fleet.strategies)
+        return session.fleet_of(replace(manifests, strategies=strategies), known, options)
+
+    return [(rereading, "fleet_for", fleet_for)]
+
+
+def _forgotten_origin() -> list[Patch]:
+    return [(settling, "origin_of", lambda _, state: state.origin if state.applied is not None else Origin.CREATED)]
+
+
+def _removed_is_fresh() -> list[Patch]:
+    async def nobody(*_: Any) -> set[Address]:
+        return set()
+
+    return [(undeclared, "is_missed", lambda *_: False), (undeclared, "edited_away", nobody)]
+
+
+def _whole_states() -> list[Patch]:
+    async def request(store: Any, addresses: Any, token: str, now: float) -> int:
+        states = await store.states(addresses)
+        if states:
+            written = [replace(state, requested=token, due_at=now) for state in states.values()]
+            await store.commit(Transaction(states=written))
+        return len(states)
+
+    return [(scheduling, "request", request)]
+
+
+def _decided_too_soon() -> list[Patch]:
+    recorded, held_back = Checker._recorded, Checker._held_back
+
+    async def all_recorded(self: Checker, checks: Any, _chosen: Any, events: Any = ()) -> Any:
+        return await recorded(self, checks, lambda _: True, events)
+
+    async def unrecorded(self: Checker, checks: Any, *, record: bool) -> Any:
+        return await held_back(self, checks, record=False)
+
+    return [(Checker, "_recorded", all_recorded), (Checker, "_held_back", unrecorded)]
+
+
+def _all_paths_done() -> list[Patch]:
+    return [(learning, "_written", lambda operation, _: tuple(recording.finding_paths(operation.drift)))]
+
+
+def _secrets_by_place() -> list[Patch]:
+    def inside(self: Place, values: list[Any]) -> list[Place | None]:
+        return [self.elements if place == 0 else None for place in range(len(values))]
+
+    return [(Place, "inside", inside)]
+
+
+def _one_queue() -> list[Patch]:
+    begin = Watcher._begin
+
+    async def together(self: Watcher) -> bool:
+        worked = await begin(self)
+        if self._tasks:
+            await asyncio.wait(list(self._tasks.values()))
+        return worked
+
+    return [(Watcher, "_begin", together)]
+
+
+def _deleted_again() -> list[Patch]:
+    async def unmoved(*_: Any) -> bool:
+        return True
+
+    return [(resuming, "_is_deletion", lambda _: False), (resuming.Resumer, "_is_unmoved", unmoved)]
+
+
+def _uncontained() -> list[Patch]:
+    def raised(error: Exception, *_: Any) -> Any:
+        raise error
+
+    return [(containing, "unreadable", raised), (containing, "shallow", lambda seen: seen)]
+
+
+def _learnt_untaken() -> list[Patch]:
+    unchanged = known_differences._unchanged
+
+    def only_drift(*arguments: Any) -> Any:
+        return [each for each in unchanged(*arguments) if each.side in (Side.WORLD, Side.BOTH)]
+
+    return [(known_differences, "_unchanged", only_drift)]
+
+
+def _mutant(item: str, text: str, scenarios: str, promises: str, patches: Callable[[], list[Patch]]) -> Mutant:
+    return Mutant(item, text, tuple(scenarios.split()), frozenset(promises.split()), patches)
+
+
+MUTANTS: Final[dict[str, Mutant]] = {
+    "references-take-live-values": _mutant(
+        "1", "a reference takes what is live, drifted or not", "references", "no-drift-spread verdict-right",
+        _live_references,
+    ),
+    "files-fill-in": _mutant(
+        "2", "keys that anybody adds to a file after a write of ours join the baseline", "joining",
+        "strangers-key-is-seen verdict-right", lambda: [(Kind, "fills_in", _always())],
+    ),
+    "late-defaults-in-silence": _mutant(
+        "2", "a late default joins without a word", "joining", "strangers-key-is-seen", _silent_joining
+    ),
+    "delete-takes-what-is-needed": _mutant(
+        "3", "delete takes what the chosen need, and asks nobody who needs it", "deleting", "delete-only-the-named",
+        _deleting_needs,
+    ),
+    "pause-ignores-target": _mutant(
+        "4", "pause and resume take --target and ignore it", "options", "options-are-honoured", _ignored_options
+    ),
+    "watch-reads-one-file": _mutant(
+        "5", "watch reads one file again, and fails at what its neighbours refer to", "neighbours",
+        "drift-found-in-period", _rereading_one_file,
+    ),
+    "imports-become-ours": _mutant(
+        "6", "what was imported counts as created after our first write", "importing", "never-recreated",
+        _forgotten_origin,
+    ),
+    "fights-within-an-hour": _mutant(
+        "7", "a fight is looked for within one hour only", "contention", "contention-named",
+        lambda: [(fights.FightRules, "forgotten_after", lambda *_: 1800.0)],
+    ),
+    "own-edits-count": _mutant(
+        "7", "a person's own edits count against a field", "own_edits", "own-edits-are-no-fight verdict-right",
+        lambda: [(history, "_is_asked", lambda _: False)],
+    ),
+    "watch-corrects-zero": _mutant(
+        "8", "watch corrects what has resyncPeriod 0", "zero", "resync-zero-left-alone",
+        lambda: [(Applier, "_is_left_alone", lambda *_: False)],
+    ),
+    "removed-stays-fresh": _mutant(
+        "9", "what is no longer declared stays fresh, and nobody tells", "removing", "removed-never-fresh",
+        _removed_is_fresh,
+    ),
+    "observed-stays-pending": _mutant(
+        "11", "what is only observed is pending for what was taken out of its declaration", "observing",
+        "pending-clears verdict-right", lambda: [(verdicts, "without_removed", lambda verdict: verdict)],
+    ),
+    "requests-write-whole-states": _mutant(
+        "12", "asking for a check writes back a state that was read earlier", "overtaken",
+        "memory-never-goes-back created-once", _whole_states,
+    ),
+    "requests-are-swallowed": _mutant(
+        "12", "a check under way swallows a request", "requests", "request-is-handled",
+        lambda: [(Committer, "_with_requests", lambda *_: {})],
+    ),
+    "decided-before-limits": _mutant(
+        "14", "decisions are recorded before the limits of the fleet apply", "mass budgets", "decisions-are-final",
+        _decided_too_soon,
+    ),
+    "done-names-every-path": _mutant(
+        "14", "write.done names paths that were not written", "approvals", "audit-complete", _all_paths_done
+    ),
+    "mass-drift-by-batch": _mutant(
+        "14, 28", "mass drift is judged by what one batch finds", "mass", "mass-drift-held",
+        lambda: [(SqliteStore, "reverts", _none_found)],
+    ),
+    "secrets-by-index": _mutant(
+        "24", "a secret in a list is known by its place", "secrets", "secrets-never-out", _secrets_by_place
+    ),
+    "known-secrets-are-shown": _mutant(
+        "24", "a token that the API repeats is stored and printed", "secrets", "secrets-never-out",
+        lambda: [(KnownSecrets, "add", lambda *_: None)],
+    ),
+    "lost-claims-send": _mutant(
+        "25", "a claim is neither renewed nor asked before a send is repeated", "fenced",
+        "created-once newer-never-overwritten",
+        lambda: [(Keeper, "ensure", _nothing), (Keeper, "_renew_all", _nothing)],
+    ),
+    "creates-are-repeated": _mutant(
+        "26", "a create whose answer was lost is repeated blindly", "lost", "created-once",
+        lambda: [(Kind, "repeats_create", _always())],
+    ),
+    "limits-asked-once": _mutant(
+        "27", "pauses and freezes are asked at the beginning of a run only", "pausing",
+        "pause-holds-every-send freeze-holds-every-send", lambda: [(Checker, "stopped", _nothing)],
+    ),
+    "one-queue-for-all": _mutant(
+        "29", "connections share a queue", "sick", "drift-found-in-period", _one_queue
+    ),
+    "dead-undo-keeps-its-claim": _mutant(
+        "30", "the claim of a killed undo stands in the way of the next", "undoing", "undo-finishes",
+        lambda: [(undoing, "workers", SimpleNamespace(bury=_nothing))],
+    ),
+    "deletes-are-sent-again": _mutant(
+        "30", "a killed delete is sent again without a look", "deletions", "deleted-once", _deleted_again
+    ),
+    "any-answer-is-the-object": _mutant(
+        "31", "whatever comes with a 200 is taken for the object", "unreadable", "not-the-object-is-unreadable",
+        lambda: [(identity, "doubt", lambda *_, **__: "")],
+    ),
+    "one-object-stops-all": _mutant(
+        "31", "an object that cannot be dealt with ends the command", "unreadable", "one-bad-object-stops-nobody",
+        _uncontained,
+    ),
+    "untaken-is-learnt": _mutant(
+        "33", "an edit that did not take becomes the baseline", "ineffective", "ineffective-is-said verdict-right",
+        _learnt_untaken,
+    ),
+    "due-times-are-believed": _mutant(
+        "35", "due times of a clock that was set back are believed", "clocks", "drift-found-in-period",
+        lambda: [(Watcher, "mend_schedule", _nothing)],
+    ),
+}  # fmt: skip
