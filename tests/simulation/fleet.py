@@ -42,8 +42,10 @@ class Resource:
 
     def manifest(self) -> Document:
         """Return the document that declares it."""
-        spec: Document = {"connection": self.connection, "resource": self.spec}
-        if self.options:
+        spec: Document = {"connection": self.connection}
+        if self.policy != "unmanaged":  # which is only looked up, and declares nothing
+            spec["resource"] = self.spec
+        if self.options and self.policy != "unmanaged":
             spec["managedOptions"] = self.options
         if self.policy != "managed":
             spec["managementPolicy"] = self.policy

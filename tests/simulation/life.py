@@ -81,6 +81,7 @@ class Life(People, Strangers):
             await self.kernel.sleep(400.0)
         await self.do_check(quiet=True)
         self.oracle.rested()
+        self.oracle.nothing_open(parsed(await self.machine.run("corrections --limit 1000 -o json")))
         last = await self.do_apply()
         self.oracle.idle(last)
         verified = await self.machine.run("audit verify")

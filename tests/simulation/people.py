@@ -91,6 +91,11 @@ class People(Stage):
         process = await self._run(f"resume {scope} {extra}".strip())
         self.oracle.resumed(process, scope, extra)
 
+    async def do_resume_all(self) -> None:
+        """A person ends every pause."""
+        for scope in list(self.oracle.pauses):
+            await self.do_resume(scope=scope)
+
     async def do_approve(self) -> None:
         """A person says yes to everything."""
         process = await self._run(f"approve --all --yes {MANIFESTS}")
@@ -177,7 +182,8 @@ class People(Stage):
         """A person changes who manages a resource."""
         resource = self.fleet.get(name)
         if resource is not None:
-            resource.policy = policy
+            resource.policy = policy if not resource.is_file or policy != "unmanaged" else "observed"
+            resource.imports = {"filter": {"name": resource.name}} if resource.policy == "unmanaged" else None
             self.oracle.policy_changed(resource)
             self.write_manifests()
 

@@ -47,7 +47,7 @@ def _smaller(history: History) -> Iterator[History]:
     named = {step.args.get("name") for step in steps}
     for resource in history.fleet.resources:
         text = str([each.spec for each in history.fleet.resources if each is not resource])
-        if resource.name not in named and f"/{resource.name}." not in text:
+        if len(history.fleet.resources) > 1 and resource.name not in named and f"/{resource.name}." not in text:
             fleet = history.fleet.copy()
             fleet.resources = [each for each in fleet.resources if each.name != resource.name]
             yield replace(history, fleet=fleet)

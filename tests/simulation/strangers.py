@@ -70,6 +70,7 @@ class Strangers(Stage):
             if resource is not None:
                 await self.do_stranger(name, path, value)
                 self.mass[resource.address] = self.kernel.elapsed
+        self.oracle.drifted_at_once()
 
     async def do_rotate(self, name: str, key: str, how: str) -> None:
         """Somebody else changes a list that has secrets in it."""

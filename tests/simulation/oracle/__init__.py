@@ -124,7 +124,13 @@ class Oracle:
         self.book(resource).undeclared_at = None
 
     def project_changed(self) -> None:
-        """Limits are read from the fleet whenever they are asked."""
+        """Limits are read from the fleet whenever they are asked; from now on every send is judged by them."""
+        if self.fleet.project.get("corrections", {}).get("windows"):
+            self.holds("freeze-holds-every-send", True)
+
+    def drifted_at_once(self) -> None:
+        """Take note of mass drift: from now on every correction is judged by it."""
+        self.holds("mass-drift-held", True)
 
     def paused(self, process: Process, scope: str, extra: str) -> None:
         """Take note of a pause."""
@@ -266,6 +272,10 @@ class Oracle:
     def rested(self) -> None:
         """Everybody has rested: everything must be as declared."""
         resting.rested(self)
+
+    def nothing_open(self, body: Any) -> None:
+        """Judge what is still open when everybody has rested."""
+        outputs.nothing_open(self, body)
 
     def idle(self, process: Process) -> None:
         """A run over what is at rest."""

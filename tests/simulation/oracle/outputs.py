@@ -20,6 +20,8 @@ def finished(oracle: Oracle, process: Process) -> None:
     """A command has ended: it must not have crashed, and it must have ended."""
     if process.is_dead:
         return
+    if process.arguments[0] == "watch":
+        _left_alone(oracle)
     if process.arguments[0] in ("apply", "check") and process.code is not None:
         for resource in oracle.fleet.declared:
             thing = oracle.bound(resource)
@@ -33,6 +35,15 @@ def finished(oracle: Oracle, process: Process) -> None:
     if not process.is_stopped:
         said = f"{' '.join(process.arguments)} still runs after {oracle.now - process.started:.0f} s"
         oracle.holds("commands-end", process.code is not None, "", "an end", said)
+
+
+def _left_alone(oracle: Oracle) -> None:
+    """A watch has ended: count what it had to leave alone, and did."""
+    for resource in oracle.fleet.declared:
+        thing = oracle.bound(resource)
+        zero = oracle.fleet.setting(resource, "resyncPeriod", "not said") in ("0", 0)
+        if zero and thing is not None and thing.deleted is None and thing.moved():
+            oracle.holds("resync-zero-left-alone", True)
 
 
 # --- verdicts ---------------------------------------------------------------------------------------------------------
@@ -194,6 +205,7 @@ def paused(oracle: Oracle, process: Process, scope: str, extra: str) -> None:
     """A pause that was taken holds; one with options that are not honoured must be refused."""
     if process.code != 0:
         return
+    oracle.holds("pause-holds-every-send", True)  # from now on every send is judged
     if "--target" in extra:
         target = _target(extra)
         wide = "everything is paused" in process.text
@@ -333,3 +345,16 @@ def must_be_own(oracle: Oracle, resource: Resource, path: str) -> None:
     if ran and declared and thing is not None and thing.deleted is None and path not in oracle.book(resource).doubtful:
         moved = path in truth.moved_paths(oracle, resource, thing)
         oracle.holds("own-edits-are-no-fight", not moved, resource.address, f"{path} put back", "left as it was")
+
+
+def nothing_open(oracle: Oracle, body: Any) -> None:
+    """When everybody has rested nothing is begun and not ended, but for creates of which nobody can know."""
+    for entry in body or []:
+        resource = oracle.fleet.by_address(entry["address"])
+        things = [each for each in oracle.world.things if resource is not None and oracle.resource_of(each) is resource]
+        if resource is None or not resource.declared or any(truth.is_unsure(oracle, each) for each in things):
+            continue
+        oracle.holds(
+            "nothing-left-open", entry["outcome"] != "begun", entry["address"], "every correction closed",
+            f"{entry['action']} {entry['reason']} is {entry['outcome']}",
+        )  # fmt: skip

@@ -35,7 +35,7 @@ PROMISES: Final[dict[str, str]] = {
     "strangers-key-is-seen": "A key that a stranger adds is reported, or shown once when it joins as a late default",
     "ineffective-is-said": "An edit or a correction that did not take is never shown in sync",
     "undo-finishes": "A killed undo is finished by the next undo or apply",
-    "nothing-left-open": "No claim, correction or operation stays open when everybody rests",
+    "nothing-left-open": "No correction stays open when everybody rests",
     "converges": "When people and strangers rest everything that may be corrected is as declared",
     "quiet-at-rest": "At rest nothing is written, and at most one write a resource in the last period",
     "audit-complete": "Every write is in the audit trail, with the paths that it changed, and the chain is unbroken",

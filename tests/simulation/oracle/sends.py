@@ -281,6 +281,7 @@ def _judge_delete(oracle: Oracle, sent: Sent, resource: Resource) -> None:
         named = resource.name in oracle.allowed_deletes
         oracle.holds("delete-only-the-named", named, resource.address, "kept: it was not named", "deleted")
         book.deletes.append(sent.at)
+        oracle.holds("deleted-once", True)
         book.may_go = True
         return
     ours = [

@@ -86,7 +86,7 @@ def _referred(oracle: Oracle, source: Resource, name: str) -> Any:
     thing = bound(oracle.world, source)
     if name == "id":
         return thing.ident if thing is not None and thing.deleted is None else None
-    declared = at(source.spec, f"/{name}")
+    declared = at(source.spec, f"/{name}") if source.policy != "unmanaged" else None
     if declared is not None:
         return declared
     return at(thing.own, f"/{name}") if thing is not None else None
@@ -154,7 +154,8 @@ def verdicts(oracle: Oracle, resource: Resource) -> set[str] | None:
         return None if book.may_go else {"missing"}
     moved, intent = moved_paths(oracle, resource, thing), intent_paths(oracle, resource, thing)
     if resource.policy == "observed" and not intent:
-        return {"in_sync", "drifted"} if book.policy_was else {"drifted" if moved else "in_sync"}
+        is_unclear = bool(book.policy_was or thing.kind.late)
+        return {"in_sync", "drifted"} if is_unclear else {"drifted" if moved else "in_sync"}
     if _nobody_can_say(oracle, resource, thing, moved, intent):
         return None
     if (moved | intent) & book.undone or intent & book.ineffective or (intent and thing.made_by != "us"):
@@ -171,10 +172,23 @@ def _of_sides(moved: bool, intent: bool, *, is_late: bool) -> set[str]:
 def _nobody_can_say(oracle: Oracle, resource: Resource, thing: Thing, moved: set[str], intent: set[str]) -> bool:
     """Tell whether who moved cannot be told from what any reader could have seen."""
     book = oracle.book(resource)
+    if _is_unfinished(oracle, thing):
+        return True
     undeclared = any(path not in leaves(resource.spec) and at(thing.own, path) is not None for path in book.versions)
     may_have_joined = bool(moved) and not intent and not (moved - book.joined.keys())
     doubtful = bool((moved | intent) & book.doubtful) or _refers_to_doubt(oracle, resource)
     return undeclared or may_have_joined or doubtful or thing.api in oracle.world.echo or is_unsure(oracle, thing)
+
+
+def _is_unfinished(oracle: Oracle, thing: Thing) -> bool:
+    """Tell whether whoever made a thing was killed before the answer came, and nobody has gone on with it yet."""
+    lost = [each for each in oracle.world.journal if each.effect == "create" and each.thing is thing]
+    if not lost or lost[-1].delivered:
+        return False
+    return not any(
+        each.started > lost[-1].at and each.code is not None and each.arguments[0] in ("apply", "watch")
+        for each in oracle.life.kernel.processes
+    )
 
 
 def is_unsure(oracle: Oracle, thing: Thing) -> bool:

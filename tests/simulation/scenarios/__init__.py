@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable
 
 from tests.simulation.history import History
-from tests.simulation.scenarios import faults, governing, processes, truths, watching
+from tests.simulation.scenarios import faults, governing, mixtures, processes, truths, watching
 from tests.simulation.scenarios.common import Maker
 
 SCENARIOS: dict[str, Callable[[Maker], None]] = {
@@ -15,6 +15,7 @@ SCENARIOS: dict[str, Callable[[Maker], None]] = {
     **watching.SCENARIOS,
     **faults.SCENARIOS,
     **processes.SCENARIOS,
+    **mixtures.SCENARIOS,
 }
 
 
