@@ -223,7 +223,7 @@ MUTANTS: Final[dict[str, Mutant]] = {
     ),
     "fights-within-an-hour": _mutant(
         "7", "a fight is looked for within one hour only", "contention", "contention-named",
-        lambda: [(fights.FightRules, "forgotten_after", lambda *_: 1800.0)],
+        lambda: [(fights.FightRules, "forgotten_after", lambda *_: 3600.0)],
     ),
     "own-edits-count": _mutant(
         "7", "a person's own edits count against a field", "own_edits", "own-edits-are-no-fight verdict-right",
