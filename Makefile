@@ -23,6 +23,8 @@ PYTEST := $(PY) -m pytest -n $(WORKERS) --dist loadfile
 export PYTHON
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_ROOT_USER_ACTION := ignore
+# Tests are compiled once, and not by every worker of every run.
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: help
 help: ## list the targets

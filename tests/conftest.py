@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import hypothesis
 import pytest
@@ -27,6 +28,18 @@ hypothesis.settings.register_profile(  # for make test-fast, which is about quic
     "fast", parent=hypothesis.settings.get_profile("default"), max_examples=15
 )
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if IN_CI else "default"))
+
+
+SLOW = Path(__file__).with_name("slow.txt")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what was measured to be slow, before anything is left out for it."""
+    listed = set() if os.environ.get("HOLDFAST_SLOW_LIST") == "off" else set(SLOW.read_text().splitlines())
+    for item in items:
+        if item.nodeid.partition("[")[0] in listed:
+            item.add_marker("slow")
 
 
 def _skipped(config: pytest.Config) -> list[str]:

@@ -168,3 +168,10 @@ def test_a_skip_is_named_loudly_and_fails_in_ci(tmp_path, what, ci, workers):
     assert ran.returncode == (1 if ci else 0), ran.stdout + ran.stderr
     assert "SKIPPED, SO NOT CHECKED" in ran.stdout
     assert re.search(r"^test_sea\.py.*: no moon$", ran.stdout, re.MULTILINE)
+
+
+def test_every_test_that_is_listed_as_slow_is_there():
+    for line in (ROOT / "tests/slow.txt").read_text().splitlines():
+        file, *names = line.removeprefix("# ").split("::")
+        if not line.startswith("#"):
+            assert names[-1] == "runTest" or f"def {names[-1]}(" in (ROOT / file).read_text(), line

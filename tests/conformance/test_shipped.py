@@ -16,13 +16,12 @@ NOT_APPLICABLE = {
     "http": {"precondition"},  # the Gadgets of the subject have no etag; its Widgets do
     "memory": {"precondition", "not-the-thing"},
 }
-SLOW = {"crash", "mutate-every-field"}  # by far the most work; in memory they are quick
 CASES = [
     pytest.param(
         name,
         case,
         id=f"{name}-{case.name}",
-        marks=[pytest.mark.slow] if name != "memory" and case.name in SLOW else [],
+        marks=[] if name == "memory" else [pytest.mark.slow],  # in memory they are quick
     )
     for name in NOT_APPLICABLE
     for case in conformance.scenarios(getattr(subjects, name))
