@@ -366,8 +366,8 @@ def test_a_conditional_delete_leaves_what_moved():
 REFUSALS = {
     301: Refusal.TERMINAL,
     400: Refusal.TERMINAL,
-    401: Refusal.TERMINAL,
-    403: Refusal.TERMINAL,
+    401: Refusal.DENIED,
+    403: Refusal.DENIED,
     405: Refusal.TERMINAL,
     408: Refusal.RETRYABLE,
     409: Refusal.RETRYABLE,
@@ -514,7 +514,7 @@ def test_a_poll_that_fails_says_nothing_about_the_operation():
     assert started.poll_after_seconds == 0.5
     assert [type(one) for one in out] == [UnderWay, UnderWay, UnderWay, Refused, Refused, Refused]
     assert out[1].poll_after_seconds == 9.0
-    assert [one.refusal for one in out[3:]] == [Refusal.TERMINAL, Refusal.RETRYABLE, Refusal.RETRYABLE]
+    assert [one.refusal for one in out[3:]] == [Refusal.DENIED, Refusal.RETRYABLE, Refusal.RETRYABLE]
 
 
 def test_a_poll_goes_to_no_other_host():

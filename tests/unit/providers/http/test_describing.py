@@ -98,7 +98,7 @@ MISTAKES = {
         "base_url:",
         "timeout_second: 3\n    base_url:",
         "/timeout_second",
-        "is 'timeout_seconds' meant",
+        "did you mean timeout_seconds?",
     ),
     "a misspelt word": ('"/a/{id}"}', '"/a/{id}", etags: header}', "/kinds/A/etags", "unknown word 'etags'"),
     "a misspelt word inside": ('"/a/{id}"', "{pth: /a, path: /a}", "/kinds/A/read/pth", "unknown word 'pth'"),
