@@ -28,7 +28,7 @@ def test_the_tour_ends_well_and_shows_a_fight_a_freeze_and_a_storm(tmp_path):
         "0 to change",  # the plan after accept
         "year-end freeze",
         "1 held back",
-        "6 of 20 resources moved",
+        "12 of 20 resources moved",
         "approved 6",
         "6 changed",
         "everything in sync",

@@ -35,7 +35,7 @@ connections:
             - {{path: /region, compare: region}}
   files: {{provider: file, root: live}}
 corrections:
-  storm: {{share: 30%, atLeast: 6}} # so much at once is more likely one cause than many
+  storm: {{share: 50%, atLeast: 10}} # so much in an hour is more likely one cause than many
   fights: {{reverts: 2, backoff: 0s}} # twice put back and moved again: somebody else wants it otherwise
 """
 FREEZE = """\

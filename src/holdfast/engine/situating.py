@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from holdfast.compare import known_differences, paths
@@ -14,6 +15,7 @@ from holdfast.model.finding import Finding
 from holdfast.model.json import Json
 from holdfast.model.reading import Found, Trouble, Unreadable
 from holdfast.plan.decide import ReconcileMode, Situation
+from holdfast.plan.settings import Level
 
 _LIFTING: Final = ("onImmutable", "recreate", "resyncPeriod")
 
@@ -50,9 +52,20 @@ def situation_of(judged: Judged) -> Situation:
 
 
 def _is_set_otherwise(judged: Judged) -> bool:
-    """Tell whether a setting that may lift a block is another one than when it was blocked: it was told to set it."""
+    """Return True if a setting that may lift a block is another one than when it was blocked: it was told to set it.
+
+    A built-in value is nobody's setting: `watch` has another period than `plan` where nothing sets one.
+    """
     before, now = judged.before.options, judged.prepared.options
-    return any(name in before and before[name]["value"] != now[name]["value"] for name in _LIFTING if name in now)
+    return any(
+        before[name]["value"] != now[name]["value"] and not (_is_built_in(before[name]) and _is_built_in(now[name]))
+        for name in _LIFTING
+        if name in now and name in before
+    )
+
+
+def _is_built_in(option: Mapping[str, Json]) -> bool:
+    return str(option.get("from", "")).startswith(Level.BUILT_IN)
 
 
 def _mode(judged: Judged) -> dict[str, Any]:
