@@ -108,7 +108,7 @@ class Tour:
         """Move so much at once that correcting it might make it worse: halt, and ask."""
         for name in ("red", "orange", "yellow", "indigo", "white", "brown"):
             _edit(self._widgets, name, "a-migration", region="north-eu", tags=["moved"])
-        report = await self._apply("Six more move at once, twelve of twenty within the hour. One cause is likelier than many:")
+        report = await self._apply("Six more move, twelve of twenty within the hour. One cause is likelier than many:")
         self._expect(not report.acted, "the storm was not halted")
         title = "You looked, and say yes to exactly these plans:"
         await self._command(title, "approve", "--all", "--yes", "-f", "infra")
