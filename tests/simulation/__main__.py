@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import itertools
 import subprocess
 import sys
 import time
@@ -55,7 +56,15 @@ def _story(options: argparse.Namespace) -> int:
 def _histories(options: argparse.Namespace) -> int:
     began = time.monotonic()
     seeds = range(options.first, options.first + options.seeds)
-    tally = runner.run(seeds, jobs=1 if options.mutant else options.jobs, only=options.scenario)
+    done = itertools.count(1)
+
+    def told(_outcome: runner.Outcome) -> None:
+        number = next(done)
+        if number % 500 == 0:
+            print(f"{number:,} of {options.seeds:,}", file=sys.stderr)
+
+    jobs = 1 if options.mutant else options.jobs
+    tally = runner.run(seeds, jobs=jobs, only=options.scenario, told=told)
     lines = ["| promise | check | histories | violations |", "|---|---|---:|---:|"]
     for text, name, exercised, broken in tally.rows():
         if options.promise in (None, name):

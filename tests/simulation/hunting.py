@@ -28,7 +28,9 @@ def hunt(name: str, most: int = MOST) -> Caught:
         for number in range(most):
             scenario = mutant.scenarios[number % len(mutant.scenarios)]
             seed = number + 1
-            for each in runner.run_seed(seed, scenario).violations:
+            outcome = runner.run_seed(seed, scenario)
+            assert not outcome.failure, outcome.failure
+            for each in outcome.violations:
                 if each.promise in mutant.promises:
                     seen = f"{each.address} expected {each.expected}; seen {each.seen}"
                     return Caught(name, number + 1, seed, scenario, each.promise, seen)

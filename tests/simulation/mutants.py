@@ -94,8 +94,8 @@ def _deleting_needs() -> list[Patch]:
 
 
 def _ignored_options() -> list[Patch]:
-    extra = [click.Option(["--target"], expose_value=False), click.Option(["-f"], expose_value=False)]
-    return [(each, "params", [*each.params, *extra]) for each in (deciding.pause_command, deciding.resume_command)]
+    target = click.Option(["--target"], expose_value=False)
+    return [(each, "params", [*each.params, target]) for each in (deciding.pause_command, deciding.resume_command)]
 
 
 def _rereading_one_file() -> list[Patch]:
