@@ -13,7 +13,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from prometheus_client.parser import text_string_to_metric_families as prometheus
 
 from holdfast.engine.metering import meters
-from tests.acceptance.test_commands import run
+from tests.acceptance.test_commands import run, run_apart
 from tests.acceptance.test_rollouts import Edited
 from tests.servers import prometheus as servers
 
@@ -125,7 +125,7 @@ def test_without_a_store_it_fails_and_makes_none(tmp_path):
 
 def test_without_its_library_it_says_how_to_have_it(tmp_path):
     (tmp_path / "prometheus_client.py").write_text("raise ImportError\n")
-    done = run("metrics", cwd=tmp_path, PYTHONPATH=str(tmp_path))
+    done = run_apart("metrics", cwd=tmp_path, PYTHONPATH=str(tmp_path))
     assert done.returncode == 1
     assert "pip install 'holdfast[metrics]'" in done.stderr
 

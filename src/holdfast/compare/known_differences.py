@@ -231,7 +231,7 @@ def _may_stay(finding: Finding, desired: Json, rules: RuleTree, before: diff.Bas
     """Tell whether a value that an edit was to change may look as before though the edit took.
 
     That is so of another spelling of the same, of nothing said in another way, where the service has always shown
-    something else than what was declared, and of what is no longer declared.
+    something else than what was declared, or has never shown it, and of what is no longer declared.
     """
     if finding.side not in (Side.INTENT, Side.UNSETTLED):
         return False
@@ -241,8 +241,14 @@ def _may_stay(finding: Finding, desired: Json, rules: RuleTree, before: diff.Bas
         return True
     if finding.op is Op.CHANGED and _is_respelling(_as_difference(finding)):
         return True
+    if node_at(rules, finding.path).write_only:
+        return True
     applied = ABSENT if before is None else paths.resolve(before.applied, finding.path)
-    return applied is not ABSENT and finding.baseline is not ABSENT and applied != finding.baseline
+    if applied is ABSENT:
+        return False
+    if finding.baseline is ABSENT:
+        return finding.observed is ABSENT  # declared before, too, and never shown
+    return bool(applied != finding.baseline)
 
 
 def _is_left_over(finding: Finding, desired: Json, rules: RuleTree) -> bool:

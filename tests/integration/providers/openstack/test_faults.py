@@ -175,7 +175,6 @@ def test_what_may_pass_is_never_taken_as_final(bench: Bench, faults, status: int
 FINAL = {
     "malformed": (400, '{"NeutronError": {"type": "HTTPBadRequest", "message": "Invalid input for mtu."}}'),
     "unknown attribute": (400, '{"NeutronError": {"type": "HTTPBadRequest", "message": "Unrecognized attribute(s)"}}'),
-    "forbidden": (403, '{"NeutronError": {"type": "PolicyNotAuthorized", "message": "disallowed by policy"}}'),
     "not implemented": (501, ""),
     "contradiction": (409, '{"NeutronError": {"type": "GatewayConflictWithAllocationPools", "message": "conflicts"}}'),
 }
@@ -192,6 +191,15 @@ def test_what_is_hopeless_is_asked_once_and_no_more(bench: Bench, faults, status
         bench.process.clock.advance(10_000)
         bench.apply(wanted)
     assert len([request for request in bench.requests(before) if request.is_write]) == 1
+
+
+def test_what_is_forbidden_may_be_allowed_later(bench: Bench, faults):
+    (wanted,) = some(bench, 1)
+    body = '{"NeutronError": {"type": "PolicyNotAuthorized", "message": "disallowed by policy"}}'
+    faults(service="neutron", method="POST", status=403, body=body)
+    (acted,) = bench.apply(wanted).acted
+    assert acted.result is Result.FAILED
+    assert bench.state(wanted).terminal is None
 
 
 def test_a_real_quota_is_waited_for(bench: Bench, openstack_tenants: Tenants):

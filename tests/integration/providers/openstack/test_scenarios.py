@@ -109,7 +109,7 @@ def test_dependency(bench: Bench):
         "Port", "port", {"networkId": "${Network/net.id}", "fixedIps": [{"subnetId": "${Subnet/sub.id}"}]}
     )
     report = bench.look(network, subnet, port)
-    assert [one.declaration.address.name for one in report.waiting] == ["port", "sub"]
+    assert [one.declaration.address.name for one in report.waiting] == ["sub", "port"]
     assert "known after" in report.waiting[0].reason
     bench.made(network, subnet, port)
     bench.clean(network, subnet, port)
@@ -251,7 +251,7 @@ def test_what_was_gone_for_good_comes_back_once_periodic_checks_are_on(bench: Be
     bench.vandal.delete("network", f"/networks/{first}")
     (checked,) = bench.apply(off).checked
     assert checked.decision.action is Action.BLOCK
-    assert "set resyncPeriod" in str(bench.state(off).terminal)
+    assert "set another resyncPeriod" in str(bench.state(off).terminal)
     on = bench.declare("Network", "it", resyncPeriod="1h")
     bench.made(on)
     assert bench.id(on) != first
