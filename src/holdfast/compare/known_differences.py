@@ -217,7 +217,7 @@ def _unchanged(
     for finding in to_change:
         seen[place(rules, finding.path), finding.op].append(finding)
     now = diff.findings(desired, settled, rules, before) if seen else ()
-    same = [f for f in now if any(_has_stayed(old, f.observed, rules) for old in seen[place(rules, f.path), f.op])]
+    same = [f for f in now if any(_is_same(old, f, rules) for old in seen[place(rules, f.path), f.op])]
     whole: dict[Path, Finding] = {}
     for finding in same:  # an element that should have gone is told as one
         element = _element(finding, desired) if finding.cls is FindingClass.REMOVED else None
@@ -311,6 +311,13 @@ def _was_as_declared(finding: Finding, desired: Json, before: diff.Baseline, rul
         path = path[:-1]
         wanted, shown = paths.resolve(desired, path), paths.resolve(before.observed, path)
     return wanted is not ABSENT and shown is not ABSENT and diff.equal_at(node_at(rules, path), wanted, shown)
+
+
+def _is_same(old: Finding, now: Finding, rules: RuleTree) -> bool:
+    """Return True if a finding says the same as one before the write; of elements that are missing, about the same."""
+    if now.op is Op.ELEMENT_MISSING and not diff.equal_at(node_at(rules, old.path), old.desired, now.desired):
+        return False
+    return _has_stayed(old, now.observed, rules)
 
 
 def _has_stayed(finding: Finding, now: Json, rules: RuleTree) -> bool:

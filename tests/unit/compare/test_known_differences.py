@@ -519,3 +519,33 @@ def test_where_nothing_is_filled_in_what_is_new_is_somebody_elses():
     for fills_in, expected in ((True, []), (False, ["/y added"])):
         captured = known_differences.capture({"x": 2}, {"x": 2, "y": 1}, NO_RULES, before=before, fills_in=fills_in)
         assert told(diff.findings({"x": 2}, {"x": 2, "y": 1}, NO_RULES, captured.baseline)) == expected
+
+
+# -- what a write was to change, and whether it took
+
+
+def unresolved(desired: Json, applied: Json, before: Json, settled: Json, rules: RuleTree) -> list[str]:
+    """Return what is said not to have taken after an edit from `applied` to `desired`."""
+    baseline = diff.Baseline(applied, before)
+    edits = diff.findings(desired, before, rules, baseline)
+    captured = known_differences.capture(desired, settled, rules, before=baseline, drift=edits)
+    return [paths.format_path(each.path) for each in captured.unresolved]
+
+
+@pytest.mark.parametrize(
+    "desired, applied, before, settled, rules, expected",
+    [
+        pytest.param({"a": 2}, {"a": 1}, {"a": 1}, {"a": 1}, "", ["/a"], id="ignored"),
+        pytest.param({"a": 2}, {"a": 1}, {"a": 1}, {"a": 2}, "", [], id="taken"),
+        pytest.param({"a": 2}, {"a": 1}, {}, {}, "- {path: /a, class: create_only}", [], id="never shown"),
+        pytest.param({"a": "y"}, {"a": "x"}, {}, {}, "- {path: /a, class: write_only}", [], id="write-only"),
+        pytest.param(
+            {"g": ["w"]}, {}, {"g": ["d"]}, {"g": ["w"]}, "- {path: /g, list: set}", [], id="default replaced"
+        ),
+        pytest.param(
+            {"g": ["w"]}, {}, {"g": ["d"]}, {"g": ["d"]}, "- {path: /g, list: set}", ["/g/0"], id="default kept"
+        ),
+    ],
+)
+def test_only_what_is_shown_and_still_the_same_did_not_take(desired, applied, before, settled, rules, expected):
+    assert unresolved(desired, applied, before, settled, tree(rules) if rules else NO_RULES) == expected
