@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from tests.simulation.commands import USAGE, parsed
 from tests.simulation.fleet import Resource
 from tests.simulation.kernel import Process
+from tests.simulation.kinds import KINDS
 from tests.simulation.oracle import truth
 from tests.simulation.world import Sent, Thing
 
@@ -354,6 +355,9 @@ def nothing_open(oracle: Oracle, body: Any) -> None:
         things = [each for each in oracle.world.things if resource is not None and oracle.resource_of(each) is resource]
         if resource is None or not resource.declared or any(truth.is_unsure(oracle, each) for each in things):
             continue
+        spec = KINDS.get(resource.kind)
+        if entry["action"] == "create" and not things and spec is not None and not truth.can_be_looked_for(spec):
+            continue  # nothing was made, and nobody but the service can know that
         oracle.holds(
             "nothing-left-open", entry["outcome"] != "begun", entry["address"], "every correction closed",
             f"{entry['action']} {entry['reason']} is {entry['outcome']}",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tests.simulation.documents import at, leaves
 from tests.simulation.fleet import Fleet, Resource
+from tests.simulation.kinds import KindSpec
 from tests.simulation.world import Thing, World
 
 if TYPE_CHECKING:
@@ -191,9 +192,14 @@ def _is_unfinished(oracle: Oracle, thing: Thing) -> bool:
     )
 
 
+def can_be_looked_for(kind: KindSpec) -> bool:
+    """Tell whether a create whose answer was lost can be found out about."""
+    return kind.lists or kind.key or kind.by_name
+
+
 def is_unsure(oracle: Oracle, thing: Thing) -> bool:
     """Tell whether nobody can know that a thing was made: the answer was lost, and it cannot be looked for."""
-    if thing.kind.lists or thing.kind.key or thing.kind.by_name:
+    if can_be_looked_for(thing.kind):
         return False
     return any(each.effect == "create" and each.thing is thing and not each.delivered for each in oracle.world.journal)
 
