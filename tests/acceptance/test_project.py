@@ -154,6 +154,7 @@ SKIPPING = {
 @pytest.mark.parametrize("what", list(SKIPPING))
 def test_a_skip_is_named_loudly_and_fails_in_ci(tmp_path, what, ci, workers):
     shutil.copy(ROOT / "tests/conftest.py", tmp_path)
+    shutil.copy(ROOT / "tests/slow.txt", tmp_path)
     (tmp_path / "test_sea.py").write_text(SKIPPING[what] + "\n", encoding="utf-8")
     (tmp_path / "test_land.py").write_text("def test_dry(): ...\n", encoding="utf-8")
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("CI", "PYTEST"))}
