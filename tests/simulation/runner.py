@@ -30,13 +30,15 @@ class Outcome:
 
 
 def run_history(history: History) -> Outcome:
-    """Live one history."""
+    """Live one history, with logging switched off while it lasts."""
+    began, disabled = time.process_time(), logging.root.manager.disable
     logging.disable(logging.CRITICAL)
-    began = time.process_time()
     try:
         life = live(history)
     except Exception:  # noqa: BLE001 - told with the seed
         return Outcome(history.seed, history.scenario, [], frozenset(), 0.0, traceback.format_exc())
+    finally:
+        logging.disable(disabled)
     kept = list(life.oracle.violations)
     return Outcome(history.seed, history.scenario, kept, frozenset(life.oracle.exercised), time.process_time() - began)
 

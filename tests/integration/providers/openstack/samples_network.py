@@ -69,7 +69,9 @@ def _net(bench: Bench) -> list[Declaration]:
 
 
 def net_and_subnet(bench: Bench) -> list[Declaration]:
-    subnet = {"networkId": "${Network/net.id}", "cidr": "10.9.0.0/24", "ipVersion": 4}
+    # Neutron draws addresses at random: the pool leaves out those that the samples fix.
+    pool = [{"start": "10.9.0.100", "end": "10.9.0.180"}]
+    subnet = {"networkId": "${Network/net.id}", "cidr": "10.9.0.0/24", "ipVersion": 4, "allocationPools": pool}
     return [*_net(bench), bench.declare("Subnet", "sub", subnet)]
 
 
