@@ -103,7 +103,7 @@ lock: $(VENV)/.stamp-venv ## recompile constraints.txt from pyproject.toml (UPGR
 .PHONY: clean
 clean: ## remove what was built, and caches; keep the environment
 	@rm -rf build dist site .make .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
-	@find src tests tools -name __pycache__ -type d -prune -exec rm -rf {} +
+	@find src packages tests tools -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .PHONY: distclean
 distclean: clean ## clean, and remove the environment too
@@ -122,8 +122,8 @@ $(VENV)/.stamp-core: pyproject.toml constraints.txt | $(VENV)/.stamp-venv
 	@$(PIP) --no-build-isolation --editable .
 	@touch $@
 
-$(VENV)/.stamp-%: pyproject.toml constraints.txt | $(VENV)/.stamp-venv
-	@echo "==> installing holdfast[$*] (about a minute the first time)"
+$(VENV)/.stamp-%: pyproject.toml packages/holdfast-emulators/pyproject.toml constraints.txt | $(VENV)/.stamp-venv
+	@echo "==> installing holdfast[$*] and the emulators (about a minute the first time)"
 	@$(PIP) hatchling
-	@$(PIP) --no-build-isolation --editable '.[$*]'
+	@$(PIP) --no-build-isolation --editable '.[$*]' --editable packages/holdfast-emulators
 	@touch $@

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from hypothesis import strategies as st
 
 from holdfast.compare import comparators, paths, profiles
+from holdfast.compare.rule_tree import RuleTree
 from holdfast.compare.rules import FieldClass, ListKind, ListRule, MapRule, Presence, Rule
-from holdfast.compare.ruletree import RuleTree
 from holdfast.model.absent import ABSENT
 from holdfast.model.json import Json
 from holdfast.model.path import Path, Pointer, Selector

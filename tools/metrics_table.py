@@ -5,14 +5,14 @@ usage: python tools/metrics_table.py | python tools/replace_section.py docs/metr
 
 from __future__ import annotations
 
-from holdfast.engine.metering import meters
+from holdfast.metrics import definitions
 
 
 def main() -> None:
     """Print a row a family."""
     print("| family | labels | type | what |")
     print("|---|---|---|---|")
-    for each in meters.ALL:
+    for each in definitions.ALL:
         labels = ", ".join(f"`{label}`" for label in each.labels)
         print(f"| `{each.name}` | {labels} | {each.sort.value} | {each.text} |")
 

@@ -19,7 +19,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "examples/provider")]
 
 from tools.replace_section import replace  # noqa: E402
 
-from holdfast.testing import conformance, subjects  # noqa: E402 - the path comes first
+from holdfast.testing import conformance, providers_under_test  # noqa: E402 - the path comes first
 
 if TYPE_CHECKING:
     from holdfast.testing.conformance import Opening
@@ -30,7 +30,12 @@ def openings() -> dict[str, Opening]:
     import keyvalue_subject  # type: ignore[import-not-found]  # noqa: PLC0415 - an example, beside the project
 
     example = cast("Opening", keyvalue_subject.entries)
-    shipped = {"file": subjects.file, "http": subjects.http, "memory": subjects.memory, "azure": subjects.azure}
+    shipped = {
+        "file": providers_under_test.file,
+        "http": providers_under_test.http,
+        "memory": providers_under_test.memory,
+        "azure": providers_under_test.azure,
+    }
     return {"keyvalue": example, **shipped}
 
 

@@ -12,7 +12,7 @@ holdfast() {
 }
 rm -rf .azure .holdfast # the emulator forgets when it ends; what is remembered of it must go with it
 mkdir .azure
-"$python" -m holdfast.testing.arm --port 8943 --certificates .azure >.azure/emulator.json &
+"$python" -m holdfast_emulators.azure --port 8943 --certificates .azure >.azure/emulator.json &
 emulator=$!
 trap 'kill "$emulator"' EXIT
 for _ in $(seq 100); do # its first line says that it is there

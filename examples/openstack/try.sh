@@ -9,11 +9,11 @@ holdfast() { "$python" -m holdfast "$@"; }
 say() { printf '\n==> %s\n' "$*"; }
 
 say "a cloud"
-"$python" -m holdfast.testing.openstack up .cloud keystone neutron glance
-trap '"$python" -m holdfast.testing.openstack down .cloud' EXIT
+"$python" -m holdfast_emulators.openstack up .cloud keystone neutron glance
+trap '"$python" -m holdfast_emulators.openstack down .cloud' EXIT
 rm -rf .holdfast # what is remembered of an earlier cloud
 export OS_CLIENT_CONFIG_FILE=$PWD/.cloud/clouds.yaml OS_CLOUD=local
-OPENSTACK=$("$python" -m holdfast.testing.openstack client .cloud)
+OPENSTACK=$("$python" -m holdfast_emulators.openstack client .cloud)
 export OPENSTACK
 
 say "a tenant in it"

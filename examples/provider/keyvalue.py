@@ -13,9 +13,9 @@ from typing import TypeVar
 
 from holdfast.compare import profiles
 from holdfast.model.json import Json
-from holdfast.model.reading import Found, Gone, Reading, Trouble, Unreadable
-from holdfast.model.writing import Done, Refusal, Refused, Writing
-from holdfast.providers.base import Change, Connection, Hint, Kind, Listed, ReadFailed, Target, Unchanged
+from holdfast.model.read_result import Found, Gone, Reading, Trouble, Unreadable
+from holdfast.model.write_result import Done, Refusal, Refused, Writing
+from holdfast.providers.protocol import Change, Connection, Hint, Kind, Listed, ReadFailed, Target, Unchanged
 
 COLUMNS = ("key", "value", "ttl")
 PROFILE = b"""

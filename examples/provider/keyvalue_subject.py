@@ -13,8 +13,8 @@ from keyvalue import KeyValueProvider
 
 from holdfast.model.json import Json
 from holdfast.model.path import Path as Place
-from holdfast.model.reading import Trouble
-from holdfast.providers.base import Connection
+from holdfast.model.read_result import Trouble
+from holdfast.providers.protocol import Connection
 from holdfast.testing.conformance import Doing, Sample, Subject
 
 TABLE = "CREATE TABLE entries (key TEXT PRIMARY KEY, value TEXT NOT NULL, ttl INTEGER NOT NULL DEFAULT 3600)"

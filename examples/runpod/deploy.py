@@ -15,9 +15,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from holdfast import ResourceManager
+from holdfast.api.results import Deployment
 from holdfast.providers.runpod import CpuLoadBalancerSlsResource
-from holdfast.python.outcomes import Deployment
-from holdfast.testing.runpod import RunPodServer, running
+from holdfast_emulators.runpod import RunPodServer, running
 
 
 @contextmanager

@@ -6,19 +6,19 @@ import importlib
 import typing
 
 from holdfast.compare.canonical import canonical_bytes, canonical_spec_hash
-from holdfast.compare.fingerprint import (
+from holdfast.compare.go_json import loads
+from holdfast.compare.hash_schemes import StampedHash
+from holdfast.compat.kubernaut.fingerprint import (
     composite,
     configmap_data_hash,
     configmap_references,
     resource_fingerprint,
 )
-from holdfast.compare.jsontext import loads
-from holdfast.compare.schemes import StampedHash
 from holdfast.errors import DeployError, HoldfastError
 
 if typing.TYPE_CHECKING:
-    from holdfast.python.manager import ResourceManager
-    from holdfast.python.remediations import Remediations
+    from holdfast.api.manager import ResourceManager
+    from holdfast.api.remediations import Remediations
 
 __version__ = "0.1.0"
 
@@ -39,8 +39,8 @@ __all__ = [
 ]
 
 _LATE = {  # loaded when first asked for: they bring the whole engine along
-    "Remediations": "holdfast.python.remediations",
-    "ResourceManager": "holdfast.python.manager",
+    "Remediations": "holdfast.api.remediations",
+    "ResourceManager": "holdfast.api.manager",
 }
 
 

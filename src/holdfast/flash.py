@@ -18,6 +18,8 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any, ClassVar, TypeVar
 
+from holdfast.api.inventory import Tracked
+from holdfast.api.manager import ResourceManager as _ResourceManager
 from holdfast.errors import DeployError, InputError
 from holdfast.model.verdict import Status
 from holdfast.providers.runpod import (
@@ -39,12 +41,10 @@ from holdfast.providers.runpod import (
     ServerlessResource,
     ServerlessScalerType,
     ServerlessType,
-    declaring,
-    places,
+    datacenters,
+    declaration,
 )
 from holdfast.providers.runpod.deployable import DeployableResource
-from holdfast.python.manager import ResourceManager as _ResourceManager
-from holdfast.python.tracking import Tracked
 
 __all__ = [
     "CPU_DATACENTERS",
@@ -73,7 +73,7 @@ __all__ = [
     "ServerlessType",
 ]
 
-CPU_DATACENTERS = places.WITH_CPUS
+CPU_DATACENTERS = datacenters.WITH_CPUS
 DEFAULT_WORKERS_MIN = 0
 DEFAULT_WORKERS_MAX = 1
 
@@ -159,14 +159,14 @@ class ResourceManager(_ResourceManager):
 
     def _restored(self, wanted: Callable[[Tracked], bool]) -> list[tuple[str, DeployableResource]]:
         documents = _in_thread(self.documents())
-        found = [declaring.restored(each.labels, document, each.id) for each, document in documents if wanted(each)]
+        found = [declaration.restored(each.labels, document, each.id) for each, document in documents if wanted(each)]
         return [(resource.resource_id, resource) for resource in found if resource is not None]
 
 
 def _keys(tracked: Tracked) -> set[str]:
     """Return everything that may name a tracked resource: Flash's key, its name, its address and its id."""
     name, _, place = tracked.address.name.partition("@")
-    kind = tracked.labels.get(declaring.CLASS, tracked.address.kind)
+    kind = tracked.labels.get(declaration.CLASS, tracked.address.kind)
     names = {f"{kind}:{name}", name, tracked.address.name, str(tracked.address), tracked.id or ""}
     return names | ({f"{kind}:{name}@{place}"} if place else set())
 

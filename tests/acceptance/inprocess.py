@@ -12,7 +12,7 @@ from pathlib import Path
 
 from click.testing import CliRunner
 
-from holdfast.cli import app
+from holdfast.cli import command_group
 
 
 def invoke(
@@ -24,7 +24,7 @@ def invoke(
     runner = CliRunner()
     with folder, _usual_collector(), runner.isolation(data, {**os.environ, **env}) as (out, err, *_):
         try:
-            code = app._outcome(list(args))
+            code = command_group._outcome(list(args))
         except SystemExit as error:
             code = error.code if isinstance(error.code, int) else 1
         except BaseException:  # noqa: BLE001 - to be looked at by the test

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.providers import packs
-from holdfast.testing import corpus, lenses
+from holdfast.providers import builtin_profiles
+from holdfast.testing import corpus, corpus_views
 
 pytestmark = pytest.mark.slow  # it judges the whole corpus
 
@@ -23,8 +23,8 @@ if not CORPUS.is_dir():
 @pytest.fixture(scope="module", params=PROVIDERS)
 def scored(request):
     cases = list(corpus.read(CORPUS / f"{request.param}_public.jsonl.gz"))
-    with_schema = corpus.score(cases, packs.shipped(), lenses=lenses.shipped())
-    without = corpus.score(cases, packs.shipped(), use_schema=False, lenses=lenses.shipped())
+    with_schema = corpus.score(cases, builtin_profiles.shipped(), lenses=corpus_views.shipped())
+    without = corpus.score(cases, builtin_profiles.shipped(), use_schema=False, lenses=corpus_views.shipped())
     return request.param, with_schema, without
 
 

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.cli import exits
-from holdfast.testing.arm import ArmServer, Fault, Fill, Operation, Operations, World, Wrong, running
+from holdfast.cli import exit_codes
+from holdfast_emulators.azure import ArmServer, Fault, Fill, Operation, Operations, World, Wrong, running
 from tests.acceptance.test_commands import run
 
 pytestmark = pytest.mark.server
@@ -183,7 +183,7 @@ class TestMistakes:
     def test_in_a_connection(self, server, folder, changes, env, said):
         write_project(folder, server, **changes)
         done = holdfast(folder, server, "check", "-f", "infra.yaml", "--detailed-exitcode", **env)
-        assert done.returncode not in (0, exits.DRIFTED)  # not knowing is neither fine nor drift
+        assert done.returncode not in (0, exit_codes.DRIFTED)  # not knowing is neither fine nor drift
         assert said in done.stdout + done.stderr
         assert "wrong-but-secret" not in done.stdout + done.stderr
         assert not [line for line in done.stderr.splitlines() if "get_token" in line]  # the SDK's own noise
@@ -296,7 +296,7 @@ def test_a_killed_process_leaves_an_operation_that_the_next_one_carries_on(fresh
     assert fresh.world.journal.count("PUT") == 1
     assert "no unfinished writes" in holdfast(tmp_path, fresh, "doctor").stdout
     fresh.world.console("alice").edit(ident, {"/properties/colour": "blue"})  # the default was learnt, not lost
-    assert holdfast(tmp_path, fresh, "check", "--detailed-exitcode").returncode == exits.DRIFTED
+    assert holdfast(tmp_path, fresh, "check", "--detailed-exitcode").returncode == exit_codes.DRIFTED
 
 
 def test_what_is_found_is_taken_over_without_a_write(fresh, tmp_path):
@@ -339,7 +339,7 @@ def test_the_example_runs_as_printed(tmp_path):
 
 def test_the_emulator_is_a_command_with_help():
     done = subprocess.run(
-        [sys.executable, "-m", "holdfast.testing.arm", "--help"], capture_output=True, text=True, check=False
+        [sys.executable, "-m", "holdfast_emulators.azure", "--help"], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0
     for option in ("--port", "--certificates", "--pace", "--group", "--writes-an-hour"):

@@ -8,12 +8,12 @@ from pathlib import Path
 import click
 import pytest
 
-from holdfast.cli.app import cli
-from holdfast.compare import yamltext
-from holdfast.manifests import project, reading
+from holdfast.cli.command_group import cli
+from holdfast.compare import yaml_reader
+from holdfast.manifests import loader, project
 from holdfast.providers import registry
-from holdfast.providers.azure import settings, types
-from holdfast.providers.base import Connection
+from holdfast.providers.azure import settings, type_catalog
+from holdfast.providers.protocol import Connection
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs/azure.md").read_text(encoding="utf-8")
@@ -36,12 +36,12 @@ def test_the_documents_on_the_page_can_be_read(block, tmp_path):
         "apiVersion: azure.holdfast.dev/v1\nkind: VirtualNetwork\nmetadata: {name: core}\nspec: {resource: {}}\n---\n"
     )
     (tmp_path / "page.yaml").write_text(parent + spec_of(block))
-    found = reading.read([str(tmp_path / "page.yaml")], project.load(None, tmp_path, registry.names()))
+    found = loader.read([str(tmp_path / "page.yaml")], project.load(None, tmp_path, registry.names()))
     assert len(found.declarations) + len(found.strategies) == 2
 
 
 def test_the_connection_on_the_page_can_be_opened():
-    (document,) = yamltext.documents(PROJECT)
+    (document,) = yaml_reader.documents(PROJECT)
     given = {key: value for key, value in document.value["connections"]["prod"].items() if key != "provider"}
     found = settings.account(Connection("prod", "azure", given))
     assert found.group == "platform"
@@ -51,7 +51,7 @@ def test_the_connection_on_the_page_can_be_opened():
 def test_the_page_names_every_word_of_a_connection_every_way_to_sign_in_and_every_habit():
     words = [f"`{word}" for word in settings._WORDS if word not in ("subscription", "resource_group", "auth", "habits")]
     words += [f"type: {each}" for each in settings.AUTHS]
-    words += [f"| `{word}" for word in types._WORDS if word != "types"]
+    words += [f"| `{word}" for word in type_catalog._WORDS if word != "types"]
     assert [word for word in words if word not in PAGE] == []
 
 

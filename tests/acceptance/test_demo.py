@@ -11,9 +11,9 @@ from urllib.parse import unquote
 
 import pytest
 
-from holdfast.cli import showcase
-from holdfast.cli.touring import Tour
-from holdfast.testing.restserver import RestServer
+from holdfast.cli import demo_fixtures
+from holdfast.cli.commands.demo import Tour
+from holdfast.testing.rest_server import RestServer
 from tests.acceptance.test_commands import run
 
 
@@ -39,7 +39,7 @@ def test_the_tour_ends_well_and_shows_a_fight_a_freeze_and_a_storm(tmp_path):
 def test_what_accept_changed_in_the_demo_is_one_line_with_its_comment(tmp_path):
     run("demo", "--keep", str(tmp_path / "demo"), cwd=tmp_path)
     manifest = (tmp_path / "demo/infra/widgets.yaml").read_text()
-    original = "---\n".join(showcase.widget(colour) for colour in showcase.COLOURS)
+    original = "---\n".join(demo_fixtures.widget(colour) for colour in demo_fixtures.COLOURS)
     golden = original.replace("color: black # as", "color: jet # as")
     golden = golden.replace(
         "color: green # as in the brand book\n", "color: green # as in the brand book\n    size: medium\n"
@@ -49,8 +49,8 @@ def test_what_accept_changed_in_the_demo_is_one_line_with_its_comment(tmp_path):
 
 def test_every_finding_of_the_demo_points_at_the_line_that_declares_it(tmp_path):
     async def story() -> dict:
-        async with RestServer(showcase.SHAPES) as server:
-            showcase.write(tmp_path / "demo", server.url)
+        async with RestServer(demo_fixtures.SHAPES) as server:
+            demo_fixtures.write(tmp_path / "demo", server.url)
             await _holdfast(tmp_path / "demo", "apply", "-y")
             with contextlib.chdir(tmp_path / "demo"):
                 Tour(server).vandalise()

@@ -77,7 +77,7 @@ def server() -> Iterator[str]:
     collections = {"widgets": SHAPE, "gadgets": {"stamps": ["id"]}}
     things = {"widgets": WIDGETS, "gadgets": GADGETS}
     arguments = ["--collections", json.dumps(collections), "--things", json.dumps(things)]
-    command = [sys.executable, "-m", "holdfast.testing.restserver", *arguments]
+    command = [sys.executable, "-m", "holdfast.testing.rest_server", *arguments]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     yield f"http://127.0.0.1:{json.loads(process.stdout.readline())['port']}"

@@ -10,12 +10,12 @@ from pathlib import Path
 import click
 import pytest
 
-from holdfast.cli.app import cli
-from holdfast.compare import yamltext
-from holdfast.engine import webhooks
+from holdfast.cli.command_group import cli
+from holdfast.compare import yaml_reader
 from holdfast.manifests import project
-from holdfast.manifests.notifications import Topic
+from holdfast.manifests.notify_spec import Topic
 from holdfast.model.json import Json
+from holdfast.notify import webhook
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = sorted((ROOT / "examples/ci").glob("*.yml"))
@@ -48,7 +48,7 @@ def accept(words: list[str]) -> dict[str, Json]:
 
 
 def of_example(file: Path) -> list[list[str]]:
-    (document,) = yamltext.documents(file.read_bytes(), str(file))
+    (document,) = yaml_reader.documents(file.read_bytes(), str(file))
     return [words for text in texts(document.value) for words in commands(text)]
 
 
@@ -109,6 +109,6 @@ def test_the_page_verifies_what_we_sign():
     space: dict[str, Json] = {}
     exec(program, space)
     body, key = b'{"id": "1"}', b"key"
-    headers = {"webhook-id": "1", "webhook-timestamp": "2", "webhook-signature": webhooks.sign(key, "1", "2", body)}
+    headers = {"webhook-id": "1", "webhook-timestamp": "2", "webhook-signature": webhook.sign(key, "1", "2", body)}
     assert space["is_genuine"](key, headers, body)
     assert not space["is_genuine"](b"other", headers, body)

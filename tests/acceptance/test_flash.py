@@ -27,7 +27,7 @@ from holdfast.flash import (
     ServerlessEndpoint,
     ServerlessScalerType,
 )
-from holdfast.testing.runpod import Fault, RunPodServer, running
+from holdfast_emulators.runpod import Fault, RunPodServer, running
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import yaml
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as openmetrics
 from prometheus_client.parser import text_string_to_metric_families as prometheus
 
-from holdfast.engine.metering import meters
+from holdfast.metrics import definitions
 from tests.acceptance.test_commands import run, run_apart
 from tests.acceptance.test_rollouts import Edited
 from tests.servers import prometheus as servers
@@ -132,8 +132,8 @@ def test_without_its_library_it_says_how_to_have_it(tmp_path):
 
 def test_help_does_not_load_its_library():
     program = (
-        "import sys; from holdfast.cli import app\n"
-        "try: app.run(sys.argv[1:])\n"
+        "import sys; from holdfast.cli import command_group\n"
+        "try: command_group.run(sys.argv[1:])\n"
         "except SystemExit: print('prometheus_client' in sys.modules, file=sys.stderr)"
     )
     for arguments in (["--help"], ["metrics", "--help"]):
@@ -162,12 +162,12 @@ def test_the_table_on_the_page_is_what_is_printed(folder):
 def test_the_page_is_in_the_navigation_and_its_commands_exist():
     import click
 
-    from holdfast.cli import app
+    from holdfast.cli import command_group
 
     assert "metrics.md" in (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
     found = re.findall(r"^holdfast metrics(.*)$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
     assert len(found) >= 4
-    command = app.cli.get_command(click.Context(app.cli), "metrics")
+    command = command_group.cli.get_command(click.Context(command_group.cli), "metrics")
     assert command is not None
     for arguments in found:
         command.make_context("metrics", arguments.split())
@@ -175,7 +175,7 @@ def test_the_page_is_in_the_navigation_and_its_commands_exist():
 
 def test_the_alerts_of_the_example_are_about_families_and_labels_that_exist():
     rules = yaml.safe_load(ALERTS.read_text(encoding="utf-8"))["groups"][0]["rules"]
-    known = {each.name: set(each.labels) for each in meters.ALL}
+    known = {each.name: set(each.labels) for each in definitions.ALL}
     for rule in rules:
         named = set(re.findall(r"holdfast_\w+", rule["expr"]))
         assert named, rule

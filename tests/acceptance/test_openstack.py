@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.cli import app, exits
-from holdfast.providers.openstack import tables
+from holdfast.cli import command_group, exit_codes
+from holdfast.providers.openstack import kind_registry
 from tests.servers.openstack import PATIENT, openstack_folder, openstack_installed  # noqa: F401 - a fixture
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -38,7 +38,7 @@ def test_the_example_is_brought_up_vandalised_and_brought_back(openstack_install
     assert "Checked 8: 8 in sync." in brought_up
     for word in ("/description", "/tags", "/dnsNameservers", "/adminStateUp", "/rules", "/portId", "missing"):
         assert word in damage
-    assert f"(as expected: exit code {exits.DRIFTED | exits.BLOCKED})" in damage
+    assert f"(as expected: exit code {exit_codes.DRIFTED | exit_codes.BLOCKED})" in damage
     assert "1 added, 5 changed, 0 replaced, 0 destroyed" in brought_back
     assert "Checked 8: 8 in sync." in brought_back
     assert not (folder / ".cloud").exists()
@@ -49,7 +49,7 @@ def test_the_page_names_every_kind_and_every_field():
     rows = {
         cells[0]: cells[1:] for cells in (row.strip("| ").split(" | ") for row in PAGE.splitlines()) if len(cells) >= 2
     }
-    for thing in tables.THINGS:
+    for thing in kind_registry.THINGS:
         text = " ".join(rows[thing.kind])
         words = set(re.findall(r"\w+", text))
         missing = [name for name in thing.names if name not in words]
@@ -110,7 +110,7 @@ def test_a_cloud_that_nobody_described_is_told_with_its_line(tmp_path: Path):
     done = subprocess.run(
         words, cwd=tmp_path, env={**environ, "HOME": str(tmp_path)}, capture_output=True, text=True, check=False
     )
-    assert done.returncode == app.ERROR
+    assert done.returncode == command_group.ERROR
     assert "holdfast.yaml:2:" in done.stderr
     assert "no cloud 'nowhere' is described" in done.stderr
     assert "Traceback" not in done.stderr

@@ -17,9 +17,9 @@ from typing import Any
 import pytest
 
 from holdfast import Remediations
-from holdfast.cli.remediations import remediation_command
+from holdfast.cli.commands.remediation import remediation_command
 from holdfast.manifests import project
-from holdfast.plan.assessing.records import Ending
+from holdfast.remediation.core.records import Ending
 from tests.acceptance.test_commands import run
 from tests.acceptance.test_examples import accept, commands
 

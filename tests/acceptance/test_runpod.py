@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.providers.runpod.attributing import SOMEBODY
-from holdfast.testing.runpod import Fault, Habits, RunPodServer, World, Wrong, running
+from holdfast.providers.runpod.attribution import SOMEBODY
+from holdfast_emulators.runpod import Fault, Habits, RunPodServer, World, Wrong, running
 from tests.acceptance.test_commands import run
 
 ENDPOINT = """\

@@ -14,9 +14,9 @@ from unittest import mock
 
 import pytest
 
-from holdfast.compare import yamltext
+from holdfast.compare import yaml_reader
 from holdfast.providers.runpod import EnvPolicy, kinds
-from holdfast.testing.runpod import RunPodServer, running
+from holdfast_emulators.runpod import RunPodServer, running
 from tests.acceptance.test_commands import run
 from tests.acceptance.test_examples import accept, commands
 
@@ -81,7 +81,7 @@ def test_the_manifests_are_applied_and_clean_afterwards(tmp_path, server):
 
 
 def test_every_manifest_on_the_page_is_one(tmp_path, server):
-    found = [document.value for block in blocks("yaml") for document in yamltext.documents(block.encode())]
+    found = [document.value for block in blocks("yaml") for document in yaml_reader.documents(block.encode())]
     resources = [each for each in found if "kind" in each]
     assert len(resources) >= 2
     assert {each["kind"] for each in resources} <= kinds.shipped().keys()
@@ -102,7 +102,7 @@ def test_every_program_on_the_page_runs(tmp_path, server, monkeypatch):
     assert len(programs) >= 4
     with mock.patch.dict(os.environ, server.environ):
         for program in programs:
-            if "flashstate" in program:
+            if "flash_state" in program:
                 left_by_flash(tmp_path, server)
             asyncio.run(executed(program))
 

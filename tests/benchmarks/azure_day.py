@@ -12,28 +12,28 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from holdfast.engine.acting import Actor
-from holdfast.engine.applying import Applier, Report
-from holdfast.engine.checking import Checker
-from holdfast.engine.fleet import Fleet, Preparer
-from holdfast.engine.gates import Limits as Gates
-from holdfast.engine.governing import Rules
-from holdfast.engine.opening import WritableWorld
-from holdfast.engine.scheduling import Watcher
-from holdfast.engine.sweeping import Sweeper
 from holdfast.manifests.secrets import Resolver
 from holdfast.model.address import Address
 from holdfast.model.json import Json
 from holdfast.model.resource import Declaration
-from holdfast.plan import ordering
-from holdfast.providers.azure import references, types
+from holdfast.policy import dependency_graph
+from holdfast.providers.azure import references, type_catalog
 from holdfast.providers.azure.provider import AzureProvider
-from holdfast.providers.base import Connection
-from holdfast.store.base import Transaction
+from holdfast.providers.protocol import Connection
+from holdfast.reconcile.apply import Applier, Report
+from holdfast.reconcile.check import Checker
+from holdfast.reconcile.connections import WritableWorld
+from holdfast.reconcile.policy_evaluation import Rules
+from holdfast.reconcile.rate_limit import Limits as Gates
+from holdfast.reconcile.resolve import Fleet, Preparer
+from holdfast.reconcile.write import Actor
 from holdfast.store.memory import MemoryStore
-from holdfast.testing.arm import Limits, World
-from holdfast.testing.arm.transport import ArmTransport
-from holdfast.testing.virtualtime import VirtualClock, run
+from holdfast.store.protocol import Transaction
+from holdfast.testing.virtual_time import VirtualClock, run
+from holdfast.watch.list_scan import Sweeper
+from holdfast.watch.loop import Watcher
+from holdfast_emulators.azure import Limits, World
+from holdfast_emulators.azure.transport import ArmTransport
 
 PERIOD: Final = 900.0
 GROUP: Final = "rg"
@@ -205,7 +205,7 @@ class Run:
     def _watcher(
         self, world: WritableWorld, declared: Mapping[Address, Declaration], chance: random.Random
     ) -> tuple[Watcher, Applier]:
-        graph, errors = ordering.build(list(declared.values()))
+        graph, errors = dependency_graph.build(list(declared.values()))
         assert not errors
         preparer = Preparer(self.store, world, Fleet(declared, graph), _fingerprint, lambda _: Resolver({}))
         checker = Checker(self.store, world, self.clock, chance.random, _fingerprint, rules=Rules())
@@ -237,7 +237,7 @@ class Run:
 
     def _edit_later(self, chance: random.Random) -> None:
         """Have people edit things at any time of the day, but for the last hour, so that all can be found."""
-        kinds = {types.named(sort.kind).type.casefold(): sort for sort in SORTS}  # type: ignore[union-attr]
+        kinds = {type_catalog.named(sort.kind).type.casefold(): sort for sort in SORTS}  # type: ignore[union-attr]
         everything = [ident for sort in kinds for ident in self.world.ids(sort)]
         free = dict.fromkeys(everything, 0.0)
         for _ in range(int(self.edits_per_hour * self.hours)):

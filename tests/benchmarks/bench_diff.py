@@ -19,7 +19,7 @@ import jsonpatch
 # Run as a script, Python would look for siblings in this folder only.
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from holdfast.compare import diff, jsontext, profiles
+from holdfast.compare import diff, go_json, profiles
 from holdfast.model.json import Json
 from tests.benchmarks import harness, inputs
 
@@ -61,7 +61,7 @@ def variants() -> dict[str, Callable[[], object]]:
     """Return everything that is measured; each side is read from text on its own, as in a check."""
     old = inputs.documents()["10 KB"]
     desired, settled, new, other, same = (
-        jsontext.loads(inputs.compact(doc)) for doc in (old, old, changed(old), reordered(old), old)
+        go_json.loads(inputs.compact(doc)) for doc in (old, old, changed(old), reordered(old), old)
     )
     rules = profiles.stack(profiles.parse(PROFILE)).tree()
     baseline = diff.Baseline(desired, settled)

@@ -26,25 +26,25 @@ import orjson
 # Run as a script, Python would look for siblings in this folder only.
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from holdfast.cli.session import tune_collector
+from holdfast.app.project import tune_collector
 from holdfast.compare import canonical, comparators
-from holdfast.engine.applying import look
-from holdfast.engine.checking import Checker
-from holdfast.engine.clock import SystemClock
-from holdfast.engine.fleet import Fleet, Preparer
-from holdfast.engine.opening import World
-from holdfast.engine.prepared import Prepared, digest_of, document_bytes
-from holdfast.engine.sweeping import Sweeper
 from holdfast.manifests.secrets import Resolver
 from holdfast.model.address import Address
 from holdfast.model.json import Json
 from holdfast.model.resource import Declaration
 from holdfast.model.verdict import Status
-from holdfast.plan import ordering
+from holdfast.policy import dependency_graph
 from holdfast.providers import registry
-from holdfast.providers.base import Connection
-from holdfast.store.base import ResourceState, Transaction
+from holdfast.providers.protocol import Connection
+from holdfast.reconcile.apply import look
+from holdfast.reconcile.check import Checker
+from holdfast.reconcile.clock import SystemClock
+from holdfast.reconcile.connections import World
+from holdfast.reconcile.resolve import Fleet, Preparer
+from holdfast.reconcile.resolved_resource import Prepared, digest_of, document_bytes
+from holdfast.store.protocol import ResourceState, Transaction
 from holdfast.store.sqlite import SqliteStore
+from holdfast.watch.list_scan import Sweeper
 from tests.benchmarks import harness, inputs
 
 SERVER = """
@@ -126,7 +126,7 @@ class Setting:
 
     def fleet(self, addresses: list[Address]) -> Fleet:
         listed = [Declaration(a, "http", "http.holdfast.dev/v1", _BODY) for a in addresses]
-        graph, _ = ordering.build(listed)
+        graph, _ = dependency_graph.build(listed)
         return Fleet({each.address: each for each in listed}, graph)
 
     def looker(self, world: World, addresses: list[Address]) -> tuple[Preparer, Checker]:

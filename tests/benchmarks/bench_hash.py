@@ -16,7 +16,7 @@ import deepdiff
 # Run as a script, Python would look for siblings in this folder only.
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from holdfast.compare import canonical, jsontext, schemes
+from holdfast.compare import canonical, go_json, hash_schemes
 from holdfast.model.json import Json
 from tests.benchmarks import harness, inputs
 
@@ -51,11 +51,11 @@ def variants(document: Json) -> dict[str, Callable[[], object]]:
     return {
         DEEP_HASH: lambda: deepdiff.DeepHash(document)[document],
         NAIVE: lambda: hashlib.sha256(naive_bytes(document)).hexdigest(),
-        "holdfast, text to digest": lambda: canonical.canonical_spec_hash(jsontext.loads(raw)),
+        "holdfast, text to digest": lambda: canonical.canonical_spec_hash(go_json.loads(raw)),
         OURS: lambda: canonical.canonical_spec_hash(document),
-        "holdfast, lists in order": lambda: schemes.ORDERED.digest(document),
-        "holdfast, reading only": lambda: jsontext.loads(raw),
-        RAW: lambda: schemes.RAW.digest(raw),
+        "holdfast, lists in order": lambda: hash_schemes.ORDERED.digest(document),
+        "holdfast, reading only": lambda: go_json.loads(raw),
+        RAW: lambda: hash_schemes.RAW.digest(raw),
         FLOOR: lambda: hashlib.sha256(raw).hexdigest(),
     }
 

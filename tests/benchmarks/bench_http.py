@@ -26,9 +26,9 @@ import orjson
 # Run as a script, Python would look for siblings in this folder only.
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from holdfast.model.reading import Found
+from holdfast.model.read_result import Found
 from holdfast.providers import registry
-from holdfast.providers.base import Connection, Hint, Reader, Target, Unchanged
+from holdfast.providers.protocol import Connection, Hint, Reader, Target, Unchanged
 from tests.benchmarks import harness, inputs
 
 COUNT, TASKS = 500, 32
@@ -48,7 +48,7 @@ def server() -> Iterator[str]:
         seed = Path(folder, "things.json")
         seed.write_bytes(orjson.dumps({"things": things}))
         shape = {"things": {"page_size": COUNT}}
-        command = [sys.executable, "-m", "holdfast.testing.restserver"]
+        command = [sys.executable, "-m", "holdfast.testing.rest_server"]
         arguments = ["--collections", json.dumps(shape), "--things", f"@{seed}"]
         with subprocess.Popen([*command, *arguments], stdout=subprocess.PIPE, text=True) as process:
             try:

@@ -95,7 +95,7 @@ class Flash:
 @contextlib.contextmanager
 def emulator() -> Iterator[dict[str, Any]]:
     """Run our RunPod in a process of its own."""
-    command = [sys.executable, "-m", "holdfast.testing.runpod"]
+    command = [sys.executable, "-m", "holdfast_emulators.runpod"]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None

@@ -14,8 +14,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from holdfast.cli import showcase
-from holdfast.testing.restserver import RestServer
+from holdfast.cli import demo_fixtures
+from holdfast.testing.rest_server import RestServer
 from tests.benchmarks import harness
 
 SIZES = (6_000, 12_000)
@@ -25,7 +25,7 @@ REST_SECONDS = 25.0  # three periods
 
 async def at_rest(count: int, folder: Path) -> int:
     """Return the bytes of a watch over so many resources, once nothing happens but sweeps."""
-    async with RestServer(showcase.SHAPES) as server:
+    async with RestServer(demo_fixtures.SHAPES) as server:
         write(folder, server.url, count)
         command = (sys.executable, "-u", "-m", "holdfast", "watch", "-f", "infra")
         process = await asyncio.create_subprocess_exec(*command, cwd=folder, stdout=asyncio.subprocess.PIPE)
@@ -44,13 +44,13 @@ async def at_rest(count: int, folder: Path) -> int:
 
 def write(folder: Path, url: str, count: int) -> None:
     """Write the demo's project with many widgets."""
-    showcase.write(folder, url)
+    demo_fixtures.write(folder, url)
     for file in (folder / "infra").iterdir():
         file.unlink()
     project = folder / "holdfast.yaml"
     project.write_text(project.read_text().replace("timeout_seconds: 0.5", "timeout_seconds: 60"))
     for start in range(0, count, PER_FILE):
-        documents = [showcase.widget(f"w{number}", resync="8s") for number in range(start, start + PER_FILE)]
+        documents = [demo_fixtures.widget(f"w{number}", resync="8s") for number in range(start, start + PER_FILE)]
         (folder / "infra" / f"{start}.yaml").write_text("---\n".join(documents))
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.testing.conformance import catalogue
+from holdfast.testing.conformance import scenario_catalogue
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs/providers.md").read_text(encoding="utf-8")
@@ -41,13 +41,13 @@ def test_the_example_passes_the_kit_as_the_page_runs_it():
     assert done.returncode == 0, done.stdout + done.stderr
     card = json.loads(done.stdout)
     left_out = {result["scenario"] for result in card["results"] if result["outcome"] == "not applicable"}
-    assert (card["passed"], left_out) == (len(catalogue.ALL) - 2, {"throttle", "not-the-thing"})
+    assert (card["passed"], left_out) == (len(scenario_catalogue.ALL) - 2, {"throttle", "not-the-thing"})
 
 
 def test_every_scenario_is_explained():
     rows = re.findall(r"^\| ([a-z, -]+) \| \S", PAGE.partition("## The conformance kit")[2], re.MULTILINE)
     explained = {name for row in rows for name in row.split(", ")}
-    assert set(catalogue.ALL) <= explained
+    assert set(scenario_catalogue.ALL) <= explained
 
 
 @pytest.mark.slow

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from holdfast.testing import conformance, subjects
+from holdfast.testing import conformance, providers_under_test
 from holdfast.testing.conformance import Case, Outcome
 
 NOT_APPLICABLE = {
@@ -24,7 +24,7 @@ CASES = [
         marks=[] if name == "memory" else [pytest.mark.slow],  # in memory they are quick
     )
     for name in NOT_APPLICABLE
-    for case in conformance.scenarios(getattr(subjects, name))
+    for case in conformance.scenarios(getattr(providers_under_test, name))
 ]
 
 
@@ -38,6 +38,6 @@ def test_a_shipped_provider_passes_everything_that_can_be_asked_of_it(name: str,
 
 def test_each_kind_of_the_http_subject_shows_another_habit_of_an_api():
     """Etags on the one, idempotency keys and operations on the other: together they leave no scenario out."""
-    card = asyncio.run(conformance.run(subjects.http, ["precondition", "repeat-create"]))
+    card = asyncio.run(conformance.run(providers_under_test.http, ["precondition", "repeat-create"]))
     asked = {result.scenario for result in card.results if result.outcome is Outcome.PASSED}
     assert asked == {"precondition", "repeat-create"}

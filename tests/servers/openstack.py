@@ -1,6 +1,6 @@
 """OpenStack for tests: one control plane a run, shared by all workers, stopped by the last; a project for each test.
 
-    HOLDFAST_OPENSTACK_RUN=DIR    use the control plane in DIR, left up by `python -m holdfast.testing.openstack up DIR`
+    HOLDFAST_OPENSTACK_RUN=DIR    use the control plane in DIR, left up by `python -m holdfast_emulators.openstack up DIR`
 
 Tests that stop a service want it for themselves: every test holds the control plane a little, those hold it whole.
 """
@@ -18,7 +18,7 @@ from typing import TypeVar
 
 import pytest
 
-from holdfast.testing.openstack import ControlPlane, Tenant, Tenants, Unavailable, installing
+from holdfast_emulators.openstack import ControlPlane, Tenant, Tenants, Unavailable, install
 
 T = TypeVar("T")
 RUN_VARIABLE = "HOLDFAST_OPENSTACK_RUN"
@@ -39,7 +39,7 @@ def openstack_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def openstack_installed(request: pytest.FixtureRequest, openstack_folder: Path) -> None:
     """The services' environment; skips, loudly, where it cannot be had."""
-    attempt(openstack_folder, lambda: installing.environment(partial(tell, request.config)))
+    attempt(openstack_folder, lambda: install.environment(partial(tell, request.config)))
 
 
 @pytest.fixture(scope="session")

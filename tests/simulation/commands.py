@@ -25,9 +25,10 @@ from unittest import mock
 import aiohttp
 import click
 
-from holdfast.cli import app, session
-from holdfast.engine import workers
+from holdfast.app import project
+from holdfast.cli import command_group
 from holdfast.errors import HoldfastError
+from holdfast.reconcile import worker_identity
 from holdfast.store import sqlite
 from tests.simulation.kernel import CURRENT, InPlace, Kernel, Process
 from tests.simulation.wire import Session
@@ -110,10 +111,10 @@ class Machine:
         return process.code
 
     async def outcome(self, arguments: list[str], stop: asyncio.Event) -> int:
-        """Run a command to its exit code, as holdfast.cli.app does."""
+        """Run a command to its exit code, as holdfast.cli.command_group does."""
         try:
             try:
-                code = app.cli.main(list(arguments), prog_name="holdfast", standalone_mode=False)
+                code = command_group.cli.main(list(arguments), prog_name="holdfast", standalone_mode=False)
             except _Captured as captured:
                 code = await captured.main(stop)
         except click.UsageError as error:
@@ -165,8 +166,8 @@ _entry_points = functools.cache(importlib.metadata.entry_points)  # nothing is i
 @contextlib.contextmanager
 def replaced(kernel: Kernel, machine: Machine, world: Any, seed: int) -> Iterator[None]:  # noqa: PLR0915 - a list
     """Put the virtual machine in place of the real one."""
-    original = session.run
-    for command, (place, _) in app.COMMANDS.items():
+    original = project.run
+    for command, (place, _) in command_group.COMMANDS.items():
         if command not in ("demo", "bench"):
             importlib.import_module(f"holdfast.cli.{place}")
 
@@ -204,8 +205,8 @@ def replaced(kernel: Kernel, machine: Machine, world: Any, seed: int) -> Iterato
             if module_name.startswith("holdfast.cli.") and vars(module).get("run") is original:
                 put(module, "run", captured)
         put(importlib.metadata, "entry_points", _entry_points)
-        put(workers, "name", name)
-        put(workers, "is_dead", is_dead)
+        put(worker_identity, "name", name)
+        put(worker_identity, "is_dead", is_dead)
         put(sqlite, "ThreadPoolExecutor", InPlace)
         put(sqlite3, "connect", connect)
         put(aiohttp, "ClientSession", our_session)
@@ -217,10 +218,10 @@ def replaced(kernel: Kernel, machine: Machine, world: Any, seed: int) -> Iterato
         put(time, "time", kernel.wall_time)
         put(time, "monotonic", lambda: kernel.elapsed)
         put(time, "sleep", lambda _: None)
-        from holdfast.cli import watching
+        from holdfast.cli.commands import watch
 
-        if hasattr(watching, "LOOK_FOR_EDITS_SECONDS"):
-            put(watching, "LOOK_FOR_EDITS_SECONDS", world.edits_every)
+        if hasattr(watch, "LOOK_FOR_EDITS_SECONDS"):
+            put(watch, "LOOK_FOR_EDITS_SECONDS", world.edits_every)
         stack.enter_context(mock.patch.dict(os.environ, world.environment))
         try:
             yield

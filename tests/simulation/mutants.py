@@ -13,29 +13,31 @@ from unittest import mock
 
 import click
 
-from holdfast.cli import deciding, deleting, rereading, session, undeclared
-from holdfast.compare import known_differences, verdicts
-from holdfast.engine import containing, judging, learning, recording, resuming, scheduling, settling, undoing
-from holdfast.engine.applying import Applier
-from holdfast.engine.checking import Checker
-from holdfast.engine.claiming import Keeper
-from holdfast.engine.known_secrets import KnownSecrets
-from holdfast.engine.referring import Sources
-from holdfast.engine.scheduling import Watcher
-from holdfast.engine.secret_places import Place
-from holdfast.engine.surveying import Surveyor
-from holdfast.manifests import reading
+from holdfast.app import manifest_reload, project, undeclared
+from holdfast.cli.commands import delete, limits
+from holdfast.compare import known_differences, verdict_rules
+from holdfast.manifests import loader
 from holdfast.model.absent import ABSENT
 from holdfast.model.address import Address
 from holdfast.model.finding import Side
 from holdfast.model.resource import Origin
-from holdfast.plan import fights, history
+from holdfast.policy import contention_rules, write_history
 from holdfast.providers import registry
-from holdfast.providers.base import Kind
-from holdfast.providers.http import identity
-from holdfast.store.base import Transaction
-from holdfast.store.committing import Committer
+from holdfast.providers.http import response_identity
+from holdfast.providers.protocol import Kind
+from holdfast.reconcile import evaluate, fault_isolation, serialize, settle, settled_read, undo, write_resume
+from holdfast.reconcile.apply import Applier
+from holdfast.reconcile.check import Checker
+from holdfast.reconcile.claims import Keeper
+from holdfast.reconcile.known_secrets import KnownSecrets
+from holdfast.reconcile.mass_drift_scan import Surveyor
+from holdfast.reconcile.reference_values import Sources
+from holdfast.reconcile.secret_paths import Place
+from holdfast.store.protocol import Transaction
 from holdfast.store.sqlite import SqliteStore
+from holdfast.store.transaction_writer import Committer
+from holdfast.watch import loop
+from holdfast.watch.loop import Watcher
 
 Patch = tuple[Any, str, Any]  # whose attribute, and what takes its place
 
@@ -80,22 +82,22 @@ def _live_references() -> list[Patch]:
 
 
 def _silent_joining() -> list[Patch]:
-    absorb = judging._absorb_late
+    absorb = evaluate._absorb_late
 
     def silent(*arguments: Any, **options: Any) -> Any:
         verdict, baseline = absorb(*arguments, **options)
         return replace(verdict, aside=()), baseline
 
-    return [(judging, "_absorb_late", silent)]
+    return [(evaluate, "_absorb_late", silent)]
 
 
 def _deleting_needs() -> list[Patch]:
-    return [(deleting, "meant", session.chosen), (deleting, "_require_no_dependents", _nothing)]
+    return [(delete, "meant", project.chosen), (delete, "_require_no_dependents", _nothing)]
 
 
 def _ignored_options() -> list[Patch]:
     target = click.Option(["--target"], expose_value=False)
-    return [(each, "params", [*each.params, target]) for each in (deciding.pause_command, deciding.resume_command)]
+    return [(each, "params", [*each.params, target]) for each in (limits.pause_command, limits.resume_command)]
 
 
 def _rereading_one_file() -> list[Patch]:
@@ -103,15 +105,15 @@ def _rereading_one_file() -> list[Patch]:
         states = await opened.store.states(list(addresses))
         files = {state.source.rpartition(":")[0] for state in states.values() if state.source}
         known = [Address.parse(text) for state in states.values() for text in state.depends_on]
-        manifests = reading.read(sorted(filter(os.path.exists, files)), opened.project, whole=False)
+        manifests = loader.read(sorted(filter(os.path.exists, files)), opened.project, whole=False)
         strategies = tuple(opened.fleet.strategies)
-        return session.fleet_of(replace(manifests, strategies=strategies), known, options)
+        return project.fleet_of(replace(manifests, strategies=strategies), known, options)
 
-    return [(rereading, "fleet_for", fleet_for)]
+    return [(manifest_reload, "fleet_for", fleet_for)]
 
 
 def _forgotten_origin() -> list[Patch]:
-    return [(settling, "origin_of", lambda _, state: state.origin if state.applied is not None else Origin.CREATED)]
+    return [(settle, "origin_of", lambda _, state: state.origin if state.applied is not None else Origin.CREATED)]
 
 
 def _removed_is_fresh() -> list[Patch]:
@@ -129,7 +131,7 @@ def _whole_states() -> list[Patch]:
             await store.commit(Transaction(states=written))
         return len(states)
 
-    return [(scheduling, "request", request)]
+    return [(loop, "request", request)]
 
 
 def _decided_too_soon() -> list[Patch]:
@@ -145,7 +147,7 @@ def _decided_too_soon() -> list[Patch]:
 
 
 def _all_paths_done() -> list[Patch]:
-    return [(learning, "_written", lambda operation, _: tuple(recording.finding_paths(operation.drift)))]
+    return [(settled_read, "_written", lambda operation, _: tuple(serialize.finding_paths(operation.drift)))]
 
 
 def _secrets_by_place() -> list[Patch]:
@@ -171,14 +173,14 @@ def _deleted_again() -> list[Patch]:
     async def unmoved(*_: Any) -> bool:
         return True
 
-    return [(resuming, "_is_deletion", lambda _: False), (resuming.Resumer, "_is_unmoved", unmoved)]
+    return [(write_resume, "_is_deletion", lambda _: False), (write_resume.Resumer, "_is_unmoved", unmoved)]
 
 
 def _uncontained() -> list[Patch]:
     def raised(error: Exception, *_: Any) -> Any:
         raise error
 
-    return [(containing, "unreadable", raised), (containing, "shallow", lambda seen: seen)]
+    return [(fault_isolation, "unreadable", raised), (fault_isolation, "shallow", lambda seen: seen)]
 
 
 def _learnt_untaken() -> list[Patch]:
@@ -223,11 +225,11 @@ MUTANTS: Final[dict[str, Mutant]] = {
     ),
     "fights-within-an-hour": _mutant(
         "7", "a fight is looked for within one hour only", "contention", "contention-named",
-        lambda: [(fights.FightRules, "forgotten_after", lambda *_: 3600.0)],
+        lambda: [(contention_rules.FightRules, "forgotten_after", lambda *_: 3600.0)],
     ),
     "own-edits-count": _mutant(
         "7", "a person's own edits count against a field", "own_edits", "own-edits-are-no-fight verdict-right",
-        lambda: [(history, "_is_asked", lambda _: False)],
+        lambda: [(write_history, "_is_asked", lambda _: False)],
     ),
     "watch-corrects-zero": _mutant(
         "8", "watch corrects what has resyncPeriod 0", "zero", "resync-zero-left-alone",
@@ -239,7 +241,7 @@ MUTANTS: Final[dict[str, Mutant]] = {
     ),
     "observed-stays-pending": _mutant(
         "11", "what is only observed is pending for what was taken out of its declaration", "observing",
-        "pending-clears verdict-right", lambda: [(verdicts, "without_removed", lambda verdict: verdict)],
+        "pending-clears verdict-right", lambda: [(verdict_rules, "without_removed", lambda verdict: verdict)],
     ),
     "requests-write-whole-states": _mutant(
         "12", "asking for a check writes back a state that was read earlier", "overtaken",
@@ -285,14 +287,14 @@ MUTANTS: Final[dict[str, Mutant]] = {
     ),
     "dead-undo-keeps-its-claim": _mutant(
         "30", "the claim of a killed undo stands in the way of the next", "undoing", "undo-finishes",
-        lambda: [(undoing, "workers", SimpleNamespace(bury=_nothing))],
+        lambda: [(undo, "workers", SimpleNamespace(bury=_nothing))],
     ),
     "deletes-are-sent-again": _mutant(
         "30", "a killed delete is sent again without a look", "deletions", "deleted-once", _deleted_again
     ),
     "any-answer-is-the-object": _mutant(
         "31", "whatever comes with a 200 is taken for the object", "unreadable", "not-the-object-is-unreadable",
-        lambda: [(identity, "doubt", lambda *_, **__: "")],
+        lambda: [(response_identity, "doubt", lambda *_, **__: "")],
     ),
     "one-object-stops-all": _mutant(
         "31", "an object that cannot be dealt with ends the command", "unreadable", "one-bad-object-stops-nobody",

@@ -9,6 +9,6 @@ from __future__ import annotations
 
 def main() -> None:
     """Run the command line; the console script's entry."""
-    from holdfast.cli import app
+    from holdfast.cli import command_group
 
-    app.run()
+    command_group.run()

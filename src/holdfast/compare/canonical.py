@@ -18,7 +18,7 @@ from typing import Literal, NoReturn
 
 from orjson import OPT_SORT_KEYS, Fragment, dumps
 
-from holdfast.compare.jsontext import EXACT_INTEGERS, INT64_MIN, MAX_DEPTH, Numbers, may_hold_long_integers
+from holdfast.compare.go_json import EXACT_INTEGERS, INT64_MIN, MAX_DEPTH, Numbers, may_hold_long_integers
 from holdfast.errors import UnhashableError
 from holdfast.model.json import Json
 

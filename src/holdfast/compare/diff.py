@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from holdfast.compare.movement import is_same
-from holdfast.compare.ruletree import Node, RuleTree
-from holdfast.compare.walk import Judgement, Walk
+from holdfast.compare.diff_walk import Judgement, Walk
+from holdfast.compare.rule_tree import Node, RuleTree
+from holdfast.compare.unchanged import is_same
 from holdfast.model.absent import ABSENT
 from holdfast.model.finding import Difference, Finding
 from holdfast.model.json import Json

@@ -23,9 +23,9 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from holdfast.compare import diff, normal, patching, paths
+from holdfast.compare import apply_patch, diff, normalize, paths
+from holdfast.compare.rule_tree import Node, RuleTree
 from holdfast.compare.rules import ListKind
-from holdfast.compare.ruletree import Node, RuleTree
 from holdfast.model.absent import ABSENT
 from holdfast.model.confidence import Confidence
 from holdfast.model.finding import Difference, Finding, FindingClass, Op, Side
@@ -89,7 +89,7 @@ class Capture:
     @property
     def digested(self) -> list[str]:
         """The paths whose values are too large to keep, and are known by a digest."""
-        return [paths.format_path(each.path) for each in self.known if isinstance(each.observed, normal.Digest)]
+        return [paths.format_path(each.path) for each in self.known if isinstance(each.observed, normalize.Digest)]
 
 
 def subtract(differences: Iterable[Difference], known: Sequence[KnownDifference], rules: RuleTree) -> Subtraction:
@@ -120,8 +120,8 @@ def matches(difference: Difference, entry: KnownDifference, rules: RuleTree) -> 
 
 
 def _equal(node: Node, kept: Json, value: Json) -> bool:
-    if isinstance(kept, normal.Digest):
-        return value is not ABSENT and normal.stands_for(kept, node, value)
+    if isinstance(kept, normalize.Digest):
+        return value is not ABSENT and normalize.stands_for(kept, node, value)
     return diff.equal_at(node, kept, value)
 
 
@@ -169,7 +169,7 @@ def capture(  # noqa: PLR0913 - two documents, their rules, and what is known of
     still = _unchanged(drift, desired, settled, rules, before)
     unresolved = tuple(Unresolved(finding.path, finding.observed, _wanted(finding)) for finding in still)
     apart = [*still, *_moved_again(still, desired, settled, rules, before, fills_in=fills_in)]
-    baseline = patching.apply(settled, map(_undoing, apart)) if apart else settled
+    baseline = apply_patch.apply(settled, map(_undoing, apart)) if apart else settled
     known = _bounded(
         tuple(_entry(d, adopted=adopted, chained=chained) for d in diff.differences(desired, baseline, rules)), rules
     )
@@ -363,7 +363,9 @@ def _bounded(known: tuple[KnownDifference, ...], rules: RuleTree) -> tuple[Known
             break
         limit //= 2
     return tuple(
-        entry if size <= limit else replace(entry, observed=normal.digest(node_at(rules, entry.path), entry.observed))
+        entry
+        if size <= limit
+        else replace(entry, observed=normalize.digest(node_at(rules, entry.path), entry.observed))
         for entry, size in zip(known, sizes, strict=True)
     )
 
@@ -378,7 +380,7 @@ def _size(value: Json) -> int:
 def baseline_from(applied: Json, known: Iterable[KnownDifference]) -> diff.Baseline:
     """Rebuild the baseline from what was applied and what is known; digests stay digests."""
     listed = [Difference(entry.path, entry.op, entry.desired, entry.observed) for entry in known]
-    return diff.Baseline(applied, patching.apply(applied, listed))
+    return diff.Baseline(applied, apply_patch.apply(applied, listed))
 
 
 def absorb_late(
@@ -393,16 +395,16 @@ def absorb_late(
     rest = tuple(finding for finding in findings if not _is_new(finding))
     if not window_open or touched_by_other or not late or any(each.side is not Side.INTENT for each in rest):
         return baseline, tuple(findings)
-    document = patching.copied(baseline.observed)
+    document = apply_patch.copied(baseline.observed)
     for finding in late:
-        document = patching.put(document, finding.path, finding.observed)
+        document = apply_patch.put(document, finding.path, finding.observed)
     return diff.Baseline(baseline.applied, document), rest
 
 
 def accept(baseline: diff.Baseline, findings: Iterable[Finding]) -> diff.Baseline:
     """Take the observed values of these findings into the baseline because a person said so."""
     taken = [Difference(f.path, f.op, f.baseline, f.observed, f.rule, f.pointer) for f in findings]
-    return diff.Baseline(baseline.applied, patching.apply(baseline.observed, taken))
+    return diff.Baseline(baseline.applied, apply_patch.apply(baseline.observed, taken))
 
 
 @dataclass(frozen=True, slots=True)

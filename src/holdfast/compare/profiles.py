@@ -32,10 +32,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NoReturn
 
-from holdfast.compare import comparators, paths, yamltext
+from holdfast.compare import comparators, paths, yaml_reader
 from holdfast.compare.comparators import Comparator
+from holdfast.compare.rule_tree import RuleTree
 from holdfast.compare.rules import Condition, FieldClass, ListKind, ListRule, MapRule, Presence, Rule
-from holdfast.compare.ruletree import RuleTree
 from holdfast.errors import InputError, ProfileError
 from holdfast.model.absent import ABSENT
 from holdfast.model.json import Json
@@ -121,7 +121,7 @@ def stack(profiles: Iterable[Profile], schema: Sequence[Rule] | None = None) -> 
 def parse(text: str | bytes, file: str | None = None) -> list[Profile]:
     """Read the profiles in a YAML text; raise ProfileError with file, line and field at the first mistake."""
     try:
-        found = yamltext.documents(text, file)
+        found = yaml_reader.documents(text, file)
     except InputError as error:
         raise ProfileError(error.message, error.location) from None
     return [_Reader(document, file).profile() for document in found]
@@ -129,7 +129,7 @@ def parse(text: str | bytes, file: str | None = None) -> list[Profile]:
 
 def build(raw: Json) -> Profile:
     """Read a profile from its value as kept in `Profile.raw`."""
-    return _Reader(yamltext.Document(raw, 1, {}), None).profile()
+    return _Reader(yaml_reader.Document(raw, 1, {}), None).profile()
 
 
 _TOP = {"profile", "version", "applies", "defaults", "schema", "rules", "description"}
@@ -154,7 +154,7 @@ _RULE = {
 class _Reader:
     """Turns one YAML document into a Profile, or says which line keeps it from being one."""
 
-    def __init__(self, document: yamltext.Document, file: str | None) -> None:
+    def __init__(self, document: yaml_reader.Document, file: str | None) -> None:
         self._document = document
         self._file = file
         self._source = ""

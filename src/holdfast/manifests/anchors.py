@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from holdfast.model.path import Pointer
-from holdfast.splicing import yamlnodes
-from holdfast.splicing.edits import Act, Edit
-from holdfast.splicing.yamlnodes import Kind, Node
+from holdfast.text_edit import yaml_nodes
+from holdfast.text_edit.edits import Act, Edit
+from holdfast.text_edit.yaml_nodes import Kind, Node
 
 _INSTEAD: Final = "change it there by hand if all of them should change, or write this one out"
 
@@ -69,9 +69,9 @@ def is_used_by(text: str, root: Node, change: Edit, line: int) -> str:
             break
         node = node.entries[place].value
         touched.append(node)
-    touched.extend(yamlnodes.walk(node))
+    touched.extend(yaml_nodes.walk(node))
     for each in touched:
-        users = yamlnodes.uses(root, each) if each.anchor is not None else []
+        users = yaml_nodes.uses(root, each) if each.anchor is not None else []
         if users:
             numbers = ", ".join(str(_line(text, user, line)) for user in users)
             lines = f"line{'s' * (len(users) > 1)} {numbers}"
@@ -80,4 +80,4 @@ def is_used_by(text: str, root: Node, change: Edit, line: int) -> str:
 
 
 def _line(text: str, node: Node, line: int) -> int:
-    return line - 1 + yamlnodes.line_number(text, node.start)
+    return line - 1 + yaml_nodes.line_number(text, node.start)

@@ -10,9 +10,9 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from holdfast.compare import jsontext, yamltext
+from holdfast.compare import go_json, yaml_reader
 from holdfast.errors import DocumentError, InputError, Location
-from holdfast.manifests import jsonplaces
+from holdfast.manifests import json_places
 from holdfast.manifests.validation import Written
 from holdfast.model.json import Json
 from holdfast.model.path import Pointer
@@ -39,14 +39,14 @@ def looks_like_json(data: bytes) -> bool:
 
 def _yaml(data: bytes, file: str) -> list[Written]:
     return [
-        Written(jsontext.round_integers(document.value, "int64"), file, document.line, document.places)
-        for document in yamltext.documents(data, file)
+        Written(go_json.round_integers(document.value, "int64"), file, document.line, document.places)
+        for document in yaml_reader.documents(data, file)
     ]
 
 
 def _json(data: bytes, file: str) -> list[Written]:
     try:
-        return [_json_document(data.decode("utf-8", "replace"), jsontext.loads(data, "int64"), file, 1)]
+        return [_json_document(data.decode("utf-8", "replace"), go_json.loads(data, "int64"), file, 1)]
     except DocumentError as error:
         several = _json_stream(data.decode("utf-8", "replace"), file)
         if several is None:
@@ -56,7 +56,7 @@ def _json(data: bytes, file: str) -> list[Written]:
 
 def _json_document(text: str, value: Json, file: str, first_line: int) -> Written:
     try:
-        places = jsonplaces.places(text, first_line)
+        places = json_places.places(text, first_line)
     except InputError as error:
         raise error.at(Location(file)) from None
     return Written(value, file, places[()][0], places)
@@ -64,7 +64,7 @@ def _json_document(text: str, value: Json, file: str, first_line: int) -> Writte
 
 def _json_stream(text: str, file: str) -> list[Written] | None:
     """Read one document after another, as some programs print them; None if that is not what the text is."""
-    spans = jsonplaces.spans(text)
+    spans = json_places.spans(text)
     if len(spans) < 2:
         return None
     out: list[Written] = []
@@ -81,7 +81,7 @@ def _json_stream(text: str, file: str) -> list[Written] | None:
 
 def _json_part(text: str, file: str, line: int) -> Written:
     try:
-        value = jsontext.loads(text, "int64")
+        value = go_json.loads(text, "int64")
     except InputError as error:
         where = error.location
         raise DocumentError(error.message, Location(file, line + (where.line or 1) - 1, where.column)) from None

@@ -6,8 +6,8 @@ from holdfast.errors import InputError
 from holdfast.manifests.validation import Sheet
 from holdfast.model.json import Json
 from holdfast.model.path import Pointer
-from holdfast.plan import locations, settings
-from holdfast.plan.settings import Given, Level
+from holdfast.policy import settings, source_location
+from holdfast.policy.settings import Given, Level
 
 
 def read(sheet: Sheet, value: Json, pointer: Pointer, level: Level, owner: str = "") -> dict[str, Given]:
@@ -20,6 +20,6 @@ def read(sheet: Sheet, value: Json, pointer: Pointer, level: Level, owner: str =
         except InputError as error:
             sheet.note(error, place)
             continue
-        where = locations.text(sheet.written.location(place))
+        where = source_location.text(sheet.written.location(place))
         out[setting.name] = Given(parsed, level, f"{owner} {where}" if owner else where)
     return out

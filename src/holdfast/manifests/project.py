@@ -28,9 +28,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
-from holdfast.compare import yamltext
+from holdfast.compare import yaml_reader
 from holdfast.errors import InputError, Location
-from holdfast.manifests import assessments, corrections, notifications, options, rolloutsettings, sources
+from holdfast.manifests import assessment_spec, correction_spec, file_discovery, notify_spec, options, rollout_spec
 from holdfast.manifests.secrets import (
     IN_PROJECT,
     FromEnvironment,
@@ -42,12 +42,12 @@ from holdfast.manifests.secrets import (
 )
 from holdfast.manifests.validation import Sheet, Written, name_trouble, raise_all, shown
 from holdfast.model.json import Json
-from holdfast.plan import suggestions
-from holdfast.plan.corrections import CorrectionRules
-from holdfast.plan.rolling_out.rollout_limits import Amount
-from holdfast.plan.settings import Layer, Level
+from holdfast.policy import did_you_mean
+from holdfast.policy.correction_limits import CorrectionRules
+from holdfast.policy.settings import Layer, Level
+from holdfast.rollouts.core.rollout_limits import Amount
 
-FILE: Final = sources.PROJECT_FILE
+FILE: Final = file_discovery.PROJECT_FILE
 STORE: Final = ".holdfast/holdfast.db"
 WAIVERS: Final = "waivers.yaml"
 LOCAL: Final = "local"
@@ -55,7 +55,7 @@ LOCAL_PROVIDER: Final = "file"
 
 _TOP = (
     *("connections", "store", "profiles", "defaults", "waivers", "allowedCode"),
-    *(corrections.SECTION, notifications.SECTION, assessments.SECTION, rolloutsettings.SECTION),
+    *(correction_spec.SECTION, notify_spec.SECTION, assessment_spec.SECTION, rollout_spec.SECTION),
 )
 _RATES = ("reads_per_second", "writes_per_second", "deletes_per_second")
 _IN_CLEAR = frozenset(
@@ -111,8 +111,8 @@ class Project:
     warnings: tuple[InputError, ...] = ()
     corrections: CorrectionRules = field(default_factory=CorrectionRules)
     waivers: tuple[Path, ...] = ()  # files; the usual one need not exist
-    notify: tuple[notifications.Sink, ...] = ()
-    assessment: assessments.Assessment = field(default_factory=assessments.Assessment)
+    notify: tuple[notify_spec.Sink, ...] = ()
+    assessment: assessment_spec.Assessment = field(default_factory=assessment_spec.Assessment)
     allowed_code: tuple[str, ...] = ()  # entry points that rules may compare with
     rollouts_at_once: Amount | None = None  # slots at work over all templates; None: as many as each allows
 
@@ -122,7 +122,7 @@ class Project:
         They are known before anything is read, so that they are recognised wherever they turn up.
         """
         references = [each for spec in self.connections.values() for each in spec.secrets.values()]
-        hooks = [sink.target for sink in self.notify if isinstance(sink.target, notifications.ToWebhook)]
+        hooks = [sink.target for sink in self.notify if isinstance(sink.target, notify_spec.ToWebhook)]
         servers = [each for each in (self.assessment.prometheus, self.assessment.alertmanager) if each is not None]
         for reference in (
             *references,
@@ -160,7 +160,7 @@ def locate(given: Sequence[str], cwd: Path) -> Path | None:
     """
     if not given:
         return find(cwd)
-    found = {text: find(sources.folder_of(text, cwd)) for text in given}
+    found = {text: find(file_discovery.folder_of(text, cwd)) for text in given}
     files = sorted({str(file) for file in found.values() if file is not None})
     if len(files) > 1:
         owners = ", ".join(f"{text} to {file or 'none'}" for text, file in found.items())
@@ -185,9 +185,9 @@ def load(file: Path | None, cwd: Path, providers: Collection[str] | None = None,
     """
     path = file or locate(given, cwd)
     if path is None:
-        folder = sources.common_folder(given, cwd) if given else cwd
+        folder = file_discovery.common_folder(given, cwd) if given else cwd
         return Project(folder, store=folder / STORE, waivers=(folder / WAIVERS,))
-    data = sources.load(sources.Source(_shown_path(path, cwd), path, was_named=True), None)
+    data = file_discovery.load(file_discovery.Source(_shown_path(path, cwd), path, was_named=True), None)
     return parse(data, path, _shown_path(path, cwd), providers)
 
 
@@ -197,7 +197,7 @@ def _shown_path(path: Path, cwd: Path) -> str:
 
 def parse(data: bytes, path: Path, name: str, providers: Collection[str] | None = None) -> Project:
     """Read the text of a project file."""
-    found = yamltext.documents(data, name)
+    found = yaml_reader.documents(data, name)
     if len(found) > 1:
         raise InputError("a project file is one document; put everything into it", Location(name, found[1].line))
     folder = path.resolve().parent
@@ -234,12 +234,12 @@ class _Reader:
             defaults,
             connection,
             tuple(self._warnings),
-            corrections=corrections.read(self._sheet, top.get(corrections.SECTION)),
+            corrections=correction_spec.read(self._sheet, top.get(correction_spec.SECTION)),
             allowed_code=self._allowed_code(top.get("allowedCode")),
             waivers=self._beside("waivers", top.get("waivers"), "file", Path.is_file) or (self._folder / WAIVERS,),
-            notify=notifications.read(self._sheet, top.get(notifications.SECTION), self._folder),
-            assessment=assessments.read(self._sheet, top.get(assessments.SECTION), self._folder),
-            rollouts_at_once=rolloutsettings.at_once(self._sheet, top.get(rolloutsettings.SECTION)),
+            notify=notify_spec.read(self._sheet, top.get(notify_spec.SECTION), self._folder),
+            assessment=assessment_spec.read(self._sheet, top.get(assessment_spec.SECTION), self._folder),
+            rollouts_at_once=rollout_spec.at_once(self._sheet, top.get(rollout_spec.SECTION)),
         )
 
     def _allowed_code(self, value: Json) -> tuple[str, ...]:
@@ -261,7 +261,7 @@ class _Reader:
         needed = "write provider: file, http or another" if value is None or isinstance(value, dict) else ""
         provider = self._sheet.text(body, "provider", pointer, needed) or ""
         if provider and self._providers is not None and provider not in self._providers:
-            guess = suggestions.hint(provider, self._providers) or f"; known: {', '.join(sorted(self._providers))}"
+            guess = did_you_mean.hint(provider, self._providers) or f"; known: {', '.join(sorted(self._providers))}"
             self._sheet.fail(f"there is no provider {shown(provider)}{guess}", (*pointer, "provider"))
         own = {key: item for key, item in body.items() if key not in ("provider", "secrets", "limits")}
         self._warn_of_secrets(name, own)
@@ -325,8 +325,8 @@ class _Reader:
         body = self._sheet.mapping(top.get("defaults"), ("defaults",))
         connection = self._sheet.text(body, "connection", ("defaults",))
         if connection is not None and connection not in (*connections, LOCAL):
-            guess = suggestions.hint(connection, connections)
+            guess = did_you_mean.hint(connection, connections)
             self._sheet.fail(f"there is no connection {shown(connection)}{guess}", ("defaults", "connection"))
         given = {spelling: value for spelling, value in body.items() if spelling != "connection"}
         layer = options.read(self._sheet, given, ("defaults",), Level.PROJECT)
-        return assessments.with_default(self._sheet, top, layer), connection
+        return assessment_spec.with_default(self._sheet, top, layer), connection

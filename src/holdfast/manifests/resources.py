@@ -17,8 +17,8 @@ from holdfast.model.address import Address
 from holdfast.model.json import Json
 from holdfast.model.path import Pointer
 from holdfast.model.resource import Declaration, Import, ManagementPolicy
-from holdfast.plan import ordering, suggestions
-from holdfast.plan.settings import Level
+from holdfast.policy import dependency_graph, did_you_mean
+from holdfast.policy.settings import Level
 from holdfast.providers import registry
 
 GROUP: Final = "holdfast.dev"
@@ -83,7 +83,7 @@ def read(sheet: Sheet, top: Mapping[str, Json], provider: str, around: Surroundi
     wanted, type_ = understood(sheet, provider, kind or "", wanted)
     if kind is None or head.name is None or connection is None or len(sheet.errors) > before:
         return None
-    annotations = {**head.annotations, ordering.DEPENDS_ON: needed} if needed else head.annotations
+    annotations = {**head.annotations, dependency_graph.DEPENDS_ON: needed} if needed else head.annotations
     return Declaration(
         address=Address(connection.name, registry.canonical_kind(provider, kind), head.name, head.namespace),
         provider=provider,
@@ -152,7 +152,7 @@ def kind_of(sheet: Sheet, top: Mapping[str, Json], provider: str, around: Surrou
         return None
     kinds = around.kinds.get(provider) if around.kinds is not None else None
     if kinds and kind not in kinds:
-        guess = suggestions.hint(kind, kinds) or f"; it has {', '.join(sorted(kinds)[:12])}"
+        guess = did_you_mean.hint(kind, kinds) or f"; it has {', '.join(sorted(kinds)[:12])}"
         sheet.fail(f"the provider {provider} has no kind {shown(kind)}{guess}", ("kind",))
         return None
     return kind
@@ -193,7 +193,7 @@ def _check_secrets(sheet: Sheet, wanted: Json, connection: ConnectionSpec | None
     for pointer, found in secrets.find(wanted):
         place: Pointer = ("spec", "resource", *pointer)
         if isinstance(found, secrets.FromConnection) and connection and found.key not in connection.secrets:
-            guess = suggestions.hint(found.key, connection.secrets)
+            guess = did_you_mean.hint(found.key, connection.secrets)
             sheet.fail(f"the connection {connection.name} has no secret {shown(found.key)}{guess}", place)
         elif isinstance(found, Exception):
             sheet.note(found, place)
@@ -214,7 +214,7 @@ def depends_on(
             names.append(name)
         else:
             sheet.fail("an address such as Network/core is needed here", (*place, index))
-    return ",".join([*names, (annotations or {}).get(ordering.DEPENDS_ON, "")]).strip(",")
+    return ",".join([*names, (annotations or {}).get(dependency_graph.DEPENDS_ON, "")]).strip(",")
 
 
 class _Spec:
@@ -233,7 +233,7 @@ class _Spec:
         found = around.connections.get(name)
         if found is None:
             known = sorted(around.connections)
-            guess = suggestions.hint(name, known) or _known_connections(around)
+            guess = did_you_mean.hint(name, known) or _known_connections(around)
             self._sheet.fail(f"there is no connection {shown(name)}{guess}", (*self._pointer, "connection"))
         elif found.provider != provider:
             message = (

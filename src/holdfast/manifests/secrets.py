@@ -22,7 +22,7 @@ from holdfast.compare.comparators.base import canonical_text
 from holdfast.errors import InputError, Location
 from holdfast.model.json import Json
 from holdfast.model.path import Pointer
-from holdfast.plan import suggestions
+from holdfast.policy import did_you_mean
 
 COMMAND_SECONDS: Final = 30.0
 MAX_BYTES: Final = 1024 * 1024
@@ -141,7 +141,7 @@ def parse_reference(value: Json, allowed: Sequence[str], base: str = "") -> Refe
         raise InputError(f"a secret is never written here, only where to find it: {choices}")
     ((word, found),) = value.items()
     if word not in allowed:
-        raise InputError(f"{word!r} is no place for a secret; write {choices}{suggestions.hint(word, allowed)}")
+        raise InputError(f"{word!r} is no place for a secret; write {choices}{did_you_mean.hint(word, allowed)}")
     if word == "command":
         if not isinstance(found, list) or not found or not all(map(_is_word, found)):
             raise InputError("command needs a list of words: [program, argument, ...]; there is no shell")
@@ -184,7 +184,7 @@ def _body(here: Mapping[str, Json]) -> Mapping[str, Json] | None:
     body = here.get(SECRET_REF)
     if not isinstance(body, Mapping):
         return None
-    ours = any(word in _EXAMPLES or suggestions.closest(word, IN_RESOURCES) for word in body)
+    ours = any(word in _EXAMPLES or did_you_mean.closest(word, IN_RESOURCES) for word in body)
     return body if ours else None
 
 
@@ -245,7 +245,7 @@ class Resolver:
     def _from_connection(self, reference: FromConnection) -> Reference:
         found = self.of_connection.get(reference.key)
         if found is None or isinstance(found, FromConnection):
-            guess = suggestions.hint(reference.key, self.of_connection)
+            guess = did_you_mean.hint(reference.key, self.of_connection)
             raise InputError(f"the connection {self.connection} has no secret {reference.key!r}{guess}")
         return found
 

@@ -12,7 +12,7 @@ from holdfast.compare import paths
 from holdfast.errors import InputError, Location
 from holdfast.model.json import Json
 from holdfast.model.path import Pointer
-from holdfast.plan import suggestions
+from holdfast.policy import did_you_mean
 
 MOST_SHOWN: Final = 20
 LONGEST_NAME: Final = 253
@@ -97,7 +97,7 @@ class Sheet:
             return {}
         for key in value:
             if allowed is not None and key not in allowed:
-                guess = suggestions.closest(key, allowed)
+                guess = did_you_mean.closest(key, allowed)
                 hint = f"did you mean {guess}?" if guess else f"known here: {', '.join(allowed)}"
                 self.fail(f"unknown field {shown(key)}; {hint}", (*pointer, key))
                 self._misspelt.add((*pointer, guess or key))
@@ -150,7 +150,7 @@ class Sheet:
         words = [choice.value for choice in type(default)]
         if isinstance(value, str) and value in words:
             return type(default)(value)
-        guess = suggestions.hint(value, words) if isinstance(value, str) else ""
+        guess = did_you_mean.hint(value, words) if isinstance(value, str) else ""
         what = shown(value) if isinstance(value, str) else named(value)
         self.fail(f"{key} must be one of {', '.join(words)}, not {what}{guess}", (*pointer, key))
         return default

@@ -18,14 +18,14 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
-from holdfast.compare import paths, yamltext
+from holdfast.compare import paths, yaml_reader
 from holdfast.errors import InputError, Location
-from holdfast.manifests import sources
+from holdfast.manifests import file_discovery
 from holdfast.manifests.validation import Sheet, Written, named, raise_all, shown
 from holdfast.model.json import Json
 from holdfast.model.path import Pointer
-from holdfast.plan import moments, selection
-from holdfast.plan.waivers import Waiver
+from holdfast.policy import selectors, time_parsing
+from holdfast.policy.waivers import Waiver
 
 SECTION: Final = "waivers"
 FIELDS: Final = ("resource", "path", "owner", "reason", "expires", "ticket")
@@ -51,7 +51,9 @@ def load(files: Iterable[Path], now: float, cwd: Path | None = None) -> tuple[Wa
         if file.exists():
             name = str(file.relative_to(here)) if file.is_relative_to(here) else str(file)
             try:
-                out.extend(read(sources.load(sources.Source(name, file, was_named=True), None), name, now))
+                out.extend(
+                    read(file_discovery.load(file_discovery.Source(name, file, was_named=True), None), name, now)
+                )
             except InputError as error:
                 errors.append(error)
     raise_all(errors)
@@ -60,7 +62,7 @@ def load(files: Iterable[Path], now: float, cwd: Path | None = None) -> tuple[Wa
 
 def read(data: bytes, name: str, now: float) -> tuple[Waiver, ...]:
     """Read the text of a file of waivers; raise InputError or InputErrors with everything that is wrong."""
-    found = yamltext.documents(data, name)
+    found = yaml_reader.documents(data, name)
     if len(found) > 1:
         raise InputError("a file of waivers is one document; put them all into one list", Location(name, found[1].line))
     if not found:
@@ -103,7 +105,7 @@ def _check_globs(sheet: Sheet, texts: Mapping[str, str], pointer: Pointer) -> No
         sheet.fail(f"{shown(resource)} would waive everything else; name what is waived", (*pointer, "resource"))
     elif resource:
         try:
-            selection.parse_targets([resource])
+            selectors.parse_targets([resource])
         except InputError as error:
             sheet.note(error, (*pointer, "resource"))
     try:
@@ -117,7 +119,7 @@ def _expires(sheet: Sheet, body: Mapping[str, Json], pointer: Pointer) -> float 
         sheet.missing("expires", pointer, "every waiver ends; give its last day, such as 2026-12-01")
         return None
     try:
-        return moments.end(body["expires"])
+        return time_parsing.end(body["expires"])
     except InputError as error:
         sheet.note(error, (*pointer, "expires"))
         return None

@@ -13,11 +13,11 @@ from functools import cache
 from importlib import metadata
 from typing import Final, cast
 
-from holdfast.compare import paths, yamltext
+from holdfast.compare import paths, yaml_reader
 from holdfast.errors import InputError, Location
 from holdfast.model.json import Json
 from holdfast.model.path import Pointer
-from holdfast.providers.base import Provider
+from holdfast.providers.protocol import Provider
 
 GROUP: Final = "holdfast.providers"
 DOMAIN: Final = ".holdfast.dev"
@@ -89,7 +89,7 @@ def name_of(api_version: str) -> str:
     return group.removesuffix(DOMAIN)
 
 
-def located(error: InputError, document: yamltext.Document, file: str | None = None) -> InputError:
+def located(error: InputError, document: yaml_reader.Document, file: str | None = None) -> InputError:
     """Add file and line to an error about a connection; its `field` is a pointer into the document it came from."""
     field = error.location.field or ""
     try:
@@ -100,7 +100,7 @@ def located(error: InputError, document: yamltext.Document, file: str | None = N
     return error.at(Location(place.file, place.line, place.column, field))
 
 
-def _steps(document: yamltext.Document, field: str) -> Iterator[str | int]:
+def _steps(document: yaml_reader.Document, field: str) -> Iterator[str | int]:
     """Yield the steps of a pointer with list indices as numbers, which only the document can tell from keys."""
     here: Pointer = ()
     for step in paths.parse_path(field):

@@ -16,7 +16,7 @@ from typing import Final, TypeVar
 
 from holdfast.errors import StoreError
 from holdfast.store import migrations
-from holdfast.store.gathering import Outcome
+from holdfast.store.call_batching import Outcome
 
 Result = TypeVar("Result")
 

@@ -20,8 +20,8 @@ from holdfast.model.audit import AuditHead
 from holdfast.model.finding import Finding
 from holdfast.model.json import Json
 from holdfast.model.verdict import Status
-from holdfast.store import chain, documents, escaping
-from holdfast.store.base import (
+from holdfast.store import audit_chain, blobs, escape
+from holdfast.store.protocol import (
     CLOCK_SLACK_SECONDS,
     REVISIONS_KEPT,
     UNCHECKED,
@@ -75,8 +75,8 @@ class MemoryStore:
         self._demotions: dict[tuple[Address, str], Demotion] = {}
         self._acceptances: dict[tuple[Address, str], Acceptance] = {}
         self._dossiers: dict[tuple[str, str], Dossier] = {}
-        self._links: list[chain.Link] = []
-        self._head = chain.START
+        self._links: list[audit_chain.Link] = []
+        self._head = audit_chain.START
 
     async def close(self) -> None:
         """Do nothing: there is nothing to let go of."""
@@ -88,17 +88,17 @@ class MemoryStore:
         try:
             self._commit(transaction)
         except UnhashableError:  # a lone surrogate somewhere; nothing of it was kept
-            self._commit(escaping.transaction(transaction))
+            self._commit(escape.transaction(transaction))
 
     def _commit(self, transaction: Transaction) -> None:
         self._require_fences(transaction.fences)
         self._require_held(transaction.renewed)
         for digest, data in transaction.documents.items():
-            documents.require_match(digest, data)
+            blobs.require_match(digest, data)
         revisions = self._new_revisions(transaction)
         decisions = self._new_decisions(transaction.decisions)
-        events = [(event, chain.data_bytes(event)) for event in transaction.events]
-        links, head = chain.extend(self._head, events)
+        events = [(event, audit_chain.data_bytes(event)) for event in transaction.events]
+        links, head = audit_chain.extend(self._head, events)
         charges = self._new_charges(transaction)
         dossiers = self._new_dossiers(transaction)
 
@@ -312,11 +312,11 @@ class MemoryStore:
 
     async def document(self, digest: Digest) -> Json:
         """Return a document; raise KeyError if there is none."""
-        return documents.load(self._documents[digest])
+        return blobs.load(self._documents[digest])
 
     async def documents(self, digests: Sequence[Digest]) -> dict[Digest, Json]:
         """Return those of many documents that are kept."""
-        return {digest: documents.load(self._documents[digest]) for digest in digests if digest in self._documents}
+        return {digest: blobs.load(self._documents[digest]) for digest in digests if digest in self._documents}
 
     async def state(self, address: Address) -> ResourceState | None:
         """Return one resource."""
@@ -486,24 +486,24 @@ class MemoryStore:
         self, *, subject: str | None = None, type_prefix: str | None = None, since: float | None = None
     ) -> AsyncIterator[ChainedEvent]:
         """Go through the audit trail in order; what is added meanwhile is seen."""
-        previous = chain.START.hash
+        previous = audit_chain.START.hash
         for link in self._links:
             is_wanted = subject in (None, link.subject) and link.type.startswith(type_prefix or "")
             if is_wanted and (since is None or link.at >= since):
-                yield chain.chained(link, previous)
+                yield audit_chain.chained(link, previous)
             previous = link.hash
 
     async def head(self) -> AuditHead:
         """Return where the audit trail ends."""
-        return AuditHead(self._head.length, chain.text(self._head.hash))
+        return AuditHead(self._head.length, audit_chain.text(self._head.hash))
 
     async def has_head(self, head: AuditHead) -> bool:
         """Tell whether the audit trail has an event of this number and hash."""
-        return any(link.sequence == head.length and chain.text(link.hash) == head.hash for link in self._links)
+        return any(link.sequence == head.length and audit_chain.text(link.hash) == head.hash for link in self._links)
 
     async def verify_chain(self, known: Sequence[AuditHead] = ()) -> int:
         """Recompute every hash; return the length or raise ChainBroken."""
-        verification = chain.Verification(known)
+        verification = audit_chain.Verification(known)
         for link in self._links:
             if not verification.follows(link):
                 raise verification.edited()

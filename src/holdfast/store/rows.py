@@ -17,8 +17,11 @@ from holdfast.model.finding import Finding
 from holdfast.model.json import Json
 from holdfast.model.resource import Origin
 from holdfast.model.verdict import Status
-from holdfast.store import chain, documents, encoding, names
-from holdfast.store.base import (
+from holdfast.store import address_ids, audit_chain, blobs, value_codec
+from holdfast.store.audit_chain import Link
+from holdfast.store.blobs import pack_digest, unpack_digest
+from holdfast.store.damage import undamaged
+from holdfast.store.protocol import (
     ChainedEvent,
     DecisionRecord,
     Digest,
@@ -29,9 +32,6 @@ from holdfast.store.base import (
     Step,
     Touch,
 )
-from holdfast.store.chain import Link
-from holdfast.store.damage import undamaged
-from holdfast.store.documents import pack_digest, unpack_digest
 
 Row = tuple[Any, ...]
 
@@ -149,7 +149,7 @@ def _conditions(state: ResourceState) -> list[Row]:
 def _rest(state: ResourceState) -> bytes:
     rest: tuple[Json, ...] = (_conditions(state), state.labels, state.options, state.depends_on)
     more = _more(state)
-    return documents.pack(encoding.dumps((*rest, more) if more else rest), _PACK_REST_AT)
+    return blobs.pack(value_codec.dumps((*rest, more) if more else rest), _PACK_REST_AT)
 
 
 def _more(state: ResourceState) -> dict[str, Json]:
@@ -172,11 +172,11 @@ def state_of(row: Row) -> ResourceState:
         desired, applied, baseline, known, observed, rules, provider, source, reason, terminal, requested, handled,
         rest,
     ) = row  # fmt: skip
-    conditions, labels, options, depends_on, *last = encoding.loads(documents.unpack(rest))
+    conditions, labels, options, depends_on, *last = value_codec.loads(blobs.unpack(rest))
     more = last[0] if last else {}
     wanted, settled = unpacked(desired), unpacked(baseline)
     return ResourceState(
-        names.address_of(connection, kind, local),
+        address_ids.address_of(connection, kind, local),
         provider,
         generation,
         wanted,
@@ -221,7 +221,7 @@ def _condition(encoded: list[Json]) -> Condition:
 
 def finding_body(finding: Finding) -> bytes:
     """Return all of a finding as bytes."""
-    return documents.pack(encoding.dumps(encoding.encode_finding(finding)))
+    return blobs.pack(value_codec.dumps(value_codec.encode_finding(finding)))
 
 
 @undamaged("finding")
@@ -229,9 +229,9 @@ def findings_by_address(found: Iterable[Row]) -> dict[Address, list[FindingRecor
     """Return findings with their ages by resource, in the order of the rows."""
     out: dict[Address, list[FindingRecord]] = {}
     for connection, kind, local, first_seen, last_seen, clean_at, times, body in found:
-        finding = encoding.decode_finding(encoding.loads(documents.unpack(body)))
+        finding = value_codec.decode_finding(value_codec.loads(blobs.unpack(body)))
         record = FindingRecord(finding, first_seen, last_seen, clean_at, times)
-        out.setdefault(names.address_of(connection, kind, local), []).append(record)
+        out.setdefault(address_ids.address_of(connection, kind, local), []).append(record)
     return out
 
 
@@ -264,7 +264,7 @@ def decision_row(number: int, decision: DecisionRecord) -> Row:
 def decision_of(row: Row) -> DecisionRecord:
     """Return the decision of a row."""
     identity, connection, kind, local, at, action, inputs, output, summary = row
-    address = names.address_of(connection, kind, local)
+    address = address_ids.address_of(connection, kind, local)
     return DecisionRecord(
         identity, address, at, action, Digest(unpack_digest(inputs)), Digest(unpack_digest(output)), summary
     )
@@ -272,7 +272,7 @@ def decision_of(row: Row) -> DecisionRecord:
 
 def operation_row(number: int, operation: Operation) -> Row:
     """Return a write in flight as a row."""
-    drift = [encoding.encode_finding(finding) for finding in operation.drift]
+    drift = [value_codec.encode_finding(finding) for finding in operation.drift]
     return (
         operation.id,
         number,
@@ -285,8 +285,8 @@ def operation_row(number: int, operation: Operation) -> Row:
         packed(operation.desired),
         packed(operation.pre_image),
         operation.decision,
-        documents.pack(encoding.dumps(drift)),
-        documents.pack(encoding.dumps(operation.token)),
+        blobs.pack(value_codec.dumps(drift)),
+        blobs.pack(value_codec.dumps(operation.token)),
     )
 
 
@@ -297,14 +297,14 @@ def operation_of(row: Row) -> Operation:
     desired, pre_image, decision, drift, token = rest
     return Operation(
         id=identity,
-        address=names.address_of(connection, kind, local),
+        address=address_ids.address_of(connection, kind, local),
         action=action,
         step=Step(step),
         started_at=started_at,
         desired=unpacked(desired),
         pre_image=unpacked(pre_image),
-        drift=tuple(encoding.decode_finding(one) for one in encoding.loads(documents.unpack(drift))),
-        token=encoding.loads(documents.unpack(token)),
+        drift=tuple(value_codec.decode_finding(one) for one in value_codec.loads(blobs.unpack(drift))),
+        token=value_codec.loads(blobs.unpack(token)),
         poll_at=poll_at,
         attempts=attempts,
         decision=decision,
@@ -315,14 +315,14 @@ def operation_of(row: Row) -> Operation:
 def link_of(row: Row) -> Link:
     """Return the event of a row; the text of its subject is part of what was hashed."""
     sequence, at, kind_of_event, family, connection, kind, local, data, digest, _ = row
-    subject = "" if family is None else names.joined(connection, kind, local)
+    subject = "" if family is None else address_ids.joined(connection, kind, local)
     return Link(sequence, at, kind_of_event, subject, data, digest)
 
 
 @undamaged("event")
 def chained(row: Row) -> ChainedEvent:
     """Return the event of a row with the hash before it."""
-    return chain.chained(link_of(row), row[-1] or chain.START.hash)
+    return audit_chain.chained(link_of(row), row[-1] or audit_chain.START.hash)
 
 
 def packed(digest: str | None) -> bytes | str | None:

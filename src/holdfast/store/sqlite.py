@@ -26,8 +26,13 @@ from holdfast.model.address import Address
 from holdfast.model.audit import AuditHead
 from holdfast.model.json import Json
 from holdfast.model.verdict import Status
-from holdfast.store import committing, documents, dossiers, escaping, governance, migrations, rows
-from holdfast.store.base import (
+from holdfast.store import blobs, escape, governance_rows, migrations, rows, transaction_writer, versioned_records
+from holdfast.store.address_ids import Names, address_of, text_of
+from holdfast.store.audit_trail import PAGE, AuditTrail
+from holdfast.store.call_batching import Gathering, Outcome
+from holdfast.store.damage import DocumentLost
+from holdfast.store.database import Database
+from holdfast.store.protocol import (
     CLOCK_SLACK_SECONDS,
     UNCHECKED,
     Acceptance,
@@ -48,12 +53,7 @@ from holdfast.store.base import (
     Tally,
     Transaction,
 )
-from holdfast.store.damage import DocumentLost
-from holdfast.store.database import Database
-from holdfast.store.gathering import Gathering, Outcome
-from holdfast.store.names import Names, address_of, text_of
 from holdfast.store.statements import SQL, in_lists, sized
-from holdfast.store.trail import PAGE, AuditTrail
 
 Result = TypeVar("Result")
 
@@ -132,12 +132,12 @@ class SqliteStore:
         try:
             await self._commit(transaction)
         except (UnicodeEncodeError, UnhashableError):  # a lone surrogate somewhere; nothing of it was kept
-            await self._commit(escaping.transaction(transaction))
+            await self._commit(escape.transaction(transaction))
 
     async def _commit(self, transaction: Transaction) -> None:
         def prepare() -> Callable[[], None]:
-            prepared = committing.prepare(self._connection, transaction)
-            return committing.Committer(self._connection, self._names, prepared).write
+            prepared = transaction_writer.prepare(self._connection, transaction)
+            return transaction_writer.Committer(self._connection, self._names, prepared).write
 
         await self._write(prepare)
 
@@ -192,9 +192,9 @@ class SqliteStore:
         """Return those of many documents that are kept; one that is not what its digest says is lost."""
 
         def read() -> dict[Digest, Json]:
-            keys = {documents.pack_digest(digest): digest for digest in digests}
+            keys = {blobs.pack_digest(digest): digest for digest in digests}
             found = {
-                keys[key]: documents.kept(keys[key], body)
+                keys[key]: blobs.kept(keys[key], body)
                 for chunk in in_lists(list(keys))
                 for key, body in self._connection.execute(sized("documents", chunk), chunk)
             }
@@ -230,7 +230,7 @@ class SqliteStore:
 
     async def settled(self, connection: str, kind: str, listed: Sequence[tuple[str, str]]) -> list[Settled]:
         """Return what is at rest and unmoved; of a thing listed twice the later digest counts."""
-        digests = {provider_id: documents.pack_digest(digest) for provider_id, digest in listed}
+        digests = {provider_id: blobs.pack_digest(digest) for provider_id, digest in listed}
 
         def read() -> list[Settled]:
             return [
@@ -388,16 +388,16 @@ class SqliteStore:
         values = (-math.inf if since is None else since, -1 if limit is None else limit)
         found = await self._of_many("corrections", addresses, *values)
         found.sort(key=itemgetter(1, 0), reverse=True)  # each list is in order, but there may be several
-        return [governance.correction_of(row) for row in found[:limit]]
+        return [governance_rows.correction_of(row) for row in found[:limit]]
 
     async def reverts(self, since: float) -> list[Correction]:
         """Return the corrections of drift, conflict or absence since a time, newest first."""
-        return [governance.correction_of(row) for row in await self._run(lambda: self._select("reverts", since))]
+        return [governance_rows.correction_of(row) for row in await self._run(lambda: self._select("reverts", since))]
 
     async def correction(self, correction_id: str) -> Correction | None:
         """Return one correction."""
         found = await self._run(lambda: self._select("correction", correction_id))
-        return governance.correction_of(found[0]) if found else None
+        return governance_rows.correction_of(found[0]) if found else None
 
     async def spent(self, purses: Sequence[tuple[str, float]]) -> list[int]:
         """Count charges in the database."""
@@ -405,27 +405,31 @@ class SqliteStore:
 
     async def pauses(self) -> list[Pause]:
         """Return all pauses, in order of their scopes."""
-        return [governance.pause_of(row) for row in await self._run(lambda: self._select_once("pauses"))]
+        return [governance_rows.pause_of(row) for row in await self._run(lambda: self._select_once("pauses"))]
 
     async def approvals(self, addresses: Sequence[Address] | None = None) -> list[Approval]:
         """Return unused approvals, in order of address and plan."""
-        return [governance.approval_of(row) for row in sorted(await self._of_many("approvals", addresses), key=_KEY)]
+        return [
+            governance_rows.approval_of(row) for row in sorted(await self._of_many("approvals", addresses), key=_KEY)
+        ]
 
     async def demotions(self, addresses: Sequence[Address] | None = None) -> list[Demotion]:
         """Return demotions, in order of address and path."""
-        return [governance.demotion_of(row) for row in sorted(await self._of_many("demotions", addresses), key=_KEY)]
+        return [
+            governance_rows.demotion_of(row) for row in sorted(await self._of_many("demotions", addresses), key=_KEY)
+        ]
 
     async def acceptances(self, addresses: Sequence[Address] | None = None) -> list[Acceptance]:
         """Return acceptances, in order of address and path."""
         found = await self._of_many("acceptances", addresses)
-        return [governance.acceptance_of(row) for row in sorted(found, key=_KEY)]
+        return [governance_rows.acceptance_of(row) for row in sorted(found, key=_KEY)]
 
     # --- matters that go on for a while -------------------------------------------------------------------------------
 
     async def dossier(self, shelf: str, key: str) -> Dossier | None:
         """Return one matter."""
         found = await self._run(lambda: self._select("dossier", shelf, key))
-        return dossiers.of_row(found[0]) if found else None
+        return versioned_records.of_row(found[0]) if found else None
 
     async def dossiers(self, shelf: str, *, owner: str | None = None) -> AsyncIterator[Dossier]:
         """Go through a shelf in order of keys, a page at a time; what is added meanwhile may be seen."""
@@ -434,13 +438,14 @@ class SqliteStore:
         while len(page) == PAGE:
             page = await self._run(partial(self._select, statement, *values, after, PAGE))
             for row in page:
-                yield dossiers.of_row(row)
+                yield versioned_records.of_row(row)
             after = page[-1][1] if page else after
 
     async def due_dossiers(self, shelf: str, now: float, limit: int) -> list[Dossier]:
         """Return what is due, the longest overdue first."""
         return [
-            dossiers.of_row(row) for row in await self._run(partial(self._select, "due_dossiers", shelf, now, limit))
+            versioned_records.of_row(row)
+            for row in await self._run(partial(self._select, "due_dossiers", shelf, now, limit))
         ]
 
     async def next_due_dossier(self, shelf: str) -> float | None:

@@ -13,14 +13,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path as FilePath
 
-from holdfast.compare import diff, jsontext, paths, profiles, verdicts
+from holdfast.compare import diff, go_json, paths, profiles, verdict_rules
 from holdfast.compare.rules import FieldClass, ListKind, ListRule, Rule
 from holdfast.errors import DocumentError, InputError, Location
 from holdfast.model.absent import ABSENT
 from holdfast.model.finding import Finding
 from holdfast.model.json import Json
 from holdfast.model.path import Pointer
-from holdfast.model.reading import Found, Gone
+from holdfast.model.read_result import Found, Gone
 from holdfast.model.verdict import Status, Verdict
 
 IN_SYNC, DRIFT = EXPECTED = "in_sync", "drift"
@@ -102,7 +102,7 @@ def read(file: FilePath) -> Iterator[Case]:
 
 def _case(line: bytes, location: Location) -> Case:
     try:
-        body = jsontext.loads(line)
+        body = go_json.loads(line)
         observations = tuple(
             Observation(
                 o["observed"],
@@ -254,7 +254,7 @@ def judge(case: Case, observed: Json, baseline: str, rules: profiles.RuleSet) ->
     known = None if remembered is ABSENT else diff.Baseline(case.desired, remembered)
     reading = Gone() if observed is None else Found(observed)
     tree = rules.tree(case.desired, observed)
-    return verdicts.judge(reading, case.desired, tree, applied=case.desired, baseline=known)
+    return verdict_rules.judge(reading, case.desired, tree, applied=case.desired, baseline=known)
 
 
 def is_placed(findings: Sequence[Finding], label: str) -> bool:

@@ -10,16 +10,16 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Final
 
-from holdfast.compare import canonical, jsontext
+from holdfast.compare import canonical, go_json
 from holdfast.compare.profiles import Profile
+from holdfast.model.attribution import Suspect
 from holdfast.model.confidence import Confidence
+from holdfast.model.health import Vital, Workload
 from holdfast.model.json import Json
-from holdfast.model.reading import Found, Gone, Reading, Trouble, Unreadable
-from holdfast.model.suspect import Suspect
-from holdfast.model.vital import Vital, Workload
-from holdfast.model.writing import Done, Refusal, Refused, UnderWay, Writing
-from holdfast.providers import patches
-from holdfast.providers.base import (
+from holdfast.model.read_result import Found, Gone, Reading, Trouble, Unreadable
+from holdfast.model.write_result import Done, Refusal, Refused, UnderWay, Writing
+from holdfast.providers import minimal_patch
+from holdfast.providers.protocol import (
     Change,
     Connection,
     Hint,
@@ -147,7 +147,7 @@ class _MemoryReader:
         etag = digest if self.kinds[target.kind].conditional else None
         if hint is not None and hint.raw_digest == digest:
             return Unchanged(etag, digest)
-        return Found(jsontext.loads(raw), etag, digest, ident)
+        return Found(go_json.loads(raw), etag, digest, ident)
 
     async def list(self, kind: str) -> AsyncIterator[Listed]:
         trouble = self._world.fault(f"list {kind}")
@@ -164,7 +164,7 @@ class _MemoryReader:
         return [Vital(name, is_well) for name, is_well in self._world.vitals.items()]
 
     def parse(self, kind: str, raw: bytes) -> Json:  # noqa: ARG002 - one shape for all
-        return jsontext.loads(raw)
+        return go_json.loads(raw)
 
     async def find(self, kind: str, criteria: Mapping[str, Json]) -> Sequence[str]:
         trouble = self._world.fault(f"find {kind}")
@@ -227,7 +227,7 @@ class _MemoryWriter:
         if self._has_moved(target.kind, body, change.etag):
             return Refused(Refusal.MOVED, "it is not what it was when the change was decided")
         # Only what the change names may be written; a service that takes whole documents fills in the rest again.
-        after = patches.wanted(dict(change.desired), _shown(body), change.paths)
+        after = minimal_patch.wanted(dict(change.desired), _shown(body), change.paths)
         filled_in = {} if self._kinds[target.kind].patches else copy.deepcopy(world.defaults)
         world.things[target.kind, ident] = {**filled_in, **copy.deepcopy(after), "name": body["name"]}
         self._signed("update", target.kind, ident)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.store.sqlite import SqliteStore
-from holdfast.testing.restserver import RestServer, Shape
+from holdfast.testing.rest_server import RestServer, Shape
 from tests.acceptance.promises import serving
 from tests.acceptance.test_commands import run
 

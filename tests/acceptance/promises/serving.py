@@ -7,7 +7,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from holdfast.testing.restserver import RestServer, Shape
+from holdfast.testing.rest_server import RestServer, Shape
 
 KIND = """\
       {kind}:

@@ -12,24 +12,24 @@ from typing import Any
 import pytest
 
 from holdfast.compare import paths, profiles
-from holdfast.engine.assessing.announcing import Refused
-from holdfast.engine.governing import Rules
 from holdfast.model.address import Address
 from holdfast.model.decision import Action
 from holdfast.model.resource import Declaration
-from holdfast.plan.assessing.alerts import Alert, Signal
-from holdfast.plan.assessing.precedents import Limits
-from holdfast.plan.assessing.records import Record, Undo
-from holdfast.plan.assessing.rules import CommandProbe
-from holdfast.plan.corrections import CorrectionRules
+from holdfast.policy.correction_limits import CorrectionRules
 from holdfast.providers import registry
 from holdfast.providers.azure import references
-from holdfast.providers.base import Connection, Provider
 from holdfast.providers.http.client import Answer
 from holdfast.providers.openstack.cloud import Cloud
-from holdfast.testing import subjects
-from holdfast.testing.runpod import RunPodServer, World
-from tests.unit.engine.remedying import RULES, Ward
+from holdfast.providers.protocol import Connection, Provider
+from holdfast.reconcile.policy_evaluation import Rules
+from holdfast.remediation.core.alerts import Alert, Signal
+from holdfast.remediation.core.past_attempts import Limits
+from holdfast.remediation.core.records import Record, Undo
+from holdfast.remediation.core.rules import CommandProbe
+from holdfast.remediation.intake import Refused
+from holdfast.testing import providers_under_test
+from holdfast_emulators.runpod import RunPodServer, World
+from tests.unit.reconcile.remedying import RULES, Ward
 
 Edit = Callable[[Any], Any]
 
@@ -56,7 +56,7 @@ def of_subject(name: str, label: str, path: str, values: tuple[Any, Any]) -> Ope
 
     @asynccontextmanager
     async def opened(_patch: pytest.MonkeyPatch) -> AsyncIterator[Place]:
-        async with getattr(subjects, name)() as subject:
+        async with getattr(providers_under_test, name)() as subject:
             sample = next(each for each in subject.samples if each.label.startswith(label))
             settings = {**subject.connection.settings}
             if "timeout_seconds" in settings:

@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
-from holdfast.engine.governing import Rules
-from holdfast.testing.arm import Fill
+from holdfast.reconcile.policy_evaluation import Rules
+from holdfast_emulators.azure import Fill
 from tests.integration.providers.azure.estate import WIDGET, Estate, widget
 
 MINUTES = (15, 30, 60, 600)

@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 from holdfast.compare import comparators, diff, profiles
-from holdfast.compare.ruletree import RuleTree
+from holdfast.compare.rule_tree import RuleTree
 from holdfast.providers.azure import type_facts
 from holdfast.providers.azure.kinds import rules_of
-from holdfast.providers.azure.types import Types
-from holdfast.testing import corpus, lenses
+from holdfast.providers.azure.type_catalog import Types
+from holdfast.testing import corpus, corpus_views
 from tests.acceptance.test_commands import run
 from tests.integration.providers.azure import estate
 from tests.integration.providers.azure.estate import Estate
@@ -228,7 +228,7 @@ def moved(document: Any, path: tuple[Any, ...], value: Any) -> Any:
 @pytest.mark.parametrize("baseline", ["settled", "none"])
 def test_on_recorded_documents_the_facts_hide_only_what_is_read_only_and_nothing_declared(baseline):
     """One case of each kind and version, each leaf moved: what is found without facts is found with them."""
-    facts, bare = lenses.shipped()["azure"], lenses.shipped(facts=False)["azure"]
+    facts, bare = corpus_views.shipped()["azure"], corpus_views.shipped(facts=False)["azure"]
     tried, hidden, seen = 0, [], set()
     for raw in corpus.read(CORPUS):
         if raw.settled is None or raw.schema is None or (raw.kind, raw.version) in seen:

@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from holdfast.engine import recording
 from holdfast.model.json import Json
 from holdfast.model.resource import Import, ManagementPolicy
 from holdfast.model.verdict import Status
-from holdfast.providers.base import Draft, Provider
-from tests.unit.engine.fixtures import Bench, declare
+from holdfast.providers.protocol import Draft, Provider
+from holdfast.reconcile import serialize
+from tests.unit.reconcile.fixtures import Bench, declare
 
 
 def complete(draft: Draft) -> Mapping[str, Json]:
@@ -63,7 +63,7 @@ def test_a_change_of_settings_alone_leaves_everything_in_sync_there_and_back(cha
                 assert await status(bench, thing) is Status.IN_SYNC
         assert [verb for verb, _, _ in bench.live.writes] == ["create"]
         for record in await bench.store.decisions(None, 100):
-            stored, again = await recording.replay(bench.store, record)
+            stored, again = await serialize.replay(bench.store, record)
             assert stored == again
 
     asyncio.run(story())

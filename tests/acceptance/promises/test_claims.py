@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from holdfast.engine.gates import Limits
-from holdfast.engine.opening import WritableWorld
-from holdfast.engine.outcomes import Result
-from holdfast.model.writing import Refusal, Refused
-from holdfast.store.base import Store
-from holdfast.testing import virtualtime
+from holdfast.model.write_result import Refusal, Refused
+from holdfast.reconcile.action_result import Result
+from holdfast.reconcile.connections import WritableWorld
+from holdfast.reconcile.rate_limit import Limits
+from holdfast.store.protocol import Store
+from holdfast.testing import virtual_time
 from holdfast.testing.memory import once
-from holdfast.testing.virtualtime import VirtualClock
-from tests.unit.engine.fixtures import Bench, declare
+from holdfast.testing.virtual_time import VirtualClock
+from tests.unit.reconcile.fixtures import Bench, declare
 
 STOPPED_FROM, STOPPED_UNTIL = 10.0, 700.0
 
@@ -42,7 +42,7 @@ class Stopped:
             return method
 
         async def later(*arguments: Any, **named: Any) -> Any:
-            now = self._clock.now() - virtualtime.START
+            now = self._clock.now() - virtual_time.START
             if STOPPED_FROM <= now < STOPPED_UNTIL:
                 await self._clock.sleep(STOPPED_UNTIL - now)
             return await method(*arguments, **named)
@@ -76,7 +76,7 @@ def test_a_queue_that_is_longer_than_a_claim_creates_nothing_twice():
         await first
         assert names(one) == Counter(f"n{number}" for number in range(44))
 
-    virtualtime.run(whole())
+    virtual_time.run(whole())
 
 
 def test_a_worker_that_waits_for_a_retry_keeps_its_claim():
@@ -94,7 +94,7 @@ def test_a_worker_that_waits_for_a_retry_keeps_its_claim():
         assert [each.result for each in (await first).acted] == [Result.DONE]
         assert names(one) == Counter({"n0": 1})
 
-    virtualtime.run(whole())
+    virtual_time.run(whole())
 
 
 @pytest.mark.parametrize("action", ["create", "update", "delete"])
@@ -127,7 +127,7 @@ def test_a_worker_that_was_stopped_and_woken_writes_nothing_over_its_successor(a
         lost = [each.event async for each in two.store.events(type_prefix="claim.lost")]
         assert [each.subject for each in lost] == ["mem/Thing/n0"]
 
-    virtualtime.run(whole())
+    virtual_time.run(whole())
 
 
 def test_a_claim_lasts_as_long_as_an_operation_that_nobody_can_hurry():
@@ -145,4 +145,4 @@ def test_a_claim_lasts_as_long_as_an_operation_that_nobody_can_hurry():
         assert [each.result for each in (await first).acted] == [Result.DONE]
         assert names(one) == Counter({"n0": 1})
 
-    virtualtime.run(whole())
+    virtual_time.run(whole())

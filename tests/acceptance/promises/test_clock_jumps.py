@@ -6,12 +6,12 @@ import asyncio
 
 import pytest
 
-from holdfast.engine.gates import Budget, Gate, Limits
-from holdfast.engine.metering import resources
-from holdfast.engine.scheduling import Watcher
-from holdfast.engine.sweeping import Sweeper
+from holdfast.metrics import resources
+from holdfast.reconcile.rate_limit import Budget, Gate, Limits
 from holdfast.testing.clock import FakeClock
-from tests.unit.engine.fixtures import Bench, declare
+from holdfast.watch.list_scan import Sweeper
+from holdfast.watch.loop import Watcher
+from tests.unit.reconcile.fixtures import Bench, declare
 
 HOURS = 3600.0
 PERIOD = 600.0

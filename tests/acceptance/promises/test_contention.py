@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from holdfast.engine.governing import Rules
 from holdfast.model.condition import ConditionType
 from holdfast.model.verdict import Status
-from holdfast.store.base import ResourceState
-from tests.unit.engine.fixtures import Bench, declare
+from holdfast.reconcile.policy_evaluation import Rules
+from holdfast.store.protocol import ResourceState
+from tests.unit.reconcile.fixtures import Bench, declare
 
 PERIODS = {"10m": 600, "30m": 1800, "1h": 3600, "10h": 36_000, "3d": 3 * 86_400}
 

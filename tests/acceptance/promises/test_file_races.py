@@ -15,10 +15,10 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.model.reading import Found
-from holdfast.model.writing import Done
-from holdfast.providers.base import Change, Connection, Target
-from holdfast.providers.file.replacing import TEMPORARY
+from holdfast.model.read_result import Found
+from holdfast.model.write_result import Done
+from holdfast.providers.file.atomic_replace import TEMPORARY
+from holdfast.providers.protocol import Change, Connection, Target
 from tests.unit.providers.running import with_provider
 
 MOST = 100  # more system calls than any operation makes

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.cli import app
+from holdfast.cli import command_group
 from tests.acceptance.test_commands import run
 
 MANY = "---\n".join(
@@ -130,18 +130,18 @@ def somebody_else() -> Iterator[None]:
 @pytest.mark.parametrize("locked", ["store", "folder"])
 def test_a_store_or_folder_that_may_not_be_written_is_one_line(shared, folder, monkeypatch, capsys, locked):
     monkeypatch.chdir(folder)
-    assert app._outcome(["apply", "-y", "-f", "m.yaml"]) == 0  # so that everything is imported by now
+    assert command_group._outcome(["apply", "-y", "-f", "m.yaml"]) == 0  # so that everything is imported by now
     monkeypatch.chdir(shared)
     (shared / "m.yaml").write_text(MANY)
     if locked == "store":
-        assert app._outcome(["check", "-f", "m.yaml"]) == 0
+        assert command_group._outcome(["check", "-f", "m.yaml"]) == 0
         (shared / ".holdfast").chmod(0o555)
         for file in (shared / ".holdfast").iterdir():
             file.chmod(0o444)
     shared.chmod(0o555)
     capsys.readouterr()
     with somebody_else():
-        code = app._outcome(["apply", "-y", "-f", "m.yaml"])
+        code = command_group._outcome(["apply", "-y", "-f", "m.yaml"])
     shared.chmod(0o755)
     (shared / ".holdfast").chmod(0o755) if locked == "store" else None
     complained = capsys.readouterr().err

@@ -121,8 +121,8 @@ def test_no_html_of_a_service_stands_in_markdown(service):
 
 def test_a_log_has_one_line_a_decision(service, caplog):
     service.state.things["door"] |= {LINE: CONTROLS, "size": CONTROLS}
-    with caplog.at_level("DEBUG", logger="holdfast.engine"):
+    with caplog.at_level("DEBUG", logger="holdfast.reconcile"):
         said(["check", "-f", "infra"])
-    lines = [record.getMessage() for record in caplog.records if record.name == "holdfast.engine"]
+    lines = [record.getMessage() for record in caplog.records if record.name == "holdfast.reconcile"]
     assert lines
     assert not any("\n" in line or FORBIDDEN.search(line) for line in lines)

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.engine.governing import Rules
 from holdfast.model.verdict import SetAside, Status
-from holdfast.plan.corrections import CorrectionRules
-from holdfast.plan.waivers import Waiver
+from holdfast.policy.correction_limits import CorrectionRules
+from holdfast.policy.waivers import Waiver
+from holdfast.reconcile.policy_evaluation import Rules
 from tests.acceptance.folders import Folder
-from tests.unit.engine.fixtures import Bench, declare
+from tests.unit.reconcile.fixtures import Bench, declare
 
 APP = """\
 apiVersion: file.holdfast.dev/v1

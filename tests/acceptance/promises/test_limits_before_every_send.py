@@ -7,20 +7,20 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.engine.applying import Report
-from holdfast.engine.gates import Limits
-from holdfast.engine.governing import Rules
-from holdfast.engine.opening import WritableWorld
-from holdfast.engine.outcomes import Result
-from holdfast.engine.scheduling import Watcher
-from holdfast.engine.sweeping import Sweeper
-from holdfast.plan.corrections import CorrectionRules
-from holdfast.plan.windows import Mode, Window
-from holdfast.store.base import Pause, Transaction
-from holdfast.testing import virtualtime
-from holdfast.testing.virtualtime import VirtualClock
+from holdfast.policy.correction_limits import CorrectionRules
+from holdfast.policy.windows import Mode, Window
+from holdfast.reconcile.action_result import Result
+from holdfast.reconcile.apply import Report
+from holdfast.reconcile.connections import WritableWorld
+from holdfast.reconcile.policy_evaluation import Rules
+from holdfast.reconcile.rate_limit import Limits
+from holdfast.store.protocol import Pause, Transaction
+from holdfast.testing import virtual_time
+from holdfast.testing.virtual_time import VirtualClock
+from holdfast.watch.list_scan import Sweeper
+from holdfast.watch.loop import Watcher
 from tests.acceptance.promises.projects import Project, project
-from tests.unit.engine.fixtures import Bench, declare
+from tests.unit.reconcile.fixtures import Bench, declare
 
 
 class Killed(BaseException):
@@ -112,7 +112,7 @@ def test_what_was_begun_and_not_sent_waits_for_the_end_of_a_pause(tmp_path: Path
 @pytest.mark.parametrize("way", ["apply", "watch"])
 def test_a_freeze_that_begins_stops_the_next_write(way):
     clock = VirtualClock()
-    beginning = virtualtime.START + 7200 + 35
+    beginning = virtual_time.START + 7200 + 35
 
     async def whole() -> None:
         rules = Rules(CorrectionRules(storm=None, windows=(Window(Mode.FREEZE, start=beginning),)))
@@ -120,7 +120,7 @@ def test_a_freeze_that_begins_stops_the_next_write(way):
         quick = Bench(live=bench.live, store=bench.store, clock=clock, lists=False)
         await quick.apply(fleet(10))
         drift(bench, 10)
-        await clock.sleep(virtualtime.START + 7200 - clock.now())
+        await clock.sleep(virtual_time.START + 7200 - clock.now())
         times: list[float] = []
         bench.live.after_write = lambda _verb: times.append(clock.now())
         if way == "apply":
@@ -133,7 +133,7 @@ def test_a_freeze_that_begins_stops_the_next_write(way):
         results = [each.result for each in report.acted]
         assert (results.count(Result.DONE), results.count(Result.HELD)) == (len(times), 10 - len(times))
 
-    virtualtime.run(whole())
+    virtual_time.run(whole())
 
 
 async def watched(bench: Bench, count: int) -> Report:
@@ -174,4 +174,4 @@ def test_a_pause_stops_deletions_that_wait_for_their_turn():
         assert len(held) == 6 - len(bench.live.writes)
         assert len(bench.live.things) == len(held)
 
-    virtualtime.run(whole())
+    virtual_time.run(whole())

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.testing.restserver import Fault, Wrong
+from holdfast.testing.rest_server import Fault, Wrong
 from tests.acceptance.promises import serving
 from tests.acceptance.promises.projects import Project, project, until
 

@@ -6,17 +6,17 @@ import asyncio
 
 import pytest
 
-from holdfast.engine.applying import look
-from holdfast.engine.governing import Rules
-from holdfast.engine.scheduling import Watcher
-from holdfast.engine.surveying import Scheduled
-from holdfast.engine.sweeping import Sweeper
 from holdfast.model.decision import Action
-from holdfast.model.reading import Trouble, Unreadable
-from holdfast.plan.budgets import BudgetRule
-from holdfast.plan.corrections import CorrectionRules
-from holdfast.store.base import Approval, Transaction
-from tests.unit.engine.fixtures import Bench, declare
+from holdfast.model.read_result import Trouble, Unreadable
+from holdfast.policy.budgets import BudgetRule
+from holdfast.policy.correction_limits import CorrectionRules
+from holdfast.reconcile.apply import look
+from holdfast.reconcile.mass_drift_scan import Scheduled
+from holdfast.reconcile.policy_evaluation import Rules
+from holdfast.store.protocol import Approval, Transaction
+from holdfast.watch.list_scan import Sweeper
+from holdfast.watch.loop import Watcher
+from tests.unit.reconcile.fixtures import Bench, declare
 
 
 def fleet(count: int, period: str = "1h"):

@@ -6,14 +6,14 @@ import asyncio
 
 import pytest
 
-from holdfast.engine.outcomes import Result
-from holdfast.model.reading import Trouble, Unreadable
+from holdfast.model.read_result import Trouble, Unreadable
 from holdfast.model.verdict import Status
-from holdfast.model.writing import Refusal, Refused
-from holdfast.store.base import Store
+from holdfast.model.write_result import Refusal, Refused
+from holdfast.reconcile.action_result import Result
 from holdfast.store.memory import MemoryStore
+from holdfast.store.protocol import Store
 from holdfast.store.sqlite import SqliteStore
-from tests.unit.engine.fixtures import Bench, declare
+from tests.unit.reconcile.fixtures import Bench, declare
 
 ODD = "said \ud800 it"
 

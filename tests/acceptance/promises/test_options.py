@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 import pytest
 
-from holdfast.cli import app
+from holdfast.cli import command_group
 from tests.acceptance.test_commands import run as run_apart
 
 RESOURCES = ("one", "two")
@@ -45,9 +45,9 @@ PLACELESS = {"hash", "diff", "bench", "bench verdicts", "bench hash", "demo", "r
 
 
 def commands() -> Iterator[tuple[str, click.Command]]:
-    context = click.Context(app.cli)
-    for name in app.cli.list_commands(context):
-        command = app.cli.get_command(context, name)
+    context = click.Context(command_group.cli)
+    for name in command_group.cli.list_commands(context):
+        command = command_group.cli.get_command(context, name)
         assert command is not None
         yield name, command
         if isinstance(command, click.Group):
@@ -75,7 +75,7 @@ def told(capsys, monkeypatch):
     def run(folder: Path, *arguments: str) -> tuple[int, str]:
         monkeypatch.chdir(folder)
         capsys.readouterr()
-        code = app._outcome(list(arguments))
+        code = command_group._outcome(list(arguments))
         printed = capsys.readouterr()
         return code, printed.out + printed.err
 
@@ -139,7 +139,7 @@ def test_status_counts_what_was_asked_for(drifted, told):
 @pytest.mark.parametrize("scoping", [("--target", ONE), ("-l", "which=one")], ids=["target", "selector"])
 def test_a_pause_is_scoped_by_its_argument_and_refuses_what_would_be_ignored(drifted, told, arguments, scoping):
     code, printed = told(drifted, *arguments, *scoping)
-    assert code == app.USAGE
+    assert code == command_group.USAGE
     assert "No such option" in printed
 
 
@@ -188,6 +188,9 @@ def test_the_commands_of_the_findings(tmp_path):
     folder = project(tmp_path / "p")
     assert run_apart("apply", "-f", "infra", "-y", cwd=folder).returncode == 0
     assert run_apart("pause", "-f", "infra", "--why", "incident", cwd=folder).returncode == 0
-    assert run_apart("resume", "-f", "infra", "--target", ONE, cwd=folder).returncode == app.USAGE
+    assert run_apart("resume", "-f", "infra", "--target", ONE, cwd=folder).returncode == command_group.USAGE
     assert "Paused: everything" in run_apart("status", "-f", "infra", cwd=folder).stdout
-    assert run_apart("pause", "-f", "infra", "--target", ONE, "--why", "only", cwd=folder).returncode == app.USAGE
+    assert (
+        run_apart("pause", "-f", "infra", "--target", ONE, "--why", "only", cwd=folder).returncode
+        == command_group.USAGE
+    )

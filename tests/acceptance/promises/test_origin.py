@@ -11,7 +11,7 @@ import pytest
 from holdfast.model.decision import Action
 from holdfast.model.resource import Import, Origin
 from tests.acceptance.folders import Folder
-from tests.unit.engine.fixtures import Bench, declare
+from tests.unit.reconcile.fixtures import Bench, declare
 
 IMPORTED = """\
 apiVersion: file.holdfast.dev/v1

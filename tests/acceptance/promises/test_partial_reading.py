@@ -9,14 +9,14 @@ from pathlib import Path
 
 import yaml
 
-from holdfast.engine.applying import Report
-from holdfast.engine.scheduling import Watcher
-from holdfast.engine.sweeping import Sweeper
 from holdfast.errors import InputError
 from holdfast.model.verdict import Status
+from holdfast.reconcile.apply import Report
+from holdfast.watch.list_scan import Sweeper
+from holdfast.watch.loop import Watcher
 from tests.acceptance.promises.watching import said, until, watch
 from tests.acceptance.test_commands import run
-from tests.unit.engine.fixtures import Bench, declare
+from tests.unit.reconcile.fixtures import Bench, declare
 
 ONE = """\
 apiVersion: file.holdfast.dev/v1

@@ -12,10 +12,10 @@ import yaml
 
 from holdfast.model.decision import Action
 from holdfast.model.verdict import Status
-from holdfast.testing.restserver import Shape
+from holdfast.testing.rest_server import Shape
 from tests.acceptance.promises import serving
 from tests.acceptance.test_commands import run
-from tests.unit.engine.fixtures import Bench, declare
+from tests.unit.reconcile.fixtures import Bench, declare
 
 FREEZE = "corrections:\n  windows:\n  - {freeze: {from: 2020-01-01, until: 2099-01-01}, reason: total freeze}\n"
 DOCUMENTS = """\

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from holdfast.engine import scheduling
-from holdfast.engine.scheduling import Watcher
-from holdfast.engine.sweeping import Sweeper
-from holdfast.store.base import Store
-from tests.unit.engine.fixtures import Bench, declare
+from holdfast.store.protocol import Store
+from holdfast.watch import loop
+from holdfast.watch.list_scan import Sweeper
+from holdfast.watch.loop import Watcher
+from tests.unit.reconcile.fixtures import Bench, declare
 
 
 class Interrupted:
@@ -43,9 +43,7 @@ def test_a_request_that_an_apply_overtakes_leaves_revision_and_id_alone():
         async def overtake() -> None:
             await bench.apply(fleet)
 
-        asked = await scheduling.request(
-            Interrupted(bench.store, overtake), [declared.address], "now", bench.clock.now()
-        )
+        asked = await loop.request(Interrupted(bench.store, overtake), [declared.address], "now", bench.clock.now())
         state = await bench.store.state(declared.address)
         assert state is not None
         assert (asked, state.applied_revision, state.provider_id) == (1, 2, bench.id_of("a"))
@@ -67,7 +65,7 @@ def test_a_request_made_while_a_check_is_under_way_is_not_lost(moved):
 
         def ask(call: str) -> None:
             if call.startswith("read") and not asked:
-                request = scheduling.request(bench.store, [declared.address], "now", bench.clock.now())
+                request = loop.request(bench.store, [declared.address], "now", bench.clock.now())
                 asked.append(asyncio.ensure_future(request))
                 asyncio.get_running_loop().call_soon(lambda: None)
 

@@ -12,7 +12,7 @@ from holdfast.model.decision import Action
 from holdfast.model.resource import Import
 from tests.acceptance.promises.watching import said, until, watch
 from tests.acceptance.test_commands import run
-from tests.unit.engine.fixtures import Bench, declare
+from tests.unit.reconcile.fixtures import Bench, declare
 
 ONE = """\
 apiVersion: file.holdfast.dev/v1

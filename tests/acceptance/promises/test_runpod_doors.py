@@ -11,7 +11,7 @@ import pytest
 
 from holdfast import ResourceManager
 from holdfast.providers.runpod import CpuLoadBalancerSlsResource, NetworkVolume, ServerlessEndpoint
-from holdfast.testing.runpod import RunPodServer, World, running
+from holdfast_emulators.runpod import RunPodServer, World, running
 from tests.acceptance.test_commands import run
 
 YAML = """\

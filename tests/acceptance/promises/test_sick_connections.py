@@ -12,26 +12,26 @@ from typing import Any
 import pytest
 
 from holdfast.compare import comparators
-from holdfast.engine.acting import Actor
-from holdfast.engine.applying import Applier
-from holdfast.engine.checking import Checker
-from holdfast.engine.fleet import Fleet, Preparer
-from holdfast.engine.governing import Rules
-from holdfast.engine.opening import WritableWorld
-from holdfast.engine.outcomes import Acted, Result
-from holdfast.engine.scheduling import Watcher
-from holdfast.engine.sweeping import Sweeper
 from holdfast.manifests.secrets import Resolver
 from holdfast.model.address import Address
-from holdfast.model.reading import Trouble, Unreadable
-from holdfast.plan import ordering
-from holdfast.plan.corrections import CorrectionRules
-from holdfast.providers.base import Connection
+from holdfast.model.read_result import Trouble, Unreadable
+from holdfast.policy import dependency_graph
+from holdfast.policy.correction_limits import CorrectionRules
+from holdfast.providers.protocol import Connection
+from holdfast.reconcile.action_result import Acted, Result
+from holdfast.reconcile.apply import Applier
+from holdfast.reconcile.check import Checker
+from holdfast.reconcile.connections import WritableWorld
+from holdfast.reconcile.policy_evaluation import Rules
+from holdfast.reconcile.resolve import Fleet, Preparer
+from holdfast.reconcile.write import Actor
 from holdfast.store.memory import MemoryStore
-from holdfast.testing import virtualtime
+from holdfast.testing import virtual_time
 from holdfast.testing.memory import MemoryProvider, MemoryWorld
-from holdfast.testing.virtualtime import VirtualClock
-from tests.unit.engine.fixtures import declare
+from holdfast.testing.virtual_time import VirtualClock
+from holdfast.watch.list_scan import Sweeper
+from holdfast.watch.loop import Watcher
+from tests.unit.reconcile.fixtures import declare
 
 HANGS_SECONDS = 120.0
 PERIOD_SECONDS = 30.0
@@ -102,7 +102,7 @@ class Two:
         return comparators.fingerprint(value, b"key")
 
     def applier(self, world: WritableWorld, declared, **options: Any) -> Applier:
-        graph, _ = ordering.build(declared)
+        graph, _ = dependency_graph.build(declared)
         fleet = Fleet({each.address: each for each in declared}, graph)
         rules = Rules(CorrectionRules(storm=None))
         preparer = Preparer(self.store, world, fleet, self.fingerprint, lambda _: Resolver({}))
@@ -152,7 +152,7 @@ def test_a_watch_corrects_one_connection_while_another_is_sick(make_sick):
             await drifting
         assert max(corrected) <= 1.2 * PERIOD_SECONDS
 
-    virtualtime.run(whole())
+    virtual_time.run(whole())
 
 
 @pytest.mark.parametrize("make_sick", [hang, throttle])
@@ -170,7 +170,7 @@ def test_an_apply_writes_one_connection_while_another_is_sick(make_sick):
             await two.applier(world, two.fleet(), progress=progress).apply()
         assert max(ended[f"good/Thing/n{number}"] for number in range(3)) <= 15.0
 
-    virtualtime.run(whole())
+    virtual_time.run(whole())
 
 
 def test_what_needs_the_sick_connection_waits_and_its_neighbours_do_not():
@@ -192,7 +192,7 @@ def test_what_needs_the_sick_connection_waits_and_its_neighbours_do_not():
             await two.applier(world, [good, bad, needs, free], progress=progress).apply()
         assert ended["good/Thing/free"] <= 25.0 < HANGS_SECONDS <= ended["bad/Thing/n0"] <= ended["good/Thing/needs"]
 
-    virtualtime.run(whole())
+    virtual_time.run(whole())
 
 
 def never_ending(two: Two) -> None:
@@ -225,7 +225,7 @@ def test_an_operation_that_never_ends_is_left_to_the_next_run_after_a_while(unat
             assert all(each.result is Result.DONE for each in report.acted)
             assert len(two.bad.writes) == 3  # nothing was sent twice
 
-    virtualtime.run(whole())
+    virtual_time.run(whole())
 
 
 def test_the_first_stop_ends_an_apply_that_follows_an_operation():
@@ -242,4 +242,4 @@ def test_the_first_stop_ends_an_apply_that_follows_an_operation():
         assert two.clock.now() - began <= 5.0
         assert {each.result for each in report.acted if each.checked.address.connection == "bad"} == {Result.UNSETTLED}
 
-    virtualtime.run(whole())
+    virtual_time.run(whole())

@@ -12,11 +12,11 @@ import pytest
 from holdfast.model.decision import Action
 from holdfast.model.resource import Import
 from holdfast.model.verdict import Status
-from holdfast.store.base import Outcome
-from holdfast.testing.restserver import Shape
+from holdfast.store.protocol import Outcome
+from holdfast.testing.rest_server import Shape
 from tests.acceptance.promises import serving
 from tests.acceptance.test_commands import run
-from tests.unit.engine.fixtures import Bench, declare
+from tests.unit.reconcile.fixtures import Bench, declare
 
 
 def ignoring(bench: Bench, **kept) -> None:

@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import TypeVar
 
 from holdfast.model.json import Json
-from holdfast.providers.base import Connection, Reader, Target, Writer
-from holdfast.testing.restserver import RestServer, Shape
+from holdfast.providers.protocol import Connection, Reader, Target, Writer
+from holdfast.testing.rest_server import RestServer, Shape
 from tests.unit.providers.running import told
 
 Result = TypeVar("Result")

@@ -12,8 +12,8 @@ import sys
 from typing import Any
 
 from holdfast import ResourceManager
-from holdfast.engine.clock import SystemClock
 from holdfast.providers.runpod import CpuServerlessEndpoint
+from holdfast.reconcile.clock import SystemClock
 
 
 class AheadClock(SystemClock):

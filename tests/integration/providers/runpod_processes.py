@@ -10,9 +10,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from holdfast.store.base import Operation, ResourceState
+from holdfast.store.protocol import Operation, ResourceState
 from holdfast.store.sqlite import SqliteStore
-from holdfast.testing.runpod import RunPodServer
+from holdfast_emulators.runpod import RunPodServer
 
 ROOT = Path(__file__).resolve().parents[3]
 LONGEST_SECONDS = 280.0

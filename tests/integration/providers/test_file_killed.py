@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.model.writing import Done
-from holdfast.providers.file import replacing
+from holdfast.model.write_result import Done
+from holdfast.providers.file import atomic_replace
 from tests.unit.providers.running import change, document, files, with_provider
 
 CHILD = """
 import asyncio, os, signal, sys
-from holdfast.providers.base import Change
-from holdfast.providers.file import replacing
+from holdfast.providers.protocol import Change
+from holdfast.providers.file import atomic_replace
 from tests.unit.providers.running import document, files, told, change
 
 root, step, verb = sys.argv[1:]
@@ -53,7 +53,7 @@ def killed_child(root: Path, step: str, verb: str) -> None:
 
 
 def temporaries(root: Path) -> list[Path]:
-    return list(root.glob(f"{replacing.TEMPORARY}*"))
+    return list(root.glob(f"{atomic_replace.TEMPORARY}*"))
 
 
 @pytest.mark.parametrize("step", ["fsync", "replace"])

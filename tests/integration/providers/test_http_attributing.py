@@ -5,10 +5,10 @@ from __future__ import annotations
 import random
 
 from holdfast.model.confidence import Confidence
-from holdfast.model.reading import Found
-from holdfast.providers.base import Signed, attribution
-from holdfast.testing.restserver import Fault, Shape
-from holdfast.testing.vandal import Damage, Vandal
+from holdfast.model.read_result import Found
+from holdfast.providers.protocol import Signed, attribution
+from holdfast.testing.drift_injector import Damage, Vandal
+from holdfast.testing.rest_server import Fault, Shape
 from tests.integration.providers.rest import widget, with_server
 from tests.unit.providers.running import change
 

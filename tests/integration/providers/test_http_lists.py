@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.model.reading import Gone, Trouble, Unreadable
-from holdfast.providers.base import ReadFailed
-from holdfast.providers.http import reading
-from holdfast.testing.restserver import Fault, Shape, Wrong
+from holdfast.model.read_result import Gone, Trouble, Unreadable
+from holdfast.providers.http import reader as reading
+from holdfast.providers.protocol import ReadFailed
+from holdfast.testing.rest_server import Fault, Shape, Wrong
 from tests.integration.providers.rest import widget, with_server
 
 WAYS = {
@@ -119,7 +119,7 @@ def test_a_list_that_goes_in_circles_or_elsewhere_is_no_list(way, body):
 
     from aiohttp import web
 
-    from holdfast.providers.base import Connection
+    from holdfast.providers.protocol import Connection
     from tests.unit.providers.running import told
 
     async def story():
@@ -206,8 +206,8 @@ def test_a_kind_without_a_list_cannot_be_listed_or_searched():
 def test_lists_of_a_namespace_serve_finding_there():
     import asyncio
 
-    from holdfast.providers.base import Connection, Target
-    from holdfast.testing.restserver import RestServer
+    from holdfast.providers.protocol import Connection, Target
+    from holdfast.testing.rest_server import RestServer
     from tests.unit.providers.running import told
 
     kind = {

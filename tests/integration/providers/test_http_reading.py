@@ -6,10 +6,10 @@ import asyncio
 
 import pytest
 
-from holdfast.model.reading import Found, Gone, Trouble, Unreadable
-from holdfast.providers.base import Connection, Hint, Target, Unchanged
-from holdfast.providers.http import reading
-from holdfast.testing.restserver import Fault, Shape, Wrong
+from holdfast.model.read_result import Found, Gone, Trouble, Unreadable
+from holdfast.providers.http import reader as reading
+from holdfast.providers.protocol import Connection, Hint, Target, Unchanged
+from holdfast.testing.rest_server import Fault, Shape, Wrong
 from tests.integration.providers.rest import connection, widget, with_server
 from tests.unit.providers.running import told, with_provider
 
@@ -505,7 +505,7 @@ def test_a_description_is_checked_when_the_connection_is_opened():
     from holdfast.errors import InputError
 
     async def story():
-        from holdfast.testing.restserver import RestServer
+        from holdfast.testing.rest_server import RestServer
 
         async with RestServer({}) as server:
             with pytest.raises(InputError):

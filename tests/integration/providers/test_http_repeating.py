@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from holdfast.model.writing import Done, Refusal, Refused
-from holdfast.testing.restserver import Fault, Shape, Wrong
+from holdfast.model.write_result import Done, Refusal, Refused
+from holdfast.testing.rest_server import Fault, Shape, Wrong
 from tests.integration.providers.rest import widget, with_server
 
 CONDITIONAL = {"conditional": True}

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.errors import InputError
-from holdfast.model.reading import Found
-from holdfast.model.writing import Done
-from holdfast.providers.base import Change, Connection, ReadFailed
+from holdfast.model.read_result import Found
+from holdfast.model.write_result import Done
+from holdfast.providers.protocol import Change, Connection, ReadFailed
 from tests.integration.providers.rest import widget
 from tests.unit.providers.running import told
 
@@ -137,7 +137,7 @@ class Capture(logging.Handler):
 
 @given(SECRETS)
 def test_a_description_that_is_wrong_is_told_without_its_secrets(secret):
-    from holdfast.providers.http import describing
+    from holdfast.providers.http import description_parser
 
     wrong = [
         {"base_url": f"http://me:{secret}@localhost", "kinds": {"A": {"read": "/a"}}},
@@ -146,7 +146,7 @@ def test_a_description_that_is_wrong_is_told_without_its_secrets(secret):
     ]
     for one in wrong:
         try:
-            describing.describe(Connection("api", "http", one, {"token": f"{secret}\n", "password": secret}))
+            description_parser.describe(Connection("api", "http", one, {"token": f"{secret}\n", "password": secret}))
         except InputError as error:
             said = str(error) + repr(error)
         else:

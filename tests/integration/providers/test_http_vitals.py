@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.model.vital import Vital
-from holdfast.testing.restserver import Fault, Wrong
+from holdfast.model.health import Vital
+from holdfast.testing.rest_server import Fault, Wrong
 from tests.integration.providers.rest import widget, with_server
 
 STATES = {"status": {"unsettled": {"pointer": "/state", "values": ["creating"]}}}

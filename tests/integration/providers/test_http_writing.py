@@ -9,10 +9,10 @@ import pytest
 from aiohttp import web
 
 from holdfast.model.json import Json
-from holdfast.model.reading import Found, Gone
-from holdfast.model.writing import Done, Refusal, Refused, UnderWay
-from holdfast.providers.base import Change, Connection
-from holdfast.testing.restserver import Fault, Shape, Wrong
+from holdfast.model.read_result import Found, Gone
+from holdfast.model.write_result import Done, Refusal, Refused, UnderWay
+from holdfast.providers.protocol import Change, Connection
+from holdfast.testing.rest_server import Fault, Shape, Wrong
 from tests.integration.providers.rest import widget, with_server
 from tests.unit.providers.running import change, told
 

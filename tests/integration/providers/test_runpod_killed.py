@@ -14,9 +14,9 @@ from unittest import mock
 import pytest
 
 from holdfast import ResourceManager
+from holdfast.api.results import Deployment
 from holdfast.providers.runpod import CpuServerlessEndpoint
-from holdfast.python.outcomes import Deployment
-from holdfast.testing.runpod import Console, Fault, Habits, RunPodServer, Script, World, Wrong, running
+from holdfast_emulators.runpod import Console, Fault, Habits, RunPodServer, Script, World, Wrong, running
 from tests.integration.providers.runpod_child import AheadClock
 from tests.integration.providers.runpod_processes import NEW, OLD, Process, deployed, left, live
 

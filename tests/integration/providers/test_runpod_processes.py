@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.testing.runpod import RunPodServer, running
+from holdfast_emulators.runpod import RunPodServer, running
 from tests.integration.providers.runpod_processes import NEW, OLD, Process, deployed, left, live
 
 COUNT = 4

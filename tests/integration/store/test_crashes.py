@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
-from holdfast.store import documents
+from holdfast.store import blobs
 from holdfast.store.sqlite import SqliteStore
 from tests.integration.store import worker
 from tests.integration.store.test_processes import looked_at, started
@@ -26,7 +26,7 @@ async def last_batch(store: SqliteStore) -> int:
     assert await store.verify_chain() == last * worker.BATCH
     kept = await store.documents([revision.document for revision in revisions])
     assert len(kept) == last
-    unfinished, _ = documents.digest_of({"owner": "p", "batch": last + 1, "text": "x" * 300})
+    unfinished, _ = blobs.digest_of({"owner": "p", "batch": last + 1, "text": "x" * 300})
     assert await store.documents([unfinished]) == {}
     return last
 

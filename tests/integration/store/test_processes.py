@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TypeVar
 
-from holdfast.store.base import Revision
+from holdfast.store.protocol import Revision
 from holdfast.store.sqlite import SqliteStore
 from tests.integration.store import worker
 from tests.unit.store.examples import listed

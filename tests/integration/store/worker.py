@@ -13,8 +13,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
 
 from holdfast.model.address import Address
 from holdfast.model.verdict import Status
-from holdfast.store import documents
-from holdfast.store.base import ClaimLost, Event, ResourceState, Revision, Transaction
+from holdfast.store import blobs
+from holdfast.store.protocol import ClaimLost, Event, ResourceState, Revision, Transaction
 from holdfast.store.sqlite import SqliteStore
 
 BATCH = 40  # facts of each sort in one transaction
@@ -36,7 +36,7 @@ def account(owner: str) -> Address:
 
 def batch(owner: str, number: int) -> Transaction:
     """Return a transaction all of whose facts carry the same number."""
-    name, data = documents.digest_of({"owner": owner, "batch": number, "text": "x" * 300})
+    name, data = blobs.digest_of({"owner": owner, "batch": number, "text": "x" * 300})
     states = [
         ResourceState(
             address(n),

@@ -19,7 +19,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.compare import canonical, jsontext
+from holdfast.compare import canonical, go_json
 from holdfast.errors import DocumentError, HoldfastError, UnhashableError
 from holdfast.model.json import Json
 from tests.vectors.load import by_name, vectors
@@ -37,8 +37,8 @@ values = st.recursive(
 specs = st.dictionaries(awkward_text, values, max_size=5)
 
 
-def hash_of_text(text: str | bytes, numbers: jsontext.Numbers) -> str:
-    return canonical.canonical_spec_hash(jsontext.loads(text, numbers))
+def hash_of_text(text: str | bytes, numbers: go_json.Numbers) -> str:
+    return canonical.canonical_spec_hash(go_json.loads(text, numbers))
 
 
 def oracle(value: Json) -> str:
@@ -62,7 +62,7 @@ def oracle(value: Json) -> str:
 def test_a_text_hashes_as_in_go_with_all_numbers_doubles(case):
     assert hash_of_text(case["input"], "float64") == case["hash"]
     if "canonical" in case:
-        assert canonical.canonical_text(canonical.as_spec(jsontext.loads(case["input"]))) == case["canonical"]
+        assert canonical.canonical_text(canonical.as_spec(go_json.loads(case["input"]))) == case["canonical"]
 
 
 @pytest.mark.parametrize("case", GO, ids=by_name)
@@ -73,13 +73,13 @@ def test_a_text_hashes_as_in_the_kubernetes_client_with_64_bit_integers(case):
 @pytest.mark.parametrize("case", GO, ids=by_name)
 def test_the_iterative_writer_gives_the_same_bytes(case):
     for mode in ("float64", "int64"):
-        value = jsontext.loads(case["input"], mode)
+        value = go_json.loads(case["input"], mode)
         assert canonical.write(value, mode) == canonical.canonical_bytes(value, mode)
 
 
 @pytest.mark.parametrize("case", [case for case in GO if not MINUS_ZERO.search(case["input"])], ids=by_name)
 def test_integers_kept_exact_can_still_be_hashed_as_doubles(case):
-    value = jsontext.loads(case["input"], "int64")
+    value = go_json.loads(case["input"], "int64")
     assert canonical.canonical_spec_hash(value, "float64") == case["hash"]
 
 
@@ -200,11 +200,11 @@ def _leaves(value: Json):
 def test_the_form_is_its_own_canonical_form(value):
     data = canonical.canonical_bytes(value)
     # Text cannot tell 1e18 from 10**18, so what was a double stays one only in the mode where all numbers are.
-    assert canonical.canonical_bytes(jsontext.loads(data, "float64"), "float64") == canonical.canonical_bytes(
+    assert canonical.canonical_bytes(go_json.loads(data, "float64"), "float64") == canonical.canonical_bytes(
         value, "float64"
     )
     if not _has_long_number(value):
-        assert canonical.canonical_bytes(jsontext.loads(data, "int64")) == data
+        assert canonical.canonical_bytes(go_json.loads(data, "int64")) == data
 
 
 def _has_long_number(value: Json) -> bool:

@@ -10,9 +10,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from holdfast.compare import diff, known_differences, paths
+from holdfast.compare.diff_walk import Judgement
+from holdfast.compare.rule_tree import RuleTree
 from holdfast.compare.rules import FieldClass, ListKind, ListRule, Rule
-from holdfast.compare.ruletree import RuleTree
-from holdfast.compare.walk import Judgement
 from holdfast.model.absent import ABSENT
 from holdfast.model.finding import Difference, Finding, Op
 from holdfast.model.json import Json

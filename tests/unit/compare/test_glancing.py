@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.compare import glancing
+from holdfast.compare import quick_scan
 from holdfast.manifests.secrets import Secret
 
 TEXTS = st.one_of(st.text(), st.text().map(lambda text: f"{text}${{a/b.c}}"), st.just("secretRef"), st.just("\ud800${"))
@@ -33,17 +33,17 @@ def texts(value):
 def test_a_mark_anywhere_is_never_overlooked(document):
     for mark in ("${", "secretRef"):
         if any(mark in text for text in texts(document)):
-            assert glancing.may_mention(document, mark)
+            assert quick_scan.may_mention(document, mark)
 
 
 def test_what_holds_no_mark_is_known_to_hold_none():
     document = {"a": ["$", {"b": "{", "c": [1, 2.5, None, True]}], "secret": "ref"}
-    assert not glancing.may_mention(document, "${", "secretRef")
+    assert not quick_scan.may_mention(document, "${", "secretRef")
 
 
 @pytest.mark.parametrize(
     "value", [Secret("hush"), {"a": [Secret("hush")]}, 2**70, object()], ids=["secret", "inside", "large", "object"]
 )
 def test_what_is_no_plain_json_is_never_taken_for_it(value):
-    assert not glancing.is_plain(value)
-    assert glancing.may_mention(value, "${")
+    assert not quick_scan.is_plain(value)
+    assert quick_scan.may_mention(value, "${")

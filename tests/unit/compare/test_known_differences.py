@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.compare import diff, known_differences, normal, paths
+from holdfast.compare import diff, known_differences, normalize, paths
+from holdfast.compare.emptiness import is_void
 from holdfast.compare.known_differences import Kind, KnownDifference, Validity
-from holdfast.compare.presence import is_void
+from holdfast.compare.rule_tree import RuleTree
 from holdfast.compare.rules import ListKind, ListRule, Rule
-from holdfast.compare.ruletree import RuleTree
 from holdfast.model.absent import ABSENT
 from holdfast.model.confidence import Confidence
 from holdfast.model.finding import Difference, Finding, Op
@@ -417,7 +417,7 @@ def test_a_value_too_large_to_keep_is_kept_as_a_digest():
     captured = known_differences.capture({}, {"small": 1, "big": BIG}, NO_RULES)
     held = {paths.format_path(entry.path): entry.observed for entry in captured.known}
     assert held["/small"] == 1
-    assert isinstance(held["/big"], normal.Digest)
+    assert isinstance(held["/big"], normalize.Digest)
     assert len(repr(held["/big"])) < 100
 
 
@@ -451,7 +451,7 @@ def test_a_large_default_element_is_known_by_its_digest_in_every_kind_of_list(ru
     declared = {"l": [{"name": "mine"}]}
     settled = {"l": [{"name": "mine"}, {"name": "default", "text": "x" * 10_000}]}
     known = known_differences.capture(declared, settled, rules).known
-    assert isinstance(known[0].observed, normal.Digest)
+    assert isinstance(known[0].observed, normalize.Digest)
     baseline = known_differences.baseline_from(declared, known)
     assert diff.findings(declared, copy.deepcopy(settled), rules, baseline) == []
     edited = {"l": [{"name": "mine"}, {"name": "default", "text": "y" * 10_000}]}
@@ -475,7 +475,7 @@ def test_even_the_deepest_document_can_be_captured():
     for _ in range(3000):
         deep = {"a": [deep]}
     captured = known_differences.capture({}, deep, NO_RULES)
-    assert [type(entry.observed) for entry in captured.known] == [normal.Digest]
+    assert [type(entry.observed) for entry in captured.known] == [normalize.Digest]
     assert diff.findings({}, deep, NO_RULES, known_differences.baseline_from({}, captured.known)) == []
 
 

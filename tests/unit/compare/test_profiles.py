@@ -14,7 +14,7 @@ from holdfast.errors import ProfileError
 from holdfast.model.absent import ABSENT
 from holdfast.model.json import Json
 from holdfast.model.path import Selector
-from holdfast.providers import packs
+from holdfast.providers import builtin_profiles
 
 HEAD = "profile: p\nversion: 1\nrules:\n"
 
@@ -260,13 +260,13 @@ def test_an_autoscaled_count_is_ignored_only_while_the_autoscaler_is_on():
 
 # -- the shipped packs
 
-PACKS = sorted(FilePath(packs.__file__).parent.glob("*/profiles/*.yaml"))
+PACKS = sorted(FilePath(builtin_profiles.__file__).parent.glob("*/profiles/*.yaml"))
 ALL = [profile for file in PACKS for profile in profiles.parse(file.read_bytes(), str(file))]
 
 
 def test_every_profile_of_a_provider_with_recordings_is_shipped():
-    expected = {profile.id for profile in ALL if profile.provider in packs.PROVIDERS}
-    assert {profile.id for profile in packs.shipped()} == expected
+    expected = {profile.id for profile in ALL if profile.provider in builtin_profiles.PROVIDERS}
+    assert {profile.id for profile in builtin_profiles.shipped()} == expected
 
 
 @pytest.mark.parametrize("profile", ALL, ids=lambda profile: profile.id)
@@ -294,9 +294,9 @@ def _sample(segment: paths.Segment) -> str:
 
 
 def test_shipped_profiles_of_single_kinds_come_before_the_general_ones():
-    general = [profile.kinds == ("*",) for profile in packs.shipped()]
+    general = [profile.kinds == ("*",) for profile in builtin_profiles.shipped()]
     assert general == sorted(general)
-    assert len({profile.id for profile in packs.shipped()}) == len(packs.shipped())
+    assert len({profile.id for profile in builtin_profiles.shipped()}) == len(builtin_profiles.shipped())
 
 
 def test_a_profile_put_before_rules_is_as_one_that_was_stacked_before_them():

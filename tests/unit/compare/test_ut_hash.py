@@ -9,7 +9,7 @@ import re
 
 import pytest
 
-from holdfast.compare import jsontext
+from holdfast.compare import go_json
 from holdfast.compare.canonical import canonical_spec_hash, canonical_text
 from holdfast.model.json import Json
 from tests.vectors.load import vectors
@@ -73,12 +73,12 @@ def test_ut_hash_003_nested_map_and_slice_normalization():
 def test_ut_hash_004_real_k8s_deployment_spec():
     spec = deployment()
     assert canonical_spec_hash(reversed_keys(spec)) == canonical_spec_hash(spec)
-    assert canonical_spec_hash(jsontext.loads(canonical_text(spec))) == canonical_spec_hash(spec)
+    assert canonical_spec_hash(go_json.loads(canonical_text(spec))) == canonical_spec_hash(spec)
     scaled = deployment()
     scaled["replicas"] = 4
     assert canonical_spec_hash(scaled) != canonical_spec_hash(spec)
     for name in ("ut-004-deployment", "ut-004-deployment-pretty", "ut-004-deployment-reordered"):
-        assert canonical_spec_hash(jsontext.loads(GO[name]["input"])) == GO["ut-004-deployment"]["hash"]
+        assert canonical_spec_hash(go_json.loads(GO[name]["input"])) == GO["ut-004-deployment"]["hash"]
 
 
 def test_ut_hash_005_real_k8s_pod_spec_with_reordered_containers():
@@ -95,7 +95,7 @@ def test_ut_hash_005_real_k8s_pod_spec_with_reordered_containers():
 def test_ut_hash_006_empty_spec_nil_spec_empty_map():
     empty = "sha256:44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a"
     assert canonical_spec_hash({}) == canonical_spec_hash(None) == empty
-    assert canonical_spec_hash(jsontext.loads("null")) == empty
+    assert canonical_spec_hash(go_json.loads("null")) == empty
     values: list[Json] = [{}, [], None, "", False, 0]
     nothings = [canonical_spec_hash({"a": value}) for value in values]
     assert len({empty, *nothings}) == 7
@@ -104,7 +104,7 @@ def test_ut_hash_006_empty_spec_nil_spec_empty_map():
 @pytest.mark.parametrize("three", ["3", "3.0", "3e0", "30e-1", "0.3E+1"])
 def test_ut_hash_007_float_precision_int_or_float(three):
     for mode in ("float64", "int64"):
-        assert canonical_spec_hash(jsontext.loads(f'{{"replicas":{three}}}', mode)) == canonical_spec_hash(
+        assert canonical_spec_hash(go_json.loads(f'{{"replicas":{three}}}', mode)) == canonical_spec_hash(
             {"replicas": 3}
         )
     assert canonical_spec_hash({"replicas": 3.0}) == canonical_spec_hash({"replicas": 3})
@@ -115,7 +115,7 @@ def test_ut_hash_007_float_precision_int_or_float(three):
 def test_ut_hash_008_unicode_string_handling():
     literal = {"名前": "größe ✓ 🚀", "emoji": ["🚀", "é", "e\u0301"]}
     escaped = r'{"\u540d\u524d":"gr\u00f6\u00dfe \u2713 \ud83d\ude80","emoji":["\u00e9","e\u0301","\ud83d\ude80"]}'
-    assert canonical_spec_hash(jsontext.loads(escaped)) == canonical_spec_hash(literal)
+    assert canonical_spec_hash(go_json.loads(escaped)) == canonical_spec_hash(literal)
     assert canonical_spec_hash({"a": "\u00e9"}) != canonical_spec_hash({"a": "e\u0301"})
     assert "größe ✓ 🚀" in canonical_text(literal)
 
@@ -129,7 +129,7 @@ def test_ut_hash_009_large_spec():
     shuffled["containers"][30]["env"][0]["value"] = "debug"
     assert canonical_spec_hash(shuffled) != canonical_spec_hash(spec)
     for name in ("ut-009-large-spec", "ut-009-large-spec-shuffled"):
-        assert canonical_spec_hash(jsontext.loads(GO[name]["input"])) == GO["ut-009-large-spec"]["hash"]
+        assert canonical_spec_hash(go_json.loads(GO[name]["input"])) == GO["ut-009-large-spec"]["hash"]
 
 
 def test_ut_hash_010_idempotency_1000_iterations():

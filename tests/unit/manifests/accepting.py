@@ -23,8 +23,8 @@ from pathlib import Path
 
 from holdfast.compare import paths
 from holdfast.compare.comparators import typed_equal
-from holdfast.manifests import documents, editing, reading
-from holdfast.manifests.editing import Edit, Refused
+from holdfast.manifests import accept_edit, documents, loader
+from holdfast.manifests.accept_edit import Edit, Refused
 from holdfast.manifests.project import ConnectionSpec, Project
 from holdfast.manifests.secrets import FromEnvironment
 from holdfast.manifests.validation import Written
@@ -70,7 +70,7 @@ class Case:
         """Return the new text with its difference from the old one, or nothing with the refusal."""
         before = self.file.read_bytes()
         try:
-            after = editing.accept(before, str(self.file), self.declaration(), self.edits)
+            after = accept_edit.accept(before, str(self.file), self.declaration(), self.edits)
         except Refused as refused:
             return None, f"refused {refused.location.line}: {refused.message}\n"
         return after, difference(before, after)
@@ -81,7 +81,7 @@ def declared(file: Path, resource: str = "") -> Declaration:
     connections = {name: ConnectionSpec(name, name, secrets=secrets) for name in PROVIDERS}
     connections["prod-cloud"] = ConnectionSpec("prod-cloud", "openstack")
     pattern = f"{file.parent}/[{file.name[0]}]{file.name[1:]}"  # as found in a folder: other people's documents pass
-    found = reading.read([pattern], Project(FILES, connections=connections))
+    found = loader.read([pattern], Project(FILES, connections=connections))
     named = [
         each
         for each in found.declarations

@@ -11,16 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.errors import InputError
-from holdfast.manifests import project, timetables
+from holdfast.manifests import project, window_spec
 from holdfast.manifests.validation import InputErrors
 from holdfast.model.decision import Action
-from holdfast.plan import durations
-from holdfast.plan.budgets import DESTRUCTIVE, BudgetRule, Each, Percent
-from holdfast.plan.corrections import CorrectionRules
-from holdfast.plan.fights import FightRules
-from holdfast.plan.motives import CORRECTIONS, EVERY, Motive
-from holdfast.plan.storms import StormGuard
-from holdfast.plan.windows import DAYS, EVERY_DAY, Hours, Mode, Window
+from holdfast.policy import durations
+from holdfast.policy.budgets import DESTRUCTIVE, BudgetRule, Each, Percent
+from holdfast.policy.contention_rules import FightRules
+from holdfast.policy.correction_limits import CorrectionRules
+from holdfast.policy.mass_drift import StormGuard
+from holdfast.policy.windows import DAYS, EVERY_DAY, Hours, Mode, Window
+from holdfast.policy.write_reasons import CORRECTIONS, EVERY, Motive
 
 BERLIN = ZoneInfo("Europe/Berlin")
 
@@ -256,7 +256,7 @@ def test_a_mistake_is_told_with_its_place(tmp_path, section, field, message):
 
 def test_a_machine_without_time_zones_is_told_what_to_install(monkeypatch):
     monkeypatch.setattr(zoneinfo, "available_timezones", set)
-    assert timetables._zone_hint("Europe/Berlin").endswith("install the package tzdata")
+    assert window_spec._zone_hint("Europe/Berlin").endswith("install the package tzdata")
 
 
 def test_all_mistakes_come_together(tmp_path):

@@ -9,8 +9,8 @@ from holdfast.manifests import project
 from holdfast.manifests.project import ConnectionSpec, Limits, Project
 from holdfast.manifests.secrets import FromCommand, FromEnvironment, FromFile, Resolver
 from holdfast.manifests.validation import InputErrors
-from holdfast.plan import settings
-from holdfast.plan.budgets import Percent
+from holdfast.policy import settings
+from holdfast.policy.budgets import Percent
 
 FULL = """\
 connections:

@@ -8,17 +8,17 @@ from pathlib import Path
 import pytest
 
 from holdfast.errors import InputError
+from holdfast.manifests import loader
 from holdfast.manifests import project as projects
-from holdfast.manifests import reading
 from holdfast.manifests.validation import InputErrors
 from holdfast.model.address import Address
-from holdfast.plan.budgets import Percent
-from holdfast.plan.rolling_out.adoption import Unstamped
-from holdfast.plan.rolling_out.predicates import Asks, Debounce
-from holdfast.plan.rolling_out.rollout_limits import OnHalt
-from holdfast.plan.rolling_out.template_findings import FindingKind
-from holdfast.plan.rolling_out.template_schemes import ListKind
-from holdfast.plan.rolling_out.templates import Compatibility, Method, Mode
+from holdfast.policy.budgets import Percent
+from holdfast.rollouts.core.adoption import Unstamped
+from holdfast.rollouts.core.requirements import Asks, Debounce
+from holdfast.rollouts.core.rollout_limits import OnHalt
+from holdfast.rollouts.core.template_findings import FindingKind
+from holdfast.rollouts.core.template_schemes import ListKind
+from holdfast.rollouts.core.templates import Compatibility, Method, Mode
 
 WHOLE = """\
 apiVersion: holdfast.dev/v1
@@ -86,7 +86,7 @@ spec: {resource: {os: linux}}
 def read(folder: Path, text: str):
     (folder / "web.yaml").write_text(text)
     project = projects.load(None, folder, ["file"])
-    return reading.read([str(folder / "web.yaml")], project)
+    return loader.read([str(folder / "web.yaml")], project)
 
 
 def test_everything_a_template_may_say_is_read(tmp_path):

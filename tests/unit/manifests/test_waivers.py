@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.errors import InputError
-from holdfast.manifests import project, waivers, waiving
+from holdfast.manifests import project, waiver_edit, waivers
 from holdfast.manifests.validation import InputErrors
-from holdfast.plan import moments
-from holdfast.plan.waivers import Waiver
+from holdfast.policy import time_parsing
+from holdfast.policy.waivers import Waiver
 
 
 def utc(text):
@@ -217,8 +217,8 @@ OPEN = "waivers:\n  - resource: a\n    path: /b\n    owner: c\n    expires: 2026
 
 
 def test_the_first_waiver_makes_the_file():
-    made = waiving.add(None, NEW)
-    assert made == waiving.HEADER + "waivers:\n" + BLOCK
+    made = waiver_edit.add(None, NEW)
+    assert made == waiver_edit.HEADER + "waivers:\n" + BLOCK
     assert read(made) == (NEW,)
 
 
@@ -260,7 +260,7 @@ def test_the_first_waiver_makes_the_file():
     ],
 )
 def test_a_waiver_is_added_at_the_end_and_nothing_else_changes(before, after):
-    found = waiving.add(before, NEW)
+    found = waiver_edit.add(before, NEW)
     assert found == after
     assert read(found) == (*read(before), NEW)
 
@@ -271,12 +271,12 @@ def test_a_waiver_is_added_at_the_end_and_nothing_else_changes(before, after):
 )
 def test_what_is_no_file_of_waivers_is_not_written_to(text):
     with pytest.raises(InputError, match="no file of waivers"):
-        waiving.add(text, NEW)
+        waiver_edit.add(text, NEW)
 
 
 def test_what_cannot_be_edited_is_refused_with_what_to_do_by_hand():
     with pytest.raises(InputError) as caught:
-        waiving.add("{}\n", NEW)
+        waiver_edit.add("{}\n", NEW)
     assert str(caught.value) == f"the file is written in a way that cannot be edited here; add it by hand:\n{BLOCK}"
 
 
@@ -316,7 +316,7 @@ waivers:
 )
 def test_a_waiver_is_removed_with_its_lines_and_nothing_else_changes(index, gone):
     lines = THREE.splitlines(keepends=True)
-    found = waiving.remove(THREE, index)
+    found = waiver_edit.remove(THREE, index)
     assert found == "".join(lines[: gone[0]] + lines[gone[1] :])
     kept = read(THREE)
     assert read(found) == kept[:index] + kept[index + 1 :]
@@ -327,23 +327,23 @@ FLOW = "waivers: [{a}, {b},\n  {c}]\n".replace("{", "{path: /x, owner: o, reason
 
 @pytest.mark.parametrize("index, kept", [(0, "bc"), (1, "ac"), (2, "ab")])
 def test_a_waiver_is_removed_from_a_list_in_a_line(index, kept):
-    assert "".join(each.resource for each in read(waiving.remove(FLOW, index))) == kept
+    assert "".join(each.resource for each in read(waiver_edit.remove(FLOW, index))) == kept
 
 
 def test_the_last_one_leaves_an_empty_list():
-    assert read(waiving.remove(ADA, 0)) == ()
-    assert waiving.remove("waivers: [{resource: a}]\n", 0) == "waivers: []\n"
+    assert read(waiver_edit.remove(ADA, 0)) == ()
+    assert waiver_edit.remove("waivers: [{resource: a}]\n", 0) == "waivers: []\n"
 
 
 @pytest.mark.parametrize("index", [-1, 1])
 def test_there_must_be_something_to_remove(index):
     with pytest.raises(InputError, match=f"there is no waiver number {index + 1} in this file; it has 1"):
-        waiving.remove(ADA, index)
+        waiver_edit.remove(ADA, index)
 
 
 def test_what_others_refer_to_is_not_removed():
     with pytest.raises(InputError, match="cannot be edited here; remove it by hand"):
-        waiving.remove("waivers:\n  - &a {resource: a}\n  - *a\n", 0)
+        waiver_edit.remove("waivers:\n  - &a {resource: a}\n  - *a\n", 0)
 
 
 texts = st.text(st.characters(codec="utf-8"), min_size=1, max_size=12) | st.sampled_from(
@@ -384,20 +384,20 @@ made = st.builds(
 def test_what_is_added_is_read_back_and_what_was_there_stays(given_waivers, text):
     expected = read(text) if text else ()
     for waiver in given_waivers:
-        text = waiving.add(text, waiver)
+        text = waiver_edit.add(text, waiver)
         expected = (*expected, waiver)
         assert read(text) == expected
 
 
 @given(st.lists(made, min_size=1, max_size=4), st.data())
 def test_removing_takes_back_what_adding_did(given_waivers, data):
-    steps = list(itertools.accumulate(given_waivers, waiving.add, initial=THREE))
+    steps = list(itertools.accumulate(given_waivers, waiver_edit.add, initial=THREE))
     for before, after in itertools.pairwise(steps):
-        assert waiving.remove(after, len(read(after)) - 1) == before
+        assert waiver_edit.remove(after, len(read(after)) - 1) == before
     index = data.draw(st.integers(0, len(read(steps[-1])) - 1))
     kept = read(steps[-1])
-    assert read(waiving.remove(steps[-1], index)) == kept[:index] + kept[index + 1 :]
+    assert read(waiver_edit.remove(steps[-1], index)) == kept[:index] + kept[index + 1 :]
 
 
 def test_an_end_is_written_as_the_reader_reads_it():
-    assert moments.end(waiving.entry(ADAS)["expires"]) == ADAS.expires
+    assert time_parsing.end(waiver_edit.entry(ADAS)["expires"]) == ADAS.expires

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TypeVar
 
 from holdfast.model.json import Json
-from holdfast.model.reading import Found, Reading
+from holdfast.model.read_result import Found, Reading
 from holdfast.providers import registry
-from holdfast.providers.base import Change, Connection, Reader, Target, Unchanged, Writer
+from holdfast.providers.protocol import Change, Connection, Reader, Target, Unchanged, Writer
 
 Result = TypeVar("Result")
 Story = Callable[[Reader, Writer], Awaitable[Result]]

@@ -9,9 +9,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from holdfast.compare import yamltext
+from holdfast.compare import yaml_reader
 from holdfast.errors import InputError, Location
-from holdfast.providers import base, registry
+from holdfast.providers import protocol, registry
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def point(name: str, value: str) -> metadata.EntryPoint:
 
 @pytest.mark.parametrize("name", ["file", "http", "runpod"])
 def test_the_built_in_providers_are_found_by_name(name):
-    provider: base.Provider = registry.get(name)
+    provider: protocol.Provider = registry.get(name)
     assert provider.name == name
     assert registry.get(name) is provider
 
@@ -86,7 +86,9 @@ assert not loaded, loaded
 
 
 def test_an_error_about_a_connection_gets_its_line_from_the_document():
-    document = yamltext.document("connections:\n  api:\n    kinds:\n      A:\n        find:\n          by: [/a, b]\n")
+    document = yaml_reader.document(
+        "connections:\n  api:\n    kinds:\n      A:\n        find:\n          by: [/a, b]\n"
+    )
     error = InputError("wrong", Location(field="/connections/api/kinds/A/find/by/1"))
     assert registry.located(error, document, "holdfast.yaml").location == Location(
         "holdfast.yaml", 6, 20, "/connections/api/kinds/A/find/by/1"

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import pytest
 from hypothesis import strategies as st
 
-from holdfast.compare.normal import Digest as ValueDigest
+from holdfast.compare.normalize import Digest as ValueDigest
 from holdfast.model.absent import ABSENT
 from holdfast.model.address import Address
 from holdfast.model.condition import Condition, ConditionType, Truth
@@ -20,8 +20,9 @@ from holdfast.model.finding import Finding, FindingClass, Op, Side
 from holdfast.model.path import Step as PathStep
 from holdfast.model.resource import Origin
 from holdfast.model.verdict import Status
-from holdfast.store import documents
-from holdfast.store.base import (
+from holdfast.store import blobs
+from holdfast.store.memory import MemoryStore
+from holdfast.store.protocol import (
     Acceptance,
     Approval,
     CorrectedPath,
@@ -38,7 +39,6 @@ from holdfast.store.base import (
     Step,
     Store,
 )
-from holdfast.store.memory import MemoryStore
 from holdfast.store.sqlite import SqliteStore
 from tests import strategies
 
@@ -84,7 +84,7 @@ def digest(*content: object) -> Digest:
 
 
 def kept(value: object) -> tuple[Digest, bytes]:
-    return documents.digest_of(value)
+    return blobs.digest_of(value)
 
 
 def condition(kind: ConditionType = ConditionType.DRIFTED, at: float = 5.5) -> Condition:

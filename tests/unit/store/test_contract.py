@@ -10,15 +10,7 @@ import pytest
 from holdfast.errors import StoreError
 from holdfast.model.address import Address
 from holdfast.model.verdict import Status
-from holdfast.store.base import (
-    UNCHECKED,
-    Pause,
-    ResourceState,
-    Settled,
-    Store,
-    Touch,
-    Transaction,
-)
+from holdfast.store.protocol import UNCHECKED, Pause, ResourceState, Settled, Store, Touch, Transaction
 from tests.unit.store.examples import (
     A,
     B,

@@ -14,7 +14,7 @@ from holdfast.model.address import Address
 from holdfast.model.audit import AuditHead
 from holdfast.model.finding import Op
 from holdfast.model.path import Selector
-from holdfast.store.base import (
+from holdfast.store.protocol import (
     REVISIONS_KEPT,
     ClaimLost,
     Digest,

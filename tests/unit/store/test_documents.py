@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from holdfast.compare import canonical
 from holdfast.errors import UnhashableError
-from holdfast.store import documents
-from holdfast.store.base import Digest
+from holdfast.store import blobs
+from holdfast.store.protocol import Digest
 from tests.unit.store import examples
 
 HEX = hashlib.sha256(b"x").hexdigest()
@@ -20,31 +20,31 @@ HEX = hashlib.sha256(b"x").hexdigest()
 @given(examples.json_values.map(lambda value: {"value": value}))
 def test_canonical_bytes_read_back_give_the_same_canonical_bytes(value):
     try:
-        name, data = documents.digest_of(value)
+        name, data = blobs.digest_of(value)
     except UnhashableError:  # an integer beyond 64 bits, which no document holds
         return
-    packed = documents.pack(data)
-    assert documents.unpack(packed) == data
+    packed = blobs.pack(data)
+    assert blobs.unpack(packed) == data
     if b"-0" not in data:  # JSON readers disagree about the sign of zero
-        assert documents.digest_of(documents.load(data)) == (name, data)
+        assert blobs.digest_of(blobs.load(data)) == (name, data)
 
 
 @pytest.mark.parametrize("data", [b'"' + b"x" * 98 + b'"', b"{}", b"0", b"null"])
 def test_short_texts_are_kept_as_they_are(data):
-    assert documents.pack(data, at_least=200) == data
-    assert documents.unpack(data) == data
+    assert blobs.pack(data, at_least=200) == data
+    assert blobs.unpack(data) == data
 
 
 def test_what_does_not_get_shorter_is_kept_as_it_is():
     noise = b'"' + hashlib.sha512(b"noise").hexdigest().encode() + b'"'
     digits = b"".join(b"%d" % byte for byte in hashlib.shake_256(b"n").digest(8))
-    assert len(documents.pack(noise)) < len(noise)
-    assert documents.pack(digits, at_least=1) == digits
+    assert len(blobs.pack(noise)) < len(noise)
+    assert blobs.pack(digits, at_least=1) == digits
 
 
 def test_repetitive_documents_get_much_shorter():
     data = canonical.canonical_bytes([{"name": f"n{n}", "enabled": True} for n in range(50)])
-    assert len(documents.pack(data)) * 4 < len(data)
+    assert len(blobs.pack(data)) * 4 < len(data)
 
 
 @given(
@@ -52,22 +52,22 @@ def test_repetitive_documents_get_much_shorter():
     st.sampled_from([HEX, HEX.upper(), HEX[:-2], "zz"]),
 )
 def test_any_text_survives_being_packed_as_a_digest(prefix, digits):
-    assert documents.unpack_digest(documents.pack_digest(prefix + digits)) == prefix + digits
+    assert blobs.unpack_digest(blobs.pack_digest(prefix + digits)) == prefix + digits
 
 
 @given(st.text())
 def test_even_text_that_is_no_digest(text):
-    assert documents.unpack_digest(documents.pack_digest(text)) == text
+    assert blobs.unpack_digest(blobs.pack_digest(text)) == text
 
 
 @pytest.mark.parametrize(
     "text, size", [("sha256:" + HEX, 32), ("spec-sha256/1:sha256:" + HEX, 53), (HEX, 64), ("md5:0f", 6)]
 )
 def test_digests_take_half_the_room(text, size):
-    assert len(documents.pack_digest(text)) == size
+    assert len(blobs.pack_digest(text)) == size
 
 
 def test_bytes_are_refused_under_a_digest_they_do_not_have():
-    documents.require_match(*documents.digest_of({"a": 1}))
+    blobs.require_match(*blobs.digest_of({"a": 1}))
     with pytest.raises(ValueError, match="sha256:ff"):
-        documents.require_match(Digest("sha256:ff"), b"{}")
+        blobs.require_match(Digest("sha256:ff"), b"{}")

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from holdfast.store.base import Dossier, DossierMoved, Store, Transaction
+from holdfast.store.protocol import Dossier, DossierMoved, Store, Transaction
 from holdfast.store.sqlite import SqliteStore
 from tests.unit.store.examples import event, on_every_store
 

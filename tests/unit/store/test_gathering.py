@@ -14,9 +14,9 @@ import pytest
 
 from holdfast.errors import StoreError
 from holdfast.model.address import Address
-from holdfast.model.charge import Charge
-from holdfast.store import gathering
-from holdfast.store.base import BudgetSpent, ClaimLost, Dossier, DossierMoved, Event, ResourceState, Transaction
+from holdfast.model.budget_charge import Charge
+from holdfast.store import call_batching
+from holdfast.store.protocol import BudgetSpent, ClaimLost, Dossier, DossierMoved, Event, ResourceState, Transaction
 from holdfast.store.sqlite import SqliteStore
 from tests.unit.store.examples import A, correction, digest, event, full_state, listed, revision
 
@@ -87,7 +87,7 @@ async def traced(store: SqliteStore) -> list[str]:
 async def test_many_commits_at_once_are_few_transactions(store: SqliteStore):
     statements = await traced(store)
     assert await gathered(store, *map(store.commit, map(fact, range(MANY)))) == [None] * MANY
-    assert statements.count("BEGIN IMMEDIATE") == -(-MANY // gathering.MOST)
+    assert statements.count("BEGIN IMMEDIATE") == -(-MANY // call_batching.MOST)
     assert len(await store.states([resource(number) for number in range(MANY)])) == MANY
     assert await store.verify_chain() == MANY
 

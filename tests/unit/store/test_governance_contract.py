@@ -14,19 +14,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.compare.normal import Digest as ValueDigest
+from holdfast.compare.normalize import Digest as ValueDigest
 from holdfast.errors import StoreError
 from holdfast.model.absent import ABSENT
 from holdfast.model.address import Address
-from holdfast.model.charge import Charge
-from holdfast.store.base import (
-    BudgetSpent,
-    ClaimLost,
-    CorrectedPath,
-    Outcome,
-    Store,
-    Transaction,
-)
+from holdfast.model.budget_charge import Charge
+from holdfast.store.protocol import BudgetSpent, ClaimLost, CorrectedPath, Outcome, Store, Transaction
 from holdfast.store.sqlite import SqliteStore
 from tests.unit.store.examples import (
     A,

@@ -12,19 +12,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, multiple, rule
 
 from holdfast.errors import StoreError
-from holdfast.model.charge import Charge
+from holdfast.model.budget_charge import Charge
 from holdfast.model.verdict import Status
-from holdfast.store.base import (
-    BudgetSpent,
-    Claim,
-    ClaimLost,
-    CorrectedPath,
-    Outcome,
-    Request,
-    Touch,
-    Transaction,
-)
 from holdfast.store.memory import MemoryStore
+from holdfast.store.protocol import BudgetSpent, Claim, ClaimLost, CorrectedPath, Outcome, Request, Touch, Transaction
 from holdfast.store.sqlite import SqliteStore
 from tests.unit.store import examples
 from tests.unit.store.examples import A, B, C, D, listed

@@ -12,14 +12,14 @@ import pytest
 
 from holdfast.errors import StoreError
 from holdfast.model.address import Address
-from holdfast.model.charge import Charge
+from holdfast.model.budget_charge import Charge
 from holdfast.model.condition import Condition, ConditionType, Truth
 from holdfast.model.finding import Finding, FindingClass, Op, Side
 from holdfast.model.resource import Origin
 from holdfast.model.verdict import Status
 from holdfast.store import migrations
-from holdfast.store.base import Digest, Operation, ResourceState, Settled, Step, Transaction
 from holdfast.store.migrations import Migration
+from holdfast.store.protocol import Digest, Operation, ResourceState, Settled, Step, Transaction
 from holdfast.store.sqlite import SqliteStore
 from tests.unit.store.examples import A, correction, event, finding, full_state
 

@@ -11,7 +11,7 @@ from holdfast.model.condition import ConditionType, Truth
 from holdfast.model.resource import Origin
 from holdfast.model.verdict import Status
 from holdfast.store import rows
-from holdfast.store.base import ResourceState
+from holdfast.store.protocol import ResourceState
 from tests.unit.store import examples
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.errors import ChainBroken
-from holdfast.store.base import Transaction
+from holdfast.store.protocol import Transaction
 from holdfast.store.sqlite import SqliteStore
 from tests.unit.store.examples import A, B, event
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 import orjson
 
 from holdfast.model.json import Json
-from holdfast.testing.arm import Habits, Request, Response, World
 from holdfast.testing.clock import FakeClock
+from holdfast_emulators.azure import Habits, Request, Response, World
 
 VERSION = "2024-01-01"
 BASE = "https://management.azure.com"

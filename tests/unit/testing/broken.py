@@ -8,10 +8,10 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from holdfast.model.reading import Found, Gone, Unreadable
-from holdfast.model.writing import Done, Refusal, Refused
-from holdfast.providers.base import Connection, Provider, ReadFailed
-from holdfast.testing import subjects
+from holdfast.model.read_result import Found, Gone, Unreadable
+from holdfast.model.write_result import Done, Refusal, Refused
+from holdfast.providers.protocol import Connection, Provider, ReadFailed
+from holdfast.testing import providers_under_test
 from holdfast.testing.conformance import Subject
 from holdfast.testing.memory import MemoryWorld
 
@@ -55,7 +55,7 @@ def on_memory(reader: Make = Half, writer: Make = Half, **fields: Any):
 
     @asynccontextmanager
     async def opening() -> AsyncIterator[Subject]:
-        async with subjects.memory() as sound:
+        async with providers_under_test.memory() as sound:
             world = sound.vandal._world  # type: ignore[attr-defined]
             provider = Altered(sound.provider, world, reader, writer)
             samples = tuple(sample for sample in sound.samples if sample.kind == "Patched")
@@ -69,7 +69,7 @@ def on_files(writer: Make):
 
     @asynccontextmanager
     async def opening() -> AsyncIterator[Subject]:
-        async with subjects.file() as sound:
+        async with providers_under_test.file() as sound:
             provider = Altered(sound.provider, MemoryWorld(), Half, writer)
             yield replace(sound, provider=provider, samples=sound.samples[-1:])
 
@@ -81,7 +81,7 @@ def on_rest(reader: Make):
 
     @asynccontextmanager
     async def opening() -> AsyncIterator[Subject]:
-        async with subjects.http() as sound:
+        async with providers_under_test.http() as sound:
             provider = Altered(sound.provider, MemoryWorld(), reader, Half)
             yield replace(sound, provider=provider, samples=sound.samples[:1])
 

@@ -22,9 +22,9 @@ from azure.identity.aio import ClientSecretCredential
 from azure.mgmt.core import AsyncARMPipelineClient
 from azure.mgmt.core.policies import AsyncARMChallengeAuthenticationPolicy
 
-from holdfast.testing.arm import ArmServer, Fault, Limits, World, Wrong, running
-from holdfast.testing.arm.transport import ArmTransport, StaticCredential
 from holdfast.testing.clock import FakeClock
+from holdfast_emulators.azure import ArmServer, Fault, Limits, World, Wrong, running
+from holdfast_emulators.azure.transport import ArmTransport, StaticCredential
 from tests.unit.testing.armdesk import BASE, WIDGETS, widget
 
 SCOPE = "https://management.azure.com/.default"
@@ -237,7 +237,7 @@ def test_it_runs_on_a_thread_for_programs_without_a_loop():
 
 
 def test_it_runs_as_a_process_and_is_steered_from_outside(tmp_path):
-    command = [sys.executable, "-m", "holdfast.testing.arm", "--port", "0", "--group", "rg", "--pace", "0"]
+    command = [sys.executable, "-m", "holdfast_emulators.azure", "--port", "0", "--group", "rg", "--pace", "0"]
     process = subprocess.Popen([*command, "--certificates", str(tmp_path / "certs")], stdout=subprocess.PIPE)
     try:
         assert process.stdout is not None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.testing.arm import (
+from holdfast_emulators.azure import (
     ABSENT,
     Computed,
     Element,
@@ -19,8 +19,8 @@ from holdfast.testing.arm import (
     Rewrite,
     Secret,
 )
-from holdfast.testing.arm.packs import load
-from holdfast.testing.arm.rewriting import WAYS
+from holdfast_emulators.azure.packs import load
+from holdfast_emulators.azure.respelling import WAYS
 from tests.unit.testing.armdesk import WIDGETS, desk_of, widget
 
 PARTS = f"{WIDGETS}/parts"

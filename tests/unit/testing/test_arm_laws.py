@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.testing.arm import CATALOGUE, Computed, Element, Etag, Fill, Order, Rewrite, Secret, alike
+from holdfast_emulators.azure import CATALOGUE, Computed, Element, Etag, Fill, Order, Rewrite, Secret, alike
 from tests.unit.testing.armdesk import desk_of
 
 NAMES = st.sampled_from("abcd")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.testing.arm import Bucket, Limits, Principal, World
 from holdfast.testing.clock import FakeClock
+from holdfast_emulators.azure import Bucket, Limits, Principal, World
 from tests.unit.testing.armdesk import Desk, widget
 
 HEADER = "x-ms-ratelimit-remaining-subscription-{}"

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from holdfast.testing.arm import CATALOGUE, Failure, Operation, Operations, World, alike
+from holdfast_emulators.azure import CATALOGUE, Failure, Operation, Operations, World, alike
 from tests.unit.testing.armdesk import BASE, WIDGETS, Desk, desk_of, widget
 
 TERMINAL = {"succeeded", "failed", "canceled"}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.testing.arm import ABSENT, Etag, Fill, Policy, Principal, Script
-from holdfast.testing.arm.policies import PRINCIPAL
+from holdfast_emulators.azure import ABSENT, Etag, Fill, Policy, Principal, Script
+from holdfast_emulators.azure.policies import PRINCIPAL
 from tests.unit.testing.armdesk import WIDGETS, Desk, desk_of, widget
 
 

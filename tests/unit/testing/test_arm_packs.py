@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from holdfast.model.json import Json
-from holdfast.testing.arm import packs
-from holdfast.testing.arm.habits import Habits
-from holdfast.testing.arm.rewriting import WAYS
+from holdfast_emulators.azure import packs
+from holdfast_emulators.azure.respelling import WAYS
+from holdfast_emulators.azure.type_behaviour import Habits
 from tests.unit.testing.armdesk import Desk
 
 VNET = "Microsoft.Network/virtualNetworks"

@@ -6,9 +6,9 @@ import re
 
 import pytest
 
-from holdfast.testing.arm import Action, Etag, Fault, Principal, Refused, SoftDelete, Wrong
-from holdfast.testing.arm import __all__ as exported
-from holdfast.testing.arm.ids import parse
+from holdfast_emulators.azure import Action, Etag, Fault, Principal, Refused, SoftDelete, Wrong
+from holdfast_emulators.azure import __all__ as exported
+from holdfast_emulators.azure.ids import parse
 from tests.unit.testing.armdesk import BASE, WIDGETS, Desk, desk_of, widget
 
 SUB = "/subscriptions/22222222-2222-4222-8222-222222222222"
@@ -390,6 +390,6 @@ def test_the_journal_counts_what_was_accepted_and_tells_what_was_needless():
 
 
 def test_the_public_names_are_sorted_and_there():
-    import holdfast.testing.arm as package
+    import holdfast_emulators.azure as package
 
     assert all(hasattr(package, name) for name in exported)

@@ -14,9 +14,9 @@ import pytest
 
 from holdfast.model.finding import Finding, FindingClass, Op, Side
 from holdfast.model.path import Selector
-from holdfast.testing import conformance, subjects
-from holdfast.testing.conformance import Outcome, Result, ScoreCard, catalogue, leaves
-from holdfast.testing.conformance.process import RealClock
+from holdfast.testing import conformance, providers_under_test
+from holdfast.testing.conformance import Outcome, Result, ScoreCard, leaf_values, scenario_catalogue
+from holdfast.testing.conformance.engine_process import RealClock
 
 ROOT = Path(__file__).resolve().parents[3]
 PASSED = Result("create", "Thing", Outcome.PASSED, "minimal and full")
@@ -66,7 +66,7 @@ def test_the_json_has_everything():
 
 def test_the_leaves_are_the_values_that_hold_no_other():
     document = {"a": 1, "b": {"c": [True, {"d": None}], "e": {}}, "f": []}
-    assert list(leaves.leaves(document)) == [
+    assert list(leaf_values.leaves(document)) == [
         (("a",), 1),
         (("b", "c", 0), True),
         (("b", "c", 1, "d"), None),
@@ -77,7 +77,7 @@ def test_the_leaves_are_the_values_that_hold_no_other():
 
 @pytest.mark.parametrize("value", [True, 1, 1.5, "x", "", None, [], {}])
 def test_another_value_differs_and_keeps_its_kind_where_it_has_one(value):
-    other = leaves.other(value)
+    other = leaf_values.other(value)
     assert other != value
     assert value is None or type(other) is type(value)
 
@@ -101,7 +101,7 @@ NAMING = {
 
 @pytest.mark.parametrize("findings, pointer, exactly", NAMING.values(), ids=NAMING.keys())
 def test_a_change_is_named_exactly_by_its_path_and_in_a_list_by_the_list(findings, pointer, exactly):
-    assert leaves.is_exactly(findings, pointer, "x") is exactly
+    assert leaf_values.is_exactly(findings, pointer, "x") is exactly
 
 
 # --- manners ----------------------------------------------------------------------------------------------------------
@@ -110,7 +110,7 @@ def test_a_change_is_named_exactly_by_its_path_and_in_a_list_by_the_list(finding
 def altered(**fields):
     @asynccontextmanager
     async def opening():
-        async with subjects.memory() as subject:
+        async with providers_under_test.memory() as subject:
             yield replace(subject, **fields)
 
     return opening
@@ -118,7 +118,7 @@ def altered(**fields):
 
 def test_the_world_is_left_as_it_was_found():
     async def story():
-        async with subjects.memory() as subject:
+        async with providers_under_test.memory() as subject:
             world = subject.vandal._world  # type: ignore[attr-defined]
             world.things["Thing", "mine"] = {"name": "mine", "color": "blue"}
             card = await conformance.run(subject)
@@ -138,7 +138,7 @@ def test_without_faults_the_scenarios_that_need_them_are_not_applicable_and_say_
 
 def test_what_the_author_says_cannot_be_asked_is_shown_with_his_reason():
     async def story():
-        async with subjects.memory() as subject:
+        async with providers_under_test.memory() as subject:
             samples = tuple(replace(sample, cannot={"list": "no such call"}) for sample in subject.samples)
             return await conformance.run(replace(subject, samples=samples), ["list"])
 
@@ -149,7 +149,7 @@ def test_what_the_author_says_cannot_be_asked_is_shown_with_his_reason():
 
 def test_a_kind_that_the_provider_does_not_have_fails():
     async def story():
-        async with subjects.memory() as subject:
+        async with providers_under_test.memory() as subject:
             return await conformance.run(
                 replace(subject, samples=(replace(subject.samples[0], kind="Nothing"),)), ["create"]
             )
@@ -161,11 +161,11 @@ def test_a_kind_that_the_provider_does_not_have_fails():
 
 def test_a_scenario_that_is_misspelt_is_refused():
     with pytest.raises(ValueError, match="there is no scenario 'creat'"):
-        conformance.scenarios(subjects.memory, ["creat"])
+        conformance.scenarios(providers_under_test.memory, ["creat"])
 
 
 def test_every_scenario_is_a_case_by_its_name():
-    assert [str(case) for case in conformance.scenarios(subjects.memory)] == list(catalogue.ALL)
+    assert [str(case) for case in conformance.scenarios(providers_under_test.memory)] == list(scenario_catalogue.ALL)
 
 
 def test_with_real_time_the_provider_is_waited_for():
@@ -192,7 +192,7 @@ def kit(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_command_prints_a_card_and_succeeds_if_nothing_failed():
-    done = kit("holdfast.testing.subjects:memory", "--scenario", "create", "-o", "json")
+    done = kit("holdfast.testing.providers_under_test:memory", "--scenario", "create", "-o", "json")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["passed"] == 2
 
@@ -209,10 +209,10 @@ def test_the_command_fails_if_something_failed(tmp_path):
 
 
 MISTAKES = {
-    "no colon": ("holdfast.testing.subjects", "module:name"),
+    "no colon": ("holdfast.testing.providers_under_test", "module:name"),
     "no module": ("nowhere.at_all:subject", "nowhere"),
-    "no such name": ("holdfast.testing.subjects:nothing", "nothing"),
-    "not a subject": ("holdfast.testing.subjects:__doc__", "neither a Subject"),
+    "no such name": ("holdfast.testing.providers_under_test:nothing", "nothing"),
+    "not a subject": ("holdfast.testing.providers_under_test:__doc__", "neither a Subject"),
 }
 
 

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from holdfast.testing import conformance
-from holdfast.testing.conformance import Outcome, catalogue
+from holdfast.testing.conformance import Outcome, scenario_catalogue
 from tests.unit.testing import broken
 from tests.unit.testing.broken import on_files, on_memory, on_rest
 
@@ -86,7 +86,7 @@ def test_what_a_provider_does_wrong_is_said_in_words_for_its_author(subject, sce
 
 def test_for_every_scenario_there_is_a_provider_that_fails_it():
     failing = {scenario for _, wrong, _ in BROKEN.values() for scenario in wrong}
-    assert failing | {scenario for _, scenario, _ in DEEPLY_BROKEN.values()} == set(catalogue.ALL)
+    assert failing | {scenario for _, scenario, _ in DEEPLY_BROKEN.values()} == set(scenario_catalogue.ALL)
 
 
 def test_the_sound_provider_behind_the_broken_ones_passes():

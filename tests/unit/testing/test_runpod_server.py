@@ -15,8 +15,8 @@ import pytest
 
 from holdfast.model.json import Json
 from holdfast.testing.clock import FakeClock
-from holdfast.testing.runpod import Access, Fault, Habits, Limits, RunPodServer, Script, World, Wrong, running
-from holdfast.testing.runpod.graphqltext import SyntaxWrongError, parse
+from holdfast_emulators.runpod import Access, Fault, Habits, Limits, RunPodServer, Script, World, Wrong, running
+from holdfast_emulators.runpod.graphql_parser import SyntaxWrongError, parse
 
 GPU = {"pools": ["AMPERE_80", "ADA_24"], "excludedTypes": ["NVIDIA A100 80GB PCIe"]}
 BODY = {
@@ -694,7 +694,7 @@ def test_it_runs_on_a_thread_for_those_without_a_loop():
 
 
 def test_it_runs_as_a_process_of_its_own_and_is_steered_from_outside():
-    command = [sys.executable, "-m", "holdfast.testing.runpod", "--port", "0", "--page-size", "10"]
+    command = [sys.executable, "-m", "holdfast_emulators.runpod", "--port", "0", "--page-size", "10"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None

@@ -29,11 +29,11 @@ from azure.core.rest import AsyncHttpResponse, HttpRequest
 from azure.mgmt.core import AsyncARMPipelineClient
 from azure.mgmt.core.policies import AsyncARMChallengeAuthenticationPolicy
 
-from holdfast.model.reading import Trouble
-from holdfast.providers.azure import complaints, credentials, ids
+from holdfast.model.read_result import Trouble
+from holdfast.providers.azure import credentials, errors, ids
 from holdfast.providers.azure.quota import Quota
 from holdfast.providers.azure.settings import Account
-from holdfast.providers.http import outcomes
+from holdfast.providers.http import status_mapping
 from holdfast.providers.http.client import Answer, Lost
 
 Pipeline = AsyncARMPipelineClient[HttpRequest, AsyncHttpResponse]
@@ -101,10 +101,10 @@ class Client:
         return {"enforce_https": False} if url.startswith("http://") else {}
 
     def _note(self, method: str, answer: Answer, label: str) -> None:
-        if answer.status == 429 and complaints.read(answer.body).is_not_ready:
+        if answer.status == 429 and errors.read(answer.body).is_not_ready:
             self._quota.lost(method)  # it says nothing about the quota: only this one has to wait
             return
-        self._quota.learn(method, answer.status, answer.headers, outcomes.retry_after(answer.headers))
+        self._quota.learn(method, answer.status, answer.headers, status_mapping.retry_after(answer.headers))
         if answer.status >= 400 and answer.status != 404:
             traced = " ".join(f"{name}={answer.headers[name]}" for name in _TRACED if name in answer.headers)
             _LOG.info("%s was answered %d %s", label, answer.status, traced)

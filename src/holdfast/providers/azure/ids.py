@@ -17,7 +17,7 @@ from urllib.parse import unquote
 
 from holdfast.errors import InputError
 from holdfast.model.json import Json
-from holdfast.providers import urls
+from holdfast.providers import url_paths
 
 RESOURCE_GROUPS: Final = "Microsoft.Resources/resourceGroups"
 SUBSCRIPTIONS: Final = "Microsoft.Resources/subscriptions"
@@ -170,4 +170,4 @@ def _misplaced(owner: str, type_: str, name: str, missing: int) -> str:
 
 def url_path(ident: str) -> str:
     """Return an id as it may stand in the path of a URL; what is percent-encoded already stays so."""
-    return urls.path(unquote(ident), _SAFE)
+    return url_paths.path(unquote(ident), _SAFE)

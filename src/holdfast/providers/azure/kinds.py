@@ -12,10 +12,10 @@ from functools import cache
 from holdfast.compare import paths, profiles
 from holdfast.compare.profiles import Profile
 from holdfast.model.json import Json
-from holdfast.providers import packs
-from holdfast.providers.azure import type_facts, types
-from holdfast.providers.azure.types import Habits, Types
-from holdfast.providers.base import Kind, Versions
+from holdfast.providers import builtin_profiles
+from holdfast.providers.azure import type_catalog, type_facts
+from holdfast.providers.azure.type_catalog import Habits, Types
+from holdfast.providers.protocol import Kind, Versions
 
 NAME = "azure"
 GENERAL = "azure/general"  # the profile of all types, which goes last
@@ -35,9 +35,9 @@ class Kinds(Mapping[str, Kind]):
         return found
 
     def _kind(self, name: str) -> Kind:
-        if name == types.ANY_KIND:
+        if name == type_catalog.ANY_KIND:
             return Kind(name, conditional=True, profiles=_shipped(name), pool=NAME)
-        named = types.named(name)
+        named = type_catalog.named(name)
         type_ = named.type if named is not None else name
         if named is None and "/" not in name:
             raise KeyError(name)
@@ -61,17 +61,17 @@ class Kinds(Mapping[str, Kind]):
         )
 
     def __iter__(self) -> Iterator[str]:
-        yield types.ANY_KIND
-        yield from types.shipped()[0]
+        yield type_catalog.ANY_KIND
+        yield from type_catalog.shipped()[0]
 
     def __len__(self) -> int:
-        return 1 + len(types.shipped()[0])
+        return 1 + len(type_catalog.shipped()[0])
 
 
 def usual_version(type_: str) -> str:
     """Return the API version that a type is spoken to in unless a declaration says another; empty if none is known."""
-    kind = types.kind_of(type_.casefold())
-    named = types.named(kind) if kind is not None else None
+    kind = type_catalog.kind_of(type_.casefold())
+    named = type_catalog.named(kind) if kind is not None else None
     return named.api_version if named is not None else ""
 
 
@@ -87,7 +87,7 @@ def rules_of(type_: str, version: str, habits: Habits, *, with_facts: bool = Tru
 
 @cache
 def _shipped(type_: str) -> tuple[Profile, ...]:
-    return tuple(each for each in packs.shipped() if each.applies_to(NAME, type_))
+    return tuple(each for each in builtin_profiles.shipped() if each.applies_to(NAME, type_))
 
 
 @cache

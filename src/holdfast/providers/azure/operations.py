@@ -21,9 +21,9 @@ from typing import Final
 from urllib.parse import urljoin, urlsplit
 
 from holdfast.model.json import Json
-from holdfast.model.writing import Done, Refusal, Refused, UnderWay, Writing
-from holdfast.providers.azure import complaints, conversion, ids
-from holdfast.providers.http import outcomes
+from holdfast.model.write_result import Done, Refusal, Refused, UnderWay, Writing
+from holdfast.providers.azure import conversion, errors, ids
+from holdfast.providers.http import status_mapping
 
 POLL_SECONDS: Final = 10.0
 LONGEST_POLL_SECONDS: Final = 160.0
@@ -88,9 +88,9 @@ def polled(token: Token, answer: Polled, terminal: frozenset[str]) -> Writing:
     is_delete = token.get("method") == "DELETE"
     if answer.status == 404:
         return _vanished(token, ident, is_delete=is_delete)
-    if not outcomes.is_success(answer.status):
-        complaint = complaints.read(answer.body)
-        return Refused(complaints.failure(complaint), _told("the operation failed", complaint))
+    if not status_mapping.is_success(answer.status):
+        complaint = errors.read(answer.body)
+        return Refused(errors.failure(complaint), _told("the operation failed", complaint))
     match token.get("ask"):
         case "operation":
             return _by_status(token, answer, ident)
@@ -122,9 +122,9 @@ def _by_status(token: Token, answer: Polled, ident: str) -> Writing:
         return Done(ident)
     if word not in _ENDED:
         return _further(token, answer)
-    complaint = complaints.read(answer.body.get("error") or {})
+    complaint = errors.read(answer.body.get("error") or {})
     what = f"Azure accepted it, and the operation ended as {status}"
-    return Refused(complaints.failure(complaint), _told(what, complaint))
+    return Refused(errors.failure(complaint), _told(what, complaint))
 
 
 def _further(token: Token, answer: Polled) -> UnderWay:
@@ -134,11 +134,11 @@ def _further(token: Token, answer: Polled) -> UnderWay:
     return UnderWay(following.get("id"), following, pause(answer.headers))
 
 
-def _told(what: str, complaint: complaints.Complaint) -> str:
+def _told(what: str, complaint: errors.Complaint) -> str:
     return f"{what} ({complaint.code})" if complaint.code else what
 
 
 def pause(headers: Mapping[str, str]) -> float:
     """Return how long to wait before asking again."""
-    asked = outcomes.retry_after(headers)
+    asked = status_mapping.retry_after(headers)
     return POLL_SECONDS if asked is None else min(asked, LONGEST_POLL_SECONDS)

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.errors import InputError
 from holdfast.providers.azure import settings
+from holdfast.providers.azure.connection_state import Shared
 from holdfast.providers.azure.kinds import Kinds
 from holdfast.providers.azure.quota import Quota
-from holdfast.providers.azure.shared import Shared
-from holdfast.providers.base import Connection, Kind, Reader, Writer
+from holdfast.providers.protocol import Connection, Kind, Reader, Writer
 
 if TYPE_CHECKING:
     from holdfast.providers.azure.client import Client
@@ -33,7 +33,7 @@ class AzureProvider:
         """Open the reading half; raise InputError if the connection is not well described."""
         account = settings.account(connection)
         async with self._client(account) as client:
-            from holdfast.providers.azure.reading import AzureReader  # noqa: PLC0415 - see the module's first line
+            from holdfast.providers.azure.reader import AzureReader  # noqa: PLC0415 - see the module's first line
 
             yield AzureReader(client, account, self._shared_of(account))
 
@@ -42,7 +42,7 @@ class AzureProvider:
         """Open the writing half; raise InputError if the connection is not well described."""
         account = settings.account(connection)
         async with self._client(account) as client:
-            from holdfast.providers.azure.writing import AzureWriter  # noqa: PLC0415
+            from holdfast.providers.azure.writer import AzureWriter  # noqa: PLC0415
 
             yield AzureWriter(client, account, self._shared_of(account))
 

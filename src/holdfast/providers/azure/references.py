@@ -20,7 +20,7 @@ from holdfast.compare import paths
 from holdfast.errors import InputError, Location
 from holdfast.model.json import Json
 from holdfast.model.path import Pointer
-from holdfast.providers.azure import declaring, ids, types
+from holdfast.providers.azure import ids, type_catalog, validation
 
 OWNER: Final = "owner"
 _GROUPS: Final = (".azure.com", ".holdfast.dev")
@@ -53,7 +53,7 @@ def rewritten(kind: str, desired: Mapping[str, Json]) -> tuple[dict[str, Json], 
     """Return a wanted document with its references as ids, and its type; raise InputError with the field."""
     filled = {key: _filled(value, (key,)) for key, value in desired.items()}
     type_ = type_of(kind, filled)
-    declaring.require(kind, filled, type_)
+    validation.require(kind, filled, type_)
     return filled, type_
 
 
@@ -62,7 +62,7 @@ def type_of(kind: str, desired: Mapping[str, Json]) -> str | None:
     said = desired.get("type")
     if isinstance(said, str) and said:
         return said
-    found = types.named(kind)
+    found = type_catalog.named(kind)
     return found.type if found is not None else None
 
 

@@ -24,9 +24,9 @@ from typing import Final
 
 from holdfast.errors import InputError, Location
 from holdfast.model.json import Json
-from holdfast.providers import wording
-from holdfast.providers.azure import types
-from holdfast.providers.base import Connection
+from holdfast.providers import unknown_fields
+from holdfast.providers.azure import type_catalog
+from holdfast.providers.protocol import Connection
 
 _WORDS: Final = (
     "subscription", "resource_group", "auth", "cloud", "base_url", "authority", "audience", "operation_hosts", "tls",
@@ -78,7 +78,7 @@ class Account:
     auth: Auth
     subscription: str | None
     group: str | None
-    types: types.Types
+    types: type_catalog.Types
     ca_file: str | None = None
     timeout_seconds: float = 60.0
 
@@ -96,7 +96,7 @@ class Account:
 def account(connection: Connection) -> Account:
     """Read a connection; raise InputError with the field that is wrong."""
     given = connection.settings
-    wording.refuse_unknown(connection, _WORDS)
+    unknown_fields.refuse_unknown(connection, _WORDS)
     cloud = _cloud(connection, given)
     base = _text(connection, given, "base_url") or cloud.base_url
     if not base.startswith(("https://", "http://127.0.0.1", "http://localhost")):
@@ -110,7 +110,7 @@ def account(connection: Connection) -> Account:
         _auth(connection, given),
         _text(connection, given, "subscription"),
         _text(connection, given, "resource_group"),
-        types.Types(_habits(connection, given)),
+        type_catalog.Types(_habits(connection, given)),
         _ca_file(connection, given),
         _seconds(connection, given),
     )
@@ -148,9 +148,9 @@ def _auth(connection: Connection, given: Mapping[str, Json]) -> Auth:
     return Auth(kind, tenant, client, secret)
 
 
-def _habits(connection: Connection, given: Mapping[str, Json]) -> tuple[types.Habit, ...]:
+def _habits(connection: Connection, given: Mapping[str, Json]) -> tuple[type_catalog.Habit, ...]:
     try:
-        return types.read_habits(given.get("habits", []))
+        return type_catalog.read_habits(given.get("habits", []))
     except InputError as error:
         raise _wrong(connection, "habits", error.message) from None
 

@@ -14,12 +14,12 @@ from holdfast.compare import profiles
 from holdfast.errors import InputError, Location
 from holdfast.model.json import Json
 from holdfast.model.resource import Declaration
-from holdfast.providers import wording
-from holdfast.providers.base import Connection, Kind, Reader, Writer
-from holdfast.providers.file import declared
-from holdfast.providers.file.reading import FileReader
-from holdfast.providers.file.rooted import Root
-from holdfast.providers.file.writing import FileWriter
+from holdfast.providers import unknown_fields
+from holdfast.providers.file import spec
+from holdfast.providers.file.reader import FileReader
+from holdfast.providers.file.safe_path import Root
+from holdfast.providers.file.writer import FileWriter
+from holdfast.providers.protocol import Connection, Kind, Reader, Writer
 
 _SETTINGS: Final = ("root", "include")
 
@@ -31,7 +31,7 @@ class FileProvider:
 
     def mistakes(self, declaration: Declaration) -> list[InputError]:
         """Return what is wrong with a declaration, each with its field."""
-        return declared.mistakes(declaration)
+        return spec.mistakes(declaration)
 
     def identity(self, connection: Connection, declaration: Declaration) -> str | None:
         """Return the file that a declaration means, by whichever connection or kind; None while it is not known."""
@@ -56,17 +56,17 @@ class FileProvider:
                 conditional=True,
                 fills_in=False,
                 profiles=rules,
-                schema=declared.schema(name),
+                schema=spec.schema(name),
                 discovers=True,
                 pool="files",  # a file may be declared as a Document or as a Text
             )
-            for name in (declared.DOCUMENT, declared.TEXT)
+            for name in (spec.DOCUMENT, spec.TEXT)
         }
 
     @asynccontextmanager
     async def reader(self, connection: Connection) -> AsyncIterator[Reader]:
         """Open the reading half."""
-        wording.refuse_unknown(connection, _SETTINGS)
+        unknown_fields.refuse_unknown(connection, _SETTINGS)
         include = connection.settings.get("include", ["**/*"])
         if not isinstance(include, list) or not all(isinstance(glob, str) for glob in include):
             raise _wrong(connection, "include", 'a list of globs is needed, such as ["conf.d/**/*.yaml"]')
@@ -75,7 +75,7 @@ class FileProvider:
     @asynccontextmanager
     async def writer(self, connection: Connection) -> AsyncIterator[Writer]:
         """Open the writing half."""
-        wording.refuse_unknown(connection, _SETTINGS)
+        unknown_fields.refuse_unknown(connection, _SETTINGS)
         yield FileWriter(_root(connection))
 
 

@@ -14,7 +14,7 @@ import aiohttp
 from aiohttp import hdrs
 
 from holdfast.errors import InputError, Location
-from holdfast.model.reading import Trouble
+from holdfast.model.read_result import Trouble
 from holdfast.providers.http.description import Api
 
 _MAX_HOPS: Final = 5

@@ -9,12 +9,12 @@ from enum import StrEnum
 from holdfast.compare import paths
 from holdfast.compare.comparators import typed_equal
 from holdfast.compare.profiles import Profile
-from holdfast.compare.ruletree import RuleTree
+from holdfast.compare.rule_tree import RuleTree
 from holdfast.model.json import Json
 from holdfast.model.path import Path
-from holdfast.model.writing import Refusal
-from holdfast.providers.http.identity import Identity
-from holdfast.providers.http.templates import Template
+from holdfast.model.write_result import Refusal
+from holdfast.providers.http.response_identity import Identity
+from holdfast.providers.http.url_templates import Template
 
 
 @dataclass(frozen=True, slots=True)

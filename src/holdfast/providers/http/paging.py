@@ -10,11 +10,11 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 import msgspec
 
-from holdfast.model.reading import Trouble, Unreadable
-from holdfast.providers.base import ReadFailed
-from holdfast.providers.http import outcomes, slicing
+from holdfast.model.read_result import Trouble, Unreadable
+from holdfast.providers.http import raw_slices, status_mapping
 from holdfast.providers.http.client import Answer, Client, Lost
 from holdfast.providers.http.description import ByCursor, ByLink, ByPage, Listing
+from holdfast.providers.protocol import ReadFailed
 
 _MAX_PAGES: Final = 100_000
 _LINK = re.compile(r"<([^>]*)>([^<]*)")
@@ -29,8 +29,8 @@ async def pages(client: Client, listing: Listing, path: str, query: dict[str, st
     url: str | None = walk.first(client.base + path, query)
     while url is not None:
         answer = await client.send(listing.call.method, url, listing.call.label)
-        if isinstance(answer, Lost) or not outcomes.is_whole(answer.status):
-            raise ReadFailed(outcomes.unreadable(answer, listing.call.label))
+        if isinstance(answer, Lost) or not status_mapping.is_whole(answer.status):
+            raise ReadFailed(status_mapping.unreadable(answer, listing.call.label))
         page, following = walk.cut(answer)
         yield page
         url = walk.after(answer, page, following)
@@ -58,8 +58,8 @@ class _Walk:
     def cut(self, answer: Answer) -> tuple[Page, Any]:
         """Cut a page; one that is not of the described shape is no page."""
         try:
-            page, following = slicing.pages(self.listing)(answer.body)
-        except slicing.BROKEN:
+            page, following = raw_slices.pages(self.listing)(answer.body)
+        except raw_slices.BROKEN:
             raise self._broken("is not a list of the described shape") from None
         return page, following
 

@@ -12,11 +12,11 @@ from holdfast.compare import paths
 from holdfast.model.absent import ABSENT
 from holdfast.model.json import Json
 from holdfast.model.resource import Declaration
-from holdfast.providers.base import Connection, Kind, Reader, Writer
-from holdfast.providers.http import client, describing
+from holdfast.providers.http import client, description_parser
 from holdfast.providers.http.description import Described
-from holdfast.providers.http.reading import HttpReader
-from holdfast.providers.http.writing import HttpWriter
+from holdfast.providers.http.reader import HttpReader
+from holdfast.providers.http.writer import HttpWriter
+from holdfast.providers.protocol import Connection, Kind, Reader, Writer
 
 
 class HttpProvider:
@@ -46,14 +46,14 @@ class HttpProvider:
     @asynccontextmanager
     async def reader(self, connection: Connection) -> AsyncIterator[Reader]:
         """Open the reading half; raise InputError if the description is wrong."""
-        api = describing.describe(connection)
+        api = description_parser.describe(connection)
         async with client.opened(api, _agent()) as opened:
             yield HttpReader(opened, api, {name: _kind(described) for name, described in api.kinds.items()})
 
     @asynccontextmanager
     async def writer(self, connection: Connection) -> AsyncIterator[Writer]:
         """Open the writing half; raise InputError if the description is wrong."""
-        api = describing.describe(connection)
+        api = description_parser.describe(connection)
         async with client.opened(api, _agent()) as opened:
             yield HttpWriter(opened, api)
 

@@ -11,13 +11,13 @@ from urllib.parse import parse_qsl, urlsplit
 import orjson
 
 from holdfast.model.json import Json
-from holdfast.model.reading import Gone, Trouble, Unreadable
-from holdfast.model.writing import Refused
-from holdfast.providers.base import ReadFailed
+from holdfast.model.read_result import Gone, Trouble, Unreadable
+from holdfast.model.write_result import Refused
 from holdfast.providers.http.client import Answer, Lost
-from holdfast.providers.http.outcomes import is_success
-from holdfast.providers.openstack import outcomes
+from holdfast.providers.http.status_mapping import is_success
+from holdfast.providers.openstack import status_mapping
 from holdfast.providers.openstack.cloud import Cloud, Params
+from holdfast.providers.protocol import ReadFailed
 
 _PAGES: Final = 10_000
 
@@ -47,7 +47,7 @@ class Calls:
         if isinstance(answer, Lost):
             return Unreadable(answer.trouble, answer.detail)
         if not is_success(answer.status):
-            return outcomes.absence(answer, label, ident) or outcomes.unreadable(answer, label)
+            return status_mapping.absence(answer, label, ident) or status_mapping.unreadable(answer, label)
         found = _parsed(answer)
         return found if found is not None else Unreadable(Trouble.MALFORMED, f"the answer to {label} is not JSON")
 
@@ -61,7 +61,7 @@ class Calls:
             if isinstance(answer, Lost):
                 raise ReadFailed(Unreadable(answer.trouble, answer.detail))
             if not is_success(answer.status):
-                raise ReadFailed(outcomes.unreadable(answer, label))
+                raise ReadFailed(status_mapping.unreadable(answer, label))
             found = _parsed(answer)
             items = found.get(many) if found is not None else None
             if found is None or not isinstance(items, list):
@@ -99,7 +99,7 @@ class Calls:
         )
         if isinstance(answer, Answer) and is_success(answer.status):
             return _parsed(answer) or {}
-        return outcomes.refused(answer, label, (*self.cloud.account.secrets.values(), *_secrets(body)))
+        return status_mapping.refused(answer, label, (*self.cloud.account.secrets.values(), *_secrets(body)))
 
 
 def _label(method: str, path: str, ident: str) -> str:

@@ -22,7 +22,7 @@ import yaml
 
 from holdfast.errors import InputError, Location
 from holdfast.model.json import Json
-from holdfast.model.reading import Trouble
+from holdfast.model.read_result import Trouble
 from holdfast.providers.http.client import Answer, Lost
 from holdfast.providers.openstack.settings import Account
 

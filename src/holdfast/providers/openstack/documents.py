@@ -11,7 +11,7 @@ import orjson
 from holdfast.model.absent import ABSENT
 from holdfast.model.json import Json
 from holdfast.providers.openstack import naming
-from holdfast.providers.openstack.table import Field, Item, Role, Thing
+from holdfast.providers.openstack.kind_definition import Field, Item, Role, Thing
 
 _UNTOLD: Final = frozenset({Role.BIRTH_ONLY, Role.WRITE_ONLY})
 _BORN_WITH: Final = frozenset({Role.MUTABLE, Role.FIXED, Role.BIRTH_ONLY, Role.WRITE_ONLY})

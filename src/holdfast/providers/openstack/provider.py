@@ -6,13 +6,13 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from holdfast.providers.base import Connection, Kind, Reader, Writer
-from holdfast.providers.openstack import settings, tables
+from holdfast.providers.openstack import kind_registry, settings
 from holdfast.providers.openstack.calls import Calls
 from holdfast.providers.openstack.cloud import Cloud
-from holdfast.providers.openstack.reading import OpenStackReader
+from holdfast.providers.openstack.reader import OpenStackReader
 from holdfast.providers.openstack.settings import Account
-from holdfast.providers.openstack.writing import OpenStackWriter
+from holdfast.providers.openstack.writer import OpenStackWriter
+from holdfast.providers.protocol import Connection, Kind, Reader, Writer
 
 
 @dataclass(slots=True)
@@ -35,7 +35,7 @@ class OpenStackProvider:
     @property
     def kinds(self) -> Mapping[str, Kind]:
         """The kinds there are."""
-        return tables.kinds()
+        return kind_registry.kinds()
 
     def ambient(self, environ: Mapping[str, str]) -> Connection:
         """Return the connection of whoever has declared none."""

@@ -14,7 +14,7 @@ from holdfast.compare import paths
 from holdfast.errors import InputError, Location
 from holdfast.model.json import Json
 from holdfast.model.path import Pointer
-from holdfast.providers.openstack import completing, tables
+from holdfast.providers.openstack import defaults, kind_registry
 
 # What stands before Ref -> the field that it becomes, and the kind that it names.
 ONE: Final[Mapping[str, tuple[str, str]]] = {
@@ -40,9 +40,9 @@ MANY: Final[Mapping[str, tuple[str, str]]] = {"securityGroup": ("securityGroups"
 def rewritten(kind: str, desired: Mapping[str, Json]) -> tuple[dict[str, Json], str | None]:
     """Return a wanted document with its references as ids; raise InputError with the field that is wrong."""
     filled = _filled(desired, ())
-    thing = tables.BY_KIND.get(kind)
+    thing = kind_registry.BY_KIND.get(kind)
     if thing is not None:
-        completing.refuse_unknown(thing, filled)
+        defaults.refuse_unknown(thing, filled)
     return filled, None
 
 

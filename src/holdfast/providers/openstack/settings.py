@@ -26,8 +26,8 @@ from typing import Final
 
 from holdfast.errors import InputError, Location
 from holdfast.model.json import Json
-from holdfast.providers import wording
-from holdfast.providers.base import Connection
+from holdfast.providers import unknown_fields
+from holdfast.providers.protocol import Connection
 
 _WORDS: Final = (
     "cloud",
@@ -74,7 +74,7 @@ def ambient(environ: Mapping[str, str]) -> Connection:
 
 def account(connection: Connection) -> Account:
     """Read a connection; raise InputError with the field that is wrong."""
-    wording.refuse_unknown(connection, _WORDS)
+    unknown_fields.refuse_unknown(connection, _WORDS)
     named = _text(connection, "clouds_file")
     base = Path(connection.base_dir)
     return Account(

@@ -16,9 +16,9 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from holdfast.providers.runpod.balancers import CpuLoadBalancerSlsResource, LoadBalancerSlsResource
-    from holdfast.providers.runpod.cpus import CpuServerlessEndpoint
+    from holdfast.providers.runpod.cpu_endpoint import CpuServerlessEndpoint
     from holdfast.providers.runpod.deployable import DeployableResource
+    from holdfast.providers.runpod.endpoint_fields import Effect
     from holdfast.providers.runpod.enums import (
         CpuInstanceType,
         CudaVersion,
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
         ServerlessScalerType,
         ServerlessType,
     )
-    from holdfast.providers.runpod.fields import Effect
     from holdfast.providers.runpod.hashing import EnvPolicy
-    from holdfast.providers.runpod.live import (
+    from holdfast.providers.runpod.live_endpoints import (
         CpuLiveLoadBalancer,
         CpuLiveServerless,
         LiveLoadBalancer,
         LiveServerless,
     )
+    from holdfast.providers.runpod.load_balancer import CpuLoadBalancerSlsResource, LoadBalancerSlsResource
     from holdfast.providers.runpod.serverless import ServerlessEndpoint, ServerlessResource
     from holdfast.providers.runpod.templates import KeyValuePair, PodTemplate
     from holdfast.providers.runpod.volumes import NetworkVolume
@@ -66,8 +66,8 @@ __all__ = [
 ]
 
 _HOMES = {
-    "balancers": ("CpuLoadBalancerSlsResource", "LoadBalancerSlsResource"),
-    "cpus": ("CpuServerlessEndpoint",),
+    "load_balancer": ("CpuLoadBalancerSlsResource", "LoadBalancerSlsResource"),
+    "cpu_endpoint": ("CpuServerlessEndpoint",),
     "deployable": ("DeployableResource",),
     "enums": (
         "CpuInstanceType",
@@ -78,9 +78,9 @@ _HOMES = {
         "ServerlessScalerType",
         "ServerlessType",
     ),
-    "fields": ("Effect",),
+    "endpoint_fields": ("Effect",),
     "hashing": ("EnvPolicy",),
-    "live": ("CpuLiveLoadBalancer", "CpuLiveServerless", "LiveLoadBalancer", "LiveServerless"),
+    "live_endpoints": ("CpuLiveLoadBalancer", "CpuLiveServerless", "LiveLoadBalancer", "LiveServerless"),
     "serverless": ("ServerlessEndpoint", "ServerlessResource"),
     "templates": ("KeyValuePair", "PodTemplate"),
     "volumes": ("NetworkVolume",),

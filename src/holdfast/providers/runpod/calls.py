@@ -9,10 +9,10 @@ from typing import Final
 import orjson
 
 from holdfast.model.json import Json
-from holdfast.model.reading import Gone, Trouble, Unreadable
-from holdfast.model.writing import Refusal, Refused
-from holdfast.providers import urls
-from holdfast.providers.http import outcomes, quoting
+from holdfast.model.read_result import Gone, Trouble, Unreadable
+from holdfast.model.write_result import Refusal, Refused
+from holdfast.providers import url_paths
+from holdfast.providers.http import error_excerpt, status_mapping
 from holdfast.providers.http.client import Answer, Client, Lost
 from holdfast.providers.http.description import StatusRules
 from holdfast.providers.runpod import graphql
@@ -42,32 +42,32 @@ class Calls:
         """Read one thing of v2: its bytes, that it is not there, or why that cannot be told."""
         answer = await self.client.send("GET", self.account.rest + path, label)
         if isinstance(answer, Answer):
-            if outcomes.is_whole(answer.status):
+            if status_mapping.is_whole(answer.status):
                 return answer.body.strip()
-            absence = outcomes.absence(answer, _RULES, label)
+            absence = status_mapping.absence(answer, _RULES, label)
             if absence is not None:
                 return absence
-        return outcomes.unreadable(answer, label)
+        return status_mapping.unreadable(answer, label)
 
     async def send(self, method: str, path: str, label: str, body: Json = None) -> bytes | Refused:
         """Change something through v2; a thing that is gone has moved."""
         data = None if body is None else orjson.dumps(body)
         answer = await self.client.send(method, self.account.rest + path, label, None, data)
-        if isinstance(answer, Answer) and outcomes.is_success(answer.status):
+        if isinstance(answer, Answer) and status_mapping.is_success(answer.status):
             return answer.body
         if isinstance(answer, Answer):
-            absence = outcomes.absence(answer, _RULES, label) if path.count("/") > 1 else None
+            absence = status_mapping.absence(answer, _RULES, label) if path.count("/") > 1 else None
             if isinstance(absence, Gone):
                 return Refused(Refusal.MOVED, f"{label}: it is not there any more")
-            quoted = quoting.error_text(answer.body, _DETAIL, self._unquotable(body), None)
-            return outcomes.refused(answer, _RULES, label, quoted)
-        return outcomes.refused(answer, _RULES, label)
+            quoted = error_excerpt.error_text(answer.body, _DETAIL, self._unquotable(body), None)
+            return status_mapping.refused(answer, _RULES, label, quoted)
+        return status_mapping.refused(answer, _RULES, label)
 
     async def graphql(self, text: str, variables: Mapping[str, Json], label: str) -> Json | Said | Answer | Lost:
         """Ask GraphQL; errors come with HTTP 200, so what is returned is data, an error, or a failed exchange."""
         body = orjson.dumps({"query": text, "variables": dict(variables)})
         answer = await self.client.send("POST", self.account.graphql, label, None, body)
-        if isinstance(answer, Lost) or not outcomes.is_success(answer.status):
+        if isinstance(answer, Lost) or not status_mapping.is_success(answer.status):
             return answer
         try:
             found = orjson.loads(answer.body)
@@ -79,7 +79,7 @@ class Calls:
         if errors:
             first = errors[0] if isinstance(errors, list) and isinstance(errors[0], dict) else {}
             message = str(first.get("message", "no reason given"))[:_LONGEST]
-            return Said(quoting.masked(message, self._unquotable(variables.get("input"))))
+            return Said(error_excerpt.masked(message, self._unquotable(variables.get("input"))))
         return found.get("data")
 
     def _unquotable(self, sent: Json) -> tuple[str, ...]:
@@ -93,7 +93,7 @@ class Calls:
         """Ask GraphQL about one's own things; nobody, with HTTP 200, is somebody whose key does not count."""
         found = await self.graphql(text, variables, label)
         if isinstance(found, Answer | Lost):
-            return outcomes.unreadable(found, label)
+            return status_mapping.unreadable(found, label)
         if isinstance(found, Said):
             trouble = Trouble.SERVER_ERROR if graphql.is_transient(found.message) else Trouble.OTHER
             return Unreadable(trouble, f"{label}: {found.message}")
@@ -106,7 +106,7 @@ class Calls:
         """Change something through GraphQL."""
         found = await self.graphql(text, variables, label)
         if isinstance(found, Answer | Lost):
-            return outcomes.refused(found, _RULES, label)
+            return status_mapping.refused(found, _RULES, label)
         if isinstance(found, Said):
             message = f"{label}: {found.message}"
             if "not found" in found.message.lower():
@@ -117,4 +117,4 @@ class Calls:
 
 def quoted(ident: str) -> str:
     """Return an id as it may stand in a path."""
-    return urls.segment(ident)
+    return url_paths.segment(ident)

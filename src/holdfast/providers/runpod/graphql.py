@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from holdfast.model.json import Json
-from holdfast.providers.runpod import bodies, documents
+from holdfast.providers.runpod import documents, request_body
 from holdfast.providers.runpod.documents import Document
 
 _FIELDS: Final = (
@@ -78,11 +78,11 @@ def endpoint_input(document: Mapping[str, Json], names: Sequence[str]) -> Docume
     out: Document = {}
     for name in names:
         value = document.get(name)
-        value = bodies.DEFAULTS.get(name) if value is None else value
+        value = request_body.DEFAULTS.get(name) if value is None else value
         if name in _SAME:
             out[name] = value
         elif name == "gpus":
-            pools, cards = bodies.selection(value or ())
+            pools, cards = request_body.selection(value or ())
             out["gpuIds"] = ",".join([*pools, *(f"-{card}" for card in cards)])
         elif name == "instanceIds":
             out["instanceIds"] = list(value or ())

@@ -19,7 +19,7 @@ from typing import Final
 
 import orjson
 
-from holdfast.compare import canonical, schemes
+from holdfast.compare import canonical, hash_schemes
 from holdfast.errors import UnhashableError
 from holdfast.model.json import Json
 
@@ -87,16 +87,18 @@ def flash_digest(value: Json) -> str:
     return "md5:" + hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
 
 
-CONFIG: Final = schemes.Scheme(
+CONFIG: Final = hash_schemes.Scheme(
     "runpod-config",
     1,
     "a RunPod resource's configuration, spellings settled, lists unordered",
     normalise=canonical.as_spec,
 )
-FLASH: Final = schemes.Scheme("flash-md5", 1, "what Flash stores; only for reading its stamps", digest_of=flash_digest)
+FLASH: Final = hash_schemes.Scheme(
+    "flash-md5", 1, "what Flash stores; only for reading its stamps", digest_of=flash_digest
+)
 
 
-def register(registry: schemes.Registry = schemes.REGISTRY) -> None:
+def register(registry: hash_schemes.Registry = hash_schemes.REGISTRY) -> None:
     """Make the schemes known, once."""
     for scheme in (CONFIG, FLASH):
         if scheme.id not in registry:

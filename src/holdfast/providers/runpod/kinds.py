@@ -15,7 +15,7 @@ from typing import Final
 from holdfast.compare import profiles
 from holdfast.errors import InputError, Location
 from holdfast.model.json import Json
-from holdfast.providers.base import Draft, Kind, Target
+from holdfast.providers.protocol import Draft, Kind, Target
 
 ENDPOINT: Final = "Endpoint"
 VOLUME: Final = "NetworkVolume"

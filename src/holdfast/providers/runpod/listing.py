@@ -16,10 +16,10 @@ import msgspec
 import orjson
 
 from holdfast.model.json import Json
-from holdfast.model.reading import Trouble, Unreadable
-from holdfast.providers.base import ItemFailed, Listed, ReadFailed
-from holdfast.providers.http import paging, slicing, templates
+from holdfast.model.read_result import Trouble, Unreadable
+from holdfast.providers.http import paging, raw_slices, url_templates
 from holdfast.providers.http.description import ByCursor, Call, Listing
+from holdfast.providers.protocol import ItemFailed, Listed, ReadFailed
 from holdfast.providers.runpod import documents, graphql, kinds
 from holdfast.providers.runpod.calls import Calls
 
@@ -95,19 +95,19 @@ class Lists:
         extras = await self._extras() if extended else {}
         path, items = place
         listing = _listing(path, items)
-        ident = slicing.idents(listing.id)
+        ident = raw_slices.idents(listing.id)
         nameless = False
         async for page in paging.pages(self.calls.client, listing, f"/v2/{path}", {}):
             for number, item in enumerate(page, start=1):
                 raw = bytes(item)
                 try:
                     name = ident(raw)
-                except slicing.BROKEN:
+                except raw_slices.BROKEN:
                     nameless = True
                     continue
                 if extended:
                     raw = joined(raw, extras.get(name) or await self.of_graphql(name))
-                yield Listed(name, raw, slicing.digest(raw))
+                yield Listed(name, raw, raw_slices.digest(raw))
                 if number % _BREATH == 0:
                     await asyncio.sleep(0)
         if nameless:
@@ -134,7 +134,7 @@ class Lists:
 
 
 def _listing(path: str, items: str) -> Listing:
-    call = Call.of("GET", templates.parse(f"/v2/{path}"))
+    call = Call.of("GET", url_templates.parse(f"/v2/{path}"))
     return Listing(call, (items,), ("id",), ByCursor(("nextCursor",), "cursor"))
 
 

@@ -6,13 +6,13 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from importlib import metadata
 
-from holdfast.providers.base import Connection, Kind, Reader, Writer
 from holdfast.providers.http import client
+from holdfast.providers.protocol import Connection, Kind, Reader, Writer
 from holdfast.providers.runpod import hashing, kinds, settings
 from holdfast.providers.runpod.calls import Calls
 from holdfast.providers.runpod.listing import Shared
-from holdfast.providers.runpod.reading import RunPodReader
-from holdfast.providers.runpod.writing import RunPodWriter
+from holdfast.providers.runpod.reader import RunPodReader
+from holdfast.providers.runpod.writer import RunPodWriter
 
 
 class RunPodProvider:

@@ -6,10 +6,10 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 from holdfast.model.json import Json
-from holdfast.providers.runpod import gpus, places
-from holdfast.providers.runpod.base import did_you_mean
+from holdfast.providers.runpod import datacenters, gpus
+from holdfast.providers.runpod.endpoint_fields import Family
 from holdfast.providers.runpod.enums import ServerlessScalerType, ServerlessType
-from holdfast.providers.runpod.fields import Family
+from holdfast.providers.runpod.resource_base import did_you_mean
 from holdfast.providers.runpod.templates import DEFAULT_DISK_GB
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def without_suffix(name: str) -> str:
 
 def agree(locations: str, centres: str) -> None:
     """Refuse two spellings of the place that name different places."""
-    if places.canonical(locations) != places.canonical(centres):
+    if datacenters.canonical(locations) != datacenters.canonical(centres):
         raise ValueError(f"locations ({locations}) and datacenter ({centres}) name different places; give one of them")
 
 
@@ -84,9 +84,9 @@ def _check_places(resource: ServerlessResource) -> None:
 
 
 def _check_cpu(resource: ServerlessResource) -> None:
-    unsuited = sorted({str(each) for each in resource.datacenter or ()} - {str(each) for each in places.WITH_CPUS})
+    unsuited = sorted({str(each) for each in resource.datacenter or ()} - {str(each) for each in datacenters.WITH_CPUS})
     if unsuited:
-        raise ValueError(f"{', '.join(unsuited)} has no CPU workers; {', '.join(sorted(places.WITH_CPUS))} has")
+        raise ValueError(f"{', '.join(unsuited)} has no CPU workers; {', '.join(sorted(datacenters.WITH_CPUS))} has")
     limit = disk_limit_gb(resource.instanceIds)
     disk = resource.template.containerDiskInGb if resource.template is not None else None
     if limit is not None and disk is not None and disk != DEFAULT_DISK_GB and disk > limit:

@@ -14,9 +14,9 @@ from pydantic import Field, PrivateAttr, field_serializer, field_validator, mode
 from pydantic_core.core_schema import ValidationInfo
 
 from holdfast.model.json import Json
-from holdfast.providers.runpod import changes, configs, fields, flashdumps, gpus, places, rules
-from holdfast.providers.runpod.base import is_from_server
+from holdfast.providers.runpod import config, config_diff, datacenters, endpoint_fields, flash_dump, gpus, rules
 from holdfast.providers.runpod.deployable import DeployableResource
+from holdfast.providers.runpod.endpoint_fields import Effect, Family
 from holdfast.providers.runpod.enums import (
     CpuInstanceType,
     CudaVersion,
@@ -26,8 +26,8 @@ from holdfast.providers.runpod.enums import (
     ServerlessScalerType,
     ServerlessType,
 )
-from holdfast.providers.runpod.fields import Effect, Family
 from holdfast.providers.runpod.hashing import DEFAULT_KEY
+from holdfast.providers.runpod.resource_base import is_from_server
 from holdfast.providers.runpod.templates import PodTemplate
 from holdfast.providers.runpod.volumes import NetworkVolume
 
@@ -49,13 +49,13 @@ class ServerlessResource(DeployableResource):
     FAMILY: ClassVar[Family] = Family.GPU
     NEEDS_IMAGE: ClassVar[bool] = False
     LIVE_IMAGE: ClassVar[str] = ""
-    RUNTIME_FIELDS: ClassVar[AbstractSet[str]] = fields.RUNTIME
+    RUNTIME_FIELDS: ClassVar[AbstractSet[str]] = endpoint_fields.RUNTIME
     """Fields that the API assigns or computes; never configuration."""
-    EXCLUDED_HASH_FIELDS: ClassVar[AbstractSet[str]] = fields.EXCLUDED
+    EXCLUDED_HASH_FIELDS: ClassVar[AbstractSet[str]] = endpoint_fields.EXCLUDED
     _hashed_fields: ClassVar[AbstractSet[str]] = frozenset()
     """Fields that count as configuration, filled in for each class: all that are not runtime, excluded, identity, or
     of the other compute family. A subclass that sets it has it as given."""
-    _plan: ClassVar[configs.Plan]
+    _plan: ClassVar[config.Plan]
 
     cudaVersions: list[CudaWord] | None = []  # noqa: RUF012 - pydantic copies it
     env: dict[str, str] | None = Field(default=None, repr=False)
@@ -101,7 +101,7 @@ class ServerlessResource(DeployableResource):
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:  # noqa: ANN401 - pydantic's own
         super().__pydantic_init_subclass__(**kwargs)
-        configs.prepare(cls)
+        config.prepare(cls)
 
     # -- reading what people write
 
@@ -118,7 +118,7 @@ class ServerlessResource(DeployableResource):
         if value is None:
             return None
         listed = value if isinstance(value, list | tuple) else [value]
-        return [places.centre(each) if isinstance(each, str) else each for each in listed]
+        return [datacenters.centre(each) if isinstance(each, str) else each for each in listed]
 
     @field_validator("scalerType", "type")
     @classmethod
@@ -137,9 +137,9 @@ class ServerlessResource(DeployableResource):
         self._settle_pair("gpus", "gpuIds", given)
         self._settle_pair("cudaVersions", "allowedCudaVersions", given)
         if self.datacenter and self.locations and not is_from_server(info):
-            rules.agree(self.locations, places.joined(self.datacenter))  # type: ignore[arg-type] # a list by now
+            rules.agree(self.locations, datacenters.joined(self.datacenter))  # type: ignore[arg-type] # a list by now
         if self.datacenter and not self.locations:
-            self._quietly("locations", places.joined(self.datacenter))  # type: ignore[arg-type]
+            self._quietly("locations", datacenters.joined(self.datacenter))  # type: ignore[arg-type]
         self._settle_volumes()
         if not is_from_server(info):
             rules.check(self)
@@ -154,11 +154,11 @@ class ServerlessResource(DeployableResource):
         values = self.__dict__
         if values[text] and (listed not in given or not values[listed]):
             self._quietly(text, gpus.normalised(values[text]) if text == "gpuIds" else values[text])
-            self._quietly(listed, configs.FROM_TEXT[text](values[text]))
+            self._quietly(listed, config.FROM_TEXT[text](values[text]))
         elif values[listed] and not values[text]:
-            self._quietly(text, configs.TO_TEXT[text](values[listed]))
+            self._quietly(text, config.TO_TEXT[text](values[listed]))
         elif values[text]:
-            rules.same(text, configs.TO_TEXT[text](values[listed]), values[text], listed)
+            rules.same(text, config.TO_TEXT[text](values[listed]), values[text], listed)
             self._quietly(text, gpus.normalised(values[text]) if text == "gpuIds" else values[text])
 
     def _settle_volumes(self) -> None:
@@ -179,8 +179,8 @@ class ServerlessResource(DeployableResource):
 
     def __setattr__(self, name: str, value: Any) -> None:  # noqa: ANN401
         super().__setattr__(name, value)
-        if name in configs.IN_STEP:
-            configs.IN_STEP[name](self.__dict__)
+        if name in config.IN_STEP:
+            config.IN_STEP[name](self.__dict__)
             self._note_lists()
 
     def _note_lists(self) -> None:
@@ -193,7 +193,7 @@ class ServerlessResource(DeployableResource):
         before = self._in_step or (None,) * len(_LISTS)
         for name, old in zip(_LISTS, before, strict=True):
             if values[name] != old:
-                configs.IN_STEP[name](values)
+                config.IN_STEP[name](values)
         self._note_lists()
 
     # -- configuration
@@ -205,19 +205,19 @@ class ServerlessResource(DeployableResource):
         lists = (values["gpus"], values["cudaVersions"], values["datacenter"], values["networkVolumes"])
         if private is None or private["_in_step"] != lists:
             self._in_step_again()
-        return configs.of(self._plan, values, self.ENV_POLICY, key)
+        return config.of(self._plan, values, self.ENV_POLICY, key)
 
     def flash_document(self) -> dict[str, Json]:
         """Return what Flash hashes for this class."""
-        return flashdumps.of(self)
+        return flash_dump.of(self)
 
     def changed_fields(self, other: ServerlessResource) -> tuple[str, ...]:
         """Name the settings in which another configuration differs from this one, by the names of `config_document`."""
-        return changes.changed(self.config_document(), other.config_document())
+        return config_diff.changed(self.config_document(), other.config_document())
 
     def change_effect(self, other: ServerlessResource) -> Effect | None:
         """Tell what going over to another configuration leads to; None if the two are the same."""
-        return changes.effect(self.config_document(), other.config_document(), self.FAMILY, other.FAMILY)
+        return config_diff.effect(self.config_document(), other.config_document(), self.FAMILY, other.FAMILY)
 
     def has_structural_changes(self, other: ServerlessResource) -> bool:
         """Tell whether going over to another configuration replaces workers, or the whole endpoint."""
@@ -240,7 +240,7 @@ class ServerlessResource(DeployableResource):
         return [str(each) for each in value] if isinstance(value, list | tuple) else str(value)
 
 
-configs.prepare(ServerlessResource)
+config.prepare(ServerlessResource)
 
 
 class ServerlessEndpoint(ServerlessResource):

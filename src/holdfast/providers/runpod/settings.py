@@ -18,9 +18,9 @@ from typing import Final
 
 from holdfast.errors import InputError, Location
 from holdfast.model.json import Json
-from holdfast.providers import wording
-from holdfast.providers.base import Connection
+from holdfast.providers import unknown_fields
 from holdfast.providers.http.description import Api
+from holdfast.providers.protocol import Connection
 
 BASE_URL: Final = "https://api.runpod.io"
 SECRET: Final = "api_key"  # noqa: S105 - the name of a secret, not one
@@ -64,7 +64,7 @@ def ambient(environ: Mapping[str, str]) -> Connection:
 def account(connection: Connection) -> Account:
     """Read a connection; raise InputError with the field that is wrong."""
     given = connection.settings
-    wording.refuse_unknown(connection, _WORDS)
+    unknown_fields.refuse_unknown(connection, _WORDS)
     key = connection.secrets.get(SECRET)
     if not key:
         raise _wrong(connection, "secrets", f"an API key is needed: secrets: {{{SECRET}: {{env: RUNPOD_API_KEY}}}}")

@@ -10,11 +10,11 @@ from pydantic import Field, field_serializer, field_validator, model_validator
 from pydantic_core.core_schema import ValidationInfo
 
 from holdfast.model.json import Json
-from holdfast.providers.runpod import places
-from holdfast.providers.runpod.base import is_from_server
+from holdfast.providers.runpod import datacenters
 from holdfast.providers.runpod.deployable import DeployableResource, storage_url
 from holdfast.providers.runpod.enums import DataCenter
 from holdfast.providers.runpod.hashing import DEFAULT_KEY
+from holdfast.providers.runpod.resource_base import is_from_server
 
 
 class NetworkVolume(DeployableResource):
@@ -41,7 +41,7 @@ class NetworkVolume(DeployableResource):
     @field_validator("dataCenterId", mode="before")
     @classmethod
     def _spelt(cls, value: Json) -> Json:
-        return places.centre(value) if isinstance(value, str) else value
+        return datacenters.centre(value) if isinstance(value, str) else value
 
     @model_validator(mode="after")
     def _check(self, info: ValidationInfo) -> NetworkVolume:

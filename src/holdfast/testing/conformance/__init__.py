@@ -9,15 +9,15 @@ or, from a shell, `python -m holdfast.testing.conformance my_package.subject:sub
 for each of `conformance.scenarios(subject)`.
 
 Belongs here: scenarios that hold for any provider, and what its author has to bring. Must not be here: anything that
-knows one provider (the shipped ones are in `holdfast.testing.subjects`), and any expectation that only the engine could
+knows one provider (the shipped ones are in `holdfast.testing.providers_under_test`), and any expectation that only the engine could
 fail.
 """
 
 from __future__ import annotations
 
-from holdfast.testing.conformance.card import Outcome, Result, ScoreCard
-from holdfast.testing.conformance.running import Case, run, scenarios
-from holdfast.testing.conformance.subject import Doing, Faults, Mistaking, Opening, Sample, Subject, Vandal
+from holdfast.testing.conformance.provider_under_test import Doing, Faults, Mistaking, Opening, Sample, Subject, Vandal
+from holdfast.testing.conformance.runner import Case, run, scenarios
+from holdfast.testing.conformance.scorecard import Outcome, Result, ScoreCard
 
 __all__ = [
     "Case",

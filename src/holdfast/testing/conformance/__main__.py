@@ -11,9 +11,9 @@ from typing import cast
 
 import orjson
 
-from holdfast.testing.conformance import catalogue, running
-from holdfast.testing.conformance.card import ScoreCard
-from holdfast.testing.conformance.subject import Opening, Subject
+from holdfast.testing.conformance import runner, scenario_catalogue
+from holdfast.testing.conformance.provider_under_test import Opening, Subject
+from holdfast.testing.conformance.scorecard import ScoreCard
 
 FAILED, USAGE = 1, 64
 
@@ -26,7 +26,7 @@ def main(arguments: list[str] | None = None) -> int:
     except (ImportError, AttributeError, ValueError, TypeError) as error:
         sys.stderr.write(f"{options.subject}: {error}\n")
         return USAGE
-    card = asyncio.run(running.run(subject, options.scenario))
+    card = asyncio.run(runner.run(subject, options.scenario))
     sys.stdout.write(_rendered(card, options.output) + "\n")
     return 0 if card.is_clean else FAILED
 
@@ -35,18 +35,18 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m holdfast.testing.conformance",
         description="Ask of a provider what every provider must do, and print its score card.",
-        epilog="Example: python -m holdfast.testing.conformance holdfast.testing.subjects:http",
+        epilog="Example: python -m holdfast.testing.conformance holdfast.testing.providers_under_test:http",
     )
     parser.add_argument(
         "subject", metavar="MODULE:NAME", help="a Subject, or what opens one (an async context manager)"
     )
     parser.add_argument("-o", "--output", choices=("text", "json", "markdown"), default="text", help="output format")
-    names = ", ".join(catalogue.ALL)
+    names = ", ".join(scenario_catalogue.ALL)
     parser.add_argument(
         "--scenario",
         action="append",
         default=[],
-        choices=list(catalogue.ALL),
+        choices=list(scenario_catalogue.ALL),
         metavar="NAME",
         help=f"only this one (may be repeated): {names}",
     )

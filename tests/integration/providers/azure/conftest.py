@@ -33,12 +33,12 @@ def estate():
 
 @pytest.fixture(autouse=True)
 def _listening(caplog, request):
-    caplog.set_level(logging.INFO, "holdfast.engine")
+    caplog.set_level(logging.INFO, "holdfast.reconcile")
     estates.HEARD.clear()
     estates.ASKED.clear()
     ear = _Ear()
-    logging.getLogger("holdfast.engine").addHandler(ear)
+    logging.getLogger("holdfast.reconcile").addHandler(ear)
     yield
-    logging.getLogger("holdfast.engine").removeHandler(ear)
+    logging.getLogger("holdfast.reconcile").removeHandler(ear)
     if NUMBERED.match(request.node.name):
         assert {"puts", "reasons"} == estates.ASKED, "a scenario asserts the number of PUTs and the logged reason"

@@ -8,25 +8,25 @@ from collections.abc import Coroutine, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from holdfast.engine.applying import Report
-from holdfast.engine.fleet import Fleet
-from holdfast.engine.governing import Rules
 from holdfast.model.address import Address
 from holdfast.model.json import Json
 from holdfast.model.resource import Declaration, Import, ManagementPolicy
 from holdfast.model.verdict import Status
-from holdfast.plan.corrections import CorrectionRules
-from holdfast.plan.fights import FightRules
-from holdfast.plan.strategies import Strategy
+from holdfast.policy.contention_rules import FightRules
+from holdfast.policy.correction_limits import CorrectionRules
+from holdfast.policy.strategies import Strategy
 from holdfast.providers.azure import references
 from holdfast.providers.azure.provider import AzureProvider
-from holdfast.providers.base import Connection, Provider
-from holdfast.store.base import Event
+from holdfast.providers.protocol import Connection, Provider
+from holdfast.reconcile.apply import Report
+from holdfast.reconcile.policy_evaluation import Rules
+from holdfast.reconcile.resolve import Fleet
 from holdfast.store.memory import MemoryStore
-from holdfast.testing.arm.transport import ArmTransport
-from holdfast.testing.arm.world import World as Arm
+from holdfast.store.protocol import Event
 from holdfast.testing.clock import FakeClock
-from tests.unit.engine.fixtures import Bench
+from holdfast_emulators.azure.service import World as Arm
+from holdfast_emulators.azure.transport import ArmTransport
+from tests.unit.reconcile.fixtures import Bench
 
 GROUP = "rg"
 WIDGET = "Contoso.Test/widgets"
@@ -180,4 +180,4 @@ def run(coroutine: Coroutine[Any, Any, None]) -> None:
 
 def logged(caplog: Any, level: int = logging.INFO) -> list[str]:
     """Return the lines of the engine's log."""
-    return [each.getMessage() for each in caplog.records if each.name == "holdfast.engine" and each.levelno >= level]
+    return [each.getMessage() for each in caplog.records if each.name == "holdfast.reconcile" and each.levelno >= level]

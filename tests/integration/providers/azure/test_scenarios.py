@@ -10,8 +10,8 @@ import logging
 import pytest
 
 from holdfast.model.verdict import Status
-from holdfast.testing.arm.habits import Element, Fill
-from holdfast.testing.arm.operations import CATALOGUE, alike
+from holdfast_emulators.azure.operation_shapes import CATALOGUE, alike
+from holdfast_emulators.azure.type_behaviour import Element, Fill
 from tests.integration.providers.azure.estate import WIDGET, declare, logged, run, widget
 
 

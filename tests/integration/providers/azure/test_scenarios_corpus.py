@@ -18,12 +18,12 @@ from holdfast.compare import paths, profiles
 from holdfast.model.json import Json
 from holdfast.model.resource import Declaration
 from holdfast.model.verdict import Status
-from holdfast.providers import packs
+from holdfast.providers import builtin_profiles
 from holdfast.providers.azure.provider import AzureProvider
-from holdfast.testing import corpus, lenses
-from holdfast.testing.arm.messages import Headers, Response
-from holdfast.testing.arm.transport import ArmTransport, InProcessResponse
+from holdfast.testing import corpus, corpus_views
 from holdfast.testing.corpus import Case
+from holdfast_emulators.azure.messages import Headers, Response
+from holdfast_emulators.azure.transport import ArmTransport, InProcessResponse
 from tests.integration.providers.azure.estate import ASKED, GROUP, Estate, declare, run
 
 CORPUS = Path(__file__).resolve().parents[5] / "shared" / "corpus" / "azure_public.jsonl.gz"
@@ -153,13 +153,13 @@ def test_38_each_third_partys_edit_leads_to_one_put_that_names_its_place(cases, 
 
 
 def test_no_recorded_read_is_flagged(cases):
-    report = corpus.score(cases, packs.shipped(), lenses=lenses.shipped())
+    report = corpus.score(cases, builtin_profiles.shipped(), lenses=corpus_views.shipped())
     assert report.false_positives == ()
 
 
 def test_through_the_provider_the_rates_are_no_worse_than_on_raw_answers(cases):
-    raw = corpus.score(cases, packs.shipped())
-    seen = corpus.score(cases, packs.shipped(), lenses=lenses.shipped())
+    raw = corpus.score(cases, builtin_profiles.shipped())
+    seen = corpus.score(cases, builtin_profiles.shipped(), lenses=corpus_views.shipped())
     was = {(row.cls, row.expect, row.baseline): row for row in raw.rows}
     for row in seen.rows:
         assert row.wrong <= was[row.cls, row.expect, row.baseline].wrong, row
@@ -168,7 +168,7 @@ def test_through_the_provider_the_rates_are_no_worse_than_on_raw_answers(cases):
 
 def test_a_second_sync_of_what_was_just_captured_is_silent(cases):
     """The acceptance test that users of What-If ask for: deploy, look again, expect nothing."""
-    lens = lenses.shipped()["azure"]
+    lens = corpus_views.shipped()["azure"]
     for case in map(lens.seen, cases):
         if case.settled is not None:
             rules = profiles.stack(lens.profiles(case.kind, case.version), corpus.rules_of_schema(case.schema))

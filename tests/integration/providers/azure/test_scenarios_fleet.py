@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from holdfast.model.verdict import Status
-from holdfast.testing.arm import CATALOGUE, Element, Fill, Order, Rewrite, alike
+from holdfast_emulators.azure import CATALOGUE, Element, Fill, Order, Rewrite, alike
 from tests.integration.providers.azure.estate import WIDGET, Estate, declare, run, widget
 
 

@@ -10,10 +10,10 @@ import pytest
 from holdfast.compare import profiles
 from holdfast.model.resource import ManagementPolicy
 from holdfast.model.verdict import Status
-from holdfast.plan import settings
-from holdfast.plan.settings import Level
-from holdfast.plan.strategies import Strategy
-from holdfast.testing.arm.habits import Embedded, Etag, Fill, Operation, Operations
+from holdfast.policy import settings
+from holdfast.policy.settings import Level
+from holdfast.policy.strategies import Strategy
+from holdfast_emulators.azure.type_behaviour import Embedded, Etag, Fill, Operation, Operations
 from tests.integration.providers.azure.estate import WIDGET, Estate, declare, logged, run, widget
 
 

@@ -7,16 +7,16 @@ from dataclasses import replace
 
 import pytest
 
-from holdfast.engine.governing import Rules
 from holdfast.model.verdict import Status
-from holdfast.plan.corrections import CorrectionRules
-from holdfast.plan.fights import FightRules
+from holdfast.policy.contention_rules import FightRules
+from holdfast.policy.correction_limits import CorrectionRules
 from holdfast.providers.azure.provider import AzureProvider
+from holdfast.reconcile.policy_evaluation import Rules
 from holdfast.store.memory import MemoryStore
-from holdfast.testing import virtualtime
-from holdfast.testing.arm import Computed, Etag, Fault, Fill, Limits, Operation, Operations, Script, Wrong
-from holdfast.testing.arm.transport import ArmTransport
-from holdfast.testing.virtualtime import VirtualClock
+from holdfast.testing import virtual_time
+from holdfast.testing.virtual_time import VirtualClock
+from holdfast_emulators.azure import Computed, Etag, Fault, Fill, Limits, Operation, Operations, Script, Wrong
+from holdfast_emulators.azure.transport import ArmTransport
 from tests.integration.providers.azure.estate import WIDGET, Estate, logged, run, widget
 
 SLOW = Operations(create=Operation("async", 201, seconds=120), update=Operation("async", 202, seconds=120))
@@ -257,7 +257,7 @@ class TestQuota:
             assert max(checks) > 300  # and what nobody waits for takes what is left over
             assert estate.arm.journal.throttled() == []
 
-        virtualtime.run(scenario())
+        virtual_time.run(scenario())
 
     def test_28_what_is_left_is_learnt_from_every_answer(self, estate):
         estate.arm.limits = Limits.hourly(reads=12_000, writes=1_200)

@@ -9,7 +9,7 @@ from holdfast.model.json import Json
 from holdfast.model.resource import ManagementPolicy
 from holdfast.model.verdict import Status
 from holdfast.providers.azure.kinds import Kinds
-from holdfast.testing.arm.habits import Fill, Rewrite, Secret
+from holdfast_emulators.azure.type_behaviour import Fill, Rewrite, Secret
 from tests.integration.providers.azure.estate import GROUP, WIDGET, declare, logged, run, widget
 
 SUBNET = "/subscriptions/S/resourceGroups/Net/providers/Microsoft.Network/virtualNetworks/V/subnets/A"

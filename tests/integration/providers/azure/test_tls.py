@@ -10,12 +10,12 @@ from dataclasses import replace
 
 import pytest
 
-from holdfast.engine.clock import SystemClock
-from holdfast.model.reading import Found, Gone, Trouble, Unreadable
+from holdfast.model.read_result import Found, Gone, Trouble, Unreadable
 from holdfast.model.verdict import Status
 from holdfast.providers.azure.provider import AzureProvider
-from holdfast.providers.base import Connection, Target
-from holdfast.testing.arm import ArmServer, Fault, World, Wrong, running
+from holdfast.providers.protocol import Connection, Target
+from holdfast.reconcile.clock import SystemClock
+from holdfast_emulators.azure import ArmServer, Fault, World, Wrong, running
 from tests.integration.providers.azure.estate import GROUP, Estate, declare
 
 pytestmark = pytest.mark.server

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from holdfast.model.verdict import Status
-from holdfast.testing.arm import CATALOGUE, Etag, Failure, Fault, Fill, Policy, Wrong, alike
+from holdfast_emulators.azure import CATALOGUE, Etag, Failure, Fault, Fill, Policy, Wrong, alike
 from tests.integration.providers.azure.estate import WIDGET, declare, logged, run, widget
 
 

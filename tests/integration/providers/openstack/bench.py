@@ -12,23 +12,23 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar, cast
 
 from holdfast.compare import paths
-from holdfast.engine.acting import Actor
-from holdfast.engine.applying import Applier, Report
-from holdfast.engine.checking import Checked
-from holdfast.engine.opening import WritableWorld
-from holdfast.engine.outcomes import Result
-from holdfast.engine.scheduling import Watcher
-from holdfast.engine.sweeping import Sweeper
 from holdfast.model.address import Address
 from holdfast.model.json import Json
 from holdfast.model.resource import Declaration, Import, ManagementPolicy
 from holdfast.model.verdict import Status
 from holdfast.providers import registry
-from holdfast.providers.base import Connection, Reader, Writer
-from holdfast.store.base import ResourceState, Store
+from holdfast.providers.protocol import Connection, Reader, Writer
+from holdfast.reconcile.action_result import Result
+from holdfast.reconcile.apply import Applier, Report
+from holdfast.reconcile.check import Checked
+from holdfast.reconcile.connections import WritableWorld
+from holdfast.reconcile.write import Actor
+from holdfast.store.protocol import ResourceState, Store
 from holdfast.testing.conformance import Subject
-from holdfast.testing.conformance.process import PATIENCE, Process, RealClock
-from holdfast.testing.openstack import Client, ControlPlane, Request, Tenant, Tenants
+from holdfast.testing.conformance.engine_process import PATIENCE, Process, RealClock
+from holdfast.watch.list_scan import Sweeper
+from holdfast.watch.loop import Watcher
+from holdfast_emulators.openstack import Client, ControlPlane, Request, Tenant, Tenants
 
 T = TypeVar("T")
 _counter = itertools.count(1)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.testing.openstack import ControlPlane, Tenant, Tenants
+from holdfast_emulators.openstack import ControlPlane, Tenant, Tenants
 from tests.integration.providers.openstack.bench import Bench
 from tests.servers.openstack import (  # noqa: F401 - fixtures
     PATIENT,

@@ -10,9 +10,9 @@ from contextlib import closing
 
 import pytest
 
-from holdfast.engine.outcomes import Result
 from holdfast.model.verdict import Status
-from holdfast.testing.openstack import ControlPlane, Fault, Tenants
+from holdfast.reconcile.action_result import Result
+from holdfast_emulators.openstack import ControlPlane, Fault, Tenants
 from tests.integration.providers.openstack.bench import Bench, named
 from tests.integration.providers.openstack.samples_network import SSH
 

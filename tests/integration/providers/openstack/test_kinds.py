@@ -12,7 +12,7 @@ from holdfast.model.decision import Action
 from holdfast.model.json import Json
 from holdfast.model.resource import Declaration, Import
 from holdfast.model.verdict import Status
-from holdfast.testing.openstack import Unwilling
+from holdfast_emulators.openstack import Unwilling
 from tests.integration.providers.openstack import samples
 from tests.integration.providers.openstack.bench import Bench, named
 from tests.integration.providers.openstack.sampling import Sample

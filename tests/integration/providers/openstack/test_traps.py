@@ -9,12 +9,12 @@ import pytest
 
 from holdfast.model.decision import Action
 from holdfast.model.json import Json
-from holdfast.model.reading import Found, Gone, Trouble, Unreadable
+from holdfast.model.read_result import Found, Gone, Trouble, Unreadable
 from holdfast.model.resource import Import
 from holdfast.model.verdict import Status
-from holdfast.model.writing import Refused
-from holdfast.providers.base import Change, Target
-from holdfast.testing.openstack import Tenants, Unwilling
+from holdfast.model.write_result import Refused
+from holdfast.providers.protocol import Change, Target
+from holdfast_emulators.openstack import Tenants, Unwilling
 from tests.integration.providers.openstack import samples_others as samples
 from tests.integration.providers.openstack.bench import Bench, named
 from tests.integration.providers.openstack.samples_network import OUT, SSH, WEB, rule_added, rule_deleted

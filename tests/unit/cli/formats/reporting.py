@@ -6,20 +6,20 @@ import asyncio
 from dataclasses import replace
 from pathlib import Path
 
-from holdfast.cli.formats import Around
+from holdfast.cli.render import Around
 from holdfast.compare import paths
-from holdfast.engine.applying import Report
-from holdfast.engine.checking import Checked
-from holdfast.engine.fleet import Waiting
-from holdfast.manifests import reading
+from holdfast.manifests import loader
 from holdfast.manifests.project import ConnectionSpec, Project
 from holdfast.model.address import Address
 from holdfast.model.finding import Finding, FindingClass, Op, Side
 from holdfast.model.json import Json
-from holdfast.model.reading import Trouble, Unreadable
+from holdfast.model.read_result import Trouble, Unreadable
 from holdfast.model.resource import Declaration
 from holdfast.model.verdict import Aside, SetAside
-from tests.unit.engine.fixtures import Bench
+from holdfast.reconcile.apply import Report
+from holdfast.reconcile.check import Checked
+from holdfast.reconcile.resolve import Waiting
+from tests.unit.reconcile.fixtures import Bench
 
 AT = "2026-11-16T12:00:00.000Z"
 NASTY = "`|` ```\n</td></details><script>alert(1)</script> @root ~~x~~ \\| [a](b) {0} \x1b &amp; é"
@@ -77,7 +77,7 @@ def declared(folder: Path, text: str = MANIFEST, name: str = "infra/all.yaml") -
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(text, encoding="utf-8")
     project = Project(folder, connections={"mem": ConnectionSpec("mem", "memory")})
-    found = reading.read([str(file)], project).declarations
+    found = loader.read([str(file)], project).declarations
     located = (replace(each, location=replace(each.location, file=name)) for each in found)
     return {each.address.name: each for each in located}
 

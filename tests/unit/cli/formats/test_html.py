@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.cli.formats import html
-from holdfast.engine.applying import Report
+from holdfast.cli.render import html
+from holdfast.reconcile.apply import Report
 from tests.unit.cli.formats import reporting
 
 VOID = {"meta"}

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.cli.formats import junit
-from holdfast.engine.applying import Report
+from holdfast.cli.render import junit
+from holdfast.reconcile.apply import Report
 from tests.unit.cli.formats import reporting
 
 OUTCOMES = ("failure", "error", "skipped")

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from holdfast.cli.formats import markdown
-from holdfast.engine.applying import Report
+from holdfast.cli.render import markdown
+from holdfast.reconcile.apply import Report
 from tests.unit.cli.formats import reporting
 
 PARSER = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])

@@ -9,12 +9,12 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from holdfast.cli.formats import ruletexts, sarif
-from holdfast.engine.applying import Report
-from holdfast.engine.fleet import Waiting
+from holdfast.cli.render import rule_help, sarif
 from holdfast.model.finding import FindingClass
 from holdfast.model.json import Json
 from holdfast.model.verdict import Status
+from holdfast.reconcile.apply import Report
+from holdfast.reconcile.resolve import Waiting
 from tests.unit.cli.formats import reporting
 
 SCHEMA = json.loads((Path(__file__).parents[3] / "data" / "sarif-schema-2.1.0.json").read_text(encoding="utf-8"))
@@ -160,7 +160,7 @@ def test_what_only_waits_for_an_apply_is_no_gap(tmp_path):
 def test_every_class_and_every_status_with_trouble_has_a_rule_with_help(tmp_path):
     rules = rendered(Report(), tmp_path)["tool"]["driver"]["rules"]
     expected = {each.value for each in FindingClass} | {"missing", "pending", "unknown"}
-    assert {rule["id"] for rule in rules} == expected == set(ruletexts.RULES)
+    assert {rule["id"] for rule in rules} == expected == set(rule_help.RULES)
     assert all(rule["help"]["text"] and rule["shortDescription"]["text"] for rule in rules)
     assert set(sarif.LEVELS) == set(Status)
 

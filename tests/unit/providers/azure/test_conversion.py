@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from holdfast.providers.azure import conversion
-from holdfast.providers.azure.types import TERMINAL
+from holdfast.providers.azure.type_catalog import TERMINAL
 
 GROUP = "/subscriptions/S/resourceGroups/RG"
 BODY = {

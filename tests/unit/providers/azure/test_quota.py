@@ -6,7 +6,7 @@ import pytest
 
 from holdfast.providers.azure import quota
 from holdfast.providers.azure.quota import Bucket, Quota
-from holdfast.testing.arm.limits import Limits
+from holdfast_emulators.azure.limits import Limits
 
 START = 1_800_000_000.0
 

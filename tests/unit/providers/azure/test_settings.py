@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from holdfast.errors import InputError
-from holdfast.providers.azure import placing, settings
-from holdfast.providers.base import Connection, Target
+from holdfast.providers.azure import resource_locator, settings
+from holdfast.providers.protocol import Connection, Target
 
 GROUP = "/subscriptions/S/resourceGroups/RG"
 
@@ -16,7 +16,7 @@ def account(**given):
 
 
 def place(kind, name="n", ident=None, **desired):
-    return placing.place(Target(kind, name, ident, desired), account())
+    return resource_locator.place(Target(kind, name, ident, desired), account())
 
 
 def test_the_usual_cloud_is_the_public_one():
@@ -80,7 +80,7 @@ def test_the_version_is_the_declared_one_else_the_usual_one():
     assert place("StorageAccount", apiVersion="2024-01-01").api_version == "2024-01-01"
     assert place("Resource", type="Microsoft.Storage/storageAccounts").api_version == "2023-01-01"
     target = Target("StorageAccount", "n", None, {}, version="2019-01-01")
-    assert placing.place(target, account()).api_version == "2019-01-01"
+    assert resource_locator.place(target, account()).api_version == "2019-01-01"
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ import pytest
 
 from holdfast.compare import profiles
 from holdfast.providers.azure import kinds, type_facts
-from holdfast.providers.azure.types import Types
+from holdfast.providers.azure.type_catalog import Types
 
 SOURCE = Path(__file__).resolve().parents[5] / "shared" / "schemas" / type_facts.FILE
 DATA = resources.files("holdfast.providers.azure").joinpath("data")

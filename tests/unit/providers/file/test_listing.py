@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.model.reading import Trouble, Unreadable
-from holdfast.providers.base import Connection, ReadFailed
+from holdfast.model.read_result import Trouble, Unreadable
 from holdfast.providers.file.provider import FileProvider
+from holdfast.providers.protocol import Connection, ReadFailed
 
 
 def listed(root: Path, kind: str = "Text") -> list[str]:

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from holdfast.compare import diff, profiles
-from holdfast.model.reading import Found, Gone, Trouble, Unreadable
+from holdfast.model.read_result import Found, Gone, Trouble, Unreadable
 from holdfast.providers import registry
-from holdfast.providers.base import Hint, ReadFailed, Target, Unchanged
-from holdfast.providers.file import looking
-from holdfast.providers.file.rooted import Root
+from holdfast.providers.file import file_state
+from holdfast.providers.file.safe_path import Root
+from holdfast.providers.protocol import Hint, ReadFailed, Target, Unchanged
 from tests.unit.providers.running import document, files, unprivileged, with_provider
 
 
@@ -32,8 +32,8 @@ def test_a_document_is_found_in_the_shape_of_its_declaration(tmp_path):
         "format": "yaml",
         "content": {"port": 8080, "hosts": ["a"]},
         "mode": "0640",
-        "owner": looking.user_name(os.getuid()),
-        "group": looking._group_name(tmp_path.stat().st_gid),
+        "owner": file_state.user_name(os.getuid()),
+        "group": file_state._group_name(tmp_path.stat().st_gid),
     }
     assert seen.id == "app/config.yaml"
     assert seen.etag == seen.raw_digest
@@ -84,7 +84,7 @@ def test_owners_are_shown_the_way_they_are_declared(tmp_path):
         seen = read(tmp_path, document("a.json", owner=declared))
         assert isinstance(seen, Found)
         shown[declared] = seen.document["owner"]
-    name = looking.user_name(ident)
+    name = file_state.user_name(ident)
     assert shown == {ident: ident, str(ident): str(ident), "somebody": name, None: name}
 
 
@@ -109,7 +109,7 @@ def make_socket(root: Path) -> None:
 
 def make_large(root: Path) -> None:
     with (root / "it.yaml").open("wb") as file:
-        file.truncate(looking.MAX_BYTES + 1)
+        file.truncate(file_state.MAX_BYTES + 1)
 
 
 def make_link_out(root: Path) -> None:
@@ -227,7 +227,7 @@ def test_an_unchanged_file_is_not_parsed(tmp_path, monkeypatch):
     assert isinstance(first, Found)
     hint = Hint(first.etag, first.raw_digest)
     with monkeypatch.context() as patch:
-        patch.setattr(looking, "document", lambda *_: pytest.fail("parsed"))
+        patch.setattr(file_state, "document", lambda *_: pytest.fail("parsed"))
         assert read(tmp_path, document("it.yaml"), hint) == Unchanged(first.etag, first.raw_digest)
     path.chmod(0o600)
     assert isinstance(read(tmp_path, document("it.yaml"), hint), Found), "a change of mode is a change"
@@ -247,7 +247,7 @@ def test_a_file_that_is_written_while_it_is_read_is_unsettled(tmp_path, monkeypa
         return real(handle)
 
     monkeypatch.setattr(os, "fstat", fstat)
-    seen = looking.look(Root(tmp_path), "it.yaml")
+    seen = file_state.look(Root(tmp_path), "it.yaml")
     assert isinstance(seen, Unreadable)
     assert seen.trouble is Trouble.UNSETTLED
 

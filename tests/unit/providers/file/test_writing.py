@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.model.reading import Found, Gone
-from holdfast.model.writing import Done, Refusal, Refused
-from holdfast.providers.base import Change, Target
-from holdfast.providers.file import replacing
+from holdfast.model.read_result import Found, Gone
+from holdfast.model.write_result import Done, Refusal, Refused
+from holdfast.providers.file import atomic_replace
+from holdfast.providers.protocol import Change, Target
 from tests.unit.providers.running import change, document, files, unprivileged, with_provider
 
 
@@ -30,7 +30,7 @@ def create(root: Path, target: Target):
 
 
 def leftovers(root: Path) -> list[str]:
-    return [path.name for path in root.rglob(f"{replacing.TEMPORARY}*")]
+    return [path.name for path in root.rglob(f"{atomic_replace.TEMPORARY}*")]
 
 
 # --- creating ---------------------------------------------------------------------------------------------------------
@@ -223,13 +223,13 @@ def test_a_file_that_moved_since_the_decision_is_left_alone(tmp_path):
 def test_a_file_that_moves_just_before_the_rename_is_left_alone(tmp_path, monkeypatch):
     path = tmp_path / "it.yaml"
     path.write_text("a: 1\n")
-    fill = replacing._fill
+    fill = atomic_replace._fill
 
     def somebody_else(*arguments):
         fill(*arguments)
         path.write_text("a: 7\n")
 
-    monkeypatch.setattr(replacing, "_fill", somebody_else)
+    monkeypatch.setattr(atomic_replace, "_fill", somebody_else)
     wrote = update(tmp_path, document("it.yaml", content={"a": 2}), "/content/a")
     assert isinstance(wrote, Refused)
     assert (wrote.refusal, path.read_text(), leftovers(tmp_path)) == (Refusal.MOVED, "a: 7\n", [])
@@ -262,7 +262,7 @@ def test_a_full_disk_leaves_the_old_file_and_is_tried_again(tmp_path, monkeypatc
     def full(*_):
         raise OSError(errno.ENOSPC, "full")
 
-    monkeypatch.setattr(replacing, "_fill", full)
+    monkeypatch.setattr(atomic_replace, "_fill", full)
     wrote = update(tmp_path, document("it.yaml", content={"a": 2}), "/content/a")
     assert isinstance(wrote, Refused)
     assert (wrote.refusal, path.read_text(), leftovers(tmp_path)) == (Refusal.RETRYABLE, "a: 1\n", [])

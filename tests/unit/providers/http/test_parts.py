@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.engine import redaction
 from holdfast.errors import InputError
-from holdfast.providers.base import Target
-from holdfast.providers.http import bodies, outcomes, quoting, slicing, templates
+from holdfast.providers.http import error_excerpt, raw_slices, request_body, status_mapping, url_templates
 from holdfast.providers.http.description import ByLink, Call, Listing
+from holdfast.providers.protocol import Target
+from holdfast.reconcile import redact
 
 TARGET = Target("A", "my name", None, {"project": {"id": 7}, "list": [1]}, "näme/space")
 
@@ -27,25 +27,25 @@ FILLED = {
 
 @pytest.mark.parametrize("text", FILLED)
 def test_a_template_is_filled_with_encoded_values(text):
-    assert templates.parse(text).fill(TARGET, "i/d? é") == FILLED[text]
+    assert url_templates.parse(text).fill(TARGET, "i/d? é") == FILLED[text]
 
 
 @pytest.mark.parametrize("text", ["/a/{id}", "/a/{desired./none}", "/a/{desired./list}", "/a/{desired./project}"])
 def test_a_value_that_is_not_there_or_not_a_scalar_cannot_be_filled_in(text):
-    with pytest.raises(templates.UnfilledError):
-        templates.parse(text).fill(TARGET, None)
+    with pytest.raises(url_templates.UnfilledError):
+        url_templates.parse(text).fill(TARGET, None)
 
 
 @pytest.mark.parametrize("ident", ["", ".", ".."])
 def test_an_id_that_would_climb_out_of_its_path_is_refused(ident):
-    with pytest.raises(templates.UnfilledError) as raised:
-        templates.parse("/a/{id}").fill(TARGET, ident)
+    with pytest.raises(url_templates.UnfilledError) as raised:
+        url_templates.parse("/a/{id}").fill(TARGET, ident)
     assert raised.value.name != "id", "it is not a thing without an id"
 
 
 @given(st.text(st.characters(codec="utf-8"), min_size=1).filter(lambda text: text not in (".", "..")))
 def test_whatever_an_id_is_it_stays_one_segment(ident):
-    path = templates.parse("/a/{id}/b").fill(TARGET, ident)
+    path = url_templates.parse("/a/{id}/b").fill(TARGET, ident)
     assert path.count("/") == 3
     assert not set(path) & set("?# \r\n\\")
 
@@ -54,18 +54,18 @@ def test_whatever_an_id_is_it_stays_one_segment(ident):
 
 
 def test_an_item_is_cut_out_as_it_stands():
-    assert slicing.items(("data", "x"))(b'{"a": [1], "data": {"x":  {"b" : 1.50}, "y": 2}}') == b'{"b" : 1.50}'
-    assert slicing.items(())(b' {"a": 1}\n') == b'{"a": 1}'
+    assert raw_slices.items(("data", "x"))(b'{"a": [1], "data": {"x":  {"b" : 1.50}, "y": 2}}') == b'{"b" : 1.50}'
+    assert raw_slices.items(())(b' {"a": 1}\n') == b'{"a": 1}'
 
 
 @pytest.mark.parametrize("body", [b"", b"{}", b'{"data": 1}', b'{"data": {"x"', b"[]", b"<html>"])
 def test_an_item_that_is_not_where_it_should_be_is_an_error(body):
     with pytest.raises(msgspec.MsgspecError):
-        slicing.items(("data", "x"))(body)
+        raw_slices.items(("data", "x"))(body)
 
 
 def listing(items: str, following: str | None) -> Listing:
-    call = Call.of("GET", templates.parse("/a"))
+    call = Call.of("GET", url_templates.parse("/a"))
     keys = tuple(items.split("/")[1:])
     return Listing(call, keys, ("id",), None if following is None else ByLink(tuple(following.split("/")[1:])))
 
@@ -84,7 +84,7 @@ PAGES = {
 
 @pytest.mark.parametrize("items, following, body, expected, link", PAGES.values(), ids=list(PAGES))
 def test_a_page_is_cut_into_items_and_what_is_said_of_the_next(items, following, body, expected, link):
-    page, found = slicing.pages(listing(items, following))(body)
+    page, found = raw_slices.pages(listing(items, following))(body)
     assert ([bytes(item) for item in page], found) == (expected, link)
 
 
@@ -98,30 +98,30 @@ def test_a_page_with_an_item_deeper_than_parsers_go_is_cut_alike(items, followin
         return  # there is no item
     start = body.index(b"[") + 1
     comma = b", " if expected else b""
-    page, found = slicing.pages(listing(items, following))(body[:start] + DEEPLY + comma + body[start:])
+    page, found = raw_slices.pages(listing(items, following))(body[:start] + DEEPLY + comma + body[start:])
     assert ([bytes(item) for item in page], found) == ([DEEPLY, *expected], link)
 
 
 def test_a_thing_deeper_than_parsers_go_is_cut_out_and_its_id_is_found():
-    assert slicing.items(("a", "data"))(b'{"a" : {"x": [{}], "data" :' + DEEPLY + b'} , "b": 1}') == DEEPLY
-    assert slicing.idents(("id",))(DEEPLY) == "d"
-    assert slicing.idents(("meta", "id"))(b'{"meta": {"id": 7}, "x": ' + DEEP + b"}") == "7"
+    assert raw_slices.items(("a", "data"))(b'{"a" : {"x": [{}], "data" :' + DEEPLY + b'} , "b": 1}') == DEEPLY
+    assert raw_slices.idents(("id",))(DEEPLY) == "d"
+    assert raw_slices.idents(("meta", "id"))(b'{"meta": {"id": 7}, "x": ' + DEEP + b"}") == "7"
 
 
 @pytest.mark.parametrize("ending", [b"", b"]", b'"', b", ", b"}}", b'{"items": ['])
 def test_a_page_that_is_deep_and_broken_is_an_error(ending):
     with pytest.raises(msgspec.MsgspecError):
-        slicing.pages(listing("/items", None))(b'{"items": [' + DEEP + ending)
+        raw_slices.pages(listing("/items", None))(b'{"items": [' + DEEP + ending)
 
 
 @pytest.mark.parametrize("body", [b"{}", b'{"items": {}}', b'{"items": [1', b"", b'{"items": 1}'])
 def test_a_page_without_its_items_is_an_error_and_not_an_empty_page(body):
     with pytest.raises(msgspec.MsgspecError):
-        slicing.pages(listing("/items", None))(body)
+        raw_slices.pages(listing("/items", None))(body)
 
 
 def test_ids_are_words_or_numbers():
-    ident = slicing.idents(("meta", "id"))
+    ident = raw_slices.idents(("meta", "id"))
     assert [ident(b'{"meta": {"id": "x"}}'), ident(b'{"meta": {"id": 7}}')] == ["x", "7"]
     for raw in (b"{}", b'{"meta": {"id": null}}', b'{"meta": {"id": true}}'):
         with pytest.raises(msgspec.MsgspecError):
@@ -132,7 +132,7 @@ def test_a_place_reached_by_a_selector_is_refused():
     from holdfast.model.path import Selector
 
     with pytest.raises(InputError):
-        slicing.items((Selector((("a", "b"),)),))
+        raw_slices.items((Selector((("a", "b"),)),))
 
 
 # --- Retry-After ------------------------------------------------------------------------------------------------------
@@ -154,7 +154,7 @@ RETRY = {
 
 @pytest.mark.parametrize("headers, seconds", RETRY.values(), ids=list(RETRY))
 def test_retry_after_is_read_in_both_its_forms(headers, seconds):
-    assert outcomes.retry_after(headers) == seconds
+    assert status_mapping.retry_after(headers) == seconds
 
 
 # --- quotations -------------------------------------------------------------------------------------------------------
@@ -177,21 +177,21 @@ def test_what_was_sent_is_never_quoted(credential, value, spelling):
     }
     echo = " ".join(spelt[spelling](text) for text in (credential, value))
     body = orjson.dumps({"error": {"message": f"\u2603 {echo} \u2603"}})
-    text = quoting.error_text(body, ("error", "message"), [credential], {"deep": [{"password": value}]})
+    text = error_excerpt.error_text(body, ("error", "message"), [credential], {"deep": [{"password": value}]})
     assert set(text) <= set("* \u2603")
 
 
 def test_the_reason_is_quoted_when_asked_for():
     body = b'{"error": {"message": "name is taken"}}'
-    assert quoting.error_text(body, ("error", "message"), [], {}) == "name is taken"
-    assert quoting.error_text(body, None, [], {}) == ""
-    assert quoting.error_text(b"<html>", ("error",), [], {}) == ""
-    assert quoting.error_text(body, ("error",), [], {}) == ""
-    assert len(quoting.error_text(b'{"e": "' + b"x" * 5000 + b'"}', ("e",), [], {})) == 300
+    assert error_excerpt.error_text(body, ("error", "message"), [], {}) == "name is taken"
+    assert error_excerpt.error_text(body, None, [], {}) == ""
+    assert error_excerpt.error_text(b"<html>", ("error",), [], {}) == ""
+    assert error_excerpt.error_text(body, ("error",), [], {}) == ""
+    assert len(error_excerpt.error_text(b'{"e": "' + b"x" * 5000 + b'"}', ("e",), [], {})) == 300
 
 
 def test_fingerprints_are_known_by_the_mark_the_engine_gives_them():
-    assert bodies.FINGERPRINT == redaction.FINGERPRINT
-    assert bodies.holds_fingerprints({"a": [{"b": f"{redaction.FINGERPRINT}00ff"}]})
-    assert bodies.holds_fingerprints({f"{redaction.FINGERPRINT}00ff": 1})
-    assert not bodies.holds_fingerprints({"a": ["b", 1, None]})
+    assert request_body.FINGERPRINT == redact.FINGERPRINT
+    assert request_body.holds_fingerprints({"a": [{"b": f"{redact.FINGERPRINT}00ff"}]})
+    assert request_body.holds_fingerprints({f"{redact.FINGERPRINT}00ff": 1})
+    assert not request_body.holds_fingerprints({"a": ["b", 1, None]})

@@ -13,13 +13,13 @@ from keystoneauth1 import exceptions as known
 
 from holdfast.errors import InputError
 from holdfast.model.json import Json
-from holdfast.model.reading import Trouble, Unreadable
+from holdfast.model.read_result import Trouble, Unreadable
 from holdfast.providers import registry
-from holdfast.providers.base import Connection, Target
 from holdfast.providers.http.client import Lost
 from holdfast.providers.openstack import cloud
 from holdfast.providers.openstack.cloud import Cloud
 from holdfast.providers.openstack.settings import Account
+from holdfast.providers.protocol import Connection, Target
 
 FAILURES = [
     (known.ConnectTimeout("x"), Trouble.TIMEOUT),

@@ -6,12 +6,12 @@ import pytest
 
 from holdfast.errors import InputError
 from holdfast.providers import registry
-from holdfast.providers.base import Connection, Draft
-from holdfast.providers.openstack import naming, references, settings, tables
+from holdfast.providers.openstack import kind_registry, naming, references, settings
+from holdfast.providers.protocol import Connection, Draft
 
 
 def completed(kind: str, desired, *, ours: bool = True, namespace: str | None = None):
-    complete = tables.kinds()[kind].complete
+    complete = kind_registry.kinds()[kind].complete
     assert complete is not None
     return complete(Draft("it", namespace, desired, ours))
 

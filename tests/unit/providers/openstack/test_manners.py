@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from holdfast.model.json import Json
-from holdfast.model.writing import Done, Refusal, Refused, UnderWay
+from holdfast.model.write_result import Done, Refusal, Refused, UnderWay
 from holdfast.providers.openstack.calls import Calls
+from holdfast.providers.openstack.kind_definition import Item, Thing
 from holdfast.providers.openstack.kinds import identity, routers, servers
-from holdfast.providers.openstack.table import Item, Thing
 
 
 class Recorder:

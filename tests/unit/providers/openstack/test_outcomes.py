@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from holdfast.model.reading import Gone, Trouble, Unreadable
-from holdfast.model.writing import Refusal
+from holdfast.model.read_result import Gone, Trouble, Unreadable
+from holdfast.model.write_result import Refusal
 from holdfast.providers.http.client import Answer, Lost
-from holdfast.providers.openstack import outcomes
+from holdfast.providers.openstack import status_mapping
 
 
 def answer(status: int, body: object = "", kind: str = "application/json", **headers: str) -> Answer:
@@ -49,20 +49,20 @@ WRITES = [
 
 @pytest.mark.parametrize("status, body, refusal", WRITES)
 def test_a_write_that_was_refused(status, body, refusal):
-    found = outcomes.refused(answer(status, body), "POST /x")
+    found = status_mapping.refused(answer(status, body), "POST /x")
     assert (found.refusal, found.status) == (refusal, status)
     assert found.message.startswith(f"POST /x was answered {status}")
 
 
 def test_the_wait_that_was_asked_for_is_passed_on():
-    assert outcomes.refused(answer(429, **{"Retry-After": "7"}), "PUT /x").retry_after_seconds == 7
+    assert status_mapping.refused(answer(429, **{"Retry-After": "7"}), "PUT /x").retry_after_seconds == 7
 
 
 @pytest.mark.parametrize(
     "trouble, refusal", [(Trouble.THROTTLED, Refusal.THROTTLED), (Trouble.TIMEOUT, Refusal.RETRYABLE)]
 )
 def test_no_answer_is_never_final(trouble, refusal):
-    assert outcomes.refused(Lost(trouble, "lost"), "PUT /x").refusal is refusal
+    assert status_mapping.refused(Lost(trouble, "lost"), "PUT /x").refusal is refusal
 
 
 SAID = [
@@ -77,11 +77,11 @@ SAID = [
 
 @pytest.mark.parametrize("body, told", SAID)
 def test_what_was_said(body, told):
-    assert outcomes.said(answer(400, body)) == told
+    assert status_mapping.said(answer(400, body)) == told
 
 
 def test_a_secret_that_an_error_repeats_is_masked():
-    found = outcomes.refused(
+    found = status_mapping.refused(
         answer(400, neutron("X", "the password hunter2-hunter2 is weak")), "POST /users", ["hunter2-hunter2"]
     )
     assert "hunter2" not in found.message
@@ -100,4 +100,4 @@ ABSENCES = [
 
 @pytest.mark.parametrize("given, kind", ABSENCES)
 def test_gone_is_believed_only_from_the_service_itself(given, kind):
-    assert isinstance(outcomes.absence(given, "GET /x", "abc"), kind)
+    assert isinstance(status_mapping.absence(given, "GET /x", "abc"), kind)

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from holdfast.model.reading import Found, Trouble, Unreadable
-from holdfast.providers.base import Target
-from holdfast.providers.openstack.reading import OpenStackReader
+from holdfast.model.read_result import Found, Trouble, Unreadable
+from holdfast.providers.openstack.reader import OpenStackReader
+from holdfast.providers.protocol import Target
 
 OURS = {"id": "n-1", "name": "net", "tags": []}
 ANSWERS = {

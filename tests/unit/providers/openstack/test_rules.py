@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.model.json import Json
-from holdfast.model.writing import Refusal, Refused
+from holdfast.model.write_result import Refusal, Refused
 from holdfast.providers.openstack.calls import Calls
-from holdfast.providers.openstack.subs.rules import Rules, by_meaning, meaning
-from holdfast.providers.openstack.table import Item
+from holdfast.providers.openstack.kind_definition import Item
+from holdfast.providers.openstack.subresources.rules import Rules, by_meaning, meaning
 
 SSH = {"direction": "ingress", "protocol": "tcp", "portRangeMin": 22, "portRangeMax": 22}
 SAME = [

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.providers.openstack import tables
-from holdfast.providers.openstack.table import Role, Thing
+from holdfast.providers.openstack import kind_registry
+from holdfast.providers.openstack.kind_definition import Role, Thing
 from tests.integration.providers.openstack import samples
 from tests.integration.providers.openstack.sampling import Sample
 
-EACH = pytest.mark.parametrize("thing", tables.THINGS, ids=lambda thing: thing.kind)
+EACH = pytest.mark.parametrize("thing", kind_registry.THINGS, ids=lambda thing: thing.kind)
 
 # Not put back among the others, because the service refuses to: test_traps shows that this is told, once.
 ONE_WAY = {("AddressScope", "shared"), ("Volume", "size")}

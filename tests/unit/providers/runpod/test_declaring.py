@@ -8,7 +8,7 @@ import pytest
 
 from holdfast.compare import diff, profiles
 from holdfast.errors import InputError
-from holdfast.providers.base import Target
+from holdfast.providers.protocol import Target
 from holdfast.providers.runpod import (
     CpuLiveLoadBalancer,
     CpuLoadBalancerSlsResource,
@@ -21,7 +21,7 @@ from holdfast.providers.runpod import (
     PodTemplate,
     ServerlessEndpoint,
     ServerlessResource,
-    declaring,
+    declaration,
     kinds,
 )
 from tests.unit.providers.runpod.world import at_desk, known
@@ -46,7 +46,7 @@ RESOURCES: list[ServerlessResource] = [
 
 
 def target(resource: ServerlessResource) -> Target:
-    return Target("Endpoint", resource.name, None, declaring.endpoint(resource))
+    return Target("Endpoint", resource.name, None, declaration.endpoint(resource))
 
 
 @pytest.mark.parametrize("resource", RESOURCES, ids=[type(each).__name__ for each in RESOURCES])
@@ -62,7 +62,7 @@ def test_what_is_deployed_reads_back_without_a_difference_that_counts(resource):
 
 def test_a_document_is_what_yaml_would_say():
     resource = CpuLoadBalancerSlsResource(name="inference-lb", imageName="user/image:1.0", workersMin=2, workersMax=5)
-    assert declaring.endpoint(resource) == {
+    assert declaration.endpoint(resource) == {
         "name": "inference-lb",
         "type": "LB",
         "computeType": "CPU",
@@ -96,11 +96,11 @@ def test_secrets_and_volumes_are_wrapped_as_the_caller_says():
         name="a", imageName="i:1", env={"A": "1"}, networkVolume=NetworkVolume(name="v"), flashEnvironmentId="e1"
     )
     with pytest.raises(InputError, match="'v' has no id yet"):
-        declaring.endpoint(resource)
-    document = declaring.endpoint(resource, lambda value: f"<{value}>", lambda volume: f"${{{volume.name}.id}}")
+        declaration.endpoint(resource)
+    document = declaration.endpoint(resource, lambda value: f"<{value}>", lambda volume: f"${{{volume.name}.id}}")
     assert (document["env"], document["networkVolumes"]) == ({"A": "<1>"}, ["${v.id}"])
     assert document["flashEnvironmentId"] == "e1"
-    assert declaring.endpoint(ServerlessEndpoint(name="a", imageName="i:1", networkVolumeId="v1"))[
+    assert declaration.endpoint(ServerlessEndpoint(name="a", imageName="i:1", networkVolumeId="v1"))[
         "networkVolumes"
     ] == ["v1"]
 
@@ -108,18 +108,18 @@ def test_secrets_and_volumes_are_wrapped_as_the_caller_says():
 def test_a_load_balancer_that_scales_by_queue_delay_is_refused_when_it_is_deployed():
     resource = LoadBalancerSlsResource(name="a", imageName="i:1", scalerType="QUEUE_DELAY")
     with pytest.raises(InputError, match="needs the scaler REQUEST_COUNT"):
-        declaring.endpoint(resource)
+        declaration.endpoint(resource)
 
 
 def test_only_the_id_of_a_template_is_passed_on_where_there_is_no_image():
-    document = declaring.endpoint(ServerlessEndpoint(name="a", templateId="t1"))
+    document = declaration.endpoint(ServerlessEndpoint(name="a", templateId="t1"))
     assert document["templateId"] == "t1"
     assert {"imageName", "template"}.isdisjoint(document)
 
 
 def test_volumes_and_templates_are_declared_too():
-    assert declaring.volume(NetworkVolume(name="v", size=50)) == {"name": "v", "size": 50, "dataCenterId": "EU-RO-1"}
-    template: dict[str, Any] = declaring.template(
+    assert declaration.volume(NetworkVolume(name="v", size=50)) == {"name": "v", "size": 50, "dataCenterId": "EU-RO-1"}
+    template: dict[str, Any] = declaration.template(
         PodTemplate(name="t", imageName="i:1", ports="80/http", env=KeyValuePair.from_dict({"A": "1"}))
     )
     assert template == {

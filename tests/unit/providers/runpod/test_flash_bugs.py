@@ -27,8 +27,8 @@ from holdfast.providers.runpod import (
     NetworkVolume,
     ServerlessEndpoint,
 )
-from holdfast.testing.runpod import Fault, Wrong
-from tests.unit.python.desk import at_desk, balancer
+from holdfast_emulators.runpod import Fault, Wrong
+from tests.unit.api.desk import at_desk, balancer
 
 TESTS = Path(__file__).resolve().parents[3]
 
@@ -85,7 +85,7 @@ BUGS: dict[str, tuple[str, tuple[str, ...]]] = {
     "2.1": ("state is looked for wherever the process happens to be", ("test_a_manager_stays_with_its_folder",)),
     "2.2": (
         "loading state runs whatever it holds",
-        ("unit/providers/runpod/test_flashstate.py::test_nothing_in_the_file_is_run",),
+        ("unit/providers/runpod/test_flash_state.py::test_nothing_in_the_file_is_run",),
     ),
     "2.3": (
         "no lock spans reading and writing state",
@@ -101,7 +101,7 @@ BUGS: dict[str, tuple[str, tuple[str, ...]]] = {
     "2.5": (
         "records under old keys are not found again",
         (
-            "unit/providers/runpod/test_flashstate.py::test_old_keys_are_read_as_what_they_mean",
+            "unit/providers/runpod/test_flash_state.py::test_old_keys_are_read_as_what_they_mean",
             "test_what_cannot_be_changed_is_replaced",
         ),
     ),

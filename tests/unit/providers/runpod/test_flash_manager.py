@@ -14,8 +14,8 @@ from holdfast.errors import InputError
 from holdfast.model.decision import Action
 from holdfast.model.verdict import Status
 from holdfast.providers.runpod import CpuServerlessEndpoint, NetworkVolume, ServerlessEndpoint
-from holdfast.testing.runpod import Fault, Habits, Wrong
-from tests.unit.python.desk import at_desk, balancer
+from holdfast_emulators.runpod import Fault, Habits, Wrong
+from tests.unit.api.desk import at_desk, balancer
 
 
 def test_a_manager_stays_with_its_folder(tmp_path, monkeypatch):

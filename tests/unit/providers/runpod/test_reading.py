@@ -10,11 +10,11 @@ import pytest
 
 from holdfast.errors import InputError
 from holdfast.model.json import Json
-from holdfast.model.reading import Found, Gone, Trouble, Unreadable
+from holdfast.model.read_result import Found, Gone, Trouble, Unreadable
 from holdfast.providers import registry
-from holdfast.providers.base import Connection, Hint, ReadFailed, Target, Unchanged
+from holdfast.providers.protocol import Connection, Hint, ReadFailed, Target, Unchanged
 from holdfast.providers.runpod import kinds, settings
-from holdfast.testing.runpod import USER, Access, Fault, Habits, Limits, RunPodServer, Wrong
+from holdfast_emulators.runpod import USER, Access, Fault, Habits, Limits, RunPodServer, Wrong
 from tests.unit.providers.runpod.world import at_desk, cpu, endpoint, known, wanting
 
 

@@ -12,9 +12,9 @@ import pytest
 
 from holdfast import ResourceManager
 from holdfast.providers.runpod import CpuLoadBalancerSlsResource
-from holdfast.providers.runpod.base import BaseResource as DeployableResource
-from holdfast.store import keys
-from holdfast.testing.runpod import RunPodServer, running
+from holdfast.providers.runpod.resource_base import BaseResource as DeployableResource
+from holdfast.store import fingerprint_key
+from holdfast_emulators.runpod import RunPodServer, running
 
 log = logging.getLogger(__name__)
 
@@ -67,7 +67,7 @@ def test_the_basic_deployment_runs_as_written(server: RunPodServer, tmp_path, ca
     (endpoint,) = server.account.endpoints.values()
     assert server.account.template_of(endpoint).fields["imageName"] == "user/image:2.0"
     (tracked,) = asyncio.run(ResourceManager().resources())
-    key = keys.key_in(tmp_path / ".holdfast")
+    key = fingerprint_key.key_in(tmp_path / ".holdfast")
     assert tracked.stamp == second.config_hash_with(key) != first.config_hash_with(key)
     assert "/imageName" in caplog.text
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from holdfast.model.json import Json
-from holdfast.model.reading import Gone
-from holdfast.model.writing import Done, Refusal, Refused
-from holdfast.providers.base import Change, Target
-from holdfast.testing.runpod import Access, Fault, Habits, Limits, Script, Wrong
+from holdfast.model.read_result import Gone
+from holdfast.model.write_result import Done, Refusal, Refused
+from holdfast.providers.protocol import Change, Target
+from holdfast_emulators.runpod import Access, Fault, Habits, Limits, Script, Wrong
 from tests.unit.providers.runpod.world import at_desk, cpu, endpoint, known, wanting
 
 

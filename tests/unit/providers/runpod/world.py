@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from holdfast.model.json import Json
-from holdfast.model.reading import Found
-from holdfast.model.writing import Done
+from holdfast.model.read_result import Found
+from holdfast.model.write_result import Done
 from holdfast.providers import registry
-from holdfast.providers.base import Change, Connection, Target
-from holdfast.providers.runpod.reading import RunPodReader
-from holdfast.providers.runpod.writing import RunPodWriter
+from holdfast.providers.protocol import Change, Connection, Target
+from holdfast.providers.runpod.reader import RunPodReader
+from holdfast.providers.runpod.writer import RunPodWriter
 from holdfast.testing.clock import FakeClock
-from holdfast.testing.runpod import Habits, Limits, RunPodServer, World
+from holdfast_emulators.runpod import Habits, Limits, RunPodServer, World
 
 Result = TypeVar("Result")
 

@@ -34,7 +34,8 @@ class Format(Protocol):
         """Yield attempts to turn a text that reads as `before` into one that reads as `after`, the gentlest first."""
 
 
-NAMES: Final = ("json", "yaml", "toml", "ini")
+_MODULES: Final = {"json": "json_format", "yaml": "yaml_format", "toml": "toml", "ini": "ini"}
+NAMES: Final = tuple(_MODULES)
 EXTENSIONS: Final = {
     ".json": "json",
     ".yaml": "yaml",
@@ -47,7 +48,7 @@ EXTENSIONS: Final = {
 
 def named(name: str) -> Format:
     """Return a format by its name; the libraries behind it are imported only now."""
-    return cast("Format", importlib.import_module(f"{__name__}.{name}file"))
+    return cast("Format", importlib.import_module(f"{__name__}.{_MODULES[name]}"))
 
 
 def by_extension(path: str) -> str | None:

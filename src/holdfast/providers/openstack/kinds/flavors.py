@@ -7,8 +7,8 @@ from typing import Final
 
 from holdfast.model.json import Json
 from holdfast.providers.openstack.calls import Place
-from holdfast.providers.openstack.subs.maps import Entries
-from holdfast.providers.openstack.table import NAME, Manner, Thing, fixed, mutable, read_only
+from holdfast.providers.openstack.kind_definition import NAME, Manner, Thing, fixed, mutable, read_only
+from holdfast.providers.openstack.subresources.maps import Entries
 
 MICROVERSION: Final = "2.79"  # flavours with descriptions and extra specs, groups with one policy and its rules
 _PLACE: Final = Place("compute", MICROVERSION)

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Final
 
 from holdfast.model.json import Json
-from holdfast.model.writing import Refused
+from holdfast.model.write_result import Refused
 from holdfast.providers.openstack.calls import Calls
-from holdfast.providers.openstack.table import NAME, Item, Manner, Thing, fixed, mutable, write_only
+from holdfast.providers.openstack.kind_definition import NAME, Item, Manner, Thing, fixed, mutable, write_only
 
 
 class _ProjectManner(Manner):

@@ -7,14 +7,23 @@ from pathlib import Path
 from typing import Final
 
 from holdfast.model.json import Json
-from holdfast.model.reading import Trouble, Unreadable
-from holdfast.model.writing import Done, Refusal, Refused, UnderWay, Writing
-from holdfast.providers import urls
-from holdfast.providers.base import Target
+from holdfast.model.read_result import Trouble, Unreadable
+from holdfast.model.write_result import Done, Refusal, Refused, UnderWay, Writing
+from holdfast.providers import url_paths
 from holdfast.providers.openstack.calls import Calls
-from holdfast.providers.openstack.subs import properties
-from holdfast.providers.openstack.subs.properties import Properties
-from holdfast.providers.openstack.table import NAME, Item, Manner, Thing, birth_only, fixed, mutable, read_only
+from holdfast.providers.openstack.kind_definition import (
+    NAME,
+    Item,
+    Manner,
+    Thing,
+    birth_only,
+    fixed,
+    mutable,
+    read_only,
+)
+from holdfast.providers.openstack.subresources import properties
+from holdfast.providers.openstack.subresources.properties import Properties
+from holdfast.providers.protocol import Target
 
 _PASSING: Final = frozenset({"saving", "uploading", "importing", "pending_delete"})
 _BROKEN: Final = frozenset({"killed", "deleted", "deactivated"})
@@ -44,13 +53,13 @@ class _ImageManner(Manner):
         if content.get("url"):
             method = {"method": {"name": "web-download", "uri": content["url"]}}
             answer = await calls.send(
-                properties.PLACE, "POST", f"/images/{urls.segment(item.id)}/import", method, item.id
+                properties.PLACE, "POST", f"/images/{url_paths.segment(item.id)}/import", method, item.id
             )
         else:
             file = Path(calls.cloud.account.base_dir, str(content.get("file", "")))
             if not file.is_file():  # noqa: ASYNC240 - one look at the disk, before megabytes are sent
                 return Refused(Refusal.TERMINAL, f"the data of the image are to come from {file}, which is no file")
-            where = f"/images/{urls.segment(item.id)}/file"
+            where = f"/images/{url_paths.segment(item.id)}/file"
             answer = await calls.send(properties.PLACE, "PUT", where, None, item.id, _DATA, file)
         return answer if isinstance(answer, Refused) else UnderWay(item.id, {"id": item.id}, self.poll_seconds)
 
@@ -75,7 +84,7 @@ class _ImageManner(Manner):
             return False
         steps = [{"op": "add", "path": "/protected", "value": False}]
         answer = await calls.send(
-            properties.PLACE, "PATCH", f"/images/{urls.segment(target.id)}", steps, target.id, properties.PATCH
+            properties.PLACE, "PATCH", f"/images/{url_paths.segment(target.id)}", steps, target.id, properties.PATCH
         )
         return not isinstance(answer, Refused)
 

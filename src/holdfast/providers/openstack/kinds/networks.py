@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import Final
 
 from holdfast.providers.openstack.calls import Place
-from holdfast.providers.openstack.subs.tags import Tags
-from holdfast.providers.openstack.table import NAME, Referrer, Thing, birth_only, fixed, mutable
+from holdfast.providers.openstack.kind_definition import NAME, Referrer, Thing, birth_only, fixed, mutable
+from holdfast.providers.openstack.subresources.tags import Tags
 
 _PLACE: Final = Place("network")
 

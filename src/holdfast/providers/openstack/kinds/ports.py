@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from typing import Final
 
 from holdfast.model.json import Json
-from holdfast.model.writing import Refused
-from holdfast.providers.base import Target
+from holdfast.model.write_result import Refused
 from holdfast.providers.openstack import naming
 from holdfast.providers.openstack.calls import Calls, Place
-from holdfast.providers.openstack.subs.rules import Rules
-from holdfast.providers.openstack.subs.subports import SubPorts
-from holdfast.providers.openstack.subs.tags import Tags
-from holdfast.providers.openstack.table import NAME, Item, Manner, Thing, fixed, mutable
+from holdfast.providers.openstack.kind_definition import NAME, Item, Manner, Thing, fixed, mutable
+from holdfast.providers.openstack.subresources.rules import Rules
+from holdfast.providers.openstack.subresources.subports import SubPorts
+from holdfast.providers.openstack.subresources.tags import Tags
+from holdfast.providers.protocol import Target
 
 _PLACE: Final = Place("network")
 

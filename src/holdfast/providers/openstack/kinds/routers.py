@@ -6,15 +6,11 @@ from collections.abc import Mapping
 from typing import Final
 
 from holdfast.model.json import Json
-from holdfast.model.writing import Refused
-from holdfast.providers import urls
-from holdfast.providers.base import Target
-from holdfast.providers.openstack import completing
+from holdfast.model.write_result import Refused
+from holdfast.providers import url_paths
+from holdfast.providers.openstack import defaults
 from holdfast.providers.openstack.calls import Calls, Place
-from holdfast.providers.openstack.subs import interfaces
-from holdfast.providers.openstack.subs.interfaces import Interfaces
-from holdfast.providers.openstack.subs.tags import Tags
-from holdfast.providers.openstack.table import (
+from holdfast.providers.openstack.kind_definition import (
     NAME,
     Item,
     Manner,
@@ -25,6 +21,10 @@ from holdfast.providers.openstack.table import (
     mutable,
     read_only,
 )
+from holdfast.providers.openstack.subresources import interfaces
+from holdfast.providers.openstack.subresources.interfaces import Interfaces
+from holdfast.providers.openstack.subresources.tags import Tags
+from holdfast.providers.protocol import Target
 
 _PLACE: Final = Place("network")
 
@@ -36,7 +36,7 @@ class _RouterManner(Manner):
         if not rows or target.id is None:
             return False
         routes = await calls.send(
-            _PLACE, "PUT", f"/routers/{urls.segment(target.id)}", {"router": {"routes": []}}, target.id
+            _PLACE, "PUT", f"/routers/{url_paths.segment(target.id)}", {"router": {"routes": []}}, target.id
         )
         if isinstance(routes, Refused):
             return False  # deleting will tell what is the matter
@@ -67,7 +67,7 @@ class _FloatingManner(Manner):
         network = {"floatingNetworkId": desired.get("floatingNetworkId")}
         if desired.get("floatingIpAddress") is not None:
             return {**network, "floatingIpAddress": desired["floatingIpAddress"]}
-        if desired.get("description") == completing.live_name(target.name, target.namespace):
+        if desired.get("description") == defaults.live_name(target.name, target.namespace):
             return {**network, "description": desired["description"]}
         return None
 

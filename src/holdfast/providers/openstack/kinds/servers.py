@@ -8,14 +8,23 @@ from collections.abc import Mapping
 from typing import Final
 
 from holdfast.model.json import Json
-from holdfast.model.reading import Trouble, Unreadable
-from holdfast.model.writing import Done, Refusal, Refused, UnderWay, Writing
-from holdfast.providers import urls
-from holdfast.providers.base import Target
+from holdfast.model.read_result import Trouble, Unreadable
+from holdfast.model.write_result import Done, Refusal, Refused, UnderWay, Writing
+from holdfast.providers import url_paths
 from holdfast.providers.openstack.calls import Calls, Place
-from holdfast.providers.openstack.subs import attachments
-from holdfast.providers.openstack.subs.tags import Tags
-from holdfast.providers.openstack.table import NAME, Item, Manner, Thing, birth_only, fixed, mutable, read_only
+from holdfast.providers.openstack.kind_definition import (
+    NAME,
+    Item,
+    Manner,
+    Thing,
+    birth_only,
+    fixed,
+    mutable,
+    read_only,
+)
+from holdfast.providers.openstack.subresources import attachments
+from holdfast.providers.openstack.subresources.tags import Tags
+from holdfast.providers.protocol import Target
 
 MICROVERSION: Final = "2.46"  # the last that tells the id of a server's flavour
 _PLACE: Final = Place("compute", MICROVERSION)
@@ -140,7 +149,7 @@ def _is_at_rest(manner: _ServerManner, item: Item, token: Mapping[str, Json]) ->
 
 
 async def _acted(calls: Calls, item: Item, action: Json, token: Mapping[str, Json]) -> Refused | UnderWay:
-    answer = await calls.send(_PLACE, "POST", f"/servers/{urls.segment(item.id)}/action", action, item.id)
+    answer = await calls.send(_PLACE, "POST", f"/servers/{url_paths.segment(item.id)}/action", action, item.id)
     return answer if isinstance(answer, Refused) else UnderWay(item.id, dict(token), _ServerManner.poll_seconds)
 
 

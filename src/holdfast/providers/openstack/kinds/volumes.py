@@ -6,12 +6,21 @@ from collections.abc import Mapping
 from typing import Final
 
 from holdfast.model.json import Json
-from holdfast.model.reading import Trouble, Unreadable
-from holdfast.model.writing import Done, Refusal, Refused, UnderWay, Writing
-from holdfast.providers.base import Target
+from holdfast.model.read_result import Trouble, Unreadable
+from holdfast.model.write_result import Done, Refusal, Refused, UnderWay, Writing
 from holdfast.providers.openstack.calls import Calls, Place
-from holdfast.providers.openstack.subs.maps import Entries
-from holdfast.providers.openstack.table import NAME, Item, Manner, Thing, birth_only, fixed, mutable, read_only
+from holdfast.providers.openstack.kind_definition import (
+    NAME,
+    Item,
+    Manner,
+    Thing,
+    birth_only,
+    fixed,
+    mutable,
+    read_only,
+)
+from holdfast.providers.openstack.subresources.maps import Entries
+from holdfast.providers.protocol import Target
 
 SERVICE: Final = "block-storage"
 _PLACE: Final = Place(SERVICE)

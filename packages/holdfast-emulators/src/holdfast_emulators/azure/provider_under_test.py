@@ -1,0 +1,188 @@
+"""The Azure provider as a subject: the emulated Resource Manager behind azure-core's own pipeline.
+
+A disk answers with both headers that an operation may be asked about at. A widget, declared as `Resource`, honours
+etags; it respells, fills in and hides what it is given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Collection
+from contextlib import asynccontextmanager
+from typing import Final
+
+from holdfast.compare import apply_patch
+from holdfast.model.json import Json
+from holdfast.model.path import Path
+from holdfast.model.read_result import Trouble
+from holdfast.providers.azure import conversion, references
+from holdfast.providers.azure.provider import AzureProvider
+from holdfast.providers.protocol import Connection
+from holdfast.testing.conformance import Doing, Sample, Subject
+from holdfast_emulators.azure import Etag, Fault, Fill, Operation, Operations, Rewrite, Secret, World, Wrong
+from holdfast_emulators.azure.transport import ArmTransport
+
+_WIDGET: Final = "Contoso.Test/widgets"
+_VERSION: Final = "2024-01-01"
+_GROUP: Final = "conformance"
+_FIXED: Final = {
+    "/type": "part of the id",
+    "/apiVersion": "how Azure is spoken to",
+    "/location": "fixed at birth",
+    "/kind": "fixed at birth",
+}
+_OWN: Final = ("/properties/timeCreated", "/properties/diskState", "/properties/uniqueId")
+_BY_ID: Final = {
+    "list": "Azure has no list of resources whatever their type",
+    "import-by-filter": "the filter of a Resource must say its type; the kit does not",
+}
+_WAYS: Final = {
+    Trouble.THROTTLED: Fault(status=429, code="TooManyRequests", retry_after=7),
+    Trouble.SERVER_ERROR: Fault(status=503),
+    Trouble.UNAUTHORISED: Fault(status=403, code="AuthorizationFailed"),
+    Trouble.MALFORMED: Fault(Wrong.GARBAGE, status=200),
+    Trouble.UNREACHABLE: Fault(Wrong.RESET),
+    Trouble.TIMEOUT: Fault(Wrong.HANG),
+    Trouble.UNCONFIRMED: Fault(Wrong.HTML, status=404),
+}
+
+
+class _Ticking:
+    """A clock that moves whenever it is looked at, as nobody in a scenario really waits."""
+
+    def __init__(self) -> None:
+        self._now = 1_800_000_000.0
+
+    def now(self) -> float:
+        """Return a little more than the last time."""
+        self._now += 0.05
+        return self._now
+
+
+_MISTAKES: Final = {
+    "an empty object": b"{}",
+    "an error": b'{"error": {"code": "Busy", "message": "try again"}}',
+    "a list": b'{"value": []}',
+    "another thing": b'{"id": "/subscriptions/s/providers/A.B/c/another", "name": "another", "properties": {}}',
+}
+
+
+class ArmVandal:
+    """Edits resources in the portal, and sees what Azure hides."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    async def ids(self, kind: str) -> Collection[str]:
+        """Return the ids of a kind."""
+        return self._world.ids(references.type_of(kind, {}) or _WIDGET)
+
+    async def get(self, kind: str, id: str) -> Json:  # noqa: A002 - as the protocol has it
+        """Return a resource with its secrets, in the shape of a declaration."""
+        if id not in await self.ids(kind):
+            return None
+        found = conversion.document(self._world.stored(id))
+        return {**found, "type": _WIDGET, "apiVersion": _VERSION} if kind == "Resource" else found
+
+    async def put(self, kind: str, id: str, path: Path, value: Json) -> None:  # noqa: A002, ARG002
+        """Change a field."""
+        if path[0] in ("type", "apiVersion"):
+            return
+
+        def changed(body: dict[str, Json]) -> None:
+            after = apply_patch.put(apply_patch.copied(body), path, value)
+            body.clear()
+            body.update(after)
+
+        self._world.console("a vandal").edit(id, changed)
+
+    async def delete(self, kind: str, id: str) -> None:  # noqa: A002
+        """Remove a resource."""
+        if id in await self.ids(kind):
+            self._world.console("a vandal").delete(id)
+
+
+class ArmFaults:
+    """Lets Resource Manager answer wrongly: by status, by bytes, or not at all."""
+
+    provokes = tuple((doing, trouble) for doing in Doing for trouble in _WAYS)
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    def fail(self, doing: Doing, trouble: Trouble, times: int | None = None) -> None:
+        """Let the next requests be answered wrongly."""
+        way = _WAYS[trouble]
+        methods = ("GET",) if doing is not Doing.WRITE else ("PUT", "DELETE")
+        path = "*/providers/*" if doing is not Doing.LIST else "/subscriptions/*/providers/*"
+        for method in methods:
+            fault = Fault(way.wrong, method, path, way.status, way.code, retry_after=way.retry_after, times=times)
+            self._world.faults.append(fault)
+
+    @property
+    def mistakes(self) -> Collection[str]:
+        """What may be brought instead of a resource."""
+        return _MISTAKES.keys()
+
+    def mistake(self, name: str) -> None:
+        """Let every read of a resource be answered with something else."""
+        fault = Fault(Wrong.BODY, "GET", "*/providers/*", 200, times=None, body=_MISTAKES[name])
+        self._world.faults.append(fault)
+
+    def mend(self) -> None:
+        """Let everything work again."""
+        self._world.faults.clear()
+
+
+def _least(name: str) -> dict[str, Json]:
+    return {"type": _WIDGET, "apiVersion": _VERSION, "location": "westus2", "properties": {"label": name}}
+
+
+def _widget(name: str) -> dict[str, Json]:
+    properties = {
+        "label": name,
+        "weight": 4,
+        "enabled": True,
+        "rules": [{"name": "ssh", "port": 22}, {"name": "web", "port": 80}],
+        "nested": {"user": "u", "shell": "sh"},
+        "password": "none",
+    }
+    return {**_least(name), "managedBy": name, "tags": {"team": "a"}, "properties": properties}
+
+
+def _disk(name: str) -> dict[str, Json]:
+    properties = {"creationData": {"createOption": "Empty"}, "diskSizeGB": 32}
+    return {"location": "westus2", "managedBy": name, "sku": {"name": "Standard_LRS"}, "properties": properties}
+
+
+@asynccontextmanager
+async def azure() -> AsyncIterator[Subject]:
+    """Open the provider on an emulated Azure."""
+    world = World(_Ticking(), pace=0.05)
+    world.add_group(_GROUP)
+    world.tune(
+        _WIDGET,
+        etag=Etag(header=True, honoured=True),
+        operations=Operations(
+            update=Operation("async", 202, seconds=20), delete=Operation("location", 202, seconds=20)
+        ),
+    )
+    world.teach(
+        _WIDGET,
+        Fill("/properties/size", "medium"),
+        Fill("/properties/limits", {"cpu": 1, "burst": False}),
+        Rewrite("/location", "region_display"),
+        Secret("/properties/password", shown="text"),
+    )
+    settings = {
+        "subscription": world.subscription,
+        "resource_group": _GROUP,
+        "auth": {"type": "token"},
+        "habits": [{"types": _WIDGET, "conditional": True}],
+    }
+    samples = (
+        Sample("Resource", _least, _widget, spared=_FIXED, secret="/properties/password", cannot=_BY_ID),  # noqa: S106
+        Sample("Disk", _disk, _disk, spared=_FIXED | dict.fromkeys(_OWN, "Azure's own")),
+    )
+    connection = Connection("conformance", "azure", settings, {"token": world.token})
+    provider = AzureProvider(lambda: ArmTransport(world))
+    yield Subject(provider, connection, samples, ArmVandal(world), ArmFaults(world))

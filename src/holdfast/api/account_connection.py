@@ -1,0 +1,77 @@
+"""Which account: a connection of the project file, or the one that the environment of the process describes.
+
+What is kept is kept under the name of the connection. One that nobody named is called after its account, so that
+another key in the same variable is another connection and not the same one with everything missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+
+from holdfast.errors import DeployError, InputError
+from holdfast.manifests.project import ConnectionSpec, Project
+from holdfast.manifests.secrets import Resolver
+from holdfast.model.read_result import Unreadable
+from holdfast.policy import did_you_mean
+from holdfast.providers import registry
+from holdfast.providers.protocol import Ambient, Connection, Owned, ReadFailed
+from holdfast.reconcile.rate_limit import Limits
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The way to an account, and whose it is where the provider can tell."""
+
+    connection: Connection
+    limits: Limits = field(default_factory=Limits)
+    account: str | None = None
+
+
+async def choose(project: Project, provider: str, name: str | None, environ: Mapping[str, str]) -> Chosen:
+    """Return the connection that is named, else the only one that can be meant, else the environment's.
+
+    Raise InputError if there is none or several, DeployError if it cannot be known now whose it is.
+    """
+    spec = _declared(project, provider, name)
+    if spec is None:
+        ambient = _ambient(provider, environ)
+        account = await account_of(ambient)
+        return Chosen(replace(ambient, name=account or provider), account=account)
+    clear = {key: str(secret.reveal()) for key, secret in spec.fetch_secrets(Resolver(environ)).items()}
+    connection = Connection(spec.name, spec.provider, spec.settings, clear, spec.base_dir)
+    given = {rate: value for rate, value in asdict(spec.limits).items() if value is not None}
+    return Chosen(connection, replace(Limits(), **given), await account_of(connection))
+
+
+def _declared(project: Project, provider: str, name: str | None) -> ConnectionSpec | None:
+    fitting = {each.name: each for each in project.connections.values() if each.provider == provider}
+    if name is not None and name not in fitting:
+        hint = did_you_mean.hint(name, fitting) or f"; there are {', '.join(sorted(fitting)) or 'none'}"
+        raise InputError(f"holdfast.yaml has no connection {name!r} of provider {provider}{hint}")
+    wanted = name or (project.default_connection if project.default_connection in fitting else None)
+    if wanted is not None:
+        return fitting[wanted]
+    if len(fitting) > 1:
+        raise InputError(f"say which connection: ResourceManager(connection=...) with one of {', '.join(fitting)}")
+    return next(iter(fitting.values()), None)
+
+
+def _ambient(provider: str, environ: Mapping[str, str]) -> Connection:
+    found = registry.get(provider)
+    if not isinstance(found, Ambient):
+        raise InputError(f"holdfast.yaml declares no connection of provider {provider}")
+    return found.ambient(environ)
+
+
+async def account_of(connection: Connection) -> str | None:
+    """Ask whose a connection is; None where the provider does not know accounts."""
+    async with registry.get(connection.provider).reader(connection) as reader:
+        if not isinstance(reader, Owned):
+            return None
+        try:
+            return await reader.account()
+        except ReadFailed as error:
+            why = error.reading.detail if isinstance(error.reading, Unreadable) else str(error)
+            message = f"whose account this is could not be asked, so nothing was done: {why}"
+            raise DeployError(connection.name, message) from None

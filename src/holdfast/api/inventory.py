@@ -1,0 +1,44 @@
+"""What is tracked: what the store remembers, under the names people use."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from holdfast.api import object_declarations
+from holdfast.errors import InputError
+from holdfast.model.address import Address
+from holdfast.model.verdict import Status
+from holdfast.policy import did_you_mean
+from holdfast.store.protocol import ResourceState
+
+
+@dataclass(frozen=True, slots=True)
+class Tracked:
+    """One resource that this store looks after."""
+
+    address: Address
+    id: str | None
+    status: Status | None
+    stamp: str | None = None  # the hash of the configuration that was last given to deploy
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+
+def tracked(state: ResourceState) -> Tracked:
+    """Return what is told of a resource."""
+    return Tracked(
+        state.address, state.provider_id, state.status, state.labels.get(object_declarations.STAMP), state.labels
+    )
+
+
+def named(name: str, states: Sequence[ResourceState]) -> ResourceState:
+    """Return the one resource that a name or an address means; raise InputError if there is none, or several."""
+    exact = [state for state in states if str(state.address) == name]
+    found = exact or [state for state in states if name in (state.address.name, state.address.name.partition("@")[0])]
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        names = {state.address.name for state in states}
+        raise InputError(f"nothing called {name!r} is tracked here{did_you_mean.hint(name, sorted(names))}")
+    listed = ", ".join(str(state.address) for state in found[:4])
+    raise InputError(f"{name!r} may be any of {len(found)}: {listed}; give the address")

@@ -1,0 +1,215 @@
+"""ResourceManager: deploy, check and undeploy objects, on the engine that everything else runs on.
+
+    manager = ResourceManager()
+    lb = await manager.get_or_deploy_resource(lb)
+
+Each call looks first: at what is declared, at what was applied, and at what is really there. It writes what must be
+written and nothing else, and is safe to repeat, to kill, and to run in several processes at once.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from os import PathLike
+from pathlib import Path
+from typing import Final, TypeVar
+
+from holdfast.api import account_connection, deploy_steps, inventory, object_declarations, quick_check, workbench
+from holdfast.api.account_connection import Chosen
+from holdfast.api.class_call import also_on_class
+from holdfast.api.inventory import Tracked
+from holdfast.api.object_declarations import Draft, Place
+from holdfast.api.results import Checkup, Deployment, Undeployed
+from holdfast.api.workbench import Workbench
+from holdfast.errors import DeployError, InputError
+from holdfast.manifests import project as projects
+from holdfast.manifests.project import Project
+from holdfast.model.decision import Action, Decision, Reason
+from holdfast.model.json import Json
+from holdfast.model.resource_spec import Outlined
+from holdfast.model.verdict import Status, Verdict
+from holdfast.reconcile.apply import look
+from holdfast.reconcile.clock import Clock, SystemClock
+from holdfast.reconcile.retry import Patience
+from holdfast.store.protocol import ResourceState, Store
+
+R = TypeVar("R", bound=Outlined)
+
+log: Final = logging.getLogger("holdfast")
+
+
+class ResourceManager:
+    """Brings objects about in one account and one environment; what it knows is in `.holdfast/` beside the project.
+
+    `folder` is where the project begins: its holdfast.yaml, there or above, names connections, and without one the
+    environment of the process does. Everything in an `environment` is apart from what is in others of the same
+    account. `options` are managedOptions as a manifest has them, for everything that is deployed.
+    """
+
+    def __init__(
+        self,
+        folder: str | PathLike[str] | None = None,
+        *,
+        connection: str | None = None,
+        environment: str | None = None,
+        options: Mapping[str, Json] | None = None,
+        clock: Clock | None = None,
+        patience: Patience | None = None,
+    ) -> None:
+        self._folder = Path(folder or ".").absolute()
+        self._connection = connection
+        self._environment = environment
+        self._options = dict(options or {})
+        self._clock = clock or SystemClock()
+        self._patience = patience or Patience()
+        self._chosen: dict[str, Chosen] = {}  # by provider: whose account it is does not change under way
+
+    # -- deploying
+
+    @also_on_class
+    async def get_or_deploy_resource(self, config: R) -> R:
+        """Return the resource as it is deployed, with its id: made, changed, replaced or left, as it must be.
+
+        Raise InputError if the object cannot be deployed, DeployError if it could not be brought about.
+        """
+        return (await self.deploy(config)).resource
+
+    @also_on_class
+    async def deploy(self, config: R) -> Deployment[R]:
+        """Do the same, and say what was found and done."""
+        async with self._opened(object_declarations.provider_of(config)) as bench:
+            draft = Draft(self._place(bench))
+            address = draft.add(config)
+            states = await bench.store.states(list(draft.declarations))
+            brought = await deploy_steps.about(bench, draft.known(states), address)
+            before, now = states.get(address), await bench.store.state(address)
+            if now is None or now.provider_id is None:
+                raise DeployError(str(address), "it is there, and its id is not known")
+            deployment = Deployment(
+                config.deployed(now.provider_id),
+                now.provider_id,
+                address,
+                brought.action,
+                brought.checked.verdict,
+                brought.checked.decision,
+                brought.checked.suspects,
+                brought.resumed,
+                brought.notes(before, draft.outlines[address].stamp),
+                brought.changes,
+            )
+        for note in deployment.notes:  # what was found and done is told by the engine
+            log.warning("%s: %s", address, note)
+        return deployment
+
+    async def adopt(self, config: R, ident: str, stamp: str | None = None) -> Deployment[R]:
+        """Take over something that another tool made: remember it under its id, and make it what is declared.
+
+        `stamp` is what that tool last stamped; InputError is raised if it is not that of this configuration, for then
+        nobody could tell an edit of yours from one of the world's.
+        """
+        if stamp is not None and not config.has_stamp(stamp):
+            raise InputError("the stamp is of another configuration; adopt it with the one that was deployed last")
+        return await self.deploy(config.deployed(ident))
+
+    # -- looking
+
+    @also_on_class
+    async def check(self, *configs: R) -> list[Checkup[R]]:
+        """Say what is true of each, and who moved it where that can be told; change and remember nothing."""
+        found: dict[int, Checkup[R]] = {}
+        for provider in dict.fromkeys(map(object_declarations.provider_of, configs)):
+            async with self._opened(provider) as bench:
+                mine = {place: each for place, each in enumerate(configs) if provider == each.PROVIDER}
+                found |= await self._looked(bench, mine)
+        return [found[place] for place in range(len(configs))]
+
+    async def _looked(self, bench: Workbench, configs: Mapping[int, R]) -> dict[int, Checkup[R]]:
+        draft = Draft(self._place(bench))
+        sketches = {place: draft.sketch(config) for place, config in configs.items()}
+        states = await bench.store.states([address for address, _ in sketches.values()])
+        async with bench.world() as world:
+            unmoved = await quick_check.unmoved(
+                bench, world, draft, [(*sketches[n], configs[n]) for n in configs], states
+            )
+            closer = [config for place, config in configs.items() if sketches[place][0] not in unmoved]
+            addresses = dict.fromkeys(draft.add(config) for config in closer)
+            declarations = draft.known(await bench.store.states(list(draft.declarations)))
+            preparer = bench.preparer(world, declarations)
+            report = await look(preparer, bench.checker(world), addresses, record=False, attribute=True)
+        seen = {each.address: (each.verdict, each.decision, each.suspects) for each in report.checked}
+        for one in report.waiting:
+            status = Status.UNKNOWN if one.is_error else Status.PENDING
+            decision = Decision(Action.NONE, (Reason("waiting", one.reason),))
+            seen[one.declaration.address] = (Verdict(status, one.reason), decision, ())
+        return {
+            place: Checkup(configs[place], address, *seen.get(address, quick_check.UNMOVED))
+            for place, (address, _) in sketches.items()
+        }
+
+    async def resources(self) -> list[Tracked]:
+        """List what is tracked, in all accounts and environments unless this manager has one of its own."""
+        return [inventory.tracked(each) for each in await self._states(self._project())]
+
+    async def documents(self) -> list[tuple[Tracked, Json]]:
+        """List what is tracked with what was last declared of it; secrets are fingerprints there."""
+        async with workbench.memory(self._project()) as store:
+            states = await self._states_in(store)
+            return [
+                (inventory.tracked(each), await store.document(each.desired) if each.desired is not None else {})
+                for each in states
+            ]
+
+    # -- removing
+
+    @also_on_class
+    async def undeploy(self, config: Outlined | str) -> Undeployed:
+        """Delete what an object, a name or an address stands for; it is forgotten only once it is known to be gone.
+
+        Raise InputError if nothing of that name is tracked here, DeployError if it could not be deleted.
+        """
+        if not isinstance(config, str):
+            provider, meant = object_declarations.provider_of(config), None
+        else:
+            meant = inventory.named(config, await self._states(self._project()))
+            provider = meant.provider
+        async with self._opened(provider) as bench:
+            place = self._place(bench)
+            address = meant.address if meant is not None else Draft(place).add(config)  # type: ignore[arg-type]
+            state = await bench.store.state(address)
+            if state is None:
+                raise InputError(f"{address} is not tracked here")
+            if state.address.connection != place.connection:
+                raise InputError(f"{address} is not in {place.connection}, which this manager is for")
+            object_declarations.insist_on_account(state, place.account)
+            document = await bench.store.document(state.desired) if state.desired is not None else {}
+            return await deploy_steps.removed(bench, state, object_declarations.remembered(state, document))
+
+    # -- where
+
+    def _project(self) -> Project:
+        return projects.load(None, self._folder)
+
+    @asynccontextmanager
+    async def _opened(self, provider: str) -> AsyncIterator[Workbench]:
+        project = self._project()
+        if provider not in self._chosen:
+            self._chosen[provider] = await account_connection.choose(project, provider, self._connection, os.environ)
+        chosen = self._chosen[provider]
+        async with workbench.opened(project, chosen, self._clock, self._patience, os.environ) as bench:
+            yield bench
+
+    def _place(self, bench: Workbench) -> Place:
+        name, provider, account = bench.chosen.connection.name, bench.chosen.connection.provider, bench.chosen.account
+        return Place(name, provider, account, self._environment, bench.key, self._options)
+
+    async def _states(self, project: Project) -> list[ResourceState]:
+        async with workbench.memory(project) as store:
+            return await self._states_in(store)
+
+    async def _states_in(self, store: Store) -> list[ResourceState]:
+        found = [state async for state in store.all_states(connection=self._connection)]
+        wanted = self._environment
+        return [state for state in found if wanted is None or state.address.namespace == wanted]

@@ -1,0 +1,88 @@
+"""Glancing: what moved neither in the program nor in the world is known by two hashes, and not looked at any closer.
+
+The stamp of an object that was deployed is kept; while it is the same, so is the document that was made from it. The
+list of a kind brings the digest of each live thing. Where both are those of the last settled look, the verdict is too;
+everything else is prepared, read and compared in full.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final, TypeVar
+
+from holdfast.api.object_declarations import Draft
+from holdfast.api.workbench import Workbench
+from holdfast.model.address import Address
+from holdfast.model.attribution import Suspect
+from holdfast.model.decision import Decision
+from holdfast.model.read_result import Unreadable
+from holdfast.model.resource_spec import Outline, Outlined
+from holdfast.model.verdict import Status, Verdict
+from holdfast.policy.decide import Situation, decide
+from holdfast.providers.protocol import Unchanged
+from holdfast.reconcile import observe
+from holdfast.reconcile.connections import World
+from holdfast.reconcile.observe import LIST_FROM, Looker
+from holdfast.reconcile.resolved_resource import Prepared
+from holdfast.store.protocol import ResourceState
+
+R = TypeVar("R", bound=Outlined)
+
+_SAME: Final = Verdict(Status.IN_SYNC, "nothing moved since the last check")
+UNMOVED: Final[tuple[Verdict, Decision, tuple[Suspect, ...]]] = (_SAME, decide(_SAME, Situation(applied=True)), ())
+"""What is true of whatever a glance suffices for."""
+
+Sketch = tuple[Address, Outline, R]
+_Group = tuple[str, str]  # the kind, and the options as a text
+
+
+async def unmoved(
+    bench: Workbench,
+    world: World,
+    draft: Draft,
+    sketches: Sequence[Sketch[R]],
+    states: Mapping[Address, ResourceState],
+) -> set[Address]:
+    """Return those that a glance suffices for; nobody is asked where there are only a few."""
+    groups: dict[_Group, list[tuple[Sketch[R], ResourceState]]] = {}
+    for sketch in sketches:
+        address, outline, _ = sketch
+        state = states.get(address)
+        if state is not None and not outline.refers and state.labels == draft.labels(outline):
+            groups.setdefault((outline.kind, repr(outline.options)), []).append((sketch, state))
+    found: set[Address] = set()
+    for members in groups.values():
+        if len(members) >= LIST_FROM:
+            found |= await _of_group(bench, world, draft, members)
+    return found
+
+
+async def _of_group(
+    bench: Workbench, world: World, draft: Draft, members: Sequence[tuple[Sketch[R], ResourceState]]
+) -> set[Address]:
+    """Glance at things of one kind under the same options: what holds for one of them holds for all."""
+    (first, _, config), state = members[0]
+    sample = await _prepared(bench, world, draft, config)
+    if sample is None or sample.desired_digest != state.desired:
+        return set()  # the same object means another document now: a release of ours has come between
+    expected = {
+        each.provider_id: hint.raw_digest
+        for _, each in members
+        if each.provider_id is not None and (hint := observe.hint(sample, each)) is not None
+    }
+    looker = Looker(world, bench.clock, bench.random01, bench.patience, bench.fingerprint)
+    items = await looker.listed(first.connection, first.kind, expected)
+    if isinstance(items, Unreadable):
+        return set()
+    return {
+        address
+        for (address, _, _), each in members
+        if each.provider_id is not None and isinstance(items.get(each.provider_id), Unchanged)
+    }
+
+
+async def _prepared(bench: Workbench, world: World, draft: Draft, config: Outlined) -> Prepared | None:
+    one = Draft(draft.place)
+    address = one.add(config)
+    ready, _ = await bench.preparer(world, list(one.declarations.values())).prepare([address])
+    return ready[0] if ready else None

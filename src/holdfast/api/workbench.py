@@ -1,0 +1,129 @@
+"""What one call works with: the store in `.holdfast/`, the way to the account, and the engine put together on both."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from holdfast.api.account_connection import Chosen
+from holdfast.compare import comparators
+from holdfast.manifests import user_profiles, waivers
+from holdfast.manifests.project import Project
+from holdfast.manifests.secrets import Resolver
+from holdfast.manifests.validation import raise_all
+from holdfast.model.address import Address
+from holdfast.model.decision import Action
+from holdfast.model.json import Json
+from holdfast.model.resource import Declaration
+from holdfast.policy import dependency_graph, settings
+from holdfast.providers import registry
+from holdfast.reconcile import finding_actions, worker_identity
+from holdfast.reconcile.apply import Applier
+from holdfast.reconcile.check import Checked, Checker
+from holdfast.reconcile.clock import Clock
+from holdfast.reconcile.connections import World, WritableWorld
+from holdfast.reconcile.policy_evaluation import Rules
+from holdfast.reconcile.resolve import Fleet, Preparer
+from holdfast.reconcile.retry import Patience
+from holdfast.reconcile.send import Sender
+from holdfast.reconcile.undo import Undoer
+from holdfast.reconcile.write import Actor
+from holdfast.store import audit_head_file, fingerprint_key
+from holdfast.store.protocol import Store
+from holdfast.store.sqlite import SqliteStore
+
+_calls = itertools.count(1)
+
+
+@dataclass(slots=True)
+class Workbench:
+    """Everything that looks and acts."""
+
+    project: Project
+    store: Store
+    chosen: Chosen
+    key: bytes = field(repr=False)
+    clock: Clock
+    patience: Patience
+    environ: Mapping[str, str] = field(repr=False)
+    random01: Callable[[], float] = random.random
+    # One for each call: two calls of one process are two workers, and only one of them may write a resource.
+    owner: str = field(default_factory=lambda: worker_identity.name(str(next(_calls))))
+
+    def fingerprint(self, value: Json) -> str:
+        """Return the keyed fingerprint of a secret."""
+        return comparators.fingerprint(value, self.key)
+
+    def world(self) -> World:
+        """Return the account for looking at."""
+        return World(**self._surroundings())
+
+    def writable_world(self) -> WritableWorld:
+        """Return the account for changing."""
+        return WritableWorld(**self._surroundings())
+
+    def _surroundings(self) -> dict[str, Any]:
+        connection = self.chosen.connection
+        return {
+            "connections": {connection.name: connection},
+            "providers": {connection.provider: registry.get(connection.provider)},
+            "limits": {connection.name: self.chosen.limits},
+            "clock": self.clock,
+        }
+
+    def preparer(self, world: World, declarations: Sequence[Declaration], known: Sequence[Address] = ()) -> Preparer:
+        """Return what makes declarations ready; raise InputErrors if they do not fit together."""
+        graph, errors = dependency_graph.build(declarations, known)
+        raise_all(errors)
+        fleet = Fleet(
+            {each.address: each for each in declarations},
+            graph,
+            outer=[settings.of_environment(self.environ), self.project.defaults],
+            profiles=user_profiles.load(self.project),
+        )
+        return Preparer(self.store, world, fleet, self.fingerprint, lambda _: Resolver(self.environ))
+
+    def checker(self, world: World) -> Checker:
+        """Return what looks and concludes."""
+        waived = waivers.load(self.project.waivers, self.clock.now())
+        rules = Rules(self.project.corrections, waived, self.project.assessment.rules)
+        return Checker(self.store, world, self.clock, self.random01, self.fingerprint, self.patience, rules)
+
+    def applier(self, world: WritableWorld, preparer: Preparer) -> Applier:
+        """Return what brings the account to what is declared."""
+        checker = self.checker(world)
+        hands = (self.clock, self.random01)
+        actor = Actor(self.store, world, checker, *hands, self.owner, self.patience)
+        sender = Sender(world, *hands, self.patience)
+        undoer = Undoer(self.store, world, checker, *hands, self.owner, sender)
+        return Applier(self.store, preparer, checker, actor, reconsider=_tried_again, undoer=undoer)
+
+
+def _tried_again(checked: Checked) -> Checked:
+    """Try again what was refused for good: somebody asks for it, and may have put right what was in the way."""
+    return finding_actions.recreated(checked) if checked.decision.action is Action.BLOCK else checked
+
+
+@asynccontextmanager
+async def memory(project: Project) -> AsyncIterator[Store]:
+    """Open the store of a project."""
+    store = await SqliteStore.open(project.store)
+    try:
+        yield store
+    finally:
+        await store.close()
+
+
+@asynccontextmanager
+async def opened(
+    project: Project, chosen: Chosen, clock: Clock, patience: Patience, environ: Mapping[str, str]
+) -> AsyncIterator[Workbench]:
+    """Open the store of a project and put everything around it."""
+    async with memory(project) as store:
+        key = fingerprint_key.key_in(project.store.parent)
+        yield Workbench(project, store, chosen, key, clock, patience, environ)
+        await audit_head_file.keep(store, project.store, key)

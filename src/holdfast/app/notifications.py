@@ -1,0 +1,32 @@
+"""Notifications from the command line: who is told, with what, and where undelivered ones are kept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from holdfast.app.project import Options, Session
+from holdfast.cli import console
+from holdfast.notify import deliver, rules
+from holdfast.notify.sinks import Means
+from holdfast.reconcile.apply import Report
+
+DEAD_LETTERS: Final = "undelivered.jsonl"  # beside the store
+
+
+def office(session: Session, options: Options) -> deliver.Office:
+    """Return what telling takes in a session."""
+    store = Path(options.store) if options.store else session.project.store
+    return deliver.Office(
+        session.store,
+        session.project.notify,
+        Means(session.clock, session.random01, session.resolver),
+        f"/holdfast/{session.project.folder.name}",
+        store.parent / DEAD_LETTERS,
+        console.warn,
+    )
+
+
+async def tell(report: Report, desk: deliver.Office) -> None:
+    """Tell whoever is to be told about a run; whatever happens, the run has said what it says."""
+    await deliver.notify(report, rules.statuses_before(report), desk)

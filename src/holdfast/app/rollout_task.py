@@ -1,0 +1,85 @@
+"""Rollouts on the schedule of the watch: what is due is taken further, with the manifests read again."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+from holdfast.app import template_groups
+from holdfast.app.project import Options, Session, named_files
+from holdfast.cli import console
+from holdfast.cli.render import reports
+from holdfast.cli.render import rollouts as broods
+from holdfast.errors import HoldfastError
+from holdfast.manifests import loader
+from holdfast.reconcile.apply import Report
+from holdfast.reconcile.connections import WritableWorld
+from holdfast.rollouts import serialization
+from holdfast.rollouts.core.template_groups import Brood
+
+_BATCH = 100
+
+
+@dataclass(slots=True)
+class Rollouts:
+    """The rollouts of templates, beside the resync loop."""
+
+    session: Session
+    options: Options
+    world: WritableWorld
+    stop: asyncio.Event
+    complain: Callable[[HoldfastError], None]
+    _shown: dict[str, str] = field(default_factory=dict)
+
+    async def run(self) -> bool:
+        """Take further what is due; return whether there was anything."""
+        names = await self._due()
+        if not names:
+            return False
+        try:
+            session = self._with_templates()
+            rolled = await template_groups.roller(session, self.world, self.stop, _show).run(names)
+        except HoldfastError as error:
+            self.complain(error)
+            return False
+        for brood in rolled.broods:
+            self._told(brood)
+        return bool(rolled.reports)
+
+    async def next_at(self) -> float | None:
+        """Return when the next rollout has something to do."""
+        store = self.session.store
+        times = [await store.next_due_dossier(shelf) for shelf in (serialization.ROLLOUTS, serialization.TEMPLATES)]
+        return min((at for at in times if at is not None), default=None)
+
+    async def _due(self) -> set[str]:
+        store, now = self.session.store, self.session.clock.now()
+        rollouts = await store.due_dossiers(serialization.ROLLOUTS, now, _BATCH)
+        templates = await store.due_dossiers(serialization.TEMPLATES, now, _BATCH)
+        return {each.owner for each in rollouts} | {each.key for each in templates}
+
+    def _with_templates(self) -> Session:
+        """Return the session with what the manifests say now; those from standard input are at hand."""
+        if self.session.templates:
+            return self.session
+        project = self.session.project
+        manifests = loader.read(named_files(self.options, project), project)
+        return replace(self.session, templates=manifests.templates, by_hand=manifests.declarations)
+
+    def _told(self, brood: Brood) -> None:
+        text = broods.line(brood)
+        if self._shown.get(brood.template.name) != text:
+            self._shown[brood.template.name] = text
+            console.line(text)
+
+
+def _show(report: Report) -> None:
+    for acted in report.acted:
+        reports.show_acted(acted)
+
+
+def show_all(found: Sequence[Brood]) -> None:
+    """Print where every template is, in a line each."""
+    for brood in found:
+        console.line(broods.line(brood))

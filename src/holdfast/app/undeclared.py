@@ -1,0 +1,143 @@
+"""What is no longer declared: resources of the store that the manifests do not have any more.
+
+A store belongs to a project, and a run may read only part of it. A resource counts as no longer declared if the file
+that declared it was read and does not have it, or is not there any more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from holdfast.app import template_groups
+from holdfast.cli import console
+from holdfast.errors import HoldfastError
+from holdfast.manifests import file_discovery, loader
+from holdfast.manifests.project import Project
+from holdfast.model.address import Address
+from holdfast.model.json import Json
+from holdfast.reconcile.clock import SystemClock
+from holdfast.reconcile.resolved_resource import is_no_longer_declared
+from holdfast.rollouts.core.template_groups import Brood
+from holdfast.store.protocol import ResourceState, Store
+
+if TYPE_CHECKING:
+    from holdfast.app.project import Session
+
+_SHOWN = 5
+
+
+@dataclass(slots=True)
+class Reach:
+    """The manifests that a run has read, and where files that the store names may be."""
+
+    read: frozenset[Path]
+    folders: frozenset[Path]
+    bases: Sequence[Path]  # what the names of files may be relative to
+    _known: dict[str, bool] = field(default_factory=dict)
+
+    def covers(self, source: str | None) -> bool:
+        """Return True if a declaration from there would have been seen: its file was read, or does not exist."""
+        name = (source or "").rpartition(":")[0]
+        if not name.lower().endswith(file_discovery.SUFFIXES):  # from standard input, or from Python
+            return False
+        if name not in self._known:
+            self._known[name] = self._covers(name)
+        return self._known[name]
+
+    def _covers(self, name: str) -> bool:
+        places = [(base / name).resolve() for base in self.bases]
+        there = [place for place in places if place.exists()]
+        if not there:
+            return True
+        return any(place in self.read or not self.folders.isdisjoint(place.parents) for place in there)
+
+
+def reach_of(files: Sequence[str], project: Project, store: Path) -> Reach:
+    """Return what was read where these files were named."""
+    found, _ = file_discovery.find(files, project.profiles)
+    read = frozenset(source.path.resolve() for source in found if source.path is not None)
+    folders = frozenset(Path(name).resolve() for name in files if Path(name).is_dir())
+    return Reach(read, folders, _bases(project, store))
+
+
+def _bases(project: Project, store: Path) -> list[Path]:
+    return list(dict.fromkeys(path.resolve() for path in (Path.cwd(), project.folder, store.parent.parent)))
+
+
+def is_missed(state: ResourceState, declared: Collection[Address], broods: Iterable[Brood], reach: Reach) -> bool:
+    """Return True if a resource is no longer declared; children of templates come and go with these."""
+    if state.address in declared or not reach.covers(state.source):
+        return False
+    return not any(state.address in brood.children for brood in broods)
+
+
+async def in_store(session: Session, states: Sequence[ResourceState]) -> set[Address]:
+    """Return the resources that are known, or turn out now, to be no longer declared, for a command that reads none."""
+    return await edited_away(states, session.project, session.store, session.store_file)
+
+
+async def edited_away(states: Sequence[ResourceState], project: Project, store: Store, path: Path) -> set[Address]:
+    """Return the resources that are known, or turn out now, to be no longer declared.
+
+    Only files that are gone, or were edited after the last check of what they declare, are read.
+    """
+    out = {state.address for state in states if is_no_longer_declared(state)}
+    by_file: dict[str, list[ResourceState]] = {}
+    for state in states:
+        name = (state.source or "").rpartition(":")[0]
+        if name.lower().endswith(file_discovery.SUFFIXES) and state.address not in out:
+            by_file.setdefault(name, []).append(state)
+    moved: list[ResourceState] = []
+    for name, declared in by_file.items():
+        place = next((base / name for base in _bases(project, path) if (base / name).exists()), None)
+        if place is None or place.stat().st_mtime > min(state.checked_at or 0.0 for state in declared):
+            moved += declared
+    if not moved:
+        return out
+    still = await _declared_now(moved, project, store, path)
+    return out if still is None else out | {state.address for state in moved if state.address not in still}
+
+
+async def _declared_now(
+    moved: Sequence[ResourceState], project: Project, store: Store, path: Path
+) -> set[Address] | None:
+    """Return what is declared now in the project, or in the files where some resources were; None: cannot be read."""
+    if project.file is not None:
+        files = [str(project.folder)]
+    else:
+        names = {(state.source or "").rpartition(":")[0] for state in moved}
+        places = (base / name for name in sorted(names) for base in _bases(project, path)[:1])
+        files = [str(place) for place in places if place.exists()]
+    try:
+        manifests = loader.read(files, project, whole=False) if files else loader.Manifests(project)
+        broods = await template_groups.look(store, SystemClock(), manifests)
+    except HoldfastError:
+        return None
+    declared = template_groups.with_children(manifests, broods).declarations
+    return {each.address for each in declared} | {child for brood in broods for child in brood.children}
+
+
+def show(states: Sequence[ResourceState]) -> None:
+    """Print what is no longer declared, and what can be done about it."""
+    if not states:
+        return
+    shown = ", ".join(f"{state.address} ({_where(state)})" for state in states[:_SHOWN])
+    more = f" and {len(states) - _SHOWN} more" if len(states) > _SHOWN else ""
+    console.line(f"{len(states)} no longer declared: {shown}{more}.", fg="yellow", bold=True)
+    console.line(
+        "  Neither checked nor corrected. Declare again what is to stay, or what `holdfast delete` is to delete; "
+        "`holdfast forget ADDRESS` drops only the record.",
+        fg="yellow",
+    )
+
+
+def _where(state: ResourceState) -> str:
+    return f"was in {state.source}" if state.source else "source unknown"
+
+
+def as_json(states: Sequence[ResourceState]) -> Json:
+    """Return what is no longer declared for programs."""
+    return [{"address": str(state.address), "source": state.source} for state in states]

@@ -1,0 +1,114 @@
+"""The command `events`: the audit trail as CloudEvents, by type, target and time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+from holdfast.app.project import opened, options_of, remembered_partly, run
+from holdfast.app.stored_selection import Scope, scope_of
+from holdfast.cli import console
+from holdfast.cli.render import findings
+from holdfast.errors import InputError
+from holdfast.model.json import Json
+from holdfast.notify.cloudevents import CloudEvent
+from holdfast.policy import durations, time_parsing
+from holdfast.store.protocol import ChainedEvent, Event, Store
+
+
+@click.command("events")
+@remembered_partly
+@click.option("--type", "type_", default="", metavar="PREFIX", help="Only events whose type begins so.")
+@click.option("--since", metavar="WHEN", help="A length of time (2h) or a moment (2026-12-24T18:00Z).")
+@click.option("--correlation", metavar="ID", help="Only events of one remediation.")
+@click.option("--limit", type=click.IntRange(min=1), help="Only so many, the newest.")
+@console.option("table", "json", "jsonl", "yaml")
+def events_command(output_: str, **rest: Any) -> int:
+    """Show the audit trail, oldest first, as CloudEvents: checks, writes, remediations and their assessments.
+
+    Each is part of the hash chain that `holdfast audit verify` proves.
+
+    \b
+    Examples:
+      holdfast events --type effectiveness. --target shop/Service/cart --since 2h -o json
+      holdfast events --type remediation.workflow_created -o jsonl
+      holdfast events --correlation rr-0f3a91c2d4e5
+    """
+    own = {key: rest.pop(key) for key in ("type_", "since", "correlation", "limit")}
+    options = options_of(rest)
+
+    async def main(_stop: asyncio.Event) -> int:
+        async with opened(options, needs_files=False, needs_store=True, reads_files=False) as session:
+            scope = await scope_of(session.store, options)
+            since = _moment(own["since"], session.clock.now())
+            wanted = Wanted(scope, own["type_"], since, own["correlation"])
+            found = [each async for each in wanted.of(session.store)]
+            source = f"/holdfast/{session.project.folder.name}"
+        _print([_as_json(each, source) for each in found[-(own["limit"] or len(found) or 1) :]], output_)
+        return 0
+
+    return run(main)
+
+
+def _moment(text: str | None, now: float) -> float | None:
+    if text is None:
+        return None
+    try:
+        return time_parsing.begin(text)
+    except InputError:
+        pass
+    try:
+        return now - durations.parse(text)
+    except InputError as error:
+        raise click.BadParameter(error.message, param_hint="--since") from None
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which events are asked for."""
+
+    scope: Scope
+    type: str
+    since: float | None
+    correlation: str | None
+
+    async def of(self, store: Store) -> AsyncIterator[ChainedEvent]:
+        """Go through them."""
+        async for each in store.events(type_prefix=self.type or None, since=self.since):
+            if self.scope.covers_text(each.event.subject) and self.correlation in (None, correlation_of(each.event)):
+                yield each
+
+
+def correlation_of(event: Event) -> str | None:
+    """Return what ties an event to others: the remediation it is about, or the write."""
+    found = event.data.get("correlation_id") or event.data.get("operation")
+    return found if isinstance(found, str) else None
+
+
+def _as_json(chained: ChainedEvent, source: str) -> dict[str, Json]:
+    """Return an event as a CloudEvent; what the chain says about it goes into extension attributes."""
+    event = chained.event
+    ident = str(event.data.get("id") or chained.hash)
+    data = {key: value for key, value in event.data.items() if not (key == "id" and value == ident)}
+    cloud = CloudEvent(ident, event.type, source, event.at, data, event.subject or None)
+    out = {**cloud.as_json(), "sequence": str(chained.sequence), "chainhash": chained.hash}
+    correlation = correlation_of(event)
+    return out if correlation is None else {**out, "correlationid": correlation}
+
+
+def _print(found: list[dict[str, Json]], format_: str) -> None:
+    if format_ == "jsonl":
+        for each in found:
+            console.json_line(each)
+    elif not console.structured(format_, found):
+        for each in found:
+            fields = ((key, value) for key, value in each["data"].items() if key not in ("event_type", "ea_name"))
+            detail = ", ".join(f"{key}={findings.value_text(value, 60)}" for key, value in fields if value is not None)
+            console.line(
+                f"{each['time']}  {console.styled(each['type'], bold=True)}  {each.get('subject', '')}  {detail}"
+            )
+        console.line(f"{len(found)} events", bold=True)

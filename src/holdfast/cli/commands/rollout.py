@@ -1,0 +1,264 @@
+"""The command `rollout`: how the children of templates are brought to another revision, and a person's say in it."""
+
+from __future__ import annotations
+
+import asyncio
+import getpass
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import click
+
+from holdfast.app import template_groups
+from holdfast.app.project import Session, opened, options_of, run, singly
+from holdfast.cli import console
+from holdfast.cli.render import rollouts
+from holdfast.cli.render.times import ago, when
+from holdfast.errors import InputError
+from holdfast.model.json import Json
+from holdfast.policy import did_you_mean
+from holdfast.rollouts import child_status
+from holdfast.rollouts.core import group_rollouts, rollout_steps
+from holdfast.rollouts.core.records import OVER, Phase
+from holdfast.rollouts.core.template_groups import Brood, RolloutFile
+from holdfast.rollouts.repository import Batch, Shelves
+from holdfast.store.protocol import DossierMoved
+
+_FORMATS = ("table", "json", "yaml")
+
+
+@click.group("rollout")
+def rollout_command() -> None:
+    """Show and steer rollouts: how the children of a template come to its current revision.
+
+    \b
+    Examples:
+      holdfast rollout status -f infra/
+      holdfast rollout pause web -f infra/ --why "errors are rising"
+      holdfast rollout resume web -f infra/
+      holdfast rollout undo web -f infra/
+      holdfast rollout history web -f infra/
+    """
+
+
+def _in_session(rest: dict[str, Any], body: Callable[[Session], Awaitable[int]]) -> int:
+    options = options_of(rest)
+
+    async def main(_stop: asyncio.Event) -> int:
+        async with opened(options) as session:
+            return await body(session)
+
+    return run(main)
+
+
+def _chosen(session: Session, names: Sequence[str]) -> list[Brood]:
+    """Return the broods of these names, or all; a part stands for the templates that use it."""
+    known = {each.template.name for each in session.broods} | {each.name for each in session.templates}
+    for name in names:
+        if name not in known:
+            guess = did_you_mean.hint(name, known) or f"; declared are {', '.join(sorted(known)) or 'none'}"
+            raise InputError(f"there is no template {name!r}{guess}")
+    wanted = set(names)
+    return [
+        each
+        for each in session.broods
+        if not wanted or each.template.name in wanted or wanted & set(each.template.uses)
+    ]
+
+
+@rollout_command.command("status")
+@click.argument("names", nargs=-1, metavar="[TEMPLATE]...")
+@singly
+@console.option(*_FORMATS)
+def status_command(names: tuple[str, ...], output_: str, **rest: Any) -> int:
+    """Say where rollouts are, what they wait for, and what is found about children.
+
+    Exit code 1 if one has stopped and waits for a person.
+
+    \b
+    Examples:
+      holdfast rollout status -f infra/
+      holdfast rollout status web -f infra/ -o json
+    """
+
+    async def body(session: Session) -> int:
+        found, now = _chosen(session, names), session.clock.now()
+        parts = {each.template.name: await child_status.unready_parts(session.store, each) for each in found}
+        turns = await template_groups.turns(session)
+        shown = [rollouts.as_json(each, now, parts[each.template.name], turns) for each in found]
+        if not console.structured(output_, shown):
+            for each in found:
+                rollouts.show(each, now, parts[each.template.name], turns, everything=True)
+                _show_children(each)
+            if not found:
+                console.line("no templates are declared")
+        return 1 if any(rollouts.is_stuck(each) for each in found) else 0
+
+    return _in_session(rest, body)
+
+
+def _show_children(brood: Brood) -> None:
+    for child in sorted(brood.children.values(), key=lambda each: (each.slot, each.since))[:50]:
+        made_from = ", ".join(f"{owner} r{birth.revision or '?'}" for owner, birth in child.births.items())
+        note = f"  {child.note}" if child.note else ""
+        console.line(f"        {child.state.value:<10} {child.address}  {made_from}{note}", fg="bright_black")
+    if len(brood.children) > 50:
+        console.line(f"        and {len(brood.children) - 50:,} more", fg="bright_black")
+
+
+# --- a person's say ---------------------------------------------------------------------------------------------------
+
+Turn = Callable[[Brood, float], tuple[RolloutFile | None, str]]
+
+
+async def _turned(session: Session, name: str, turn: Turn, event: str) -> int:
+    """Change the rollout of a template, if it is still what was looked at; else look again."""
+    shelves = Shelves(session.store, session.clock)
+    if not [each for each in _chosen(session, [name]) if each.template.name == name]:
+        raise InputError(f"template {name!r} has no children of its own; name the template that uses it")
+    for _ in range(20):
+        brood = await shelves.kept(name, session.templates)
+        if brood is None:
+            raise InputError(f"template {name!r} was not applied yet")
+        after, why_not = turn(brood, session.clock.now())
+        if after is None:
+            console.line(f"{name}: {why_not}")
+            return 1
+        kept = brood.rollout
+        if kept is not None and kept.number == after.number:
+            after = replace(after, rollout=replace(after.rollout, version=kept.rollout.version + 1))
+        data: dict[str, Json] = {"rollout": after.number, "who": after.who, "why": after.rollout.why}
+        try:
+            await shelves.commit(brood, Batch(rollouts=[after], events=[shelves.event(event, name, **data)]))
+        except DossierMoved:
+            continue
+        console.line(f"{name}: {rollouts.rollout_text(after)}")
+        return 0
+    raise InputError(f"the rollout of {name!r} moves too fast to be changed; try again")
+
+
+def _who() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return "somebody"
+
+
+@rollout_command.command("pause")
+@click.argument("name", metavar="TEMPLATE")
+@click.option("--why", default="", help="For those who find it paused.")
+@singly
+def pause_command(name: str, why: str, **rest: Any) -> int:
+    """Begin nothing more; what was begun is finished.
+
+    \b
+    Examples:
+      holdfast rollout pause web -f infra/ --why "errors are rising"
+    """
+
+    def turn(brood: Brood, _now: float) -> tuple[RolloutFile | None, str]:
+        file, who = brood.rollout, _who()
+        if file is None or file.rollout.phase in OVER:
+            return None, "there is no rollout under way"
+        if file.rollout.phase is Phase.PAUSED:
+            return None, f"it is paused already: {file.rollout.why}"
+        told = f"paused by {who}{': ' + why if why else ''}"
+        return replace(file, rollout=rollout_steps.pause(file.rollout, told), who=who), ""
+
+    return _in_session(rest, lambda session: _turned(session, name, turn, "rollout.paused"))
+
+
+@rollout_command.command("resume")
+@click.argument("name", metavar="TEMPLATE")
+@singly
+def resume_command(name: str, **rest: Any) -> int:
+    """Go on after a pause or a halt, forgiving failures; after a rollback or an undo, try once more.
+
+    \b
+    Examples:
+      holdfast rollout resume web -f infra/
+    """
+
+    def turn(brood: Brood, now: float) -> tuple[RolloutFile | None, str]:
+        return group_rollouts.resumed(brood, now, _who())
+
+    return _in_session(rest, lambda session: _turned(session, name, turn, "rollout.resumed"))
+
+
+@rollout_command.command("undo")
+@click.argument("name", metavar="TEMPLATE")
+@click.option("--to", type=int, metavar="GENERATION", help="Go to this one, not to the one before; see `history`.")
+@singly
+def undo_command(name: str, to: int | None, **rest: Any) -> int:
+    """Go back to what the children were before; the next apply or a running watch does it.
+
+    The template still declares the new revision. It is not tried again until the template is edited, or resumed.
+
+    \b
+    Examples:
+      holdfast rollout undo web -f infra/ && holdfast apply -f infra/
+      holdfast rollout undo web -f infra/ --to 3
+    """
+
+    def turn(brood: Brood, now: float) -> tuple[RolloutFile | None, str]:
+        return group_rollouts.undone(brood, now, _who(), to)
+
+    return _in_session(rest, lambda session: _turned(session, name, turn, "rollout.undone"))
+
+
+@rollout_command.command("history")
+@click.argument("name", metavar="TEMPLATE")
+@singly
+@console.option(*_FORMATS)
+def history_command(name: str, output_: str, **rest: Any) -> int:
+    """List the rollouts of a template and the revisions that are kept.
+
+    \b
+    Examples:
+      holdfast rollout history web -f infra/
+      holdfast rollout history web -f infra/ -o json
+    """
+
+    async def body(session: Session) -> int:
+        (brood, *_) = _chosen(session, [name])
+        files = await Shelves(session.store, session.clock).rollouts(brood.template.name)
+        value = {
+            "template": brood.template.name,
+            "rollouts": [rollouts.rollout_as_json(each) for each in files],
+            "generations": [{"number": each.number, "revisions": dict(each.births)} for each in brood.lead.generations],
+            "revisions": {
+                owner.template.name: [
+                    {"revision": each.ordinal, "content": each.content} for each in owner.record.revisions
+                ]
+                for owner in brood.owners
+            },
+            "regimes": {
+                owner.template.name: [
+                    {"index": e.index, "scheme": e.scheme, "base": e.base} for e in owner.record.regimes
+                ]
+                for owner in brood.owners
+            },
+        }
+        if console.structured(output_, value):
+            return 0
+        now = session.clock.now()
+        rows = [_row(each, now) for each in files]
+        if rows:
+            console.table(("rollout", "generation", "phase", "started", "failed", "who", "why"), rows)
+        else:
+            console.line("nothing was rolled out yet")
+        for each in brood.lead.generations:
+            made_of = ", ".join(f"{owner} revision {ordinal}" for owner, ordinal in each.births.items())
+            current = "  (declared)" if each.number == brood.current.number else ""
+            console.line(f"generation {each.number}: {made_of}{current}")
+        return 0
+
+    return _in_session(rest, body)
+
+
+def _row(file: RolloutFile, now: float) -> tuple[str, ...]:
+    rollout = file.rollout
+    target = f"{file.aim}" + (f", back to {rollout.target.revision}" if rollout.is_going_back else "")
+    started = f"{when(rollout.started_at)} ({ago(rollout.started_at, now)})"
+    return (str(file.number), target, rollout.phase.value, started, str(rollout.failed), file.who, rollout.why)

@@ -1,0 +1,119 @@
+"""`holdfast evidence`: what our own writes came to, by type and path."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from holdfast.app.project import Session, remembered_partly
+from holdfast.app.stored_selection import Scope
+from holdfast.cli import console
+from holdfast.cli.commands.records import in_store
+from holdfast.errors import InputError
+from holdfast.model.json import Json
+from holdfast.policy import durations, write_stats
+from holdfast.policy.write_stats import Evidence, PathRow, TypeRow, Written
+
+_TYPES = ("type", "writes", "ineffective", "in shadow", "needed", "not needed", "of these changed something")
+_PATHS = ("type", "path", "sign", "times", "resources")
+
+
+@click.command("evidence")
+@remembered_partly
+@click.option("--since", metavar="DURATION", help="Only the writes of the last 30m, 24h, 7d.")
+@click.option("--limit", default=30, show_default=True, help="Paths to list at most; 0 for all.")
+@console.option("table", "json", "yaml")
+def evidence_command(since: str | None, limit: int, output_: str, **rest: Any) -> int:
+    """Sum up our writes by type and path: needed or not, what did not take, what moved besides.
+
+    For types in `reconcileMode: shadow` it says whether they can do without a write at every turn: "not needed" is
+    what `get_put` would save, and of these none should have changed anything.
+
+    \b
+    Examples:
+      holdfast evidence
+      holdfast evidence --since 7d -o json
+    """
+    seconds = _seconds(since)
+
+    async def body(session: Session, scope: Scope) -> int:
+        begin = session.clock.now() - seconds if seconds is not None else None
+        writes = [
+            Written(str(each.event.subject), str(each.event.data.get("type") or "-"), each.event.data)
+            async for each in session.store.events(type_prefix="write.done", since=begin)
+            if scope.covers_text(each.event.subject)
+        ]
+        found = write_stats.summed(writes)
+        if not console.structured(output_, _as_json(found)):
+            _show(found, limit)
+        return 0
+
+    return in_store(rest, body)
+
+
+def _seconds(text: str | None) -> float | None:
+    if text is None:
+        return None
+    try:
+        return durations.parse(text)
+    except InputError as error:
+        raise click.BadParameter(error.message, param_hint="--since") from None
+
+
+def _show(found: Evidence, limit: int) -> None:
+    if not found.types:
+        console.line("No writes so far.")
+        return
+    console.table(_TYPES, [_type_cells(row) for row in found.types], numeric=frozenset(range(1, 7)))
+    if found.paths:
+        console.line()
+        shown = found.paths[:limit] if limit else found.paths
+        console.table(_PATHS, [_path_cells(row) for row in shown], numeric=frozenset({3, 4}))
+        if len(shown) < len(found.paths):
+            console.line(f"{len(found.paths) - len(shown)} more; --limit 0 lists all.")
+    shadowed = [row for row in found.types if row.shadowed]
+    if shadowed:
+        console.line()
+    for row in shadowed:
+        if row.misjudged:
+            said = (
+                f"{row.misjudged} of {row.needless} writes held to be needless changed something: see the paths above"
+            )
+            console.line(f"{row.type}: not yet; {said}.", fg="yellow", bold=True)
+        else:
+            said = f"{row.needless} of {row.shadowed} writes were needless, and none of those changed anything"
+            console.line(f"{row.type}: get_put would do; {said}.", fg="green", bold=True)
+
+
+def _type_cells(row: TypeRow) -> tuple[str, ...]:
+    counts = (row.writes, row.ineffective, row.shadowed, row.needed, row.needless, row.misjudged)
+    return (row.type, *map(str, counts))
+
+
+def _path_cells(row: PathRow) -> tuple[str, ...]:
+    return (row.type, row.path, row.sign.value, str(row.times), str(len(row.addresses)))
+
+
+def _as_json(found: Evidence) -> Json:
+    return {
+        "types": [
+            {
+                "type": row.type,
+                "writes": row.writes,
+                "ineffective": row.ineffective,
+                "shadow": {"writes": row.shadowed, "needed": row.needed, "misjudged": row.misjudged},
+            }
+            for row in found.types
+        ],
+        "paths": [
+            {
+                "type": row.type,
+                "path": row.path,
+                "sign": row.sign.name.lower(),
+                "times": row.times,
+                "resources": sorted(row.addresses),
+            }
+            for row in found.paths
+        ],
+    }

@@ -1,0 +1,168 @@
+"""How findings and verdicts look to a person and to a program."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import orjson
+
+from holdfast.cli import console
+from holdfast.compare import paths
+from holdfast.compare.normalize import Digest
+from holdfast.model.absent import ABSENT
+from holdfast.model.attribution import Suspect
+from holdfast.model.confidence import Confidence
+from holdfast.model.finding import Finding, Op, Side
+from holdfast.model.json import Json
+from holdfast.model.verdict import Status, Verdict
+
+WIDTH = 72
+_SYMBOL = {
+    Op.CHANGED: ("~", "yellow"),
+    Op.ADDED: ("+", "green"),
+    Op.ELEMENT_ADDED: ("+", "green"),
+    Op.MISSING: ("-", "red"),
+    Op.ELEMENT_MISSING: ("-", "red"),
+    Op.REORDERED: ("↕", "yellow"),
+}
+_REVERSED = {  # what a write does about it
+    Op.ADDED: Op.MISSING,
+    Op.ELEMENT_ADDED: Op.ELEMENT_MISSING,
+    Op.MISSING: Op.ADDED,
+    Op.ELEMENT_MISSING: Op.ELEMENT_ADDED,
+}
+STATUS_COLOUR = {
+    Status.IN_SYNC: "green",
+    Status.PENDING: "cyan",
+    Status.DRIFTED: "yellow",
+    Status.CONFLICTED: "magenta",
+    Status.MISSING: "red",
+    Status.UNKNOWN: "bright_black",
+}
+_WHO = {
+    Side.INTENT: "you moved it",
+    Side.WORLD: "the world moved it",
+    Side.BOTH: "both moved it",
+    Side.UNSETTLED: "differs from the declaration",
+}
+
+
+def value_text(value: Json, width: int = WIDTH) -> str:
+    """Write a value on one line, shortened to the width."""
+    if value is ABSENT:
+        return "(absent)"
+    if isinstance(value, Digest):
+        return f"(not kept, {value.text[:19]}…)"
+    text = orjson.dumps(value, default=str).decode()
+    return text if len(text) <= width else text[: width - 1] + "…"
+
+
+def as_json(finding: Finding) -> dict[str, Json]:
+    """Return a finding for programs; absent values are left out."""
+    out: dict[str, Json] = {
+        "path": paths.format_path(finding.path),
+        "pointer": paths.format_path(finding.pointer),
+        "op": finding.op.value,
+        "class": finding.cls.value,
+        "side": finding.side.value,
+        "rule": finding.rule,
+    }
+    for name in ("desired", "baseline", "observed"):
+        out |= value_entry(name, getattr(finding, name))
+    return out
+
+
+def value_entry(name: str, value: Json) -> dict[str, Json]:
+    """Return a value under its name, or nothing where it is absent."""
+    if value is ABSENT:
+        return {}
+    return {name: {"digest": value.text} if isinstance(value, Digest) else value}
+
+
+def verdict_as_json(verdict: Verdict) -> dict[str, Json]:
+    """Return a verdict for programs."""
+    return {
+        "status": verdict.status.value,
+        "reason": verdict.reason,
+        "stale": verdict.stale,
+        "findings": [as_json(finding) for finding in verdict.findings],
+        "aside": [
+            {
+                "because": aside.because.value,
+                "path": aside.path,
+                "note": aside.note,
+                **({"finding": as_json(aside.finding)} if aside.finding is not None else {}),
+            }
+            for aside in verdict.aside
+        ],
+    }
+
+
+def show_verdict(verdict: Verdict) -> None:
+    """Print a verdict and its findings."""
+    console.line(
+        console.styled(verdict.status.value.replace("_", " "), fg=STATUS_COLOUR[verdict.status], bold=True)
+        + f"  {verdict.reason}"
+    )
+    show(verdict.findings)
+
+
+def show(findings: Iterable[Finding], indent: str = "  ") -> None:
+    """Print findings, one block each: where, what is there and what is declared, who, by which rule."""
+    for finding in findings:
+        _show_one(finding, _SYMBOL[finding.op], change_text(finding), indent)
+
+
+def show_planned(findings: Iterable[Finding], written: frozenset[str], indent: str = "  ") -> None:
+    """Print findings as a plan has them: `written` from what is there to what is declared, the others as they stay."""
+    for finding in findings:
+        if paths.format_path(finding.path) in written:
+            _show_one(finding, _SYMBOL[_REVERSED.get(finding.op, finding.op)], write_text(finding), indent)
+        else:
+            _show_one(finding, ("=", "bright_black"), f"{change_text(finding)}; stays", indent)
+
+
+def _show_one(finding: Finding, symbol: tuple[str, str], text: str, indent: str) -> None:
+    path = paths.format_path(finding.path) or "(document)"
+    console.line(f"{indent}{console.styled(f'{symbol[0]} {path}', fg=symbol[1], bold=True)}  {text}")
+    console.line(f"{indent}    {_WHO[finding.side]}; {finding.cls.value}; rule {finding.rule}", fg="bright_black")
+
+
+def show_suspects(suspects: Sequence[Suspect], indent: str = "  ") -> None:
+    """Print who may have done it: those for whom more speaks than a possibility, else the first that there is."""
+    likely = [each for each in suspects if each.confidence is not Confidence.LOW]
+    for each in likely or suspects[:1]:
+        console.line(f"{indent}by {each.who}  {each.confidence.value} confidence: {each.why}", fg="bright_black")
+
+
+def suspect_as_json(suspect: Suspect) -> dict[str, Json]:
+    """Return a suspect for programs."""
+    return {
+        "who": suspect.who,
+        "confidence": suspect.confidence.value,
+        "why": suspect.why,
+        "at": suspect.at,
+        "paths": list(suspect.paths),
+    }
+
+
+def change_text(finding: Finding) -> str:
+    """Say what is there, and what is declared or was there before."""
+    if finding.op is Op.REORDERED:
+        return "the same elements in another order"
+    live = value_text(finding.observed)
+    if finding.desired is not ABSENT:
+        return f"{live}, declared {value_text(finding.desired)}"
+    return f"{live}, not declared" if finding.baseline is ABSENT else f"{live}, was {value_text(finding.baseline)}"
+
+
+def write_text(finding: Finding) -> str:
+    """Say what a write would change: from the live value to the declared one."""
+    if finding.op is Op.REORDERED:
+        return "the same elements in another order"
+    return f"{value_text(finding.observed)} → {value_text(_declared(finding))}"
+
+
+def _declared(finding: Finding) -> Json:
+    """Return what a write would put there: what is declared, else what was there before."""
+    return finding.desired if finding.desired is not ABSENT else finding.baseline

@@ -1,0 +1,140 @@
+"""Remediations as a person reads them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from holdfast.cli import console
+from holdfast.cli.render.times import ago
+from holdfast.reconcile.action_result import Result
+from holdfast.reconcile.apply import Report
+from holdfast.remediation import own_corrections
+from holdfast.remediation.attempt_history import Account, Told
+from holdfast.remediation.core.guard import Sighted
+from holdfast.remediation.core.past_attempts import Effect, Match
+from holdfast.remediation.core.records import Record, Undo
+from holdfast.remediation.core.state import Phase, State
+
+_HASH = re.compile(r"sha256:[0-9a-f]{64}")
+_COLOUR = {Effect.GOOD: "green", Effect.MODERATE: "yellow", Effect.POOR: "red", Effect.NOT_HELD: "magenta"}
+_MATCH = {
+    Match.BEFORE: "the target is back in the state it found",
+    Match.AFTER: "the target is in the state it left",
+    Match.NONE: "the target is in another state now",
+}
+
+
+def show_record(record: Record, now: float) -> None:
+    """Print one remediation in a line or two."""
+    action = record.workflow.action_type or record.source.value
+    head = console.styled(record.correlation_id, bold=True)
+    console.line(f"{head}  {action} on {record.target}, {ago(record.started_at, now)}: {status(record, now)}")
+    if record.undo is not Undo.NONE:
+        console.line(f"  undo {record.undo.value}: {record.undo_note}", fg="yellow")
+
+
+def status(record: Record, now: float) -> str:
+    """Say how far a remediation has come."""
+    state = record.assessment
+    if record.is_open and state is None:
+        return "under way"
+    if state is None:
+        return "not assessed"
+    if state.phase is Phase.FAILED:
+        return f"cannot be assessed: {state.message}"
+    if state.reason is None:
+        return f"{state.phase.value.replace('_', ' ')}, known {ago(state.timing.deadline, now)} at the latest"
+    said = f": {_HASH.sub(_shortened, state.message)}" if state.message else ""
+    return f"{state.reason.value}, score {score(state)}{said}"
+
+
+def _shortened(found: re.Match[str]) -> str:
+    return f"{found[0][:19]}…"
+
+
+def score(state: State) -> str:
+    """Write a score; none is not 0."""
+    return "none" if state.score is None else f"{state.score:.2f}"
+
+
+def show_begun(report: Report) -> None:
+    """Say who assesses what was just corrected: nobody does it by itself."""
+    begun = sum(one.result is Result.DONE and own_corrections.is_begun(one.checked) for one in report.acted)
+    if begun:
+        what = "1 correction is" if begun == 1 else f"{begun} corrections are"
+        console.line(f"{what} assessed by a running watch, or: holdfast remediation assess --wait", fg="bright_black")
+
+
+def show_details(record: Record) -> None:
+    """Print what is known of one remediation."""
+    state = record.assessment
+    console.line(f"  state before: {record.pre.hash if record.pre is not None else record.pre_note or 'not known'}")
+    if state is None:
+        return
+    if state.baseline is not None:
+        console.line(f"  state after:  {state.baseline.hash}")
+    for name, found in (("health", state.health), ("alerts", state.alerts), ("metrics", state.metrics)):
+        if found is not None:
+            shown = "no score" if found.score is None else f"{found.score:.2f}"
+            console.line(f"  {name + ':':<9} {shown}  {found.details}")
+    for one in state.conditions:
+        said = f": {one.message}" if one.message else ""
+        console.line(f"  {one.type.value} {one.status.value} ({one.reason}){said}", fg="bright_black")
+
+
+def show_all(found: Sequence[Record], now: float) -> None:
+    """Print a table of remediations."""
+    rows = [
+        (
+            record.correlation_id,
+            ago(record.started_at, now),
+            record.target,
+            record.workflow.action_type or "-",
+            record.signal.name or "-",
+            status(record, now),
+        )
+        for record in found
+    ]
+    console.table(("remediation", "when", "target", "action", "alert", "assessment"), rows)
+
+
+def show(account: Account, now: float) -> None:
+    """Print what was tried on a target."""
+    today = account.today
+    known = today.hash if isinstance(today, Sighted) else f"not known ({today.detail})"
+    console.line(f"{account.target}: today's state is {known}", bold=True)
+    for told in account.told:
+        _show_told(told, now)
+    if not account.told:
+        console.line("  nothing was tried, or nobody announced it")
+    if account.unassessed:
+        said = f"{account.unassessed} writes of ours were not assessed: holdfast corrections {account.target}"
+        console.line(f"  {said}", fg="bright_black")
+    if account.is_regression:
+        console.line("It is back in a state that was remediated before.", fg="yellow")
+    for action in account.declining:
+        console.line(f"{action or 'It'} helped less each time.", fg="yellow")
+    for one in account.recurring:
+        what = f"{one.action or 'the same'} for {one.signal or 'no alert'}"
+        stop = "; it never did any good: try something else" if one.must_stop else ""
+        console.line(f"Recurring: {what}, {one.times} times{stop}.", fg="red" if one.must_stop else "yellow")
+    if account.refusal:
+        console.line(f"Another one would be refused: {account.refusal}.", fg="red")
+
+
+def _show_told(told: Told, now: float) -> None:
+    record = told.record
+    is_over = told.past.reason is not None
+    effect = told.effect.value if is_over else "under way"
+    action = record.workflow.action_type or record.source.value
+    alert = f" for {record.signal.name}" if record.signal.name else ""
+    colour = _COLOUR.get(told.effect) if is_over else None
+    head = f"  {record.correlation_id}  {ago(record.started_at, now)}  {action}{alert}"
+    console.line(f"{head}: {console.styled(effect, fg=colour)}; {status(record, now)}")
+    if told.match is not None:
+        console.line(f"      {_MATCH[told.match]}", fg="bright_black")
+    if told.led_to:
+        console.line(f"      led to {told.led_to}", fg="bright_black")
+    if record.undo is not Undo.NONE:
+        console.line(f"      undo {record.undo.value}: {record.undo_note}", fg="bright_black")

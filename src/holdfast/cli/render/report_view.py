@@ -1,0 +1,244 @@
+"""What every rendering needs of a report: order, counts, coverage, words, and where things are declared.
+
+Knows nothing of any format.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from holdfast.compare import paths
+from holdfast.errors import PathError
+from holdfast.manifests.file_discovery import STDIN
+from holdfast.model import path as model
+from holdfast.model.absent import ABSENT
+from holdfast.model.finding import Finding, Op, Side
+from holdfast.model.json import Json
+from holdfast.model.resource import Declaration
+from holdfast.model.verdict import Aside, SetAside, Status
+from holdfast.reconcile import display_value
+from holdfast.reconcile.apply import Report
+from holdfast.reconcile.check import Checked
+
+LONGEST_VALUE: Final = 4_096  # characters of JSON; what is longer is shown by its beginning
+
+ORDER: Final = (
+    Status.MISSING,
+    Status.CONFLICTED,
+    Status.DRIFTED,
+    Status.UNKNOWN,
+    Status.PENDING,
+    Status.IN_SYNC,
+)
+WHO: Final = {
+    Side.INTENT: "the declaration moved",
+    Side.WORLD: "the world moved",
+    Side.BOTH: "both moved",
+    Side.UNSETTLED: "differs from the declaration",
+}
+HOW: Final = {
+    Op.CHANGED: "changed",
+    Op.ADDED: "added",
+    Op.MISSING: "gone",
+    Op.ELEMENT_ADDED: "element added",
+    Op.ELEMENT_MISSING: "element gone",
+    Op.REORDERED: "reordered",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """What a rendering depends on besides the report; a renderer has no clock and looks at no file."""
+
+    version: str
+    root: Path  # the top of the repository, from which files are named
+    cwd: Path  # where the names of manifests begin
+    at: str  # when the report was made, RFC 3339
+    command: str = "check"  # or plan: then the decisions matter, too
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where something is declared; `uri` is a path below the root, or absolute for what lies outside of it."""
+
+    uri: str
+    line: int
+    is_below_root: bool
+
+    def __str__(self) -> str:
+        return f"{self.uri}:{self.line}"
+
+
+# -- order and counts
+
+
+def by_weight(report: Report) -> list[Checked]:
+    """Return what was checked, the worst first, then by address."""
+    weight = {status: place for place, status in enumerate(ORDER)}
+    return sorted(report.checked, key=lambda one: (weight[one.verdict.status], str(one.address)))
+
+
+def by_address(report: Report) -> list[Checked]:
+    """Return what was checked, by address."""
+    return sorted(report.checked, key=lambda one: str(one.address))
+
+
+def counts(report: Report) -> dict[Status, int]:
+    """Return how many resources have which status, the worst first, without those that nobody has."""
+    found = Counter(one.verdict.status for one in report.checked)
+    return {status: found[status] for status in ORDER if found[status]}
+
+
+def words(status: Status) -> str:
+    """Return a status as people say it."""
+    return status.value.replace("_", " ")
+
+
+def headline(report: Report) -> str:
+    """Say how it stands in a few words."""
+    said = [f"{number} {words(status)}" for status, number in counts(report).items()]
+    return ", ".join(said) or "nothing was checked"
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """How much of what is declared could be judged, and what became of the rest."""
+
+    total: int
+    judged: int
+    unread: int  # the read failed, or what to import could not be told
+    waiting: int  # refers to something that is not there yet
+    not_reached: int
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether silence means that nothing differs; what waits for an apply is no gap."""
+        return not self.unread and not self.not_reached
+
+    def __str__(self) -> str:
+        parts = [f"Checked {self.judged} of {self.total}"]
+        if self.unread:
+            parts.append(f"{self.unread} could not be read")
+        if self.waiting:
+            parts.append(f"{self.waiting} {'waits' if self.waiting == 1 else 'wait'} for what is not there yet")
+        if self.not_reached:
+            parts.append(f"{self.not_reached} not reached")
+        return "; ".join(parts) + "."
+
+
+def coverage(report: Report) -> Coverage:
+    """Count what could be judged."""
+    unknown = sum(one.verdict.status is Status.UNKNOWN for one in report.checked)
+    lost = sum(one.is_error for one in report.waiting)
+    return Coverage(
+        len(report.checked) + len(report.waiting) + len(report.not_reached),
+        len(report.checked) - unknown,
+        unknown + lost,
+        len(report.waiting) - lost,
+        len(report.not_reached),
+    )
+
+
+def asides(report: Report) -> Iterator[tuple[Checked, Aside]]:
+    """Go through what was set aside, by address."""
+    for one in by_address(report):
+        for aside in one.verdict.aside:
+            yield one, aside
+
+
+def aside_line(report: Report) -> str:
+    """Say how much was set aside and why, or nothing."""
+    found = Counter(aside.because for _, aside in asides(report))
+    said = [f"{found[why]} {why.value}" for why in SetAside if found[why]]
+    return f"Set aside: {', '.join(said)}." if said else ""
+
+
+# -- places
+
+
+def place_of(declaration: Declaration, around: Around, path: model.Path | None = None) -> Place | None:
+    """Return where a resource, or the field at a path of it, is declared; None if that is no file."""
+    file = declaration.location.file
+    if not file or file == STDIN:
+        return None
+    line = declaration.location.line or 1 if path is None else line_of(declaration, path)
+    for full in (os.path.normpath(around.cwd / file), os.path.realpath(around.cwd / file)):
+        for root in (around.root, Path(os.path.realpath(around.root))):
+            if Path(full).is_relative_to(root):
+                return Place(Path(full).relative_to(root).as_posix(), line, is_below_root=True)
+    return Place(Path(os.path.normpath(around.cwd / file)).as_posix(), line, is_below_root=False)
+
+
+def line_of(declaration: Declaration, path: model.Path) -> int:
+    """Return the line of the key that declares the field at a path, or of the nearest one above it."""
+    here: Json = declaration.desired
+    pointer: model.Pointer = ("spec", "resource")
+    for step in path:
+        key = _key(here, step)
+        if key is None:
+            break
+        here, pointer = here[key], (*pointer, key)
+    for length in range(len(pointer), 0, -1):
+        line = declaration.places.get(paths.format_path(pointer[:length]))
+        if line is not None:
+            return line
+    return declaration.location.line or 1
+
+
+def _key(here: Json, step: model.Step) -> str | int | None:
+    """Return the key or index that a step means in a declaration, None if nothing is declared there."""
+    if isinstance(here, dict):
+        return str(step) if not isinstance(step, model.Selector) and str(step) in here else None
+    if not isinstance(here, list):
+        return None
+    if isinstance(step, model.Selector):
+        return next((index for index, item in enumerate(here) if paths.selects(step, item)), None)
+    index = int(step) if isinstance(step, int) or step.isdecimal() else -1
+    return index if 0 <= index < len(here) else None
+
+
+def path_of(aside: Aside) -> model.Path | None:
+    """Return the path of something set aside; None if it is a pattern rather than one place."""
+    if aside.finding is not None:
+        return aside.finding.path
+    try:
+        return paths.parse_path(aside.path)
+    except PathError:
+        return None
+
+
+# -- values
+
+
+def path_text(path: model.Path) -> str:
+    """Write a path; the whole document has a name, too."""
+    return paths.format_path(path) or "(document)"
+
+
+def for_programs(value: Json) -> Json:
+    """Return a value for a property bag: as it is, unless it is too large or was not kept."""
+    return display_value.bounded(value, LONGEST_VALUE)
+
+
+def is_write(around: Around) -> bool:
+    """Return True if the rendering is about what is to be done, rather than about what moved."""
+    return around.command == "plan"
+
+
+def before_and_after(finding: Finding, *, write: bool) -> tuple[Json, Json]:
+    """Return the two sides of a diff: what moved goes from declared to live, a write from live to declared.
+
+    What was never declared is measured against the baseline.
+    """
+    declared = finding.desired if finding.desired is not ABSENT else finding.baseline
+    return (finding.observed, declared) if write else (declared, finding.observed)
+
+
+def sides(*, write: bool) -> tuple[str, str]:
+    """Name the two sides of a diff."""
+    return ("live", "declared") if write else ("declared", "live")

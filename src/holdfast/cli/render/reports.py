@@ -1,0 +1,375 @@
+"""How runs look: plans with Terraform's symbols, checks with their coverage, applies with what was done."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from holdfast.app import undeclared
+from holdfast.cli import console
+from holdfast.cli.render import findings, rollouts
+from holdfast.compare import paths
+from holdfast.model.decision import Action
+from holdfast.model.json import Json
+from holdfast.model.verdict import SetAside, Status
+from holdfast.reconcile.action_result import LEFT_TO_OTHERS, Acted, Result
+from holdfast.reconcile.apply import Report
+from holdfast.reconcile.check import Checked
+from holdfast.reconcile.resolve import Waiting
+
+ASKING = frozenset({"approval", "storm", "futile"})  # what a yes answers; budgets, windows and pauses it does not
+CAUSES = frozenset({"drift", "conflict", "intent", "recreate", "immutable", "create"})
+_TOLD = frozenset({Result.DONE, Result.HELD, Result.UNSURE, *LEFT_TO_OTHERS})  # counted under a word of their own
+_COLOUR = {
+    Action.CREATE: "green",
+    Action.UPDATE: "yellow",
+    Action.REPLACE: "magenta",
+    Action.RECREATE: "green",
+    Action.DELETE: "red",
+    Action.ADOPT: "cyan",
+    Action.REPORT: "yellow",
+    Action.HOLD: "cyan",
+    Action.BLOCK: "red",
+    Action.NONE: "bright_black",
+}
+
+
+def show_plan(report: Report, *, everything: bool = False) -> None:
+    """Print what differs and what would be done."""
+    for checked in _by_address(report.checked):
+        if everything or is_news(checked):
+            show_checked(checked)
+    show_waiting(report.waiting)
+    show_broods(report, everything=everything)
+    console.line()
+    console.line(plan_line(report), bold=True)
+    _show_coverage(report)
+
+
+def show_broods(report: Report, *, everything: bool = False) -> None:
+    """Print the templates that have something to show."""
+    for brood in report.broods:
+        if everything or rollouts.is_news(brood):
+            rollouts.show(brood, looked_at(report), everything=everything)
+
+
+def is_news(checked: Checked) -> bool:
+    """Tell whether a resource has something to show."""
+    return checked.decision.action is not Action.NONE or checked.verdict.status is not Status.IN_SYNC
+
+
+def show_checked(checked: Checked) -> None:
+    """Print one resource: its symbol, address, verdict, why, and its findings."""
+    action = checked.decision.action
+    address = str(checked.prepared.declaration.address)
+    head = console.styled(f"{action.symbol:>3} {address}", fg=_COLOUR[action], bold=True)
+    status = checked.verdict.status
+    label = console.styled(status.value.replace("_", " "), fg=findings.STATUS_COLOUR[status])
+    console.line(f"{head}  {label}: {checked.decision.reasons[0].message}")
+    if status is Status.UNKNOWN:
+        console.line(f"        {checked.verdict.reason}", fg="bright_black")
+    findings.show_planned(checked.verdict.findings, _written(checked), indent="      ")
+    findings.show_suspects(checked.suspects, indent="      ")
+    _show_aside(checked, indent="      ")
+    for reason in checked.decision.reasons[1:]:
+        if reason.code in CAUSES:  # of what is held back: the findings say as much
+            continue
+        console.line(f"        also: {reason.message} [{', '.join(reason.paths[:3])}]", fg="bright_black")
+    if asks(checked):
+        held = checked.decision.held
+        what = f"to {held.value} it" if held is not None else "to go on"
+        console.line(f"        {what}: holdfast approve {checked.plan}", fg="cyan")
+
+
+def _written(checked: Checked) -> frozenset[str]:
+    """Return the paths that the write of a decision is about, also of one that is held back."""
+    decision = checked.decision
+    if decision.action is Action.HOLD:
+        return frozenset(path for reason in decision.reasons for path in reason.paths)
+    if not decision.action.is_write:
+        return frozenset()
+    about = decision.reasons[0].paths if decision.action is Action.UPDATE else ()
+    return frozenset(about or (paths.format_path(finding.path) for finding in checked.verdict.findings))
+
+
+def asks(checked: Checked) -> bool:
+    """Tell whether a person's yes would let a held decision go."""
+    held = checked.decision.action is Action.HOLD
+    return held and not ASKING.isdisjoint(reason.code for reason in checked.decision.reasons)
+
+
+def _show_aside(checked: Checked, indent: str) -> None:
+    for aside in checked.verdict.aside:
+        change = f"  {findings.change_text(aside.finding)}" if aside.finding is not None else ""
+        console.line(f"{indent}○ {aside.path}{change}  {aside.because.value}: {aside.note}", fg="cyan")
+
+
+def aside_line(report: Report) -> str | None:
+    """Say how much does not count though it is there; it must never look as if it were not."""
+    count = Counter(aside.because for one in report.checked for aside in one.verdict.aside)
+    said = [f"{count[because]} {because.value}" for because in SetAside if count[because] and because != SetAside.LATE]
+    return f"Set aside: {', '.join(said)}." if said else None
+
+
+def joined_line(report: Report) -> str | None:
+    """Say which defaults of services joined a baseline with this look; it is said once."""
+    joined = [f"{one.address} {each.path}" for one in report.checked for each in one.joined]
+    if not joined:
+        return None
+    return f"{len(joined)} late default{'s' if len(joined) > 1 else ''} joined: {', '.join(joined)}."
+
+
+def show_waiting(waiting: Iterable[Waiting]) -> None:
+    """Print what cannot be looked at yet, and why."""
+    for one in waiting:
+        symbol = console.styled("  x" if one.is_error else "  …", fg="red" if one.is_error else "cyan", bold=True)
+        console.line(f"{symbol} {one.declaration.address}  waits: {one.reason}")
+
+
+def plan_line(report: Report) -> str:
+    """Return the closing line, in the manner of Terraform."""
+    count = Counter(one.decision.action for one in report.checked)
+    parts = [
+        f"{count[Action.CREATE] + count[Action.RECREATE]} to add",
+        f"{count[Action.UPDATE]} to change",
+        f"{count[Action.REPLACE]} to replace",
+        f"{count[Action.DELETE]} to destroy",
+    ]
+    for action, word in (
+        (Action.ADOPT, "to adopt"),
+        (Action.REPORT, "to report"),
+        (Action.HOLD, "held"),
+        (Action.BLOCK, "blocked"),
+    ):
+        if count[action]:
+            parts.append(f"{count[action]} {word}")
+    rolled = sum(found.rolled for each in report.broods if (found := rollouts.preview(each, looked_at(report))))
+    later = sum(not one.is_error for one in report.waiting)
+    for number, word in (
+        (rolled, "children of templates to roll"),
+        (later, "to decide once what they refer to is there"),
+        (_unknown(report), "unknown"),
+    ):
+        if number:
+            parts.append(f"{number} {word}")
+    return f"Plan: {', '.join(parts)}."
+
+
+def _unknown(report: Report) -> int:
+    """Return how many could not be judged, though they were to be."""
+    return sum(one.verdict.status is Status.UNKNOWN for one in report.checked) + sum(w.is_error for w in report.waiting)
+
+
+def show_check(report: Report, *, everything: bool = False) -> None:
+    """Print verdicts."""
+    for checked in _by_address(report.checked):
+        if everything or checked.verdict.status is not Status.IN_SYNC:
+            status = checked.verdict.status
+            label = console.styled(
+                f"{status.value.replace('_', ' '):>10}", fg=findings.STATUS_COLOUR[status], bold=True
+            )
+            console.line(f"{label}  {checked.prepared.declaration.address}  {checked.verdict.reason}")
+            findings.show(checked.verdict.findings, indent="            ")
+            findings.show_suspects(checked.suspects, indent="            ")
+        if everything or any(each.because is not SetAside.IGNORED for each in checked.verdict.aside):
+            if checked.verdict.status is Status.IN_SYNC and not everything:
+                console.line(f"{'in sync':>10}  {checked.address}  apart from what is set aside", fg="green")
+            _show_aside(checked, indent="            ")
+    show_waiting(report.waiting)
+    show_broods(report, everything=everything)
+    console.line(check_line(report), bold=True)
+    _show_coverage(report)
+
+
+def check_line(report: Report) -> str:
+    """Return the closing line of a check."""
+    return counted_line(Counter(one.verdict.status for one in report.checked))
+
+
+def counted_line(count: Counter[Status]) -> str:
+    """Return how many were checked, and with what result."""
+    said = [f"{count[status]} {status.value.replace('_', ' ')}" for status in Status if count[status]]
+    return f"Checked {count.total()}: {', '.join(said) or 'nothing declared'}."
+
+
+def _show_coverage(report: Report) -> None:
+    undeclared.show(report.undeclared)
+    for said in (aside_line(report), joined_line(report)):
+        if said is not None:
+            console.line(said, fg="cyan")
+    unread = sum(one.verdict.status is Status.UNKNOWN for one in report.checked)
+    total = len(report.checked) + len(report.waiting) + len(report.not_reached)
+    missed = unread + sum(one.is_error for one in report.waiting) + len(report.not_reached)
+    if missed:
+        share = (total - missed) / total
+        console.line(
+            f"Coverage incomplete: {total - missed} of {total} could be judged ({share:.0%}).", fg="yellow", bold=True
+        )
+
+
+def show_acted(acted: Acted) -> None:
+    """Print one action as it ends."""
+    action = acted.checked.decision.action
+    good = (acted.result is Result.DONE and not acted.unresolved) or acted.result in LEFT_TO_OTHERS
+    held = acted.result is Result.HELD
+    sign, colour = ("✓", "green") if good else ("=", "cyan") if held else ("✗", "red")
+    mark = console.styled(sign, fg=colour, bold=True)
+    address = acted.checked.prepared.declaration.address
+    console.line(f"  {mark} {action.value} {address}: {acted.message}")
+
+
+def apply_line(report: Report) -> str:
+    """Return the closing line of an apply."""
+    done = Counter(one.checked.decision.action for one in report.acted if one.result is Result.DONE)
+    others = sum(one.result in LEFT_TO_OTHERS for one in report.acted)
+    stopped = {one.checked.address for one in report.acted if one.result is Result.HELD}
+    unsure = sum(one.result is Result.UNSURE for one in report.acted)
+    failed = sum(one.result not in _TOLD for one in report.acted)
+    made = done[Action.CREATE] + done[Action.RECREATE]
+    parts = [
+        f"{made} added",
+        f"{done[Action.UPDATE]} changed",
+        f"{done[Action.REPLACE]} replaced",
+        f"{done[Action.DELETE]} destroyed",
+    ]
+    if done[Action.ADOPT]:
+        parts.append(f"{done[Action.ADOPT]} adopted")
+    if others:
+        parts.append(f"{others} left to another worker")
+    if failed:
+        parts.append(f"{failed} not done")
+    vain = sum(one.result is Result.DONE and bool(one.unresolved) for one in report.acted)
+    decided = Counter(one.decision.action for one in report.checked)
+    held = stopped | {one.address for one in report.checked if one.decision.action is Action.HOLD}
+    for number, word in (
+        (vain, "did not take everywhere"),
+        (unsure, "unknown whether created"),
+        (len(held), "held back"),
+        (decided[Action.REPORT], "only reported"),
+        (decided[Action.BLOCK], "blocked"),
+        (_unknown(report), "unknown"),
+        (sum(not one.is_error for one in report.waiting), "waiting for others"),
+        (sum(rollouts.is_stuck(each) for each in report.broods), "rollouts stopped"),
+        (len(report.not_reached), "not reached"),
+    ):
+        if number:
+            parts.append(f"{number} {word}")
+    return f"Apply: {', '.join(parts)}."
+
+
+def show_not_taken(report: Report) -> None:
+    """Print what creations were told and did not take: a misspelt field looks just like that."""
+    for address, entries in sorted(report.not_taken.items(), key=lambda item: str(item[0])):
+        for each in entries:
+            text = f"{findings.value_text(each.live)} where {findings.value_text(each.declared)} was declared"
+            console.line(f"  ! {address}: {each.path} is {text}", fg="yellow")
+
+
+def delete_line(report: Report) -> str:
+    """Return the closing line of a delete."""
+    done = sum(one.result is Result.DONE for one in report.acted)
+    parts = [f"{done} deleted or detached"]
+    if len(report.acted) > done:
+        parts.append(f"{len(report.acted) - done} not done")
+    if report.waiting or report.not_reached:
+        parts.append(f"{len(report.waiting) + len(report.not_reached)} not reached")
+    return f"Delete: {', '.join(parts)}."
+
+
+def is_work(report: Report) -> bool:
+    """Return True if applying would write something, take something over, or roll a template."""
+    acting = any(one.decision.action.is_write or one.decision.action is Action.ADOPT for one in report.checked)
+    return acting or bool(report.waiting) or any(rollouts.is_acting(each) for each in report.broods)
+
+
+def as_json(report: Report) -> Json:
+    """Return a run for programs."""
+    return {
+        "resources": [checked_as_json(one) for one in _by_address(report.checked)],
+        "waiting": [{"address": str(one.declaration.address), "reason": one.reason} for one in report.waiting],
+        "acted": [
+            {
+                "address": str(one.checked.prepared.declaration.address),
+                "action": one.checked.decision.action.value,
+                "result": one.result.value,
+                "message": one.message,
+                "unresolved": list(one.unresolved),
+                "correction": one.correction,
+                **_not_taken_as_json(report, one),
+            }
+            for one in report.acted
+        ],
+        "notReached": [str(address) for address in report.not_reached],
+        "undeclared": undeclared.as_json(report.undeclared),
+        "summary": summary(report),
+        **(
+            {"templates": [rollouts.as_json(each, looked_at(report)) for each in report.broods]}
+            if report.broods
+            else {}
+        ),
+    }
+
+
+def _not_taken_as_json(report: Report, acted: Acted) -> dict[str, Json]:
+    entries = report.not_taken.get(acted.checked.address, ())
+    values = [
+        {
+            "path": each.path,
+            **findings.value_entry("declared", each.declared),
+            **findings.value_entry("live", each.live),
+        }
+        for each in entries
+    ]
+    return {"notTaken": values} if values else {}
+
+
+def looked_at(report: Report) -> float:
+    """Return when the last look of a run was."""
+    return max((one.at for one in report.checked), default=0.0)
+
+
+def checked_as_json(checked: Checked) -> dict[str, Json]:
+    """Return one resource for programs."""
+    return {
+        "address": str(checked.prepared.declaration.address),
+        **findings.verdict_as_json(checked.verdict),
+        "suspects": [findings.suspect_as_json(each) for each in checked.suspects],
+        "action": checked.decision.action.value,
+        "held": checked.decision.held.value if checked.decision.held else None,
+        "plan": checked.plan or None,
+        "reasons": [
+            {"code": reason.code, "message": reason.message, "paths": list(reason.paths)}
+            for reason in checked.decision.reasons
+        ],
+    }
+
+
+def summary(report: Report) -> dict[str, Json]:
+    """Return the counts of a run."""
+    count = Counter(one.verdict.status.value for one in report.checked)
+    judged = len(report.checked) - count[Status.UNKNOWN.value]
+    total = len(report.checked) + len(report.waiting) + len(report.not_reached)
+    aside = Counter(each.because.value for one in report.checked for each in one.verdict.aside)
+    return {
+        "total": total,
+        "judged": judged,
+        "byStatus": dict(sorted(count.items())),
+        "setAside": dict(sorted(aside.items())),
+    }
+
+
+def statuses(report: Report) -> list[Status]:
+    """Return every verdict of a run; what waits for an apply is pending, what was not reached unknown."""
+    waiting = [Status.UNKNOWN if one.is_error else Status.PENDING for one in report.waiting]
+    waiting += [Status.PENDING for each in report.broods if rollouts.is_acting(each)]
+    return [one.verdict.status for one in report.checked] + waiting + [Status.UNKNOWN] * len(report.not_reached)
+
+
+def is_blocked(report: Report) -> bool:
+    """Tell whether something is held back or refused, or a rollout has stopped."""
+    held = any(one.decision.action in (Action.BLOCK, Action.HOLD) for one in report.checked)
+    return held or any(rollouts.is_stuck(each) for each in report.broods)
+
+
+def _by_address(checks: Sequence[Checked]) -> list[Checked]:
+    return sorted(checks, key=lambda checked: str(checked.prepared.declaration.address))

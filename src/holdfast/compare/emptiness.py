@@ -1,0 +1,35 @@
+"""What counts as nothing at a place in a document."""
+
+from __future__ import annotations
+
+from holdfast.compare.rule_tree import Node
+from holdfast.compare.rules import Presence
+from holdfast.model.absent import ABSENT
+from holdfast.model.json import Json
+
+LEVELS = 50  # maps within maps, all empty; one nested deeper counts as something
+
+
+def is_void(node: Node, value: Json, presence: Presence | None = None, levels: int = LEVELS) -> bool:
+    """Tell whether a value is absent, or empty as far as the rules let one see."""
+    if value is ABSENT:
+        return True
+    presence = presence or node.presence
+    if value is None or presence is Presence.STRICT:
+        return presence is not Presence.STRICT
+    kind = type(value)
+    if kind is dict:
+        # A loop, not all(): this runs for whatever comes or goes, and usually ends at the first entry.
+        for key, item in value.items():
+            child = node.child(key)
+            is_unseen = child.hidden or child.hidden_unless_declared or child.write_only
+            if not (levels and (is_unseen or is_void(child, item, None, levels - 1))):
+                return False
+        return True
+    if kind is list:
+        return not value
+    if presence is Presence.EMPTY:
+        return False
+    if kind is str:
+        return not value
+    return presence is Presence.ZERO and not value

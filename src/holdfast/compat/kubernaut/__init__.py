@@ -1,0 +1,1 @@
+"""Kubernaut's fingerprints of Kubernetes objects."""

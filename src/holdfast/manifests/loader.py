@@ -1,0 +1,204 @@
+"""Reading manifests: from what a person named to declarations and strategies, or to everything that is wrong with them.
+
+The result does not depend on the order in which files are named or found.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import BinaryIO, Final, TypeVar
+
+from holdfast.errors import InputError, Location
+from holdfast.manifests import documents, file_discovery, resource_template, resources, strategy_spec, template_spec
+from holdfast.manifests.file_discovery import Source
+from holdfast.manifests.project import Project
+from holdfast.manifests.resources import GROUP, VERSION, Surroundings
+from holdfast.manifests.validation import Sheet, raise_all, shown
+from holdfast.model.address import Address
+from holdfast.model.json import Json
+from holdfast.model.resource import Declaration
+from holdfast.policy import dependency_graph, did_you_mean, source_location
+from holdfast.policy.dependency_graph import Graph
+from holdfast.policy.strategies import Strategy
+from holdfast.rollouts.core.templates import BLOCK, Template
+
+STRATEGY: Final = "Strategy"
+TEMPLATE: Final = "Template"
+
+_API_VERSION = re.compile(rf"(?:(?P<provider>[A-Za-z0-9-]+)\.)?{re.escape(GROUP)}/(?P<version>[^/]+)")
+_Named = TypeVar("_Named", Declaration, Strategy, Template)
+
+
+@dataclass(frozen=True, slots=True)
+class Manifests:
+    """Everything that was read; `project` has the connection `local` where it was left to us."""
+
+    project: Project
+    declarations: tuple[Declaration, ...] = ()  # in order of their addresses
+    strategies: tuple[Strategy, ...] = ()  # in order of their names
+    passed_over: tuple[str, ...] = ()  # files of the folders that hold no manifest
+    templates: tuple[Template, ...] = ()  # in order of their names
+
+
+def read(
+    given: Sequence[str],
+    project: Project,
+    *,
+    kinds: Mapping[str, Collection[str]] | None = None,
+    stdin: BinaryIO | None = None,
+    whole: bool = True,
+) -> Manifests:
+    """Read files, folders, globs and `-`; raise InputError, or InputErrors with all that is wrong in all of them.
+
+    `kinds` are the known providers with their kinds (none for any kind); without it any provider passes. What can only
+    be wrong between documents of several files is not asked where these are not the `whole`.
+    """
+    project = project.with_local(file_discovery.common_folder(given))
+    found, errors = file_discovery.find(given, project.profiles)
+    reader = _Reader(Surroundings(project.connections, project.default_connection, kinds), errors)
+    passed_over = []
+    for source in found:
+        try:
+            data = file_discovery.load(source, stdin)
+            if source.was_named or file_discovery.may_be_manifest(data):
+                reader.source(source, data)
+            else:
+                passed_over.append(source.name)
+        except InputError as error:
+            errors.append(error)
+    if found and len(passed_over) == len(found):  # an empty result must not look like a clean one
+        message = (
+            f"none of the {len(found)} files found is a manifest; ours say apiVersion: <provider>.{GROUP}/{VERSION}"
+        )
+        errors.append(InputError(message, Location(passed_over[0])))
+    manifests = Manifests(project, reader.declarations(), reader.strategies(), tuple(passed_over), reader.templates())
+    if whole and not errors:  # what is missing in between may be what could not be read
+        errors += template_spec.mistakes(manifests.templates, manifests.declarations)
+    raise_all(errors)
+    return manifests
+
+
+def graph(manifests: Manifests, known: Iterable[Address] = ()) -> Graph:
+    """Return what needs what; raise InputError or InputErrors for references that lead nowhere and for cycles."""
+    found, errors = dependency_graph.build(manifests.declarations, known)
+    raise_all(errors)
+    return found
+
+
+class _Reader:
+    """Collects what documents declare; of two with one name the first, by file and line, is kept."""
+
+    def __init__(self, around: Surroundings, errors: list[InputError]) -> None:
+        self._around = around
+        self._errors = errors
+        self._declared: list[Declaration] = []
+        self._strategies: list[Strategy] = []
+        self._templates: list[Template] = []
+
+    def source(self, source: Source, data: bytes) -> None:
+        """Read the documents of one file."""
+        name = source.name.lower()
+        is_json = name.endswith(".json") or (
+            not name.endswith(file_discovery.SUFFIXES) and documents.looks_like_json(data)
+        )
+        found = documents.read(data, source.name, is_json=is_json)
+        if not found:
+            raise InputError("there is no document in it", Location(source.name))
+        for written in found:
+            if source.was_named or not _is_foreign(written.value):
+                self._document(Sheet(written, self._errors))
+
+    def _document(self, sheet: Sheet) -> None:
+        value = sheet.written.value
+        if not isinstance(value, dict):
+            sheet.fail("a manifest is a mapping with apiVersion, kind, metadata and spec", ())
+            return
+        top = sheet.mapping(value, (), resources.TOP)
+        group = self._group(sheet, top)
+        if group is None:
+            return
+        if group == "":
+            self._own_kind(sheet, top)
+            return
+        template = None
+        if BLOCK in value:  # also with nothing in it
+            template, declaration = resource_template.read(sheet, top, group, self._around)
+        else:
+            declaration = resources.read(sheet, top, group, self._around)
+        if declaration is not None:
+            self._declared.append(declaration)
+        if template is not None:
+            self._templates.append(template)
+
+    def _group(self, sheet: Sheet, top: Mapping[str, Json]) -> str | None:
+        """Return the provider of a document, an empty text for our own kinds, None if that cannot be told."""
+        example = f"write apiVersion: file.{GROUP}/{VERSION}, with your provider's name"
+        text = sheet.text(top, "apiVersion", (), example)
+        if text is None:
+            return None
+        match = _API_VERSION.fullmatch(text)
+        if match is None:
+            sheet.fail(f"apiVersion {shown(text)} is not one of ours; {example}", ("apiVersion",))
+            return None
+        if match["version"] != VERSION:
+            sheet.fail(f"apiVersion {shown(text)}: only {VERSION} is known", ("apiVersion",))
+            return None
+        provider = match["provider"]
+        if provider is None:
+            return ""
+        known = self._around.kinds
+        if known is not None and provider not in known:
+            guess = did_you_mean.hint(provider, known) or f"; known: {', '.join(sorted(known))}"
+            sheet.fail(f"there is no provider {shown(provider)}{guess}", ("apiVersion",))
+            return None
+        return str(provider)
+
+    def _own_kind(self, sheet: Sheet, top: Mapping[str, Json]) -> None:
+        kind = sheet.text(top, "kind", (), f"write kind: {STRATEGY} or kind: {TEMPLATE}")
+        if BLOCK in sheet.written.value and kind in (STRATEGY, TEMPLATE):
+            where = "it is one already: write this in its spec" if kind == TEMPLATE else "a strategy cannot be one"
+            sheet.fail(f"{BLOCK} makes a template of a resource; {where}", (BLOCK,))
+        if kind == STRATEGY:
+            strategy = strategy_spec.read(sheet, top)
+            if strategy is not None:
+                self._strategies.append(strategy)
+        elif kind == TEMPLATE:
+            template = template_spec.read(sheet, top, self._around)
+            if template is not None:
+                self._templates.append(template)
+        elif kind is not None:
+            hint = (
+                f"{GROUP}/{VERSION} has the kinds {STRATEGY} and {TEMPLATE}; resources say <provider>.{GROUP}/{VERSION}"
+            )
+            sheet.fail(f"unknown kind {shown(kind)}; {hint}", ("kind",))
+
+    def declarations(self) -> tuple[Declaration, ...]:
+        """Return the declarations in order of their addresses, noting those that stand twice."""
+        return self._unique({id(each): str(each.address) for each in self._declared}, self._declared, "")
+
+    def strategies(self) -> tuple[Strategy, ...]:
+        """Return the strategies in order of their names, noting those that stand twice."""
+        return self._unique({id(each): each.name for each in self._strategies}, self._strategies, "the strategy ")
+
+    def templates(self) -> tuple[Template, ...]:
+        """Return the templates in order of their names, noting those that stand twice."""
+        return self._unique({id(each): each.name for each in self._templates}, self._templates, "the template ")
+
+    def _unique(self, names: Mapping[int, str], found: Sequence[_Named], what: str) -> tuple[_Named, ...]:
+        kept: dict[str, _Named] = {}
+        for each in sorted(found, key=lambda one: (one.location.file or "", one.location.line or 0)):
+            name = names[id(each)]
+            first = kept.setdefault(name, each)
+            if first is not each:
+                where = source_location.text(first.location)
+                message = f"{what}{name} is declared twice (first in {where}); rename or remove one"
+                self._errors.append(InputError(message, replace(each.location, field="/metadata/name")))
+        return tuple(kept[name] for name in sorted(kept))
+
+
+def _is_foreign(value: Json) -> bool:
+    """Tell whether a document beside ours in a folder belongs to somebody else, such as Kubernetes."""
+    version = value.get("apiVersion") if isinstance(value, dict) else None
+    return isinstance(version, str) and "holdfast" not in version.lower()

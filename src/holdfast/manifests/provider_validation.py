@@ -1,0 +1,69 @@
+"""What is wrong with declarations as their providers see them, before anything is asked of anybody."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+
+from holdfast.compare import paths
+from holdfast.errors import InputError
+from holdfast.manifests.project import ConnectionSpec
+from holdfast.model.resource import Declaration
+from holdfast.policy import source_location
+from holdfast.providers.protocol import Connection, Identifying, Proofreading, Provider
+
+ProviderOf = Callable[[str], Provider]
+
+
+def mistakes(
+    declarations: Iterable[Declaration], connections: Mapping[str, ConnectionSpec], provider_of: ProviderOf
+) -> list[InputError]:
+    """Return fields that providers do not know or cannot use, and declarations that mean one live thing."""
+    errors: list[InputError] = []
+    meant: dict[tuple[str, str], Declaration] = {}
+    ways = {name: _connection(spec) for name, spec in connections.items()}
+    for declaration in declarations:
+        way = ways.get(declaration.address.connection)
+        if way is None:
+            continue
+        provider = provider_of(way.provider)
+        if isinstance(provider, Proofreading):
+            errors += [_located(error, declaration) for error in provider.mistakes(declaration)]
+        identity = _identity(provider, way, declaration)
+        first = meant.setdefault((way.provider, identity), declaration) if identity is not None else declaration
+        if first is not declaration:
+            errors.append(_twice(first, declaration))
+    return errors
+
+
+def _connection(spec: ConnectionSpec) -> Connection:
+    return Connection(spec.name, spec.provider, spec.settings, {}, spec.base_dir)
+
+
+def _place(declaration: Declaration) -> tuple[str, int, str]:
+    where = declaration.location
+    return where.file or "", where.line or 0, str(declaration.address)
+
+
+def _identity(provider: Provider, way: Connection, declaration: Declaration) -> str | None:
+    """Return what tells the live thing from others: what the provider says, else the id it is imported by."""
+    if isinstance(provider, Identifying):
+        return provider.identity(way, declaration)
+    wanted = declaration.import_from
+    if wanted is None or wanted.id is None or "${" in wanted.id:
+        return None
+    return f"{way.name}/{declaration.address.kind}/{wanted.id}"
+
+
+def _located(error: InputError, declaration: Declaration) -> InputError:
+    field = paths.parse_path(error.location.field or "")
+    return InputError(error.message, source_location.desired(declaration, tuple(map(str, field))))
+
+
+def _twice(one: Declaration, other: Declaration) -> InputError:
+    first, second = sorted((one, other), key=_place)
+    message = (
+        f"{second.address} means the same live thing as {first.address} in {source_location.text(first.location)}; "
+        "two declarations of one thing would correct one another: remove one"
+    )
+    return InputError(message, replace(second.location, field=None))

@@ -1,0 +1,76 @@
+"""Counting what is under way, what people said, and what the audit trail tells. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from holdfast.metrics import definitions
+from holdfast.metrics.families import Readings
+from holdfast.store.protocol import Approval, Claim, Demotion, Event, Operation, Outcome, Pause, Step
+
+_STEPS: Final = tuple(each.value for each in Step if each is not Step.DONE)
+_SCOPES: Final = ("everything", "connection", "kind", "resource")  # by how many slashes a scope has
+_ENDS: Final = {"write.refused": Outcome.FAILED, "write.given_up": Outcome.FAILED, "undo.done": Outcome.UNDONE}
+_HALTED: Final = "rollout.halted"
+_ACTIVATED: Final = "template.activate"
+
+
+def count_operations(readings: Readings, operations: Iterable[Operation]) -> None:
+    """Count writes in flight."""
+    for step in _STEPS:
+        readings.add(definitions.OPERATIONS, step, by=0)
+    for each in operations:
+        readings.add(definitions.OPERATIONS, each.step.value)
+        readings.earliest(definitions.OLDEST_OPERATION, at=each.started_at)
+
+
+def count_claims(readings: Readings, claims: Iterable[Claim], now: float) -> None:
+    """Count claims; one that has lapsed is of a worker that did not live to give it back."""
+    for state in ("held", "lapsed"):
+        readings.add(definitions.CLAIMS, state, by=0)
+    for each in claims:
+        readings.add(definitions.CLAIMS, "held" if each.until > now else "lapsed")
+
+
+def in_force(pauses: Iterable[Pause], now: float) -> list[Pause]:
+    """Return the pauses that have not run out."""
+    return [each for each in pauses if each.until is None or now < each.until]
+
+
+def count_pauses(readings: Readings, pauses: Iterable[Pause]) -> None:
+    """Count pauses by what they cover, never by name."""
+    for scope in _SCOPES:
+        readings.add(definitions.PAUSES, scope, by=0)
+    for each in pauses:
+        readings.add(definitions.PAUSES, _SCOPES[min(each.scope.count("/") + 1, 3) if each.scope else 0])
+
+
+def count_decisions(readings: Readings, demotions: Iterable[Demotion], approvals: Iterable[Approval]) -> None:
+    """Count what waits for a person, and what waits for us after a person's yes."""
+    for cause in ("fight", "undone"):
+        readings.add(definitions.DEMOTIONS, cause, by=0)
+    for each in demotions:
+        readings.add(definitions.DEMOTIONS, each.cause)
+    readings.put(definitions.APPROVALS, value=sum(1 for _ in approvals))
+
+
+def count_no_events(readings: Readings) -> None:
+    """Say that nothing was written, before anything is counted."""
+    for outcome in Outcome:
+        if outcome is not Outcome.BEGUN:
+            readings.add(definitions.CORRECTIONS, outcome.value, by=0)
+
+
+def count_event(readings: Readings, event: Event) -> None:
+    """Count one line of the audit trail."""
+    readings.add(definitions.EVENTS, event.type)
+    if event.type == "write.done":
+        outcome = Outcome.INEFFECTIVE if event.data.get("unresolved") else Outcome.DONE
+        readings.add(definitions.CORRECTIONS, outcome.value)
+    elif event.type in _ENDS:
+        readings.add(definitions.CORRECTIONS, _ENDS[event.type].value)
+    elif event.type == _HALTED:
+        readings.add(definitions.HALTS, event.subject)
+    elif event.type == _ACTIVATED:
+        readings.add(definitions.ACTIVATIONS, event.subject)

@@ -1,0 +1,75 @@
+"""Counting resources: verdicts, whether they are to be believed, what is open, and what is held back. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from holdfast.metrics import definitions
+from holdfast.metrics.families import Readings
+from holdfast.model.address import Address
+from holdfast.model.condition import ConditionType
+from holdfast.model.verdict import Status
+from holdfast.store.protocol import CLOCK_SLACK_SECONDS, UNCHECKED, FindingRecord, ResourceState
+
+TERMINAL: Final = "terminal"
+_MISSED: Final = 2  # resync periods after which a verdict is old; one is missed by jitter alone
+_NAMES: Final = (*(each.value for each in Status), UNCHECKED)
+
+
+def is_stale(state: ResourceState, now: float) -> bool:
+    """Tell whether the verdict of a resource is not to be believed any more.
+
+    What has no periodic checks does not become so by age: nobody said how often it is to be looked at.
+    """
+    if state.good_at is None or state.status in (None, Status.UNKNOWN) or _is_ahead(state.good_at, now):
+        return True
+    return state.resync_seconds > 0 and now - state.good_at > _MISSED * state.resync_seconds
+
+
+def is_overdue(state: ResourceState, now: float) -> bool:
+    """Return True if a check should have been made by now; what was checked later than now must be checked again."""
+    if state.due_at is None:
+        return False
+    return state.due_at <= now or (state.checked_at is not None and _is_ahead(state.checked_at, now))
+
+
+def _is_ahead(at: float, now: float) -> bool:
+    """Return True if a time lies ahead of now: the clock was set back since, and the age is not known."""
+    return at > now + CLOCK_SLACK_SECONDS
+
+
+def is_held(state: ResourceState) -> bool:
+    """Tell whether something is to be written and is held back; the decision says why."""
+    if state.terminal is not None:
+        return False
+    return any(each.type is ConditionType.PROGRESSING and each.reason == "Hold" for each in state.conditions)
+
+
+def count(readings: Readings, state: ResourceState, now: float) -> None:
+    """Count one resource."""
+    where = (state.address.connection, state.address.kind)
+    status = UNCHECKED if state.status is None else state.status.value
+    readings.add(definitions.RESOURCES, *where, status)
+    readings.add(definitions.STALE, *where, by=is_stale(state, now))
+    readings.add(definitions.OVERDUE, *where, by=is_overdue(state, now))
+    readings.add(definitions.FAILING, *where, by=state.failures > 0)
+    readings.add(definitions.BLOCKED, *where, TERMINAL, by=state.terminal is not None)
+    readings.earliest(definitions.OLDEST_GOOD_CHECK, *where, at=state.good_at or 0.0)
+    for because, _, _ in state.aside:
+        readings.add(definitions.SET_ASIDE, *where, because)
+
+
+def count_none(readings: Readings, families: Iterable[tuple[str, str]]) -> None:
+    """Say of every status that there are none, before any is counted: what is not said cannot raise an alarm."""
+    for where in families:
+        for name in _NAMES:
+            readings.add(definitions.RESOURCES, *where, name, by=0)
+
+
+def count_findings(readings: Readings, address: Address, found: Iterable[FindingRecord]) -> None:
+    """Count the open findings of one resource."""
+    where = (address.connection, address.kind)
+    for each in found:
+        readings.add(definitions.FINDINGS, *where, each.finding.cls.value, each.finding.side.value)
+        readings.earliest(definitions.OLDEST_FINDING, *where, at=each.first_seen)

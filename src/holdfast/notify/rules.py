@@ -1,0 +1,370 @@
+"""What of a run is news to whom, and how it is put: pure, from a report to events.
+
+The same trouble at the same paths is told once, however many runs see it; its end is told to whoever heard of it; a
+reminder comes only after the interval that a sink asks for. Everything of one kind in one run may go as one event.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from holdfast.compare import paths
+from holdfast.manifests.notify_spec import Sink, Topic
+from holdfast.model.absent import ABSENT
+from holdfast.model.address import Address
+from holdfast.model.decision import Action
+from holdfast.model.finding import Finding
+from holdfast.model.json import Json
+from holdfast.model.verdict import Status
+from holdfast.notify.cloudevents import CloudEvent, Type
+from holdfast.policy import source_location
+from holdfast.policy.decide import CORRECTED, Restraint
+from holdfast.reconcile import display_value
+from holdfast.reconcile.action_result import Acted, Result
+from holdfast.reconcile.apply import Report
+from holdfast.reconcile.check import Checked
+from holdfast.reconcile.resolve import Waiting
+from holdfast.store.protocol import Event
+
+SENT: Final = "notify.sent"
+RESOLVED: Final = "notify.resolved"
+UNDELIVERED: Final = "notify.undelivered"
+
+MOST_RESOURCES: Final = 50  # named in one event; the count says how many there are
+MOST_FINDINGS: Final = 20  # named of one resource
+LONGEST_VALUE: Final = 500  # characters
+
+_TROUBLED: Final = {
+    Status.DRIFTED: Topic.DRIFTED,
+    Status.CONFLICTED: Topic.CONFLICTED,
+    Status.MISSING: Topic.MISSING,
+    Status.UNKNOWN: Topic.UNKNOWN,
+}
+# Holds that end by themselves in a moment.
+_PASSING: Final = frozenset({Restraint.DEBOUNCE.value, Restraint.BACKOFF.value})
+_WORDS: Final = {
+    Type.DRIFT_DETECTED: "drifted",
+    Type.DRIFT_RESOLVED: "in sync again",
+    Type.CHECK_UNKNOWN: "could not be read",
+    Type.CORRECTION_DONE: "put back",
+    Type.CORRECTION_HELD: "held back from correction",
+    Type.FIGHT_DETECTED: "fought over",
+    Type.STORM_HELD: "held back by a storm",
+    Type.WAIVER_EXPIRED: "with a waiver that has run out",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Happening:
+    """Something that a run saw and that somebody may want to hear of."""
+
+    type: Type
+    topic: Topic
+    address: Address
+    key: str  # the same for the same trouble at the same paths, whatever the values are
+    data: Mapping[str, Json]
+    lasts: bool = True  # goes on until the resource is in sync again; else it is over as soon as it is told
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """All that is worth telling of a run, whoever has heard of it."""
+
+    happenings: tuple[Happening, ...] = ()
+    restored: Mapping[Address, Status | None] = field(default_factory=dict)  # in sync now, with what it was before
+    sound: frozenset[Address] = frozenset()  # in sync now, whatever it was
+    anew: frozenset[Address] = frozenset()  # was in sync before this run: whatever was told earlier is over
+
+
+@dataclass(slots=True)
+class Told:
+    """What one sink has heard of one resource."""
+
+    open: dict[str, float] = field(default_factory=dict)  # key -> when it was last told
+    times: Counter[str] = field(default_factory=Counter)  # key -> how often, since the last end
+    ends: int = 0  # how often it came to an end
+    dead: set[str] = field(default_factory=set)  # ids of notices that are among the dead letters
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """News for one sink about one resource."""
+
+    type: Type
+    address: Address
+    keys: tuple[str, ...]
+    id: str
+    data: Mapping[str, Json]
+    lasts: bool
+
+
+# -- what happened
+
+
+def statuses_before(report: Report) -> dict[Address, Status | None]:
+    """Return how what was checked stood before the run, as the store had it."""
+    return {one.address: one.before.status for one in report.checked}
+
+
+def outlook(report: Report, before: Mapping[Address, Status | None]) -> Outlook:
+    """Gather what is worth telling of a run."""
+    done = _acted_on(report)
+    happenings: list[Happening] = []
+    sound: set[Address] = set()
+    for one in report.checked:
+        acted = done.get((one.address, id(one.verdict)))
+        now = _status_after(one, acted)
+        happenings += _of_checked(one, acted, before.get(one.address), now)
+        if now is Status.IN_SYNC:
+            sound.add(one.address)
+    happenings += [_lost(each) for each in report.waiting if each.is_error]
+    restored = {address: before.get(address) for address in sound if before.get(address) is not Status.IN_SYNC}
+    anew = frozenset(address for address, was in before.items() if was in (None, Status.IN_SYNC))
+    return Outlook(tuple(happenings), restored, frozenset(sound), anew)
+
+
+def _acted_on(report: Report) -> dict[tuple[Address, int], Acted]:
+    """Match actions with the checks that led to them; what was resumed from an earlier run has none in this one."""
+    return {(acted.checked.address, id(acted.checked.verdict)): acted for acted in report.acted}
+
+
+def _status_after(checked: Checked, acted: Acted | None) -> Status:
+    if acted is not None and acted.result is Result.DONE and acted.checked.state.status is not None:
+        return acted.checked.state.status
+    return checked.verdict.status
+
+
+def _of_checked(checked: Checked, acted: Acted | None, was: Status | None, now: Status) -> Iterator[Happening]:
+    if acted is not None and _is_correction(acted):
+        yield _corrected(acted, was, now)
+    topic = _TROUBLED.get(now)
+    if topic is not None:
+        yield _trouble(checked, acted, topic, was)
+        yield from _restraints(checked)
+
+
+def _is_correction(acted: Acted) -> bool:
+    checked = acted.checked
+    return acted.result is Result.DONE and checked.decision.action.is_write and checked.verdict.status in CORRECTED
+
+
+def _corrected(acted: Acted, was: Status | None, now: Status) -> Happening:
+    checked = acted.checked
+    data = {
+        **_about(checked, now, was),
+        "found": checked.verdict.status.value,
+        "revision": checked.state.applied_revision,
+        "unresolved": list(acted.unresolved),
+    }
+    key = key_of(checked.address, f"corrected:{checked.state.applied_revision}", ())
+    return Happening(Type.CORRECTION_DONE, Topic.CORRECTED, checked.address, key, data, lasts=False)
+
+
+def _trouble(checked: Checked, acted: Acted | None, topic: Topic, was: Status | None) -> Happening:
+    status = checked.verdict.status
+    data = _about(checked, status, was)
+    if acted is not None:
+        data["correction"] = {"result": acted.result.value, "message": acted.message}
+    kind = Type.CHECK_UNKNOWN if status is Status.UNKNOWN else Type.DRIFT_DETECTED
+    key = key_of(checked.address, status.value, _paths(checked.verdict.findings))
+    return Happening(kind, topic, checked.address, key, data)
+
+
+def _restraints(checked: Checked) -> Iterator[Happening]:
+    """Go through what keeps a resource from being put back, as far as somebody should know."""
+    decision, address = checked.decision, checked.address
+    first = decision.reasons[0]
+    if decision.action is Action.HOLD and first.code not in _PASSING:
+        storm = first.code == "storm"
+        kind, topic = (Type.STORM_HELD, Topic.STORM) if storm else (Type.CORRECTION_HELD, Topic.HELD)
+        data = {**_brief(checked), "reason": first.message, "code": first.code, "paths": list(first.paths)}
+        if decision.held is not None:
+            data["held"] = decision.held.value
+        yield Happening(kind, topic, address, key_of(address, f"held:{first.code}", first.paths), data)
+    for reason in decision.reasons:
+        if reason.code == Restraint.FIGHT.value:
+            data = {**_brief(checked), "reason": reason.message, "paths": list(reason.paths)}
+            key = key_of(address, "fight", reason.paths)
+            yield Happening(Type.FIGHT_DETECTED, Topic.FIGHT, address, key, data)
+    if checked.lapsed:
+        data = {**_brief(checked), "reason": checked.lapsed}
+        key = key_of(address, f"waiver:{checked.lapsed}", ())
+        yield Happening(Type.WAIVER_EXPIRED, Topic.WAIVER, address, key, data)
+
+
+def _lost(waiting: Waiting) -> Happening:
+    """Return what cannot be looked at for a reason that does not pass by itself."""
+    declaration = waiting.declaration
+    data = {
+        "address": str(declaration.address),
+        "status": Status.UNKNOWN.value,
+        "reason": waiting.reason,
+        "declaredIn": source_location.text(declaration.location),
+    }
+    key = key_of(declaration.address, "unknown", ())
+    return Happening(Type.CHECK_UNKNOWN, Topic.UNKNOWN, declaration.address, key, data)
+
+
+def key_of(address: Address, what: str, where: Iterable[str]) -> str:
+    """Name a trouble by the resource, what it is, and its paths."""
+    return _hash(str(address), what, *sorted(where))
+
+
+def _hash(*parts: str) -> str:
+    return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def _brief(checked: Checked) -> dict[str, Json]:
+    return {
+        "address": str(checked.address),
+        "status": checked.verdict.status.value,
+        "declaredIn": source_location.text(checked.prepared.declaration.location),
+    }
+
+
+def _about(checked: Checked, status: Status, was: Status | None) -> dict[str, Json]:
+    findings = checked.verdict.findings
+    return {
+        **_brief(checked),
+        "status": status.value,
+        "was": was.value if was is not None else None,
+        "reason": checked.verdict.reason,
+        "action": checked.decision.action.value,
+        "findingCount": len(findings),
+        "findings": [_finding(finding) for finding in findings[:MOST_FINDINGS]],
+    }
+
+
+def _finding(finding: Finding) -> dict[str, Json]:
+    out: dict[str, Json] = {
+        "path": display_value.utf8(paths.format_path(finding.path)),
+        "op": finding.op.value,
+        "class": finding.cls.value,
+        "side": finding.side.value,
+    }
+    for name in ("desired", "observed"):
+        value = getattr(finding, name)
+        if value is not ABSENT:
+            out[name] = display_value.bounded(value, LONGEST_VALUE)
+    return out
+
+
+def _paths(findings: Iterable[Finding]) -> list[str]:
+    return [paths.format_path(finding.path) for finding in findings]
+
+
+# -- what of it is news
+
+
+def told(sink: str, events: Iterable[Event]) -> Told:
+    """Recall from the trail of one resource what a sink has heard of it."""
+    out = Told()
+    for event in events:
+        if sink not in event.data.get("sinks", ()):
+            continue
+        if event.type == SENT and event.data.get("lasts"):
+            out.open[event.data["key"]] = event.at
+            out.times[event.data["key"]] += 1
+        elif event.type == RESOLVED:
+            out.open.clear()
+            out.times.clear()
+            out.ends += 1
+        elif event.type == UNDELIVERED:
+            out.dead.add(event.data["id"])
+    return out
+
+
+def news(
+    seen: Outlook, sink: Sink, memory: Mapping[Address, Told], now: float, owed: frozenset[Address] = frozenset()
+) -> list[Notice]:
+    """Choose what a sink has not heard yet, should be reminded of, or has come to an end.
+
+    `owed` are the resources whose end could not be told before.
+    """
+    out: list[Notice] = []
+    for one in seen.happenings:
+        before = memory.get(one.address) or Told()
+        if one.topic in sink.on and _is_news(one, before, sink, seen.anew, now):
+            out.append(_notice(one, before, anew=one.address in seen.anew))
+    for address, was in {**dict.fromkeys(seen.sound & owed), **seen.restored}.items():
+        before = memory.get(address) or Told()
+        if before.open:
+            out.append(_end(address, was, before))
+    return out
+
+
+def _is_news(one: Happening, before: Told, sink: Sink, anew: frozenset[Address], now: float) -> bool:
+    last = before.open.get(one.key)
+    if not one.lasts or last is None or one.address in anew:
+        return True
+    return sink.remind > 0 and now - last >= sink.remind
+
+
+def _notice(one: Happening, before: Told, *, anew: bool) -> Notice:
+    times = before.times[one.key]
+    again = {"reminder": times} if times and one.lasts and not anew else {}
+    ident = _hash(one.type.value, one.key, str(before.ends), str(times if one.lasts else 0))
+    return Notice(one.type, one.address, (one.key,), ident, {**one.data, "key": one.key, **again}, one.lasts)
+
+
+def _end(address: Address, was: Status | None, before: Told) -> Notice:
+    keys = tuple(sorted(before.open))
+    data = {
+        "address": str(address),
+        "status": Status.IN_SYNC.value,
+        "was": was.value if was is not None else None,
+        "resolves": list(keys),
+    }
+    ident = _hash(Type.DRIFT_RESOLVED.value, str(address), str(before.ends), *keys)
+    return Notice(Type.DRIFT_RESOLVED, address, keys, ident, data, lasts=False)
+
+
+# -- how it is put
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """An event with the news it is made of."""
+
+    event: CloudEvent
+    notices: tuple[Notice, ...]
+
+    @property
+    def lasts(self) -> bool:
+        """Whether a later run will see the same again."""
+        return self.notices[0].lasts
+
+
+def messages(notices: Sequence[Notice], group: int, source: str, now: float) -> list[Message]:
+    """Put news into events: one each, or one a kind where there are more than `group`; a storm is always one."""
+    by_type: dict[Type, list[Notice]] = {}
+    for notice in notices:
+        by_type.setdefault(notice.type, []).append(notice)
+    out: list[Message] = []
+    for kind, found in by_type.items():
+        together = len(found) > group or kind is Type.STORM_HELD
+        out += [_message(each, source, now) for each in ([found] if together else [[one] for one in found])]
+    return out
+
+
+def _message(notices: Sequence[Notice], source: str, now: float) -> Message:
+    kind, single = notices[0].type, len(notices) == 1
+    ident = notices[0].id if single else _hash(kind.value, *sorted(notice.id for notice in notices))
+    data = {
+        "summary": _summary(kind, notices),
+        "count": len(notices),
+        "resources": [dict(notice.data) for notice in notices[:MOST_RESOURCES]],
+    }
+    subject = str(notices[0].address) if single else None
+    return Message(CloudEvent(ident, kind, source, now, data, subject), tuple(notices))
+
+
+def _summary(kind: Type, notices: Sequence[Notice]) -> str:
+    if len(notices) > 1:
+        return f"{len(notices)} resources {_WORDS[kind]}"
+    reason = notices[0].data.get("reason")
+    return f"{notices[0].address} {_WORDS[kind]}" + (f": {reason}" if reason else "")

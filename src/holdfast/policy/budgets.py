@@ -1,0 +1,199 @@
+"""Budgets: how many corrections may be made in a time, so that a mistake of ours stays small.
+
+A rule says what it covers and has one purse, or one for each connection, kind or resource. A correction charges every
+purse of every rule that covers it, and is made only if none is empty. What was spent is the store's to count; here is
+only which purses, how deep, and who gets something when there is not enough for all.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from fractions import Fraction
+from typing import Final
+
+from holdfast.model.address import Address
+from holdfast.model.budget_charge import Charge
+from holdfast.model.decision import Action
+from holdfast.policy import durations, write_reasons
+from holdfast.policy.write_reasons import CORRECTIONS, EVERY, Motive
+
+DESTRUCTIVE: Final = frozenset({Action.REPLACE, Action.DELETE, Action.RECREATE})
+ANYTHING: Final = ("*",)
+
+Sizes = Mapping[tuple[str, str], int]  # (connection, kind) -> how many resources are declared
+
+
+class Each(StrEnum):
+    """For what a rule has a purse of its own."""
+
+    FLEET = "fleet"
+    CONNECTION = "connection"
+    KIND = "kind"
+    RESOURCE = "resource"
+
+
+@dataclass(frozen=True, slots=True)
+class Percent:
+    """A share of the resources that a purse is for: rounded down, but never less than one of them.
+
+    Rounded down, because a limit is a promise; at least one, because a budget that a small fleet can never spend would
+    switch correction off without saying so. Who wants none writes 0.
+    """
+
+    percent: float
+
+    def of(self, resources: int) -> int:
+        """Return how many that is; exact, so that 29 % of 100 is 29."""
+        return max(1, int(Fraction(repr(self.percent)) * resources / 100))
+
+    def __str__(self) -> str:
+        return f"{self.percent:g}%"
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetRule:
+    """At most so many writes, of these resources, for these reasons, in any stretch of this length."""
+
+    max: int | Percent
+    per: float  # seconds
+    connections: tuple[str, ...] = ANYTHING  # globs
+    kinds: tuple[str, ...] = ANYTHING  # globs
+    actions: frozenset[Action] | None = None  # None: every write
+    reasons: frozenset[Motive] = CORRECTIONS
+    each: Each = Each.FLEET
+
+    def covers(self, address: Address, action: Action, reason: str) -> bool:
+        """Tell whether such a write is paid for by this rule; the reason is a motive or the code of a decision."""
+        if not action.is_write or write_reasons.of_code(reason) not in self.reasons:
+            return False
+        return (self.actions is None or action in self.actions) and self._holds(address.connection, address.kind)
+
+    def _holds(self, connection: str, kind: str) -> bool:
+        return _any_glob(connection, self.connections) and _any_glob(kind, self.kinds)
+
+    def limit(self, address: Address, sizes: Sizes) -> int:
+        """Return how much the purse for an address holds."""
+        if not isinstance(self.max, Percent):
+            return self.max
+        return self.max.of(1 if self.each is Each.RESOURCE else sum(self._counted(address, sizes)))
+
+    def _counted(self, address: Address, sizes: Sizes) -> Iterable[int]:
+        for (connection, kind), resources in sizes.items():
+            same_connection = self.each is not Each.CONNECTION or connection == address.connection
+            same_kind = self.each is not Each.KIND or kind == address.kind
+            if same_connection and same_kind and self._holds(connection, kind):
+                yield resources
+
+    def purse(self, address: Address) -> str:
+        """Name the purse for an address: readable, and the same however much it holds.
+
+        The amount is not part of the name, so raising or lowering it does not forget what was spent.
+        """
+        actions = "" if self.actions is None else _actions_text(self.actions) + " "
+        covers = f"{actions}{_reasons_text(self.reasons)}"
+        kinds = "" if self.kinds == ANYTHING else f" of {','.join(sorted(self.kinds))}"
+        connections = "" if self.connections == ANYTHING else f" on {','.join(sorted(self.connections))}"
+        return f"{covers}{kinds}{connections} per {durations.format_seconds(self.per)}{self._whose(address)}"
+
+    def _whose(self, address: Address) -> str:
+        match self.each:
+            case Each.FLEET:
+                return ""
+            case Each.CONNECTION:
+                return f", connection {address.connection}"
+            case Each.KIND:
+                return f", kind {address.kind}"
+            case Each.RESOURCE:
+                return f", resource {address}"
+
+
+def _any_glob(name: str, globs: Iterable[str]) -> bool:
+    return any(fnmatch.fnmatchcase(name, glob) for glob in globs)
+
+
+def _actions_text(actions: frozenset[Action]) -> str:
+    return "destructive" if actions == DESTRUCTIVE else "+".join(sorted(actions))
+
+
+def _reasons_text(reasons: frozenset[Motive]) -> str:
+    if reasons == CORRECTIONS:
+        return "corrections"
+    return "writes" if reasons == EVERY else f"writes for {'+'.join(sorted(reasons))}"
+
+
+def charges(
+    rules: Iterable[BudgetRule], address: Address, action: Action, reason: str, sizes: Sizes, now: float
+) -> list[Charge]:
+    """Return what a write charges, in the order of the rules; two rules for one purse leave the stricter."""
+    out: dict[str, Charge] = {}
+    for rule in rules:
+        if rule.covers(address, action, reason):
+            charge = Charge(rule.purse(address), rule.limit(address, sizes), now - rule.per)
+            before = out.get(charge.purse)
+            if before is None or charge.limit < before.limit:
+                out[charge.purse] = charge
+    return list(out.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A write that is wanted."""
+
+    address: Address
+    action: Action
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A write that does not fit, and the first purse that was too empty for it."""
+
+    candidate: Candidate
+    charge: Charge
+
+    def __str__(self) -> str:
+        return f"the budget is spent: {self.charge.limit} {self.charge.purse}"
+
+
+@dataclass(frozen=True, slots=True)
+class Allotment:
+    """Which of a batch fit into the budgets."""
+
+    granted: tuple[Candidate, ...] = ()
+    held: tuple[Waiting, ...] = ()
+
+
+def purses(
+    candidates: Iterable[Candidate], rules: Sequence[BudgetRule], sizes: Sizes, now: float
+) -> list[tuple[str, float]]:
+    """Return the purses that a batch would charge, each once with since when it counts: what to ask the store about."""
+    found: dict[str, float] = {}
+    for each in candidates:
+        for charge in charges(rules, each.address, each.action, each.reason, sizes, now):
+            found[charge.purse] = charge.since
+    return list(found.items())
+
+
+def allot(
+    candidates: Iterable[Candidate], rules: Sequence[BudgetRule], spent: Mapping[str, int], sizes: Sizes, now: float
+) -> Allotment:
+    """Say which of a batch fit, given what each purse has spent; first come, first served.
+
+    One that does not fit takes nothing, so a later one that asks less may still fit. For showing: the store decides.
+    """
+    taken = dict(spent)
+    granted: list[Candidate] = []
+    held: list[Waiting] = []
+    for each in candidates:
+        asked = charges(rules, each.address, each.action, each.reason, sizes, now)
+        empty = next((charge for charge in asked if taken.get(charge.purse, 0) >= charge.limit), None)
+        if empty is not None:
+            held.append(Waiting(each, empty))
+            continue
+        granted.append(each)
+        for charge in asked:
+            taken[charge.purse] = taken.get(charge.purse, 0) + 1
+    return Allotment(tuple(granted), tuple(held))

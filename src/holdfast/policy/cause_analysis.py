@@ -1,0 +1,220 @@
+"""Causes: the most likely story behind a finding, how sure we are of it, and when it began.
+
+A guess from what we remember, told as one: who really did it only the provider's own trail can say. Rules are tried
+from the one that explains most to the one that explains anything, so each finding has exactly one cause.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from holdfast.compare import element_identity, paths
+from holdfast.model.absent import ABSENT
+from holdfast.model.confidence import Confidence
+from holdfast.model.finding import Finding, FindingClass, Op, Side
+from holdfast.model.json import Json
+from holdfast.policy import write_history
+from holdfast.policy.write_history import Correction, Write
+
+ALIKE: Final = 3  # other resources with the same finding, from which on one cause is likelier than several
+
+_UNDECLARED: Final = (FindingClass.DEFAULTED, FindingClass.UNDECLARED)
+
+
+class Cause(StrEnum):
+    """The stories there are."""
+
+    RIVAL_CONTROLLER = "rival_controller"
+    OUR_PARTIAL_WRITE = "our_partial_write"
+    NOT_APPLIED = "not_applied"
+    TOOL_UPGRADE = "tool_upgrade"
+    PROVIDER_DEFAULT_CHANGE = "provider_default_change"
+    EXTERNAL_EDIT = "external_edit"
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What is known beside the finding."""
+
+    corrections: Sequence[Correction] = ()  # of this resource, in any order
+    rules_changed: bool = False  # the rules of comparison are others than those the baseline was captured under
+    contested: bool = False  # the path is fought over, or demoted because it was
+    alike: int = 0  # other resources of the kind with the very same finding
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """A cause with how sure it is and a sentence."""
+
+    cause: Cause
+    confidence: Confidence
+    sentence: str
+
+
+def explain(finding: Finding, evidence: Evidence) -> Explained:
+    """Return the most likely cause of a finding."""
+    for rule in _RULES:
+        found = rule(finding, evidence)
+        if found is not None:
+            return found
+    return _edited(finding)
+
+
+def _rival(_: Finding, evidence: Evidence) -> Explained | None:
+    if not evidence.contested:
+        return None
+    return Explained(
+        Cause.RIVAL_CONTROLLER,
+        Confidence.MEDIUM,
+        "somebody else writes this field too: it moved back each time after we corrected it",
+    )
+
+
+def _partial(finding: Finding, evidence: Evidence) -> Explained | None:
+    """Blame our own last write of the path if it did not take and what it left is what we see."""
+    write = _last_write(finding, evidence.corrections)
+    if write is None or write.path.took:
+        return None
+    if _same(write.path.before, finding.observed):
+        sentence = "our last write of this field did not take: the old value is still there"
+        return Explained(Cause.OUR_PARTIAL_WRITE, Confidence.HIGH, sentence)
+    sentence = "our last write of this field did not take, and the value is neither the old one nor ours"
+    return Explained(Cause.OUR_PARTIAL_WRITE, Confidence.MEDIUM, sentence)
+
+
+def _not_applied(finding: Finding, _: Evidence) -> Explained | None:
+    if finding.side is not Side.INTENT:
+        return None
+    return Explained(
+        Cause.NOT_APPLIED,
+        Confidence.HIGH,
+        "merged but not applied: the declaration changed since it was last written, the live value did not",
+    )
+
+
+def _upgrade(finding: Finding, evidence: Evidence) -> Explained | None:
+    """Blame a change of the rules where what they call a difference is none to a person, or where nobody looked."""
+    if not evidence.rules_changed or finding.side is Side.BOTH:
+        return None
+    if finding.side is Side.WORLD and _same(finding.baseline, finding.observed):
+        sentence = "the rules of comparison changed since the baseline, the live value did not: nobody moved anything"
+        return Explained(Cause.TOOL_UPGRADE, Confidence.HIGH, sentence)
+    if finding.op is Op.REORDERED or _is_respelt(finding):
+        sentence = "the rules of comparison changed since the baseline, and the values differ in spelling or order only"
+        return Explained(Cause.TOOL_UPGRADE, Confidence.MEDIUM, sentence)
+    if finding.cls in _UNDECLARED:
+        sentence = "the rules of comparison changed since the baseline; this field was perhaps not compared before"
+        return Explained(Cause.TOOL_UPGRADE, Confidence.LOW, sentence)
+    return None
+
+
+def _is_respelt(finding: Finding) -> bool:
+    was = finding.baseline if finding.side is Side.WORLD else finding.desired
+    if was is ABSENT or finding.observed is ABSENT or isinstance(was, dict | list):
+        return False
+    return _loose(was) == _loose(finding.observed)
+
+
+def _loose(value: Json) -> str:
+    return "".join(str(value).split()).casefold()
+
+
+def _defaults(finding: Finding, evidence: Evidence) -> Explained | None:
+    if finding.cls not in _UNDECLARED or evidence.alike < ALIKE:
+        return None
+    sentence = (
+        f"the service changed a default: {evidence.alike} other resources of this kind show the very same "
+        "in a field that nobody declared"
+    )
+    return Explained(Cause.PROVIDER_DEFAULT_CHANGE, Confidence.MEDIUM, sentence)
+
+
+_RULES: Final[tuple[Callable[[Finding, Evidence], Explained | None], ...]] = (
+    _not_applied,
+    _rival,
+    _partial,
+    _upgrade,
+    _defaults,
+)
+
+
+def _edited(finding: Finding) -> Explained:
+    match finding.side:
+        case Side.UNSETTLED:
+            sentence = "declaration and world differ since we first looked; who moved cannot be known"
+            return Explained(Cause.EXTERNAL_EDIT, Confidence.LOW, sentence)
+        case Side.BOTH:
+            sentence = "somebody changed it outside of Holdfast, and the declaration changed too"
+            return Explained(Cause.EXTERNAL_EDIT, Confidence.MEDIUM, sentence)
+        case Side.WORLD | Side.INTENT:  # intent never comes here
+            declared = finding.cls in (FindingClass.SPECIFIED, FindingClass.ELEMENT, FindingClass.SECRET)
+            confidence = Confidence.MEDIUM if declared else Confidence.LOW
+            return Explained(Cause.EXTERNAL_EDIT, confidence, "somebody changed it outside of Holdfast")
+
+
+def _last_write(finding: Finding, corrections: Sequence[Correction]) -> Write | None:
+    path = paths.format_path(finding.path)
+    writes = [write for write in write_history.verified(corrections) if write.path.path == path]
+    return writes[-1] if writes else None
+
+
+def _same(one: Json, other: Json) -> bool:
+    if one is ABSENT or other is ABSENT:
+        return one is other
+    return element_identity.text(one) == element_identity.text(other)
+
+
+# -- since when
+
+
+@dataclass(frozen=True, slots=True)
+class Onset:
+    """When it began: after the last look that did not have it, and no later than the first that had."""
+
+    after: float | None  # None: it was there at the first look
+    before: float
+
+    def text(self, now: float, zone: dt.tzinfo = dt.UTC) -> str:
+        """Say it for people: `between 14:02 and 14:12 (10 min apart), 3 h ago`."""
+        ago = _ago(now - self.before)
+        if self.after is None:
+            return f"before {_time(self.before, now, zone)}, when it was first looked at, {ago}"
+        if _time(self.after, now, zone) == _time(self.before, now, zone):
+            return f"at {_time(self.before, now, zone)}, {ago}"
+        first, last = _pair(self.after, self.before, now, zone)
+        return f"between {first} and {last} ({_rough(self.before - self.after)} apart), {ago}"
+
+
+def _pair(after: float, before: float, now: float, zone: dt.tzinfo) -> tuple[str, str]:
+    """Return both ends in the same form: with the day, if one of them needs it."""
+    days = {dt.datetime.fromtimestamp(at, zone).date() for at in (after, before, now)}
+    return (_full(after, zone), _full(before, zone)) if len(days) > 1 else (_clock(after, zone), _clock(before, zone))
+
+
+def _time(at: float, now: float, zone: dt.tzinfo) -> str:
+    today = dt.datetime.fromtimestamp(now, zone).date() == dt.datetime.fromtimestamp(at, zone).date()
+    return _clock(at, zone) if today else _full(at, zone)
+
+
+def _clock(at: float, zone: dt.tzinfo) -> str:
+    return dt.datetime.fromtimestamp(at, zone).strftime("%H:%M")
+
+
+def _full(at: float, zone: dt.tzinfo) -> str:
+    return dt.datetime.fromtimestamp(at, zone).strftime("%Y-%m-%d %H:%M")
+
+
+def _ago(seconds: float) -> str:
+    return "just now" if seconds < 1 else f"{_rough(seconds)} ago"
+
+
+def _rough(seconds: float) -> str:
+    """Return a length of time in its largest whole unit; nobody needs the minutes of a week."""
+    for size, unit in ((86_400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{int(seconds // size)} {unit}"
+    return f"{max(0, int(seconds))} s"

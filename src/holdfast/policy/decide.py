@@ -1,0 +1,344 @@
+"""What to do about a verdict: one pure function, and the plan a person sees is its output.
+
+Policy is asked path by path: some findings of a resource may be corrected while others are only reported or wait for
+somebody. Limits of the whole fleet (budgets, storms) hold back afterwards what is decided here; see `plan.holding`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+
+from holdfast.compare import paths
+from holdfast.model.absent import ABSENT
+from holdfast.model.decision import Action, Decision, Reason
+from holdfast.model.finding import Finding, FindingClass, Op, Side
+from holdfast.model.path import Path
+from holdfast.model.resource import ManagementPolicy, OnDelete, OnDrift, Origin
+from holdfast.model.verdict import Status, Verdict
+from holdfast.policy.write_history import WHOLE
+
+
+class Recreate(StrEnum):
+    """When something that we made and that somebody removed is made again."""
+
+    WHEN_RESYNC = "when_resync"  # only where periodic checks are on; the seed's rule
+    ALWAYS = "always"
+    NEVER = "never"
+
+
+class OnImmutable(StrEnum):
+    """What to do when a field that is fixed at birth must change."""
+
+    BLOCK = "block"
+    REPLACE = "replace"
+
+
+class ReconcileMode(StrEnum):
+    """How looking at a resource leads to writing it."""
+
+    GET_PUT = "get_put"  # compare, and write what differs
+    PUT_ONLY = "put_only"  # do not compare; write at every turn
+    OBSERVE = "observe"  # compare and report; write nothing
+    SHADOW = "shadow"  # compare, and write all the same, to see whether the comparison would have been right
+
+
+class Restraint(StrEnum):
+    """Why a path that drifted is not simply put back."""
+
+    REPORT = "report_only"  # policy
+    FIGHT = "fight"  # somebody keeps putting it back
+    UNDONE = "undone"  # a person took our correction back
+    APPROVAL = "approval"  # a person must say yes first
+    DEBOUNCE = "debounce"  # not seen often or long enough yet
+    BACKOFF = "backoff"  # corrected a moment ago; each time we wait longer
+    UNRESOLVED = "unresolved"  # our last write did not take
+    VOLATILE = "volatile"  # it has another value each time: no write can settle it
+    PLATFORM = "platform"  # the platform itself did it, and would do it again
+    FUTILE = "futile"  # putting it back did not help, or not hold, as often as policy allows
+
+    @property
+    def waits(self) -> bool:
+        """Whether it will be corrected once somebody agrees or time has passed."""
+        return self in (Restraint.APPROVAL, Restraint.DEBOUNCE, Restraint.BACKOFF, Restraint.FUTILE)
+
+    @property
+    def yields(self) -> bool:
+        """Whether a person's yes to the plan lifts it."""
+        return self in (Restraint.APPROVAL, Restraint.FUTILE)
+
+
+@dataclass(frozen=True, slots=True)
+class Restrained:
+    """One path that is not put back, and the sentence that says why."""
+
+    restraint: Restraint
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """Everything a decision depends on besides the verdict."""
+
+    policy: ManagementPolicy = ManagementPolicy.MANAGED
+    origin: Origin = Origin.CREATED
+    on_drift: OnDrift = OnDrift.CORRECT
+    on_immutable: OnImmutable = OnImmutable.BLOCK
+    recreate: Recreate = Recreate.WHEN_RESYNC
+    resyncs: bool = False  # periodic checks are not switched off
+    applied: bool = False  # we have written it, or taken it over, before
+    edited: bool = False  # what is declared is not what was last applied
+    imports: bool = False  # the declaration says to take over something that exists
+    whole_writes: bool = True  # an update sends the whole document, so undeclared drift is put back by it
+    immutable: frozenset[str] = frozenset()  # paths among the findings that are fixed at birth
+    declared_lists: frozenset[str] = frozenset()  # paths among the findings inside lists that are declared
+    unresolved: frozenset[str] = frozenset()  # paths that our last write failed to revert
+    restrained: Mapping[str, Restrained] = field(default_factory=dict)  # by path; the others are as on_drift says
+    free: frozenset[str] = frozenset()  # paths that policy corrects whatever on_drift says
+    approved: bool = False  # a person said yes to exactly this plan
+    paused: str | None = None  # who stopped all writes, and why
+    source: str = ""  # which reference cannot be relied on now, and whose drift that is
+    frozen: str | None = None  # which window holds back such a write, and until when
+    terminal: str | None = None  # why we stopped, if the declaration has not changed since
+    mode: ReconcileMode = ReconcileMode.GET_PUT
+    uncompared: bool = False  # it is there, as far as can be told, and was not compared: the mode, or nobody can see it
+    damaged: bool = False  # what was known of it is lost: it is written once, and learnt anew
+    failed: str = ""  # how the service says that our last write of this declaration ended, if not well
+    pinnable: frozenset[str] = frozenset()  # unresolved paths that may be put back by sending their baseline value
+    unsure: str = ""  # why nobody knows whether our last create made it, and what to do
+
+
+def decide(verdict: Verdict, situation: Situation) -> Decision:
+    """Choose the action for a verdict; total over every status and situation."""
+    if situation.policy is ManagementPolicy.UNMANAGED:
+        return _decision(Action.NONE, "unmanaged", "unmanaged: read so that others can refer to it")
+    if situation.terminal is not None:
+        return _decision(Action.BLOCK, "terminal", f"{STOPPED}: {situation.terminal}")
+    if situation.mode is ReconcileMode.OBSERVE:
+        situation = replace(situation, policy=ManagementPolicy.OBSERVED)
+    decision = _in_mode(_BY_STATUS[verdict.status](verdict, situation), verdict, situation)
+    if situation.unsure and (decision.held or decision.action) in (Action.CREATE, Action.RECREATE):
+        return _decision(Action.BLOCK, "unsure", situation.unsure)
+    if decision.action.is_write and situation.paused is not None:
+        return hold(decision, Reason("paused", situation.paused))
+    if decision.action.is_write and situation.source:
+        return hold(decision, Reason("source", f"what it refers to cannot be relied on: {situation.source}"))
+    if decision.action.is_write and situation.frozen is not None:
+        return hold(decision, Reason("frozen", situation.frozen))
+    return decision
+
+
+def _in_mode(decision: Decision, verdict: Verdict, situation: Situation) -> Decision:
+    """Write where the comparison would have left it, in a mode that writes at every turn."""
+    if situation.policy is not ManagementPolicy.MANAGED:
+        return decision
+    if situation.mode is ReconcileMode.PUT_ONLY and situation.uncompared:
+        return _decision(Action.UPDATE, "put_only", "sent at every turn; this kind is not compared")
+    if situation.mode is ReconcileMode.SHADOW and verdict.status is Status.IN_SYNC:
+        return _decision(Action.UPDATE, "shadow", "as declared; sent all the same, to see whether that is so")
+    return decision
+
+
+STOPPED = "stopped until the declaration changes or somebody applies it again"
+CORRECTED = frozenset({Status.DRIFTED, Status.CONFLICTED, Status.MISSING})  # acting on these is correcting the world
+
+
+def hold(decision: Decision, reason: Reason) -> Decision:
+    """Hold a write back; what it would have been is kept beside the reason."""
+    return Decision(Action.HOLD, (reason, *decision.reasons), decision.held or decision.action)
+
+
+def _unknown(verdict: Verdict, _: Situation) -> Decision:
+    return _decision(Action.NONE, "unknown", f"nothing is done on what {verdict.reason}")
+
+
+def _in_sync(_: Verdict, situation: Situation) -> Decision:
+    if situation.failed and situation.policy is ManagementPolicy.MANAGED:
+        return _decision(Action.UPDATE, "failed", f"as declared, but the service calls it {situation.failed}")
+    if situation.applied and situation.edited:
+        return _decision(
+            Action.ADOPT, "converged", "the declaration says what is there now; remembered without a write"
+        )
+    if situation.applied:
+        return _decision(Action.NONE, "in_sync", "as declared")
+    if situation.damaged and situation.policy is ManagementPolicy.MANAGED:
+        return _decision(Action.UPDATE, "recapture", "what was known of it is damaged; written once, to learn it anew")
+    return _decision(Action.ADOPT, "adopt", "exists as declared; taken over without a write")
+
+
+def _pending(verdict: Verdict, situation: Situation) -> Decision:
+    if not verdict.findings:  # declared, not there yet
+        if situation.imports:
+            return _decision(Action.BLOCK, "import_missing", "to be imported, but there is no such thing")
+        if situation.policy is ManagementPolicy.OBSERVED:
+            return _decision(Action.REPORT, "observed", "declared but not there; observed resources are not created")
+        return _decision(Action.CREATE, "create", "declared, not there yet")
+    return _write(verdict.findings, situation, "intent", "the declaration moved")
+
+
+def _missing(_: Verdict, situation: Situation) -> Decision:
+    if situation.policy is ManagementPolicy.OBSERVED:
+        return _decision(Action.REPORT, "missing", "gone; observed resources are not recreated")
+    if situation.origin is Origin.IMPORTED:
+        return _decision(Action.BLOCK, "imported_deleted", "gone, and it was imported: it is not ours to recreate")
+    if situation.recreate is Recreate.NEVER:
+        return _decision(Action.REPORT, "missing", "gone; recreation is switched off")
+    if situation.recreate is not Recreate.ALWAYS and not situation.resyncs:
+        message = "gone; with resyncPeriod: 0 it is not recreated: set another resyncPeriod, or apply with --recreate"
+        return _decision(Action.BLOCK, "deleted", message)
+    recreated = _decision(Action.RECREATE, "recreate", "gone; made by us, so it is made again")
+    restrained = _restraint(WHOLE, situation)
+    if restrained is None:
+        return recreated
+    reason = Reason(restrained.restraint.value, f"gone; {restrained.message}")
+    return hold(recreated, reason) if restrained.restraint.waits else Decision(Action.REPORT, (reason,))
+
+
+def _drifted(verdict: Verdict, situation: Situation) -> Decision:
+    return _by_path(verdict, situation, "drift", "the world moved")
+
+
+def _conflicted(verdict: Verdict, situation: Situation) -> Decision:
+    return _by_path(verdict, situation, "conflict", "both the declaration and the world moved")
+
+
+def _by_path(verdict: Verdict, situation: Situation, code: str, message: str) -> Decision:
+    """Ask policy about each finding; write what may be written, and name the rest with what holds it back."""
+    if situation.policy is ManagementPolicy.OBSERVED:
+        return _report(verdict.findings, "observed", f"{message}; observed resources are not written")
+    to_write: list[Finding] = []
+    restrained: dict[Restrained, list[Finding]] = {}
+    hopeless: list[Finding] = []
+    for finding in verdict.findings:
+        why = None if finding.side is Side.INTENT else _restraint(paths.format_path(finding.path), situation)
+        if why is not None:
+            restrained.setdefault(_BOTH if finding.side is Side.BOTH and why is _REPORTED else why, []).append(finding)
+        elif _is_correctable(finding, situation):
+            to_write.append(finding)
+        else:
+            hopeless.append(finding)
+    lists = {whole for found in restrained.values() for f in found if (whole := list_of(f.path)) is not None}
+    tangled = [finding for finding in to_write if _is_entangled(finding, lists)]
+    if tangled:  # the elements of such a list cannot be told apart, so it can only be written as a whole
+        to_write = [finding for finding in to_write if finding not in tangled]
+        restrained.setdefault(_TANGLED, []).extend(tangled)
+    others = [_reason(why.restraint.value, _account(message, why), found) for why, found in restrained.items()]
+    if hopeless and not to_write:
+        others.append(_reason("nothing_declared", "nothing declared could put it back", hopeless))
+    if not to_write:
+        return _restrained(restrained, others)
+    decision = _write(to_write, situation, code, message)
+    if decision.action is Action.REPLACE and restrained:
+        reason = others[0]
+        together = Reason(reason.code, "replacing it would also put back what is not to be", reason.paths)
+        return hold(decision, together)
+    pinned = [finding for finding in to_write if paths.format_path(finding.path) in situation.pinnable]
+    if pinned:
+        said = "a write of the declaration did not put it back; this one also sends the value it had"
+        others.append(_reason("pin", said, pinned))
+    return Decision(decision.action, (*decision.reasons, *others), decision.held)
+
+
+def _account(message: str, why: Restrained) -> str:
+    """Say why something is not put back; of what did not take, nobody can say that the world moved."""
+    return why.message if why.restraint is Restraint.UNRESOLVED else f"{message}; {why.message}"
+
+
+def list_of(path: Path) -> Path | None:
+    """Return the list that a path leads into, if it does."""
+    place = next((place for place, step in enumerate(path) if not isinstance(step, str)), None)
+    return None if place is None else path[:place]
+
+
+def _is_entangled(finding: Finding, lists: Collection[Path]) -> bool:
+    """Tell whether putting a finding back would also write an element that is to be left alone."""
+    whole = list_of(finding.path)
+    return whole is not None and whole in lists and any(isinstance(step, int) for step in finding.path)
+
+
+def _restrained(restrained: Mapping[Restrained, list[Finding]], others: Sequence[Reason]) -> Decision:
+    """Nothing can be written now: hold if something will be, else report."""
+    if any(why.restraint.waits for why in restrained):
+        first = sorted(others, key=lambda reason: not _WAITS.get(reason.code, False))
+        return Decision(Action.HOLD, tuple(first), Action.UPDATE)
+    return Decision(Action.REPORT, tuple(others))
+
+
+_WAITS = {restraint.value: restraint.waits for restraint in Restraint}
+_ASKED = Restrained(Restraint.APPROVAL, "correcting it needs approval")
+_TANGLED = Restrained(Restraint.REPORT, "it stands in a list with something that is not to be put back")
+_BOTH = Restrained(Restraint.APPROVAL, "a person must decide")
+_DID_NOT_TAKE = "not as declared: our last write did not take, and is not repeated in vain"
+_REPORTED = Restrained(Restraint.REPORT, "policy is to report")
+
+
+def _restraint(path: str, situation: Situation) -> Restrained | None:
+    """Return what keeps a path from being put back; a person's yes lifts everything that only waits for one."""
+    if path in situation.unresolved and path not in situation.pinnable:
+        return Restrained(Restraint.UNRESOLVED, _DID_NOT_TAKE)
+    found = situation.restrained.get(path)
+    if found is None and path not in situation.free:
+        found = {OnDrift.REPORT: _REPORTED, OnDrift.APPROVE: _ASKED}.get(situation.on_drift)
+    if found is not None and found.restraint.yields and situation.approved:
+        return None
+    return found
+
+
+_BY_STATUS: dict[Status, Callable[[Verdict, Situation], Decision]] = {
+    Status.UNKNOWN: _unknown,
+    Status.IN_SYNC: _in_sync,
+    Status.PENDING: _pending,
+    Status.MISSING: _missing,
+    Status.DRIFTED: _drifted,
+    Status.CONFLICTED: _conflicted,
+}
+
+
+def _is_correctable(finding: Finding, situation: Situation) -> bool:
+    """Tell whether a write of the declaration may put this back."""
+    if finding.desired is not ABSENT or finding.cls is FindingClass.REMOVED:
+        return True
+    if paths.format_path(finding.path) in situation.pinnable:
+        return True
+    if finding.op in (Op.MISSING, Op.ELEMENT_MISSING):  # nobody declares it, so no write can bring it back
+        return False
+    return situation.whole_writes or paths.format_path(finding.path) in situation.declared_lists
+
+
+def _write(findings: Sequence[Finding], situation: Situation, code: str, message: str) -> Decision:
+    if situation.policy is ManagementPolicy.OBSERVED:
+        return _report(findings, "observed", f"{message}; observed resources are not written")
+    fixed = [finding for finding in findings if paths.format_path(finding.path) in situation.immutable]
+    if fixed and situation.on_immutable is OnImmutable.REPLACE:
+        return _paths(Action.REPLACE, "immutable", f"{message}, at a field that is fixed at birth", fixed)
+    if fixed:
+        return _paths(Action.BLOCK, "immutable", "cannot be changed in place; set onImmutable: replace", fixed)
+    return _paths(Action.UPDATE, code, message, findings)
+
+
+def _report(findings: Sequence[Finding], code: str, message: str) -> Decision:
+    return _paths(Action.REPORT, code, message, findings)
+
+
+def _paths(action: Action, code: str, message: str, findings: Sequence[Finding]) -> Decision:
+    return Decision(action, (_reason(code, message, findings),))
+
+
+def _reason(code: str, message: str, findings: Sequence[Finding]) -> Reason:
+    return Reason(code, message, tuple(paths.format_path(finding.path) for finding in findings))
+
+
+def _decision(action: Action, code: str, message: str) -> Decision:
+    return Decision(action, (Reason(code, message),))
+
+
+def decide_removal(policy: ManagementPolicy, origin: Origin, on_delete: OnDelete, *, exists: bool) -> Decision:
+    """Choose what happens to a live thing whose declaration goes."""
+    if policy is not ManagementPolicy.MANAGED:
+        return _decision(Action.NONE, "not_ours", "never written by us; only forgotten")
+    if on_delete is OnDelete.DETACH:
+        return _decision(Action.NONE, "detach", "detached: the live thing stays, the record goes")
+    if origin is Origin.IMPORTED and not exists:
+        return _decision(Action.NONE, "gone", "already gone")
+    return _decision(Action.DELETE, "removed", "no longer declared")

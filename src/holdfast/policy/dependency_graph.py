@@ -1,0 +1,272 @@
+"""In which order: what a resource refers to comes before it, and goes after it.
+
+Layers can be worked on side by side; everything a resource needs is in a layer before its own. The order depends on the
+declarations only, never on the order of files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from holdfast.errors import InputError, Location
+from holdfast.model.address import Address
+from holdfast.model.resource import Declaration
+from holdfast.policy import references as refs
+from holdfast.policy import source_location
+from holdfast.policy.references import Field, Names
+
+DEPENDS_ON: Final = "holdfast.dev/depends-on"  # annotation; addresses with commas between
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """One resource needs another, and this is where it says so."""
+
+    source: Address
+    target: Address
+    location: Location = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """What needs what, and what each reference means."""
+
+    addresses: tuple[Address, ...] = ()
+    edges: Mapping[Address, tuple[Edge, ...]] = field(default_factory=dict)  # by the one that needs
+    bindings: Mapping[Address, Mapping[str, Field]] = field(default_factory=dict)
+
+    def dependencies(self, address: Address) -> tuple[Address, ...]:
+        """Return what a resource needs directly, in order; it may include what only the store knows."""
+        return tuple(sorted({edge.target for edge in self.edges.get(address, ())}, key=str))
+
+    def needed_by(self, addresses: Iterable[Address]) -> set[Address]:
+        """Return the addresses and everything they need, near and far: what `--target` must bring along."""
+        seen: set[Address] = set()
+        pending = list(addresses)
+        while pending:
+            address = pending.pop()
+            if address not in seen:
+                seen.add(address)
+                pending.extend(edge.target for edge in self.edges.get(address, ()))
+        return seen
+
+    def needing(self, addresses: Iterable[Address]) -> set[Address]:
+        """Return the addresses and everything that needs them, near and far: what cannot stay if these go."""
+        dependents = self.dependents()
+        seen: set[Address] = set()
+        pending = list(addresses)
+        while pending:
+            address = pending.pop()
+            if address not in seen:
+                seen.add(address)
+                pending.extend(dependents.get(address, ()))
+        return seen
+
+    def dependents(self) -> dict[Address, tuple[Address, ...]]:
+        """Return for each resource the ones that need it directly: whom to look at again when it gets a new id."""
+        out: dict[Address, set[Address]] = {}
+        for address, edges in self.edges.items():
+            for edge in edges:
+                out.setdefault(edge.target, set()).add(address)
+        return {target: tuple(sorted(sources, key=str)) for target, sources in out.items()}
+
+
+def build(declarations: Sequence[Declaration], known: Iterable[Address] = ()) -> tuple[Graph, list[InputError]]:
+    """Bind every reference and explicit dependency; return the graph and everything that is wrong, cycles included.
+
+    `known` are resources that are not among the declarations but may be referred to, such as those in the store.
+    """
+    names: Names | None = None
+    errors: list[InputError] = []
+    edges: dict[Address, tuple[Edge, ...]] = {}
+    bindings: dict[Address, dict[str, Field]] = {}
+    for declaration in sorted(declarations, key=lambda each: str(each.address)):
+        found, malformed = refs.find(declaration)
+        errors += malformed
+        if not found and DEPENDS_ON not in declaration.annotations:
+            continue
+        if names is None:  # most fleets have few references; the index is made for the first
+            types = {each.address: each.type for each in declarations if each.type is not None and "/" not in each.type}
+            names = Names([*(each.address for each in declarations), *known], types)
+        binder = _Binder(declaration, names, errors)
+        bindings[declaration.address] = binder.bind(found)
+        edges[declaration.address] = (*binder.edges, *binder.explicit())
+    graph = Graph(tuple(sorted((each.address for each in declarations), key=str)), edges, bindings)
+    errors += [_cycle_error(cycle) for cycle in cycles(graph)]
+    return graph, errors
+
+
+class _Binder:
+    """Finds what the references of one declaration mean."""
+
+    def __init__(self, declaration: Declaration, names: Names, errors: list[InputError]) -> None:
+        self._declaration = declaration
+        self._names = names
+        self._errors = errors
+        self.edges: list[Edge] = []
+
+    def bind(self, found: Iterable[refs.Reference]) -> dict[str, Field]:
+        out: dict[str, Field] = {}
+        own = self._declaration.address
+        for reference in found:
+            location = source_location.desired(self._declaration, reference.pointer)
+            try:
+                bound = self._names.field(reference.text, own)
+            except InputError as error:
+                self._errors.append(InputError(f"${{{reference.text}}}: {error.message}", location))
+                continue
+            out[reference.text] = bound
+            self.edges.append(Edge(own, bound.address, location))
+        return out
+
+    def explicit(self) -> Iterator[Edge]:
+        own = self._declaration.address
+        entries = [text.strip() for text in self._declaration.annotations.get(DEPENDS_ON, "").split(",")]
+        for index, name in enumerate(entries):
+            if not name:
+                continue
+            location = self._explicit_place(index)
+            try:
+                yield Edge(own, self._names.address(name, own), location)
+            except InputError as error:
+                self._errors.append(InputError(f"depends on {name}: {error.message}", location))
+
+    def _explicit_place(self, index: int) -> Location:
+        listed = ("spec", "dependsOn", index)
+        if f"/spec/dependsOn/{index}" in self._declaration.places:
+            return source_location.declared(self._declaration, listed)
+        return source_location.declared(self._declaration, ("metadata", "annotations", DEPENDS_ON))
+
+
+def layers(graph: Graph, wanted: Collection[Address] | None = None) -> list[list[Address]]:
+    """Return the order of creating and updating; raise ValueError if there is a cycle (`build` has reported it).
+
+    With `wanted` only these are in it, in the order they have in the whole; what they do not need is not looked at.
+    """
+    if wanted is None:
+        return layers_of({address: graph.dependencies(address) for address in graph.addresses})
+    reached = graph.needed_by(wanted).intersection(graph.addresses)
+    whole = layers_of({address: graph.dependencies(address) for address in reached})
+    return [[address for address in layer if address in wanted] for layer in whole]
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Resources of one layer that need the same connections, and the groups that must be done before it."""
+
+    addresses: tuple[Address, ...]
+    needs: frozenset[int]  # places of groups
+
+
+def groups(graph: Graph, wanted: Collection[Address] | None = None) -> list[Group]:
+    """Part the layers by the connections that resources need, near and far, so that none waits for another's.
+
+    A resource waits for the groups of what it needs and for nothing else; a connection that hangs delays only what
+    needs it.
+    """
+    reached: dict[Address, frozenset[str]] = {}
+    place_of: dict[Address, int] = {}
+    out: list[Group] = []
+    for layer in layers(graph, wanted):
+        parts: dict[frozenset[str], list[Address]] = {}
+        for address in layer:
+            needs = [need for need in graph.dependencies(address) if need in reached]
+            reached[address] = frozenset({address.connection}).union(*(reached[need] for need in needs))
+            parts.setdefault(reached[address], []).append(address)
+        for part in parts.values():
+            needed = {place_of[need] for each in part for need in graph.dependencies(each) if need in place_of}
+            place_of |= dict.fromkeys(part, len(out))
+            out.append(Group(tuple(part), frozenset(needed)))
+    return out
+
+
+def deletion_layers(graph: Graph) -> list[list[Address]]:
+    """Return the order of deleting: whoever needs goes before what it needs."""
+    return layers(graph)[::-1]
+
+
+def layers_of(dependencies: Mapping[Address, Iterable[Address]]) -> list[list[Address]]:
+    """Return layers for resources and what each needs; what is needed but not itself among them does not count."""
+    waiting = {address: len(_inside(needs, dependencies)) for address, needs in dependencies.items()}
+    dependents: dict[Address, list[Address]] = {}
+    for address, needs in dependencies.items():
+        for need in _inside(needs, dependencies):
+            dependents.setdefault(need, []).append(address)
+    out: list[list[Address]] = []
+    layer = sorted((address for address, count in waiting.items() if count == 0), key=str)
+    while layer:
+        out.append(layer)
+        following = []
+        for address in layer:
+            for dependent in dependents.get(address, ()):
+                waiting[dependent] -= 1
+                if waiting[dependent] == 0:
+                    following.append(dependent)
+        layer = sorted(following, key=str)
+    if sum(map(len, out)) != len(dependencies):
+        raise ValueError("there is a cycle among the dependencies")
+    return out
+
+
+def _inside(needs: Iterable[Address], dependencies: Mapping[Address, object]) -> set[Address]:
+    return {need for need in needs if need in dependencies}
+
+
+def cycles(graph: Graph) -> list[tuple[Edge, ...]]:
+    """Return cycles, no two with a resource in common, each beginning at its first resource; enough to break them."""
+    remaining = {address: list(edges) for address, edges in graph.edges.items()}
+    out: list[tuple[Edge, ...]] = []
+    _trim(remaining)
+    starts = sorted(remaining, key=str)
+    for start in starts:
+        if start in remaining:
+            cycle = _walk(start, remaining)
+            out.append(cycle)
+            for edge in cycle:
+                del remaining[edge.source]
+            _trim(remaining)
+    return out
+
+
+def _trim(remaining: dict[Address, list[Edge]]) -> None:
+    """Drop, again and again, whoever needs nothing that remains; what is left leads into a cycle."""
+    dependents: dict[Address, set[Address]] = {}
+    open_edges: dict[Address, int] = {}
+    for address, edges in remaining.items():
+        targets = {edge.target for edge in edges if edge.target in remaining}
+        open_edges[address] = len(targets)
+        for target in targets:
+            dependents.setdefault(target, set()).add(address)
+    done = [address for address, count in open_edges.items() if count == 0]
+    while done:
+        address = done.pop()
+        del remaining[address]
+        for dependent in dependents.get(address, ()):
+            open_edges[dependent] -= 1
+            if open_edges[dependent] == 0:
+                done.append(dependent)
+
+
+def _walk(start: Address, remaining: Mapping[Address, Sequence[Edge]]) -> tuple[Edge, ...]:
+    """Follow the first edge from each resource until one comes round again."""
+    trail: list[Edge] = []
+    visited: dict[Address, int] = {}
+    here = start
+    while here not in visited:
+        visited[here] = len(trail)
+        edge = min((each for each in remaining[here] if each.target in remaining), key=lambda each: str(each.target))
+        trail.append(edge)
+        here = edge.target
+    cycle = trail[visited[here] :]
+    first = min(range(len(cycle)), key=lambda index: str(cycle[index].source))
+    return (*cycle[first:], *cycle[:first])
+
+
+def _cycle_error(cycle: Sequence[Edge]) -> InputError:
+    trail = " -> ".join(str(address) for address in (*(edge.source for edge in cycle), cycle[0].source))
+    where = "; ".join(
+        f"{edge.source.name} needs {edge.target.name} in {source_location.text(edge.location)}" for edge in cycle
+    )
+    return InputError(f"these resources need one another: {trail} ({where}); break the circle", cycle[0].location)

@@ -1,0 +1,82 @@
+"""Holding back what was decided: a storm stops everything, budgets let through what fits.
+
+A function of the whole batch, because both are about many resources at once. A person's yes to a plan lifts the storm
+for it, not the budgets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from holdfast.model.address import Address
+from holdfast.model.budget_charge import Charge
+from holdfast.model.decision import Decision, Reason
+from holdfast.model.verdict import Status
+from holdfast.policy import budgets, write_reasons
+from holdfast.policy.budgets import Candidate, Sizes
+from holdfast.policy.correction_limits import CorrectionRules
+from holdfast.policy.decide import CORRECTED, hold
+from holdfast.policy.mass_drift import Storm
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """One decision of a batch."""
+
+    address: Address
+    status: Status
+    decision: Decision
+    approved: bool = False
+
+    @property
+    def is_correction(self) -> bool:
+        """Whether it puts the world back."""
+        return self.decision.action.is_write and self.status in CORRECTED
+
+    def candidate(self) -> Candidate:
+        """Return it as budgets see it."""
+        return Candidate(self.address, self.decision.action, write_reasons.of_status(self.status).value)
+
+
+@dataclass(frozen=True, slots=True)
+class Allowed:
+    """What became of a decision: the same, or a hold; and what it charges."""
+
+    decision: Decision
+    charges: tuple[Charge, ...] = ()
+
+
+def candidates(wanted: Sequence[Wanted]) -> list[Candidate]:
+    """Return the writes of a batch."""
+    return [each.candidate() for each in wanted if each.decision.action.is_write]
+
+
+def hold_back(
+    wanted: Sequence[Wanted],
+    rules: CorrectionRules,
+    storm: Storm | None,
+    spent: Mapping[str, int],
+    sizes: Sizes,
+    now: float,
+) -> list[Allowed]:
+    """Return what of a batch may be done now, in the same order."""
+    out: list[Allowed] = []
+    taken = dict(spent)
+    for each in wanted:
+        if each.is_correction and storm is not None and not each.approved:
+            out.append(Allowed(hold(each.decision, Reason("storm", str(storm)))))
+            continue
+        if not each.decision.action.is_write:
+            out.append(Allowed(each.decision))
+            continue
+        allotment = budgets.allot([each.candidate()], rules.budgets, taken, sizes, now)
+        if allotment.held:
+            out.append(Allowed(hold(each.decision, Reason("budget", str(allotment.held[0])))))
+            continue
+        one = each.candidate()
+        charges = budgets.charges(rules.budgets, one.address, one.action, one.reason, sizes, now)
+        for charge in charges:
+            taken[charge.purse] = taken.get(charge.purse, 0) + 1
+        out.append(Allowed(each.decision, tuple(charges)))
+    return out

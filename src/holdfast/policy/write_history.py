@@ -1,0 +1,153 @@
+"""What the rules of correction need to know of our own past writes, and no more.
+
+Protocols, because the store keeps the records and plan must not know the store; `store.base.Correction` fits them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple, Protocol
+
+from holdfast.model.absent import ABSENT
+from holdfast.model.address import Address
+from holdfast.model.decision import Action
+from holdfast.model.json import Json
+from holdfast.policy import write_reasons
+from holdfast.policy.write_reasons import Motive
+
+WHOLE: Final = ""  # the path that stands for the whole resource: for its being there
+DONE: Final = "done"
+INEFFECTIVE: Final = "ineffective"
+_MAKING: Final = (Action.CREATE.value, Action.RECREATE.value)
+_VERIFIED: Final = (DONE, INEFFECTIVE)  # a settled read told of each path whether it took
+
+
+class CorrectedPath(Protocol):
+    """What a correction meant to change at one path."""
+
+    @property
+    def path(self) -> str:
+        """The path as written."""
+
+    @property
+    def before(self) -> Json:
+        """What stood there."""
+
+    @property
+    def after(self) -> Json:
+        """What we wrote."""
+
+    @property
+    def took(self) -> bool:
+        """Whether the settled read had it."""
+
+    @property
+    def asked(self) -> bool:
+        """Whether a person had edited what is declared there."""
+
+
+class Correction(Protocol):
+    """One write of ours."""
+
+    @property
+    def id(self) -> str:
+        """The name of the write."""
+
+    @property
+    def address(self) -> Address:
+        """What was written."""
+
+    @property
+    def at(self) -> float:
+        """When, in seconds since the epoch."""
+
+    @property
+    def action(self) -> str:
+        """What was done."""
+
+    @property
+    def reason(self) -> str:
+        """The code of the reason."""
+
+    @property
+    def outcome(self) -> str:
+        """How it ended: begun, done, ineffective, failed or undone."""
+
+    @property
+    def paths(self) -> Sequence[CorrectedPath]:
+        """What it meant to change."""
+
+    @property
+    def undoes(self) -> str | None:
+        """The write that this one took back."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Whole:
+    """The path of a correction that made a resource again: all of it."""
+
+    path: str = WHOLE
+    before: Json = ABSENT
+    after: Json = ABSENT
+    took: bool = True
+    asked: bool = False
+
+
+class Write(NamedTuple):
+    """A correction at one of its paths."""
+
+    at: float
+    path: CorrectedPath
+    correction: Correction
+
+
+def verified(corrections: Iterable[Correction]) -> Iterator[Write]:
+    """Go through the paths of writes whose result was read back, in order of time."""
+    for correction in sorted(corrections, key=lambda each: (each.at, each.id)):
+        if correction.outcome in _VERIFIED:
+            changed = correction.paths or ((_Whole(),) if correction.action in _MAKING else ())
+            yield from (Write(correction.at, path, correction) for path in changed)
+
+
+def decided(corrections: Iterable[Correction]) -> dict[str, float]:
+    """Return when a person last decided about each path, by an edit or by asking: what was before is settled."""
+    out: dict[str, float] = {}
+    for write in verified(corrections):
+        if _is_asked(write):
+            out[write.path.path] = write.at
+    return out
+
+
+def reverts(corrections: Iterable[Correction]) -> Iterator[Write]:
+    """Go through the paths where we put the world back and it took, in order of time.
+
+    A write for the sake of a changed declaration, or to take an earlier write back, is nobody's quarrel. A write that
+    took at some paths only counts at those.
+    """
+    for write in verified(corrections):
+        if write.path.took and not _is_asked(write) and write.correction.undoes is None:
+            yield write
+
+
+def in_sequence(corrections: Iterable[Correction], forget_after: float) -> dict[str, list[Write]]:
+    """Return, by path, the corrections of it that were each undone again: those since the last that held.
+
+    A person's decision about a path ends its sequence, and so does a correction that held for `forget_after`.
+    """
+    listed = list(corrections)
+    since = decided(listed)
+    out: dict[str, list[Write]] = {}
+    for write in reverts(listed):
+        path = write.path.path
+        if write.at < since.get(path, write.at):
+            continue
+        before = out.setdefault(path, [])
+        if before and write.at - before[-1].at > forget_after:
+            before.clear()
+        before.append(write)
+    return out
+
+
+def _is_asked(write: Write) -> bool:
+    return write.path.asked or write_reasons.of_code(write.correction.reason) is Motive.INTENT

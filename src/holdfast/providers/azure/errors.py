@@ -1,0 +1,197 @@
+"""What Azure means by an error: its code, wherever it stands in the body, and which kind of no that is.
+
+The codes are those that Azure Service Operator sorts, with one correction: a 429 is throttling unless its code says
+that something it depends on is not ready yet; then it is only this resource that has to wait, not the whole connection.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import orjson
+
+from holdfast.model.json import Json
+from holdfast.model.read_result import Trouble
+from holdfast.model.write_result import Refusal
+
+# Not quota: what the request needs is not there yet, or somebody is at work on it.
+NOT_READY: Final = frozenset(
+    {
+        "ReferencedResourceNotProvisioned",
+        "RetryableError",
+        "ParentResourceNotReady",
+        "ManagedEnvironmentNotProvisioned",
+        "DependentResourceNotProvisioned",
+        "AnotherOperationInProgress",
+        "OperationNotAllowedOnProvisioningState",
+    }
+)
+# Pointless until a person edits something.
+_FATAL: Final = frozenset(
+    {
+        "InvalidResourceType",
+        "InvalidRequestContent",
+        "InvalidTemplate",
+        "InvalidValuesForRequestParameters",
+        "K8sVersionNotSupported",
+        "LocationRequired",
+        "MissingRequiredParameter",
+        "PasswordTooLong",
+        "PropertyChangeNotAllowed",
+        "PublicIpForGatewayIsRequired",
+        "BadRequest",
+        "BadRequestFormat",
+        "InvalidParameter",
+        "InvalidParameterValue",
+        "InvalidResourceGroupLocation",
+        "MethodNotAllowed",
+        "RegionIsOfferRestricted",
+        "ReservedResourceName",
+        "SkuNotAvailable",
+        "SubscriptionNotFound",
+        "InvalidSubscriptionId",
+    }
+)
+_FATAL_PREFIXES: Final = ("InvalidGateway", "PrivateIPAddress")
+# Others, or time, may remove the obstacle.
+_PASSING: Final = frozenset(
+    {
+        "AnotherOperationInProgress",
+        "AuthorizationFailed",
+        "AllocationFailed",
+        "Conflict",
+        "FailedIdentityOperation",
+        "InvalidResourceReference",
+        "InvalidSubscriptionRegistrationState",
+        "LinkedAuthorizationFailed",
+        "MissingRegistrationForLocation",
+        "MissingSubscriptionRegistration",
+        "NoRegisteredProviderFound",
+        "NotFound",
+        "ParentResourceNotFound",
+        "PrincipalNotFound",
+        "ResourceGroupNotFound",
+        "ResourceNotFound",
+        "ResourceQuotaExceeded",
+        "RequestDisallowedByPolicy",
+        "ScopeLocked",
+        "SubscriptionNotRegistered",
+    }
+)
+# A 404 about something else than the thing asked for: no word about whether that is there.
+_ELSEWHERE: Final = frozenset(
+    {"SubscriptionNotFound", "InvalidSubscriptionId", "InvalidResourceType", "TenantNotFound"}
+)
+# What to do about it, for the codes that a new user meets.
+_ADVICE: Final[Mapping[str, str]] = {
+    "SubscriptionNotFound": "is `subscription` of the connection right, and may this identity see it?",
+    "InvalidSubscriptionId": "`subscription` of the connection is not the id of one",
+    "AuthorizationFailed": "the identity needs a role there: Reader to look, Contributor to change",
+    "LinkedAuthorizationFailed": "the identity needs a role at what this refers to",
+    "ExpiredAuthenticationToken": "the token has run out; sign in again",
+    "InvalidAuthenticationToken": "Azure does not take this token; sign in again",
+    "InvalidAuthenticationTokenTenant": "the token is for another tenant than the subscription is in",
+    "MissingSubscriptionRegistration": "register it once: az provider register --namespace ...",
+    "NoRegisteredProviderFound": "is the API version right, and the provider registered with the subscription?",
+    "InvalidResourceType": "is the type spelt as Azure spells it, and the API version one that has it?",
+    "InvalidApiVersionParameter": "declare an apiVersion that Azure has for this type",
+    "RequestDisallowedByPolicy": "a policy of the subscription forbids it",
+    "ScopeLocked": "somebody has put a lock on it, which has to be taken off first",
+    "ResourceGroupNotFound": "declare the ResourceGroup too, or name one that is there",
+    "ParentResourceNotFound": "declare its parent too, or name one that is there",
+}
+_TROUBLES: Final = {401: Trouble.UNAUTHORISED, 403: Trouble.UNAUTHORISED, 408: Trouble.TIMEOUT}
+_LONGEST: Final = 300  # characters of a message that are worth showing
+
+
+@dataclass(frozen=True, slots=True)
+class Complaint:
+    """An error as Azure tells it; codes are all of those found, the outermost first."""
+
+    codes: tuple[str, ...] = ()
+    message: str = ""
+
+    @property
+    def code(self) -> str:
+        """The outermost code; empty if there is none."""
+        return self.codes[0] if self.codes else ""
+
+    @property
+    def advice(self) -> str:
+        """What to do about it, after a dash; empty where nothing better is known than the code."""
+        found = next((_ADVICE[code] for code in self.codes if code in _ADVICE), "")
+        return f" - {found}" if found else ""
+
+    @property
+    def is_not_ready(self) -> bool:
+        """Whether something it depends on is not ready yet."""
+        return any(code in NOT_READY for code in self.codes) or any(code in self.message for code in NOT_READY)
+
+
+def read(body: bytes | Json) -> Complaint:
+    """Find the complaint in a body, in any of the shapes that Azure's services have for it."""
+    if isinstance(body, bytes):
+        try:
+            body = orjson.loads(body) if body else None
+        except orjson.JSONDecodeError:
+            return Complaint()
+    if not isinstance(body, Mapping):
+        return Complaint()
+    inner = body.get("error", body.get("Error", body))
+    inner = inner if isinstance(inner, Mapping) else body
+    message = next((inner[key] for key in ("message", "Message", "detail", "title") if key in inner), "")
+    return Complaint(tuple(_codes(inner, 4)), message[:_LONGEST] if isinstance(message, str) else "")
+
+
+def _codes(error: Mapping[str, Json], depth: int) -> Iterator[str]:
+    code = next((error[key] for key in ("code", "Code", "type") if key in error), None)
+    if isinstance(code, str | int) and not isinstance(code, bool) and str(code):
+        yield str(code)
+    details = error.get("details", error.get("Details"))
+    for each in details if depth and isinstance(details, list) else ():
+        if isinstance(each, Mapping):
+            yield from _codes(each, depth - 1)
+
+
+def refusal(status: int, complaint: Complaint) -> Refusal:
+    """Say which kind of no an error is that answers a write."""
+    if status == 412:
+        return Refusal.MOVED
+    if complaint.is_not_ready:
+        return Refusal.RETRYABLE
+    if status == 429:
+        return Refusal.THROTTLED
+    if status >= 500 or status in (408, 409, 423, 425):
+        return Refusal.TERMINAL if _is_fatal(complaint) and status < 500 else Refusal.RETRYABLE
+    if any(code in _PASSING for code in complaint.codes) and not _is_fatal(complaint):
+        return Refusal.RETRYABLE
+    if status == 403:
+        return Refusal.DENIED
+    return Refusal.RETRYABLE if status in (401, 404) else Refusal.TERMINAL
+
+
+def failure(complaint: Complaint) -> Refusal:
+    """Say which kind of no it is that an operation was accepted and failed."""
+    if complaint.is_not_ready or not _is_fatal(complaint):
+        return Refusal.RETRYABLE
+    return Refusal.TERMINAL
+
+
+def _is_fatal(complaint: Complaint) -> bool:
+    return any(code in _FATAL or code.startswith(_FATAL_PREFIXES) for code in complaint.codes)
+
+
+def trouble(status: int, complaint: Complaint) -> Trouble:
+    """Say why an error that answers a read tells nothing about the thing."""
+    if status == 429:
+        return Trouble.UNSETTLED if complaint.is_not_ready else Trouble.THROTTLED
+    if status == 409 or complaint.is_not_ready:
+        return Trouble.UNSETTLED
+    return _TROUBLES.get(status, Trouble.SERVER_ERROR if status >= 500 else Trouble.OTHER)
+
+
+def is_absence(complaint: Complaint) -> bool:
+    """Tell whether a 404 says that the thing asked for, or what it lies in, is not there."""
+    return not any(code in _ELSEWHERE for code in complaint.codes)

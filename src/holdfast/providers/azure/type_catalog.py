@@ -1,0 +1,174 @@
+"""What is known of ARM types: the friendly kinds, and the habits of single types. Data, from `types.yaml`.
+
+A type that nobody says anything about is a plain one: it can be read, PUT and deleted, lies in a resource group, and is
+at rest when its provisioningState is Succeeded, Failed or Canceled, or when it has none. A connection may add habits of
+its own, which come before the shipped ones.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cache
+from importlib import resources
+from typing import Final
+
+from holdfast.compare import paths, yaml_reader
+from holdfast.errors import InputError
+from holdfast.model.json import Json
+from holdfast.model.path import Path
+
+ANY_KIND: Final = "Resource"
+TERMINAL: Final = frozenset({"succeeded", "failed", "canceled", "cancelled"})
+_VERBS: Final = ("GET", "HEAD", "PUT", "DELETE")
+_WORDS: Final = ("types", "scope", "terminal", "conditional", "clears", "children", "verbs")
+
+
+class Scope(StrEnum):
+    """Where a resource lies if its declaration names no owner."""
+
+    GROUP = "group"
+    SUBSCRIPTION = "subscription"
+    TENANT = "tenant"
+
+
+class Clears(StrEnum):
+    """How a PUT empties a list or map that is not declared any more."""
+
+    OMIT = "omit"  # leaving it out says it
+    NULL = "null"
+    EMPTY = "empty"  # only [] or {} says it; what is left out stays as it is
+
+
+@dataclass(frozen=True, slots=True)
+class Children:
+    """A list in which a parent shows what other resources own."""
+
+    path: Path
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class Habits:
+    """How one type behaves."""
+
+    scope: Scope = Scope.GROUP
+    terminal: frozenset[str] = TERMINAL  # in lower case
+    conditional: bool = False
+    clears: Clears = Clears.OMIT
+    children: tuple[Children, ...] = ()
+    verbs: frozenset[str] = frozenset(_VERBS)
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A friendly kind: the type it stands for, and the API version spoken unless a declaration says another."""
+
+    type: str
+    api_version: str
+
+
+@dataclass(frozen=True, slots=True)
+class Habit:
+    """One line of the table: what is said about the types of a glob, as read."""
+
+    glob: str
+    says: Mapping[str, Json] = field(default_factory=dict)
+
+    def covers(self, type_: str) -> bool:
+        """Tell whether this line is about a type."""
+        return fnmatch.fnmatchcase(type_.casefold(), self.glob.casefold())
+
+
+@cache
+def shipped() -> tuple[Mapping[str, Named], tuple[Habit, ...]]:
+    """Return the shipped kinds and habits; read once."""
+    text = resources.files(__package__).joinpath("types.yaml").read_bytes()
+    (document,) = yaml_reader.documents(text, "azure/types.yaml")
+    kinds = {name: Named(body["type"], body["apiVersion"]) for name, body in document.value["kinds"].items()}
+    return kinds, read_habits(document.value["habits"])
+
+
+def read_habits(value: Json) -> tuple[Habit, ...]:
+    """Read lines of the table; raise InputError at the first that cannot be one."""
+    if not isinstance(value, list):
+        raise InputError("a list of habits is needed, such as [{types: Contoso.Test/*, terminal: [Ready]}]")
+    return tuple(_habit(each) for each in value)
+
+
+def _habit(body: Json) -> Habit:
+    if not isinstance(body, dict) or not isinstance(body.get("types"), str):
+        raise InputError("a habit needs the types it is about: {types: Contoso.Test/*, ...}")
+    for word in body:
+        if word not in _WORDS:
+            raise InputError(f"unknown word {word!r}; known here: {', '.join(_WORDS)}")
+    try:
+        says = {word: _READ[word](value) for word, value in body.items() if word != "types"}
+    except (TypeError, ValueError, KeyError) as error:
+        raise InputError(f"the habits of {body['types']}: {error}") from None
+    return Habit(body["types"], says)
+
+
+def _truth(value: Json) -> bool:
+    if not isinstance(value, bool):
+        raise TypeError("conditional is true or false")
+    return value
+
+
+def _children(value: Json) -> tuple[Children, ...]:
+    return tuple(Children(paths.parse_path(each["path"]), str(each["key"])) for each in value)
+
+
+def _verbs(value: Json) -> frozenset[str]:
+    found = frozenset(str(each).upper() for each in value)
+    if not found or found - set(_VERBS):
+        raise ValueError(f"verbs are some of {', '.join(_VERBS)}")
+    return found
+
+
+_READ: Final = {
+    "scope": Scope,
+    "terminal": lambda value: TERMINAL | {str(each).casefold() for each in value},
+    "conditional": _truth,
+    "clears": Clears,
+    "children": _children,
+    "verbs": _verbs,
+}
+
+
+def habits_of(type_: str, table: Iterable[Habit]) -> Habits:
+    """Return how a type behaves: for each word, what the first line about it says."""
+    said: dict[str, Json] = {}
+    for habit in table:
+        if habit.covers(type_):
+            for word, value in habit.says.items():
+                said.setdefault(word, value)
+    return Habits(**said)
+
+
+@dataclass(slots=True)
+class Types:
+    """The habits in force for a connection; each type is worked out once."""
+
+    own: Sequence[Habit] = ()
+    _known: dict[str, Habits] = field(default_factory=dict)
+
+    def __getitem__(self, type_: str) -> Habits:
+        key = type_.casefold()
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = habits_of(type_, (*self.own, *shipped()[1]))
+        return found
+
+
+def named(kind: str) -> Named | None:
+    """Return what a friendly kind stands for."""
+    return shipped()[0].get(kind)
+
+
+@cache
+def kind_of(type_: str) -> str | None:
+    """Return the friendly kind of a type, if it has one; the type is in lower case."""
+    return next((kind for kind, found in shipped()[0].items() if found.type.casefold() == type_), None)

@@ -1,0 +1,173 @@
+"""The writing half: PUT and DELETE, each sent once, and followed as a record of where to ask."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Final
+
+import orjson
+
+from holdfast.compare import diff, profiles
+from holdfast.errors import InputError
+from holdfast.model.json import Json
+from holdfast.model.read_result import Found, Gone, Trouble
+from holdfast.model.write_result import Done, Refusal, Refused, UnderWay, Writing
+from holdfast.providers.azure import errors, operations, request_body, resource_locator
+from holdfast.providers.azure.client import Client
+from holdfast.providers.azure.connection_state import Shared
+from holdfast.providers.azure.operations import Begun, Polled
+from holdfast.providers.azure.reader import AzureReader, parsed
+from holdfast.providers.azure.resource_locator import Place
+from holdfast.providers.azure.settings import Account
+from holdfast.providers.http import error_excerpt, status_mapping
+from holdfast.providers.http.client import Answer, Lost
+from holdfast.providers.protocol import Change, Target
+
+_PASSING: Final = frozenset({408, 425, 429})  # answers to a poll that say nothing about the operation
+_MESSAGES: Final = (("error", "message"), ("message",), ("Message",), ("Error", "Message"))
+
+
+class AzureWriter:
+    """Changes the resources of one subscription."""
+
+    def __init__(self, client: Client, account: Account, shared: Shared) -> None:
+        self._client = client
+        self._account = account
+        self._shared = shared
+        self._reader = AzureReader(client, account, shared)
+
+    async def create(self, target: Target, key: str) -> Writing:  # noqa: ARG002 - a PUT to a name is its own key
+        """Make the resource; a PUT may be repeated, for it says what is to be and not what is to be done."""
+        try:
+            place = resource_locator.place(target, self._account)
+        except InputError as error:
+            return Refused(Refusal.TERMINAL, error.message)
+        headers = {"If-None-Match": "*"} if place.habits.conditional else {}
+        written = await self._put(place, request_body.declared(target.desired), headers)
+        if isinstance(written, Refused) and written.refusal is Refusal.MOVED and headers:
+            return await self._made_before(target, place) or written
+        return written
+
+    async def _made_before(self, target: Target, place: Place) -> Done | None:
+        """Return what an earlier attempt of ours made; None if what is there is not what would be made."""
+        now = await self._reader.read(replace(target, id=place.id))
+        if not isinstance(now, Found):
+            return None
+        own = self._reader.kinds[place.type].profiles_in(place.api_version)
+        rules = profiles.stack(own).tree(target.desired, now.document)
+        return None if diff.findings(dict(target.desired), now.document, rules) else Done(place.id)
+
+    async def update(self, target: Target, change: Change, key: str) -> Writing:  # noqa: ARG002 - see create
+        """PUT the declaration over what is there; with an etag only if it is still what the change was decided on."""
+        try:
+            place = resource_locator.place(target, self._account)
+        except InputError as error:
+            return Refused(Refusal.TERMINAL, error.message)
+        live = await self._live(place) if request_body.needs_live(change, place.habits) else None
+        if isinstance(live, Refused):
+            return live
+        body = request_body.for_update(change, live, place.habits)
+        headers = {"If-Match": change.etag} if place.habits.conditional and change.etag else {}
+        written = await self._put(place, body, headers)
+        if change.paths and not isinstance(written, Refused):
+            self._shared.wrote(place.id)
+        return written
+
+    async def _live(self, place: Place) -> dict[str, Json] | Refused:
+        """Read what is there, in clear, for a body that has to carry some of it."""
+        answer = await self._reader.get(place)
+        if isinstance(answer, Answer) and status_mapping.is_success(answer.status):
+            found = parsed(answer.body)
+            if found is not None:
+                return found
+        if isinstance(answer, Answer) and answer.status == 404:
+            return Refused(Refusal.MOVED, f"{place.label}: it is not there any more")
+        return Refused(Refusal.RETRYABLE, f"{place.label} could not be read before the write")
+
+    async def _put(self, place: Place, body: Mapping[str, Json], headers: Mapping[str, str]) -> Writing:
+        label = f"PUT {place.label}"
+        try:
+            data = orjson.dumps(body)
+        except (orjson.JSONEncodeError, RecursionError):
+            return Refused(Refusal.TERMINAL, f"{label}: the declaration cannot be written as JSON")
+        url = self._client.url(place.id, place.api_version)
+        answer = await self._client.send("PUT", url, label, headers, data)
+        return self._begun("PUT", place, answer, body)
+
+    async def delete(self, target: Target, key: str, etag: str | None = None) -> Writing:  # noqa: ARG002
+        """Remove the resource; already gone is done, and a type that cannot be deleted says so."""
+        try:
+            place = resource_locator.place(target, self._account)
+        except InputError as error:
+            return Refused(Refusal.TERMINAL, error.message)
+        if "DELETE" not in place.habits.verbs:
+            return _undeletable(place)
+        headers = {"If-Match": etag} if place.habits.conditional and etag else {}
+        url = self._client.url(place.id, place.api_version)
+        answer = await self._client.send("DELETE", url, f"DELETE {place.label}", headers)
+        if isinstance(answer, Answer):
+            if answer.status in (204, 404):
+                return Done(place.id)
+            if answer.status == 405:
+                return _undeletable(place)
+            if answer.status == 412 and isinstance(await self._reader.read(replace(target, id=place.id)), Gone):
+                return Done(place.id)
+        written = self._begun("DELETE", place, answer, None)
+        if isinstance(written, UnderWay) and isinstance(answer, Answer) and answer.status == 200:
+            is_followed = written.token.get("ask") != "resource"
+            return written if is_followed else Done(place.id)
+        return written
+
+    def _begun(self, method: str, place: Place, answer: Answer | Lost, sent: Json) -> Writing:
+        label = f"{method} {place.label}"
+        if isinstance(answer, Lost) or not status_mapping.is_success(answer.status):
+            return self._refused(answer, label, sent)
+        body = parsed(answer.body) or {}
+        begun = Begun(method, place.id, answer.url, answer.status, answer.headers, body)
+        writing = operations.begun(begun, place.habits.terminal)
+        if isinstance(writing, UnderWay) and not self._client.may_ask(str(writing.token.get("url"))):
+            return Refused(Refusal.TERMINAL, f"{label} was accepted, to be asked about at a host that is not Azure's")
+        return writing
+
+    async def poll(self, target: Target, token: Mapping[str, Json]) -> Writing:
+        """Ask once how an operation is doing; not being told is no answer, and the operation goes on."""
+        url, ident = str(token.get("url", "")), token.get("id")
+        label = "the operation"
+        if not self._client.may_ask(url):
+            return Refused(Refusal.TERMINAL, f"{label} is to be asked about at a host that is not Azure's")
+        try:
+            place = resource_locator.place(
+                replace(target, id=ident if isinstance(ident, str) else target.id), self._account
+            )
+        except InputError as error:
+            return Refused(Refusal.TERMINAL, error.message)
+        answer = await self._client.send("GET", url, label)
+        if isinstance(answer, Lost) or answer.status >= 500 or answer.status in _PASSING:
+            wait = operations.POLL_SECONDS if isinstance(answer, Lost) else operations.pause(answer.headers)
+            return UnderWay(place.id, dict(token), wait)
+        if answer.status in (401, 403):
+            return self._refused(answer, label, None)
+        polled = Polled(answer.status, answer.headers, parsed(answer.body) or {})
+        writing = operations.polled(token, polled, place.habits.terminal)
+        if isinstance(writing, UnderWay) and not self._client.may_ask(str(writing.token.get("url"))):
+            return Refused(Refusal.TERMINAL, f"{label} moved on to a host that is not Azure's")
+        return writing
+
+    def _refused(self, answer: Answer | Lost, label: str, sent: Json) -> Refused:
+        """Say which kind of no it was, with Azure's code and, as far as nothing we sent stands in it, its words."""
+        if isinstance(answer, Lost):
+            terminal = answer.trouble is Trouble.OTHER
+            return Refused(Refusal.TERMINAL if terminal else Refusal.RETRYABLE, answer.detail)
+        complaint = errors.read(answer.body)
+        words = ""
+        for pointer in _MESSAGES:
+            words = words or error_excerpt.error_text(answer.body, pointer, self._account.secrets, sent)
+        said = ": ".join(each for each in (complaint.code, words) if each)
+        message = f"{label} was answered {answer.status}" + (f" ({said})" if said else "") + complaint.advice
+        return Refused(errors.refusal(answer.status, complaint), message, status_mapping.retry_after(answer.headers))
+
+
+def _undeletable(place: Place) -> Refused:
+    message = f"a {place.type} cannot be deleted in Azure; it goes with its parent. Set onDelete: detach"
+    return Refused(Refusal.TERMINAL, message)

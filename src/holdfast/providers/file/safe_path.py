@@ -1,0 +1,141 @@
+"""Paths that stay below a root, whatever the declaration, the symbolic links or a race may say.
+
+Where a path leads is found out first, links and all. What is then opened is opened folder by folder from the root, each
+by its name in the one before and none through a link: a folder that somebody exchanges for a link in between is an
+error, and never a way out.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import posixpath
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Final
+
+from holdfast.model.read_result import Trouble
+
+_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+# On the way through a folder nothing of it is read, so the right to pass through is enough where the system knows that.
+_PASSING: Final = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC
+
+
+class OutsideError(Exception):
+    """A path that cannot be used; `trouble` is what a read of it is called."""
+
+    def __init__(self, message: str, trouble: Trouble = Trouble.OTHER) -> None:
+        self.trouble = trouble
+        super().__init__(message)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a file is, from the root: its id, the file behind all links, and the entry that bears its declared name."""
+
+    id: str
+    real: PurePosixPath
+    entry: PurePosixPath
+
+
+@dataclass(frozen=True, slots=True)
+class Root:
+    """The folder that all files of a connection are below."""
+
+    path: Path
+
+    @property
+    def exists(self) -> bool:
+        """Tell whether the folder is there; if not, nothing can be said about what is in it."""
+        return _is_there(self.path)
+
+    def locate(self, relative: str) -> Place:
+        """Find the real place of a path; raise OutsideError if it is not safely below the root."""
+        if not self.exists:
+            raise OutsideError(f"the root {str(self.path)!r} is not there; create or mount it", Trouble.UNREACHABLE)
+        name = _normal(relative)
+        try:
+            root = self.path.resolve()
+            entry = (root / name).parent.resolve() / PurePosixPath(name).name
+            real = entry.resolve()
+        except (OSError, RuntimeError):  # how a circle of links is reported depends on the Python version
+            raise OutsideError(f"{name!r} leads through symbolic links that end nowhere") from None
+        if root not in real.parents or root not in entry.parents:
+            raise OutsideError(f"{name!r} leads outside the root through a symbolic link")
+        if entry != real and not _is_there(real):
+            raise OutsideError(f"{name!r} is a symbolic link to something that is not there", Trouble.UNCONFIRMED)
+        return Place(name, _below(root, real), _below(root, entry))
+
+    @contextlib.contextmanager
+    def passing(self, folder: PurePosixPath) -> Iterator[int]:
+        """Hold a folder below the root, to open what is in it."""
+        with self._walked(folder, _PASSING, make=False) as handle:
+            yield handle
+
+    @contextlib.contextmanager
+    def folder(self, folder: PurePosixPath, *, make: bool = False) -> Iterator[int]:
+        """Hold a folder below the root open, to change what is in it; `make` it and those above where they lack."""
+        with self._walked(folder, _FOLDER, make=make) as handle:
+            yield handle
+
+    @contextlib.contextmanager
+    def _walked(self, folder: PurePosixPath, last: int, *, make: bool) -> Iterator[int]:
+        parts = folder.parts
+        handle = os.open(self.path, last if not parts or make else _PASSING)
+        try:
+            for number, part in enumerate(parts, start=1):
+                inner = _entered(handle, part, last if number == len(parts) or make else _PASSING, make=make)
+                os.close(handle)
+                handle = inner
+            yield handle
+        finally:
+            os.close(handle)
+
+
+def _entered(folder: int, name: str, flags: int, *, make: bool) -> int:
+    """Open a folder in another, never through a link."""
+    if make:
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(name, dir_fd=folder)
+            os.fsync(folder)
+    try:
+        return os.open(name, flags | os.O_NOFOLLOW, dir_fd=folder)
+    except OSError as error:
+        if error.errno in (errno.ENOTDIR, errno.ELOOP) and _is_link(folder, name):
+            message = f"the folder {name!r} was exchanged for a symbolic link meanwhile"
+            raise OutsideError(message, Trouble.UNSETTLED) from None
+        raise
+
+
+def _is_link(folder: int, name: str) -> bool:
+    try:
+        return stat.S_ISLNK(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode)
+    except OSError:
+        return False
+
+
+def _below(root: Path, path: Path) -> PurePosixPath:
+    return PurePosixPath(path.relative_to(root).as_posix())
+
+
+def _is_there(path: Path) -> bool:
+    """Tell whether something is there; where that cannot be known, let the attempt to open it say why."""
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def _normal(relative: str) -> str:
+    if "\0" in relative:
+        raise OutsideError("a path cannot hold a NUL character")
+    name = posixpath.normpath(relative)
+    if name.startswith("/") or name == "." or ".." in name.split("/"):
+        raise OutsideError(f"{relative!r} is not a path below the root")
+    return name

@@ -1,0 +1,139 @@
+"""What a write sends: the declaration for a new thing, a document or a patch for a change.
+
+Declared secrets come from the declaration: what was observed in their place is a mask or a fingerprint. Fields that the
+rules call read-only are never sent; those that move by themselves only if they are declared.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Final
+
+import orjson
+
+from holdfast.compare import apply_patch, comparators, element_identity, paths
+from holdfast.compare.comparators import typed_equal
+from holdfast.compare.rule_tree import Node
+from holdfast.compare.rules import HIDDEN_UNLESS_DECLARED, FieldClass
+from holdfast.model.absent import ABSENT
+from holdfast.model.json import Json
+from holdfast.model.path import Path
+from holdfast.providers import minimal_patch
+from holdfast.providers.http.description import Body, Described
+from holdfast.providers.protocol import Change
+
+FINGERPRINT: Final = "hmac-sha256:"  # how the engine marks, in Change.observed, what it keeps from everybody
+
+
+def for_create(kind: Described, desired: Json) -> Json:
+    """Return what is sent to make a thing."""
+    return wrapped(kind.envelope, _sendable(desired, desired, kind.rules.root))
+
+
+def for_update(kind: Described, body: Body, change: Change) -> Json:
+    """Return what is sent to change a thing; ABSENT if that is nothing."""
+    desired = dict(change.desired)
+    if body is Body.DESIRED:
+        return wrapped(kind.envelope, _sendable(desired, desired, kind.rules.root))
+    known = _with_secrets(change.observed, desired, kind.rules.root)
+    after = minimal_patch.wanted(desired, known, change.paths)
+    if body is Body.WHOLE:
+        return wrapped(kind.envelope, _sendable(after, desired, kind.rules.root))
+    before = _made_to_differ(known, after, change.paths)
+    if body is Body.JSON_PATCH:
+        return minimal_patch.json_patch(before, after) or ABSENT
+    patch = (minimal_patch.merge_patch if body is Body.MERGE else minimal_patch.changed_fields)(before, after)
+    return wrapped(kind.envelope, patch) if patch else ABSENT
+
+
+def holds_fingerprints(document: Json) -> bool:
+    """Tell whether some of what was observed was replaced by a fingerprint, and cannot be sent back."""
+    pending = [document]
+    while pending:
+        here = pending.pop()
+        if isinstance(here, dict):
+            pending.extend(here.values())
+            pending.extend(here)
+        elif isinstance(here, list):
+            pending.extend(here)
+        elif isinstance(here, str) and here.startswith(FINGERPRINT):
+            return True
+    return False
+
+
+def wrapped(envelope: Path, document: Json) -> Json:
+    """Put a document where the API wants it."""
+    for step in reversed(envelope):
+        document = {str(step): document}
+    return document
+
+
+def encoded(document: Json) -> bytes:
+    """Return the bytes to send."""
+    try:
+        return orjson.dumps(document)
+    except TypeError:  # an integer beyond 64 bits
+        return json.dumps(document, ensure_ascii=False).encode()
+
+
+def _with_secrets(observed: Json, desired: Json, node: Node) -> Json:
+    """Return what was observed with the declared values in the places of masks, and of what is not shown at all."""
+    is_mask = observed is ABSENT or (isinstance(observed, str) and comparators.is_masked(observed))
+    if desired is not ABSENT and (node.secret or is_mask):
+        return desired
+    if isinstance(observed, dict):
+        wanted = desired if isinstance(desired, dict) else {}
+        keys = [*observed, *(key for key in wanted if key not in observed)]
+        pairs = ((k, _with_secrets(observed.get(k, ABSENT), wanted.get(k, ABSENT), node.child(k))) for k in keys)
+        return {key: value for key, value in pairs if value is not ABSENT}
+    if isinstance(observed, list):
+        partners = _partners(observed, desired if isinstance(desired, list) else [], node)
+        elements = enumerate(zip(observed, partners, strict=True))
+        return [_with_secrets(item, partner, node.element(item, index)) for index, (item, partner) in elements]
+    return observed
+
+
+def _partners(observed: list[Json], desired: list[Json], node: Node) -> list[Json]:
+    """Return, for each observed element, the declared one it is: by its key, else by its place in a list as long."""
+    rule = node.list_rule
+    key = rule.key if rule is not None and rule.key else element_identity.natural_key([observed, desired])
+    if key and desired:
+        declared = {_key_of(element, key): element for element in desired if isinstance(element, dict)}
+        return [declared.get(_key_of(item, key), ABSENT) if isinstance(item, dict) else ABSENT for item in observed]
+    return list(desired) if len(desired) == len(observed) else [ABSENT] * len(observed)
+
+
+def _key_of(element: dict[str, Json], key: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(paths.scalar_text(element.get(name)).casefold() for name in key)
+
+
+def _made_to_differ(known: Json, after: Json, changed: tuple[str, ...]) -> Json:
+    """Take out of what is there what is to change and looks as if it had: what was filled in for a mask."""
+    hidden = [
+        path
+        for path in map(paths.parse_path, changed)
+        if (value := paths.resolve(after, path)) is not ABSENT and typed_equal(paths.resolve(known, path), value)
+    ]
+    out = apply_patch.copied(known) if hidden else known
+    for path in hidden:
+        out = apply_patch.remove(out, path)
+    return out
+
+
+def _sendable(document: Json, desired: Json, node: Node) -> Json:
+    """Leave out what must not be sent."""
+    if isinstance(document, dict):
+        out: dict[str, Json] = {}
+        for key, value in document.items():
+            below, wanted = node.child(key), desired.get(key, ABSENT) if isinstance(desired, dict) else ABSENT
+            undeclared = wanted is ABSENT and below.cls in HIDDEN_UNLESS_DECLARED
+            if below.cls is not FieldClass.READ_ONLY and not undeclared:
+                out[key] = _sendable(value, wanted, below)
+        return out
+    if isinstance(document, list):
+        same = isinstance(desired, list) and len(desired) == len(document)
+        return [
+            _sendable(item, desired[index] if same else ABSENT, node.element(item, index))
+            for index, item in enumerate(document)
+        ]
+    return document

@@ -1,0 +1,120 @@
+"""What a status means: the one table for reads, and the one for writes."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from collections.abc import Mapping
+from email.utils import parsedate_to_datetime
+from http import HTTPStatus
+from typing import Final
+
+from holdfast.model.read_result import Gone, Trouble, Unreadable
+from holdfast.model.write_result import Refusal, Refused
+from holdfast.providers.http.client import Answer, Lost
+from holdfast.providers.http.description import StatusRules
+
+_DAY: Final = 86_400.0  # seconds; nobody means to make us wait longer
+
+_PARTS: Final = frozenset({206, 207, 208, 226})  # successes that bring something else than the whole of the thing
+
+_TROUBLES: Final = {
+    401: Trouble.UNAUTHORISED,
+    403: Trouble.UNAUTHORISED,
+    407: Trouble.UNAUTHORISED,
+    408: Trouble.TIMEOUT,
+    429: Trouble.THROTTLED,
+}
+_REFUSALS: Final = {
+    401: Refusal.DENIED,
+    403: Refusal.DENIED,
+    407: Refusal.DENIED,
+    408: Refusal.RETRYABLE,
+    409: Refusal.RETRYABLE,
+    412: Refusal.MOVED,
+    423: Refusal.RETRYABLE,
+    425: Refusal.RETRYABLE,
+    429: Refusal.THROTTLED,
+}
+
+
+_TIMED_OUT: Final = 408
+
+
+def is_success(status: int) -> bool:
+    """Tell whether the API did what it was asked."""
+    return 200 <= status < 300
+
+
+def is_whole(status: int) -> bool:
+    """Tell whether a success brought all of what was asked for: a part of it (206) is not that."""
+    return status == 200 or (is_success(status) and status not in _PARTS)
+
+
+def unreadable(answer: Answer | Lost, label: str) -> Unreadable:
+    """Say why an answer to a read that is not a success tells nothing about the thing."""
+    if isinstance(answer, Lost):
+        return Unreadable(answer.trouble, answer.detail)
+    trouble = _TROUBLES.get(answer.status, Trouble.SERVER_ERROR if answer.status >= 500 else Trouble.OTHER)
+    return Unreadable(trouble, _said(answer, label), retry_after(answer.headers))
+
+
+def absence(answer: Answer, rules: StatusRules, label: str) -> Gone | Unreadable | None:
+    """Tell whether an answer says that the thing is not there; None if it is about something else."""
+    if answer.status not in rules.gone:
+        return None
+    if is_html(answer) and not rules.html_404_is_gone:
+        detail = f"{_said(answer, label)} with a web page, which a proxy or a wrong address sends as well"
+        return Unreadable(Trouble.UNCONFIRMED, f"{detail}; if this API does, set html_404_is_gone")
+    return Gone()
+
+
+def refused(answer: Answer | Lost, rules: StatusRules, label: str, quoted: str = "") -> Refused:
+    """Say which kind of no an answer to a write is."""
+    if isinstance(answer, Lost):
+        return Refused(Refusal.RETRYABLE, answer.detail, is_unsure=not answer.is_unsent)
+    status = answer.status
+    refusal = rules.refusals.get(status) or _REFUSALS.get(status)
+    if refusal is None:
+        refusal = Refusal.RETRYABLE if status >= 500 else Refusal.TERMINAL
+    said = _said(answer, label) + (f": {quoted}" if quoted else "")
+    return Refused(refusal, said, retry_after(answer.headers), is_unsure=status >= 500 or status == _TIMED_OUT)
+
+
+def is_html(answer: Answer) -> bool:
+    """Tell whether an answer is a page for people, as proxies and login forms send."""
+    kind = answer.headers.get("Content-Type", "").partition(";")[0].strip().lower()
+    return kind in ("text/html", "application/xhtml+xml") or answer.body.lstrip()[:1] == b"<"
+
+
+def _said(answer: Answer, label: str) -> str:
+    try:
+        phrase = f" ({HTTPStatus(answer.status).phrase})"
+    except ValueError:
+        phrase = ""
+    return f"{label} was answered {answer.status}{phrase}"
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Read Retry-After: seconds, or a date, which is taken against the server's own clock where it tells it."""
+    text = headers.get("Retry-After")
+    if text is None:
+        return None
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = _until(text, headers.get("Date"))
+    return min(max(seconds, 0.0), _DAY) if math.isfinite(seconds) else None
+
+
+def _until(text: str, date: str | None) -> float:
+    then, now = _moment(text), _moment(date)
+    return math.nan if then is None else (then - (now or dt.datetime.now(dt.UTC))).total_seconds()
+
+
+def _moment(text: str | None) -> dt.datetime | None:
+    try:
+        found = parsedate_to_datetime(text) if text else None
+    except ValueError:
+        return None
+    return found.replace(tzinfo=dt.UTC) if found is not None and found.tzinfo is None else found

@@ -1,0 +1,72 @@
+"""All kinds, by name, with their profiles."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache, partial
+from importlib import resources
+from typing import Final
+
+from holdfast.compare import profiles
+from holdfast.providers.openstack import defaults
+from holdfast.providers.openstack.kind_definition import Thing
+from holdfast.providers.openstack.kinds import (
+    flavors,
+    identity,
+    images,
+    networks,
+    ports,
+    routers,
+    servers,
+    volumes,
+)
+from holdfast.providers.protocol import Kind
+
+THINGS: Final[tuple[Thing, ...]] = (
+    networks.NETWORK,
+    networks.SUBNET,
+    networks.ADDRESS_SCOPE,
+    routers.ROUTER,
+    routers.FLOATING_IP,
+    ports.PORT,
+    ports.TRUNK,
+    ports.SECURITY_GROUP,
+    identity.PROJECT,
+    identity.USER,
+    images.IMAGE,
+    flavors.FLAVOR,
+    flavors.KEY_PAIR,
+    flavors.SERVER_GROUP,
+    servers.SERVER,
+    volumes.VOLUME_TYPE,
+    volumes.VOLUME,
+)
+BY_KIND: Final[Mapping[str, Thing]] = {thing.kind: thing for thing in THINGS}
+
+
+@cache
+def kinds() -> Mapping[str, Kind]:
+    """Return the kinds; their profiles are read once."""
+    rules = shipped()
+    return {
+        thing.kind: Kind(
+            thing.kind,
+            patches=True,
+            lists=True,
+            conditional=thing.is_revised,
+            profiles=tuple(profile for profile in rules if profile.applies_to("openstack", thing.kind)),
+            complete=partial(defaults.complete, thing),
+        )
+        for thing in THINGS
+    }
+
+
+@cache
+def shipped() -> tuple[profiles.Profile, ...]:
+    """Read the profiles beside this module."""
+    found: list[profiles.Profile] = []
+    folder = resources.files(__package__).joinpath("profiles")
+    for entry in sorted(folder.iterdir(), key=lambda item: item.name):
+        if entry.name.endswith(".yaml"):
+            found += profiles.parse(entry.read_bytes(), f"openstack/profiles/{entry.name}")
+    return tuple(found)

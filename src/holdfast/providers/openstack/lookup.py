@@ -1,0 +1,104 @@
+"""Finding things without their id: what a declaration means, and what a filter matches. Exactly, never by part.
+
+Names are not unique in OpenStack, and some services filter by pattern, so every match is checked here again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from holdfast.compare import paths
+from holdfast.compare.comparators import typed_equal
+from holdfast.model.absent import ABSENT
+from holdfast.model.json import Json
+from holdfast.model.path import Path
+from holdfast.model.read_result import Unreadable
+from holdfast.providers.http.client import Lost
+from holdfast.providers.openstack import documents
+from holdfast.providers.openstack.calls import Calls, Place
+from holdfast.providers.openstack.cloud import Params
+from holdfast.providers.openstack.kind_definition import Companion, Item, Thing
+from holdfast.providers.protocol import ReadFailed, Target
+
+_FEW: Final = 20  # things whose companions are asked for by name
+
+
+@dataclass(frozen=True, slots=True)
+class Finder:
+    """Lists things, with what their documents are made of besides."""
+
+    calls: Calls
+
+    async def everything(self, thing: Thing) -> AsyncIterator[Item]:
+        """Go through all things of a kind: the project's own, or everybody's where the connection says so."""
+        params = list(thing.list_params)
+        if self.calls.cloud.account.all_projects:
+            params += thing.everybody
+        elif thing.is_scoped and thing.project_param:
+            params.append((thing.project_param, await self.project_id()))
+        async for item in self._joined(thing, params):
+            yield item
+
+    async def matching(self, thing: Thing, criteria: Mapping[str, Json], *, wide: bool) -> list[Item]:
+        """Return the things whose fields have exactly these values; keys are names, or pointers."""
+        wanted = {paths.parse_path(key if key.startswith("/") else f"/{key}"): value for key, value in criteria.items()}
+        params = [*thing.list_params, *thing.manner.filters(thing, criteria)]
+        if wide and self.calls.cloud.account.all_projects:
+            params += thing.everybody
+        found = [item async for item in self._joined(thing, params)]
+        return [item for item in found if _fits(documents.document(thing, item), wanted)]
+
+    async def declared(self, target: Target, thing: Thing) -> list[Item] | None:
+        """Return the things that a declaration without an id may mean; None if it says nothing to find them by."""
+        criteria = thing.manner.identity(thing, target)
+        if criteria is None:
+            return None
+        if thing.is_scoped and thing.project_field not in criteria:
+            criteria[thing.project_field] = target.desired.get(thing.project_field) or await self.project_id()
+        return await self.matching(thing, criteria, wide=False)
+
+    async def project_id(self) -> str:
+        """Return our own project; raise ReadFailed if we cannot sign in."""
+        found = await self.calls.cloud.project_id()
+        if isinstance(found, Lost):
+            raise ReadFailed(Unreadable(found.trouble, found.detail))
+        return found
+
+    async def _joined(self, thing: Thing, params: Params) -> AsyncIterator[Item]:
+        bodies = await self.calls.everything(thing.place, thing.listing, thing.many, params)
+        few = len(bodies) <= _FEW
+        idents = [str(thing.manner.body(found).get("id")) for found in bodies] if few else []
+        more = {each.name: await self._grouped(each, idents) for each in thing.companions} if bodies else {}
+        for found in bodies:
+            body = thing.manner.body(found)
+            ident = str(body.get("id"))
+            yield Item(body, {name: groups.get(ident, []) for name, groups in more.items()})
+
+    async def _grouped(self, companion: Companion, idents: Sequence[str]) -> dict[str, list[Mapping[str, Json]]]:
+        """Read the companions of these things, or of all where there are too many to name."""
+        out: dict[str, list[Mapping[str, Json]]] = {}
+        params = [*companion.params, *((companion.by, ident) for ident in idents)]
+        if companion.is_scoped and not idents and not self.calls.cloud.account.all_projects:
+            params.append(("project_id", await self.project_id()))
+        found = self.calls.pages(Place(companion.service), companion.path, companion.many, params)
+        async for element in found:
+            out.setdefault(str(element.get(companion.by)), []).append(element)
+        return out
+
+
+def _fits(found: Json, wanted: Mapping[Path, Json]) -> bool:
+    for path, value in wanted.items():
+        there = paths.resolve(found, path)
+        if isinstance(value, list) and isinstance(there, list):
+            if not _all_in(value, there):
+                return False
+        elif not typed_equal(there, value) and not (value is None and there is ABSENT):
+            return False
+    return True
+
+
+def _all_in(wanted: Sequence[Json], there: Sequence[Json]) -> bool:
+    """Tell whether everything asked for is there, as with tags."""
+    return all(any(typed_equal(one, other) for other in there) for one in wanted)

@@ -1,0 +1,462 @@
+"""Planning and applying a fleet: layer by layer, so that what a resource refers to is there before it."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from holdfast.model.address import Address
+from holdfast.model.decision import Action, Decision, Reason
+from holdfast.model.read_result import Gone
+from holdfast.policy import dependency_graph
+from holdfast.policy.decide import decide_removal
+from holdfast.policy.settings import OnFailedVerify
+from holdfast.reconcile import undo, worker_identity
+from holdfast.reconcile.action_result import LEFT_TO_OTHERS, Acted, NotTaken, Result
+from holdfast.reconcile.check import Checked, Checker
+from holdfast.reconcile.mass_drift_scan import Declared, Others, Surveyor
+from holdfast.reconcile.resolve import Preparer, Waiting
+from holdfast.reconcile.resolved_resource import Prepared
+from holdfast.reconcile.undo import CannotUndo, Undoer
+from holdfast.reconcile.write import Actor
+from holdfast.rollouts.core.template_groups import Brood
+from holdfast.store.protocol import Event, Operation, ResourceState, Store, Transaction
+
+Progress = Callable[[Checked | Acted | Waiting], None]
+UNATTENDED_SECONDS: Final = 30.0  # for which a watch follows an operation at a time
+MEETING_SECONDS: Final = 10.0  # for which connections wait for one another before the first write
+
+
+@dataclass(slots=True)
+class Report:
+    """What a run saw and did."""
+
+    checked: list[Checked] = field(default_factory=list)
+    waiting: list[Waiting] = field(default_factory=list)
+    acted: list[Acted] = field(default_factory=list)
+    not_reached: list[Address] = field(default_factory=list)  # skipped because the run was stopped
+    out_of_scope: list[Address] = field(default_factory=list)  # declared, and not meant by this run
+    left_alone: list[Prepared] = field(default_factory=list)  # neither checked nor written, as their settings say
+    undeclared: list[ResourceState] = field(default_factory=list)  # known, and declared nowhere any more
+    broods: list[Brood] = field(default_factory=list)  # templates, where there are any, as they stand now
+    not_taken: dict[Address, tuple[NotTaken, ...]] = field(default_factory=dict)  # of what was made; see `untaken`
+
+
+async def look(
+    preparer: Preparer,
+    checker: Checker,
+    addresses: Iterable[Address] | None = None,
+    progress: Progress | None = None,
+    *,
+    record: bool = True,
+    attribute: bool = False,
+) -> Report:
+    """Check a fleet, or part of it, and change nothing in the world.
+
+    With `attribute` the providers are also asked who moved what, once for each resource that was moved.
+    """
+    report = Report()
+    wanted = list(addresses) if addresses is not None else list(preparer.fleet.graph.addresses)
+
+    async def turns() -> AsyncIterator[list[Prepared]]:
+        for part in preparer.in_turn(wanted):
+            ready, waiting = await preparer.prepare(part, ahead=True)
+            report.waiting += waiting
+            yield ready
+
+    def note(checked: Checked) -> None:
+        preparer.note(checked)
+        if progress is not None:
+            progress(checked)
+
+    found = await checker.check_in_turn(turns(), note, record=record)
+    places = {address: place for place, address in enumerate(wanted)}
+    report.checked = sorted(found, key=lambda checked: places[checked.address])
+    if attribute:
+        report.checked = await checker.attributed(report.checked)
+    return report
+
+
+class Meeting:
+    """Where groups wait for one another between looking and writing, though not for ever."""
+
+    def __init__(self, groups: int, pause: Callable[[float], Awaitable[None]]) -> None:
+        self._missing = groups
+        self._pause = pause
+        self._all_there = asyncio.Event()
+        self._has_counted: set[asyncio.Task[object] | None] = set()
+
+    def leave(self) -> None:
+        """Count the group of this task as there, if it was not."""
+        task = asyncio.current_task()
+        if task not in self._has_counted:
+            self._has_counted.add(task)
+            self._missing -= 1
+            if self._missing <= 0:
+                self._all_there.set()
+
+    async def arrive(self) -> None:
+        """Wait until all groups are there, or for a while: one connection may never answer."""
+        was_there = asyncio.current_task() in self._has_counted
+        self.leave()
+        if not was_there and not self._all_there.is_set():
+            await _at_most(self._all_there.wait(), self._pause(MEETING_SECONDS))
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """What else is looked at between looking and writing: a storm is one only as a whole."""
+
+    surveyor: Surveyor
+    meeting: Meeting | None
+
+    async def see(self, found: Sequence[Checked]) -> None:
+        """See what the others of the kinds show, and what the other connections do."""
+        await self.surveyor.survey(found)
+        if self.meeting is not None:
+            self.surveyor.checker.foresee_also(found)
+            await self.meeting.arrive()
+
+    def leave(self) -> None:
+        """Let nobody wait for this group."""
+        if self.meeting is not None:
+            self.meeting.leave()
+
+
+async def _at_most(work: Awaitable[object], patience: Awaitable[object]) -> None:
+    """Wait for something until patience ends; whatever is not done by then is cancelled."""
+    waits = [asyncio.ensure_future(work), asyncio.ensure_future(patience)]
+    try:
+        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for wait in waits:
+            wait.cancel()
+        await asyncio.gather(*waits, return_exceptions=True)
+
+
+async def _in_order(
+    groups: Sequence[dependency_graph.Group], work: Callable[[dependency_graph.Group], Awaitable[None]]
+) -> None:
+    """Work on groups, each as soon as those that it needs are done; the first mistake ends all of it."""
+    tasks: list[asyncio.Task[None]] = []
+
+    async def after(group: dependency_graph.Group) -> None:
+        if group.needs:
+            await asyncio.wait([tasks[place] for place in group.needs])
+            if any(tasks[place].cancelled() or tasks[place].exception() for place in group.needs):
+                return
+        await work(group)
+
+    if all(group.needs <= {place - 1} and (group.needs or place == 0) for place, group in enumerate(groups)):
+        for group in groups:
+            await work(group)
+        return
+    tasks += [asyncio.create_task(after(group), name=f"group {place}") for place, group in enumerate(groups)]
+    try:
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
+        for task in done:
+            task.result()
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+@dataclass(slots=True)
+class Applier:
+    """Brings a fleet to what is declared."""
+
+    store: Store
+    preparer: Preparer
+    checker: Checker
+    actor: Actor
+    stop: asyncio.Event = field(default_factory=asyncio.Event)  # set once: finish what is in hand, begin nothing
+    progress: Progress | None = None
+    reconsider: Callable[[Checked], Checked] = lambda checked: checked  # a person's say over single decisions
+    only: Callable[[Checked], bool] = lambda _checked: True
+    unattended: bool = False  # nobody asked for this run: what is not to be checked by itself is left alone
+    undoer: Undoer | None = None  # for corrections that did not take, where policy says to undo these
+    others: Others | None = None  # of the kinds that are corrected, for one who has only part of the fleet at hand
+    create_again: bool = False  # a person says that creates of which nobody knows whether they were made are repeated
+    _buried: bool = False  # what was killed before this began does not come back
+    _failed: set[Address] = field(default_factory=set)  # of all calls: what needs these is not touched
+
+    async def apply(self, addresses: Iterable[Address] | None = None) -> Report:
+        """Check and act, group by group in the order of needs; a resource whose dependency failed is not touched.
+
+        Groups of different connections do not wait for one another.
+        """
+        report = Report()
+        wanted = set(addresses) if addresses is not None else None
+        self.actor.stop = self.stop
+        if self.unattended:  # one that never ends must not keep its connection waiting: it is asked again later
+            self.actor.follows_seconds = UNATTENDED_SECONDS
+        await self._bury()
+        groups = dependency_graph.groups(self.preparer.fleet.graph, wanted)
+        self.checker.foresee(())
+        await self._look_ahead(groups)
+        others = self.others or Declared(self.store, self.preparer, self.checker, self._is_left_alone)
+        surveyor = Surveyor(self.store, self.checker, others)
+        first = [group for group in groups if not group.needs]
+        meeting = Meeting(len(first), self.checker.pause) if len(first) > 1 else None
+        await _in_order(
+            groups, lambda group: self._group(group, report, Overview(surveyor, None if group.needs else meeting))
+        )
+        if meeting is not None:
+            places = {each: place for place, each in enumerate(a for group in groups for a in group.addresses)}
+            report.checked.sort(key=lambda checked: places[checked.address])
+            report.acted.sort(key=lambda acted: places[acted.checked.address])
+        return report
+
+    async def _group(self, group: dependency_graph.Group, report: Report, overview: Overview) -> None:
+        try:
+            await self._met(group, report, overview)
+        finally:
+            overview.leave()
+
+    async def _met(self, group: dependency_graph.Group, report: Report, overview: Overview) -> None:
+        if self.stop.is_set():
+            report.not_reached += group.addresses
+            return
+        report.acted += [acted for _, acted in await self._resumed(set(group.addresses))]
+        needs = self.preparer.fleet.graph.dependencies
+        blocked = [address for address in group.addresses if self._failed & set(needs(address))]
+        for address in blocked:
+            self._wait(report, Waiting(self.preparer.fleet.declarations[address], "what it needs failed"))
+        self._failed |= set(blocked)
+        left = [address for address in group.addresses if address not in self._failed]
+        unfinished = {each.address for each in await self.store.operations()}  # nothing new is begun there
+        self._failed |= await self._layer(left, report, overview, unfinished)
+
+    async def _look_ahead(self, groups: Sequence[dependency_graph.Group]) -> None:
+        """Look at what comes after the first groups: a storm is one only as a whole, and must stop the first write."""
+        guard = self.checker.rules.corrections.storm
+        if guard is None or sum(len(group.addresses) for group in groups) < min(guard.at_least, guard.identical):
+            return  # too few to be one
+        later: dict[str, list[Address]] = {}
+        for group in groups:
+            for address in group.addresses if group.needs else ():
+                later.setdefault(address.connection, []).append(address)
+        if not later:
+            return
+
+        async def look_at(addresses: Sequence[Address]) -> list[Checked]:
+            ready, _ = await self.preparer.prepare(addresses)
+            known = [item for item in ready if item.state is not None and not self._is_left_alone(item)]
+            return await self.checker.check_all(known, record=False)
+
+        tasks = [asyncio.ensure_future(look_at(addresses)) for addresses in later.values()]
+        try:
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            await _at_most(asyncio.gather(*tasks, return_exceptions=True), self.checker.pause(MEETING_SECONDS))
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+        found = [task.result() for task in tasks if not task.cancelled()]
+        self.checker.foresee([checked for each in found for checked in each])
+
+    async def _layer(
+        self, addresses: Sequence[Address], report: Report, overview: Overview, unfinished: set[Address]
+    ) -> set[Address]:
+        ready, waiting = await self.preparer.prepare(addresses)
+        for one in waiting:
+            self._wait(report, one)
+        ready = await self._without_left_alone(ready, report)
+        bad: set[Address] = set()
+        for part in self._in_turn(ready):
+            seen = await self.checker.check_all(part, self._tell, meet=overview.see)
+            checked = [self.reconsider(one) for one in seen]
+            report.checked += checked
+            todo = [one for one in checked if _is_work(one) and self.only(one) and one.address not in unfinished]
+            acted = await self._at_once(todo, self._act_one, report)
+            report.acted += acted
+            fine = {Result.DONE, *LEFT_TO_OTHERS}
+            bad |= {one.checked.prepared.declaration.address for one in acted if one.result not in fine}
+        return bad | {one.declaration.address for one in waiting}
+
+    def _is_left_alone(self, item: Prepared) -> bool:
+        return self.unattended and item.is_left_alone
+
+    async def _without_left_alone(self, ready: Sequence[Prepared], report: Report) -> list[Prepared]:
+        """Leave out what is not to be checked by itself; what its declaration says about it is remembered."""
+        left = [item for item in ready if self._is_left_alone(item)]
+        if not left:
+            return list(ready)
+        report.left_alone += left
+        said = [(item.as_declared(), item.state) for item in left]
+        states = [after for after, before in said if after is not None and after is not before]
+        if states:
+            await self.store.commit(Transaction(states=states, looked_at={state.address for state in states}))
+        return [item for item in ready if not self._is_left_alone(item)]
+
+    def _in_turn(self, ready: Sequence[Prepared]) -> list[Sequence[Prepared]]:
+        """Part what somebody waits for from what nobody does, where the checks of these may have to wait for quota."""
+        world = self.preparer.world
+        if not any(world.gate(item.declaration.address.connection).quota is not None for item in ready):
+            return [ready]
+        urgent = [item for item in ready if item.is_urgent]
+        return [part for part in (urgent, [item for item in ready if not item.is_urgent]) if part] or [ready]
+
+    async def _act_one(self, checked: Checked) -> Acted:
+        acted = await self._verified(await self.actor.carry_out(checked))
+        self._tell(acted)
+        return acted
+
+    async def _at_once(
+        self, todo: Sequence[Checked], act: Callable[[Checked], Awaitable[Acted]], report: Report
+    ) -> list[Acted]:
+        """Do all of it, as many at once as the connections let through; after a stop nothing more is begun."""
+
+        async def one(checked: Checked) -> Acted | None:
+            if self.stop.is_set():
+                report.not_reached.append(checked.prepared.declaration.address)
+                return None
+            return await act(checked)
+
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(one(item), name=f"act {item.prepared.declaration.address}") for item in todo]
+        return [result for task in tasks if (result := task.result()) is not None]
+
+    async def _verified(self, acted: Acted) -> Acted:
+        """Take a correction back that did not take everywhere, where policy says so."""
+        item = acted.checked.prepared
+        if self.undoer is None or not acted.unresolved or item.settings.on_failed_verify is not OnFailedVerify.UNDO:
+            return acted
+        correction = await self.store.correction(acted.correction or "")
+        if correction is None or correction.action != Action.UPDATE.value:
+            return acted
+        item = item.with_state(acted.checked.state)
+        why = f"verification failed: {', '.join(acted.unresolved)} did not take"
+        try:
+            undone = await self.undoer.undo(correction, item, "policy onFailedVerify", why)
+        except CannotUndo as error:
+            return replace(acted, message=f"{acted.message}; could not be undone: {error.message}")
+        return replace(acted, result=Result.UNDONE, message=f"{why}; undone: {undone.message}")
+
+    def _wait(self, report: Report, waiting: Waiting) -> None:
+        report.waiting.append(waiting)
+        self._tell(waiting)
+
+    def _tell(self, what: Checked | Acted | Waiting) -> None:
+        if self.progress is not None:
+            self.progress(what)
+
+    # -- what was left unfinished
+
+    async def _bury(self) -> None:
+        if not self._buried:
+            self._buried = True
+            await worker_identity.bury(self.store)
+
+    async def _resumed(self, wanted: set[Address]) -> list[tuple[Operation, Acted]]:
+        """Finish writes that an earlier run began, before deciding anything new about their resources."""
+        declared = self.preparer.fleet.declarations
+        left = [
+            operation
+            for operation in await self.store.operations()
+            if operation.address in declared and operation.address in wanted
+        ]
+        out: list[tuple[Operation, Acted]] = []
+        for together in self._side_by_side(left) if left else ():
+            async with asyncio.TaskGroup() as group:
+                tasks = [group.create_task(self.resume(one), name=f"resume {one.address}") for one in together]
+            ended = zip(together, tasks, strict=True)
+            out += [(one, acted) for one, task in ended if (acted := task.result()) is not None]
+        return out
+
+    def _side_by_side(self, operations: Sequence[Operation]) -> list[list[Operation]]:
+        """Part writes, in the order they were begun, into those that may be finished at once: none needs another."""
+        layers = dependency_graph.layers(self.preparer.fleet.graph, None)
+        layer_of = {address: number for number, layer in enumerate(layers) for address in layer}
+        return [list(group) for _, group in itertools.groupby(operations, key=lambda each: layer_of[each.address])]
+
+    async def resume(self, operation: Operation) -> Acted | None:
+        """Finish one unfinished write, if its resource can be looked at now."""
+        ready, _ = await self.preparer.prepare([operation.address])
+        if not ready:
+            return None
+        item = ready[0]
+        if operation.phase == "write" and operation.action in (Action.RECREATE.value, Action.REPLACE.value):
+            # The old thing is known to be gone, so its id must not be asked for.
+            item = item.with_state(replace(item.state, provider_id=None) if item.state is not None else None)
+        (checked,) = await self.checker.check_all([item], record=False, fresh=True)
+        if operation.phase == undo.PHASE:
+            acted = await self._resume_undo(operation, checked)
+        else:
+            acted = await self.actor.resume(operation, checked, create_again=self.create_again)
+        begun = await self.store.correction(operation.id)
+        causes = tuple(each.path for each in begun.paths) if begun is not None else ()
+        decision = Decision(Action(operation.action), (Reason("resumed", "begun by an earlier run", causes),))
+        acted = replace(acted, checked=replace(acted.checked, decision=decision))
+        self._tell(acted)
+        return acted
+
+    async def _resume_undo(self, operation: Operation, checked: Checked) -> Acted:
+        """Finish taking a correction back."""
+        if self.undoer is None:
+            return Acted(checked, Result.HELD, "an undo was begun; `holdfast undo` finishes it")
+        try:
+            undone = await self.undoer.resume(operation, checked)
+        except undo.Postponed as error:
+            return Acted(checked, Result.HELD, error.message)
+        except CannotUndo as error:
+            return Acted(checked, Result.FAILED, error.message)
+        return Acted(checked, Result.DONE, f"undone: {undone.message}", correction=operation.id)
+
+    # -- deleting
+
+    async def delete(self, addresses: Iterable[Address]) -> Report:
+        """Delete or detach, whoever needs before what it needs; deletions that an earlier run began are finished."""
+        report = Report()
+        wanted = set(addresses)
+        await self._bury()
+        for operation, acted in await self._resumed(wanted):
+            is_deleted = operation.action == Action.DELETE.value and acted.result is Result.DONE
+            if (is_deleted and operation.phase != undo.PHASE) or acted.result is Result.UNSURE:
+                report.acted.append(acted)
+                wanted.discard(operation.address)
+        for layer in dependency_graph.deletion_layers(self.preparer.fleet.graph):
+            chosen = [address for address in layer if address in wanted]
+            if self.stop.is_set():
+                report.not_reached += chosen
+                continue
+            ready, waiting = await self.preparer.prepare(chosen)
+            report.waiting += waiting
+            checked = await self.checker.check_all(ready, self._tell, record=False, fresh=True)
+            report.checked += checked
+            report.acted += await self._at_once(checked, self._delete_one, report)
+        return report
+
+    async def _delete_one(self, checked: Checked) -> Acted:
+        item = checked.prepared
+        exists = not isinstance(checked.reading, Gone)
+        decision = decide_removal(item.declaration.policy, checked.state.origin, item.settings.on_delete, exists=exists)
+        if decision.action is Action.DELETE and exists:
+            checked = await self.checker.limited(replace(checked, decision=decision))
+            decision = checked.decision
+            if decision.action is Action.HOLD:
+                acted = Acted(checked, Result.HELD, decision.reasons[0].message)
+                self._tell(acted)
+                return acted
+        if decision.action is not Action.DELETE or not exists:
+            await self._forget(item, decision.reasons[0].message)
+            acted = Acted(checked, Result.DONE, decision.reasons[0].message)
+        else:
+            acted = await self.actor.carry_out(checked)
+        self._tell(acted)
+        return acted
+
+    async def _forget(self, item: Prepared, reason: str) -> None:
+        address = item.declaration.address
+        now = self.checker.now()
+        transaction = Transaction(forgotten=[address])
+        transaction.events.append(Event(now, "forgotten", str(address), {"reason": reason}))
+        await self.store.commit(transaction)
+
+
+def _is_work(checked: Checked) -> bool:
+    return checked.decision.action.is_write or checked.decision.action is Action.ADOPT

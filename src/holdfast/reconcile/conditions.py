@@ -1,0 +1,100 @@
+"""What a check says to programs: Progressing, Available, Drifted, Fresh, Conflict."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from holdfast.model.condition import Condition, ConditionType, Truth, merge
+from holdfast.model.decision import Action, Decision
+from holdfast.model.verdict import Status, Verdict
+from holdfast.policy.decide import Restraint, Situation
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a check or a write came to."""
+
+    generation: int
+    verdict: Verdict
+    decision: Decision
+    at: float
+    situation: Situation | None = None
+
+
+def after(before: Iterable[Condition], outcome: Outcome) -> tuple[Condition, ...]:
+    """Return the conditions as they stand now; Conflict is among them once there has been a fight."""
+    known = {condition.type: condition for condition in before}
+    fought = _conflict(outcome.situation)
+    told = _told(outcome)
+    if fought is not None or ConditionType.CONFLICT in known:
+        told[ConditionType.CONFLICT] = fought or (Truth.FALSE, "NoFight", "nobody else pulls at it")
+    new = [Condition(kind, *said, outcome.generation, outcome.at) for kind, said in told.items()]
+    return tuple(merge(known, new).values())
+
+
+def undeclared(before: Iterable[Condition], generation: int, at: float, message: str) -> tuple[Condition, ...]:
+    """Return the conditions of a resource that is declared nowhere any more: nothing is known of it."""
+    known = {condition.type: condition for condition in before}
+    told = {
+        ConditionType.PROGRESSING: Truth.FALSE,
+        ConditionType.AVAILABLE: Truth.UNKNOWN,
+        ConditionType.DRIFTED: Truth.UNKNOWN,
+        ConditionType.FRESH: Truth.FALSE,
+    }
+    new = [Condition(kind, truth, "NotDeclared", message, generation, at) for kind, truth in told.items()]
+    return tuple(merge(known, new).values())
+
+
+def _told(outcome: Outcome) -> dict[ConditionType, tuple[Truth, str, str]]:
+    verdict, decision = outcome.verdict, outcome.decision
+    unknown = verdict.status is Status.UNKNOWN
+    moved = Truth(str(verdict.status in (Status.DRIFTED, Status.CONFLICTED, Status.MISSING)))
+    next_step = f"checked; next: {decision.reasons[0].message}"
+    return {
+        ConditionType.PROGRESSING: _progressing(verdict, decision),
+        ConditionType.AVAILABLE: _available(verdict),
+        ConditionType.DRIFTED: (
+            Truth.UNKNOWN if unknown else moved,
+            "Unknown" if unknown else _camel(verdict.status.value),
+            verdict.reason,
+        ),
+        ConditionType.FRESH: (
+            Truth.FALSE if unknown else Truth.TRUE,
+            "ReadFailed" if unknown else "Checked",
+            verdict.reason if unknown else next_step,
+        ),
+    }
+
+
+def _conflict(situation: Situation | None) -> tuple[Truth, str, str] | None:
+    restrained = situation.restrained if situation is not None else {}
+    found = [f"{path}: {why.message}" for path, why in restrained.items() if why.restraint is Restraint.FIGHT]
+    return (Truth.TRUE, "Fight", "; ".join(found)) if found else None
+
+
+def _progressing(verdict: Verdict, decision: Decision) -> tuple[Truth, str, str]:
+    message = decision.reasons[0].message
+    if decision.action is Action.BLOCK:
+        return Truth.FALSE, "Stalled", message
+    if verdict.status is Status.UNKNOWN:
+        return Truth.TRUE, "TransientError", verdict.reason
+    if decision.action.is_write or decision.action in (Action.HOLD, Action.ADOPT):
+        return Truth.TRUE, _camel(decision.action.value), message
+    return Truth.FALSE, "Success" if verdict.status is Status.IN_SYNC else "Reported", message
+
+
+def _available(verdict: Verdict) -> tuple[Truth, str, str]:
+    match verdict.status:
+        case Status.UNKNOWN:
+            return Truth.UNKNOWN, "ReadFailed", verdict.reason
+        case Status.MISSING:
+            return Truth.FALSE, "Missing", verdict.reason
+        case Status.PENDING if not verdict.findings:
+            return Truth.FALSE, "NotCreated", verdict.reason
+        case _:
+            return Truth.TRUE, "Found", "there"
+
+
+def _camel(text: str) -> str:
+    return "".join(word.capitalize() for word in text.split("_"))

@@ -1,0 +1,74 @@
+"""Asking a connection whether it answers: a cheap read that fails if the address, token or permission is wrong."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from holdfast.model.address import Address
+from holdfast.model.read_result import Unreadable
+from holdfast.model.resource import Declaration
+from holdfast.providers.protocol import Kind, Owned, Reader, ReadFailed, Target
+from holdfast.reconcile.connections import World
+from holdfast.store.protocol import ResourceState
+
+MOST: Final = 100  # resources that are considered to be asked for
+SECONDS: Final = 30.0
+NOBODY: Final = "holdfast-doctor-asks-for-what-is-not-there"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What was asked, and why it was not answered; an empty `trouble` means that it was."""
+
+    question: str
+    trouble: str = ""
+
+
+async def ask(
+    world: World, connection: str, declared: Sequence[Declaration], states: Mapping[Address, ResourceState]
+) -> Answer:
+    """Ask a connection for one thing of each declared kind, or of any kind where nothing is declared."""
+    reader = await world.reader(connection)
+    answer = Answer("opened; it has no kind to ask for")
+    try:
+        async with asyncio.timeout(SECONDS):
+            if isinstance(reader, Owned):
+                answer = Answer(f"account {await reader.account()}")
+            targets = _targets(declared, states)
+            for name in sorted({each.address.kind for each in declared}) or sorted(reader.kinds)[:1]:
+                kind = reader.kinds.get(name)
+                answer = await _asked(reader, kind, targets.get(name)) if kind is not None else answer
+                if answer.trouble:
+                    break
+    except ReadFailed as error:
+        return Answer("asked", _why(error.reading))
+    except TimeoutError:
+        return Answer("asked", f"no answer within {SECONDS:g} seconds")
+    return answer
+
+
+def _targets(declared: Sequence[Declaration], states: Mapping[Address, ResourceState]) -> dict[str, Target]:
+    """Return a resource of each kind that is known to be there."""
+    out: dict[str, Target] = {}
+    for each in declared:
+        address, state = each.address, states.get(each.address)
+        if state is not None and state.provider_id is not None and address.kind not in out:
+            out[address.kind] = Target(address.kind, address.name, state.provider_id, each.desired, address.namespace)
+    return out
+
+
+async def _asked(reader: Reader, kind: Kind, known: Target | None) -> Answer:
+    if known is None and (kind.lists or kind.discovers):
+        async for _ in reader.list(kind.name):
+            break
+        return Answer(f"asked for a list of {kind.name}")
+    # An id that nobody has: "there is no such thing" is an answer too, and one that only the right service gives.
+    reading = await reader.read(known or Target(kind.name, NOBODY, NOBODY, {}))
+    return Answer(f"asked for a {kind.name}", _why(reading) if isinstance(reading, Unreadable) else "")
+
+
+def _why(reading: object) -> str:
+    return reading.detail or reading.trouble.value if isinstance(reading, Unreadable) else "it is not there"

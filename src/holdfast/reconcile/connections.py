@@ -1,0 +1,83 @@
+"""Opening connections: readers for all, writers only for those who were given a WritableWorld.
+
+The type is the permission. Checking is written against World, which has no writers and no way to them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Self
+
+from holdfast.providers.protocol import Connection, Metered, Provider, Reader, Writer
+from holdfast.reconcile.clock import Clock
+from holdfast.reconcile.known_secrets import KnownSecrets
+from holdfast.reconcile.rate_limit import Gate, Limits
+
+
+@dataclass(slots=True)
+class World:
+    """Readers by connection, opened when first asked for and closed together."""
+
+    connections: Mapping[str, Connection]
+    providers: Mapping[str, Provider]
+    limits: Mapping[str, Limits]
+    clock: Clock
+    known: KnownSecrets = field(default_factory=KnownSecrets)  # what must not be seen of what is read here
+    _stack: AsyncExitStack = field(default_factory=AsyncExitStack)
+    _opening: dict[str, asyncio.Lock] = field(default_factory=dict)  # two that ask at once must not open two sessions
+    _readers: dict[str, Reader] = field(default_factory=dict)
+    _gates: dict[str, Gate] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Take what the connections open up with for known: a service may repeat it."""
+        for connection in self.connections.values():
+            self.known.add(*connection.secrets.values())
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._stack.aclose()
+
+    def provider(self, connection: str) -> Provider:
+        """Return the provider behind a connection."""
+        return self.providers[self.connections[connection].provider]
+
+    def gate(self, connection: str) -> Gate:
+        """Return the one gate of a connection."""
+        gate = self._gates.get(connection)
+        if gate is None:
+            gate = self._gates[connection] = Gate(self.limits.get(connection, Limits()), self.clock)
+        return gate
+
+    async def reader(self, connection: str) -> Reader:
+        """Return the one open reader of a connection."""
+        if connection not in self._readers:
+            async with self._opening.setdefault(connection, asyncio.Lock()):
+                if connection not in self._readers:
+                    opened = self.provider(connection).reader(self.connections[connection])
+                    reader = self._readers[connection] = await self._stack.enter_async_context(opened)
+                    self.gate(connection).quota = reader if isinstance(reader, Metered) else None
+        return self._readers[connection]
+
+
+@dataclass(slots=True)
+class WritableWorld(World):
+    """A World that may be changed."""
+
+    _writers: dict[str, Writer] = field(default_factory=dict)
+
+    async def writer(self, connection: str) -> Writer:
+        """Return the one open writer of a connection."""
+        if connection not in self._writers:
+            async with self._opening.setdefault(connection, asyncio.Lock()):
+                if connection not in self._writers:
+                    opened = self.provider(connection).writer(self.connections[connection])
+                    self._writers[connection] = await self._stack.enter_async_context(opened)
+        return self._writers[connection]

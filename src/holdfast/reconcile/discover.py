@@ -1,0 +1,284 @@
+"""Discovering: what is live and declared nowhere, by connection and kind. It only looks, and keeps nothing.
+
+Coverage counts only what was really listed: a kind that cannot be listed is named as such, and one whose list failed
+has failed; neither is ever shown as covered. A live thing counts as declared if some declaration is known to mean it:
+by the id in the store, by the id or filter it is imported by, or by reading what the declaration identifies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from holdfast.compare.profiles import Profile, stack
+from holdfast.model.address import Address
+from holdfast.model.json import Json
+from holdfast.model.read_result import Found, Gone, Reading, Trouble, Unreadable
+from holdfast.model.resource import Declaration, ManagementPolicy
+from holdfast.providers.protocol import Kind, Listed, Reader, ReadFailed, Target, Unchanged
+from holdfast.reconcile import generate_manifest, observe
+from holdfast.reconcile.generate_manifest import CannotDraft
+from holdfast.reconcile.observe import Looker
+from holdfast.reconcile.rate_limit import Budget
+from holdfast.reconcile.resolve import Preparer
+from holdfast.reconcile.retry import RETRIED
+
+
+class Listing(StrEnum):
+    """What came of listing a kind."""
+
+    LISTED = "listed"
+    NOT_LISTED = "not listed"  # the provider has no way to list it
+    FAILED = "failed"  # it could not be listed now, or not be told what of it is declared
+
+
+@dataclass(frozen=True, slots=True)
+class Stranger:
+    """A live thing that is declared nowhere."""
+
+    id: str
+    raw: bytes = field(default=b"", repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """One kind of one connection."""
+
+    connection: str
+    provider: str
+    kind: str
+    listing: Listing
+    reason: str = ""
+    live: int = 0
+    strangers: tuple[Stranger, ...] = ()
+
+    @property
+    def declared(self) -> int:
+        """How many of the live things are declared."""
+        return self.live - len(self.strangers)
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """How much of what is live is declared, over the kinds that were listed."""
+
+    live: int
+    declared: int
+
+    @property
+    def share(self) -> float | None:
+        """The declared part; None where nothing is live."""
+        return self.declared / self.live if self.live else None
+
+    def __str__(self) -> str:
+        if self.share is None:
+            return "nothing is live in what was listed"
+        return f"{self.declared} of {self.live} live things are declared: {100 * self.share:.1f} %"
+
+
+def coverage(surveys: Iterable[Survey]) -> Coverage:
+    """Add up the kinds that were listed, and no others."""
+    listed = [survey for survey in surveys if survey.listing is Listing.LISTED]
+    return Coverage(sum(each.live for each in listed), sum(each.declared for each in listed))
+
+
+@dataclass(frozen=True, slots=True)
+class Drafted:
+    """A live thing with the manifest that would import it, or with why there is none."""
+
+    kind: str
+    id: str
+    address: Address | None = None
+    manifest: Json = None
+    left_out: tuple[tuple[str, str], ...] = ()
+    trouble: str = ""
+
+
+@dataclass(slots=True)
+class _Placed:
+    """Which ids of a connection are declared, by pool, and in which pools that is not known for sure."""
+
+    ids: dict[str, set[str]] = field(default_factory=dict)
+    doubts: dict[str, str] = field(default_factory=dict)
+
+    def add(self, pool: str, *idents: str) -> None:
+        self.ids.setdefault(pool, set()).update(idents)
+
+    def doubt(self, pool: str, address: Address, why: str) -> None:
+        self.doubts.setdefault(pool, f"{address} is declared, and which live thing it is could not be told: {why}")
+
+
+@dataclass(slots=True)
+class Discoverer:
+    """Lists the world and compares it with what is declared."""
+
+    preparer: Preparer
+    looker: Looker
+    keeps_raw: bool = False  # keep the bytes of strangers, for drafting
+
+    async def survey(self, connection: str, wanted: Callable[[str], bool] = lambda _kind: True) -> list[Survey]:
+        """Survey the kinds of a connection, in order of their names."""
+        reader = await self.preparer.world.reader(connection)
+        kinds = [reader.kinds[name] for name in sorted(reader.kinds) if wanted(name)]
+        placed = await self._placed(connection, reader, {_pool(kind) for kind in kinds if _can_list(kind)})
+        return [await self._kind(connection, reader, kind, placed) for kind in kinds]
+
+    async def _kind(self, connection: str, reader: Reader, kind: Kind, placed: _Placed) -> Survey:
+        provider = self.preparer.world.connections[connection].provider
+        if not _can_list(kind):
+            return Survey(connection, provider, kind.name, Listing.NOT_LISTED, "the provider cannot list this kind")
+        items = await self._list(connection, reader, kind.name)
+        if isinstance(items, Unreadable):
+            reason = f"could not be listed ({items.trouble.value}){': ' + items.detail if items.detail else ''}"
+            return Survey(connection, provider, kind.name, Listing.FAILED, reason)
+        doubt = placed.doubts.get(_pool(kind))
+        if doubt is not None:
+            return Survey(connection, provider, kind.name, Listing.FAILED, doubt)
+        declared = placed.ids.get(_pool(kind), set())
+        strangers = [item for item in items if item.id not in declared]
+        kept = tuple(Stranger(item.id, item.raw if self.keeps_raw else b"") for item in strangers)
+        return Survey(connection, provider, kind.name, Listing.LISTED, "", len(items), kept)
+
+    async def _list(self, connection: str, reader: Reader, kind: str) -> Sequence[Listed] | Unreadable:
+        """List a kind through its connection's gate, patient with passing troubles; half a list is none."""
+        gate, looker = self.preparer.world.gate(connection), self.looker
+        attempt = 0
+        while True:
+            attempt += 1
+            try:
+                async with gate.turn(Budget.READ):
+                    return [item async for item in reader.list(kind)]
+            except ReadFailed as error:
+                failure = observe.hidden(_unreadable(error.reading), self.preparer.world.known)
+            if failure.trouble is Trouble.THROTTLED:
+                gate.throttled(failure.retry_after_seconds)
+            if failure.trouble not in RETRIED or attempt >= looker.patience.attempts:
+                return failure
+            if failure.trouble is not Trouble.THROTTLED:
+                delay = looker.patience.delay(attempt, failure.retry_after_seconds, looker.random01)
+                await looker.clock.sleep(delay)
+
+    # -- which live things the declarations mean
+
+    async def _placed(self, connection: str, reader: Reader, pools: set[str]) -> _Placed:
+        placed = _Placed()
+        mine = {
+            address: declaration
+            for address, declaration in self.preparer.fleet.declarations.items()
+            if address.connection == connection and _pool_of(reader, address.kind) in pools
+        }
+        states = await self.preparer.store.states(list(mine))
+        unknown: list[Address] = []
+        for address, declaration in mine.items():
+            state, pool = states.get(address), _pool_of(reader, address.kind)
+            if state is not None and state.provider_id is not None:
+                placed.add(pool, state.provider_id)
+            elif declaration.import_from is not None and declaration.import_from.id is not None:
+                placed.add(pool, declaration.import_from.id)
+            elif declaration.import_from is not None:
+                await self._find(reader, declaration, placed)
+            else:
+                unknown.append(address)
+        await self._read(reader, unknown, placed)
+        return placed
+
+    async def _find(self, reader: Reader, declaration: Declaration, placed: _Placed) -> None:
+        """Place a declaration that imports by a filter; two matches are the user's to sort out, and none is new."""
+        address, wanted = declaration.address, declaration.import_from
+        pool = _pool_of(reader, address.kind)
+        try:
+            async with self.preparer.world.gate(address.connection).turn(Budget.READ):
+                found = await reader.find(address.kind, (wanted.filter if wanted is not None else None) or {})
+        except ReadFailed as error:
+            why = self.preparer.world.known.hidden(_said(error.reading))
+            placed.doubt(pool, address, f"what it imports could not be looked up ({why})")
+        else:
+            placed.add(pool, *found)
+
+    async def _read(self, reader: Reader, addresses: Sequence[Address], placed: _Placed) -> None:
+        """Place declarations that were never applied, by reading what they identify; what waits is not there yet."""
+        ready, _waiting = await self.preparer.prepare(addresses)
+        readings = await self.looker.read_all(ready, {}, [None] * len(ready))
+        for item, reading in zip(ready, readings, strict=True):
+            address = item.declaration.address
+            pool = _pool_of(reader, address.kind)
+            match reading:
+                case Found(id=ident):
+                    placed.add(pool, ident if ident is not None else address.name)
+                case Unreadable():
+                    placed.doubt(pool, address, _said(reading))
+                case Gone() | Unchanged():
+                    pass
+
+    # -- drafting manifests
+
+    async def drafts(self, survey: Survey, policy: ManagementPolicy) -> list[Drafted]:
+        """Draft a manifest for every stranger of a survey."""
+        reader = await self.preparer.world.reader(survey.connection)
+        kind = reader.kinds[survey.kind]
+        declared = self.preparer.fleet.declarations
+        taken = {a.name for a in declared if (a.connection, a.kind) == (survey.connection, survey.kind)}
+        out: list[Drafted] = []
+        for stranger in sorted(survey.strangers, key=lambda each: each.id):
+            try:
+                document = await self._document(reader, survey, kind, stranger)
+                rules = stack(self._profiles(survey, kind)).tree(document, document)
+                found = generate_manifest.draft(document, rules, self.preparer.world.known)
+            except CannotDraft as why:
+                out.append(Drafted(survey.kind, stranger.id, trouble=str(why)))
+                continue
+            address = Address(survey.connection, survey.kind, generate_manifest.name_for(stranger.id, document, taken))
+            taken.add(address.name)
+            written = generate_manifest.manifest(address, survey.provider, stranger.id, found, policy)
+            out.append(Drafted(survey.kind, stranger.id, address, written, found.left_out))
+        return out
+
+    def _profiles(self, survey: Survey, kind: Kind) -> list[Profile]:
+        own = [each for each in self.preparer.fleet.profiles if each.applies_to(survey.provider, kind.name)]
+        return [*own, *kind.profiles]
+
+    async def _document(self, reader: Reader, survey: Survey, kind: Kind, stranger: Stranger) -> Json:
+        """Return a stranger's document: the listed one where a list brings what a read would, else by reading it."""
+        if kind.lists:
+            try:
+                return reader.parse(kind.name, stranger.raw)
+            except ReadFailed as error:
+                raise CannotDraft(self.preparer.world.known.hidden(_said(error.reading))) from None
+        async with self.preparer.world.gate(survey.connection).turn(Budget.READ):
+            reading = await reader.read(Target(kind.name, "", stranger.id, _nothing()))
+        if not isinstance(reading, Found):
+            raise CannotDraft(self.preparer.world.known.hidden(_said(reading)))
+        return reading.document
+
+
+def _nothing() -> Mapping[str, Json]:
+    return {}
+
+
+def _can_list(kind: Kind) -> bool:
+    return kind.lists or kind.discovers
+
+
+def _pool(kind: Kind) -> str:
+    """Return what tells the ids of a kind from others: a pool cannot be taken for a kind of the same name."""
+    return f"pool {kind.pool}" if kind.pool else f"kind {kind.name}"
+
+
+def _pool_of(reader: Reader, kind: str) -> str:
+    found = reader.kinds.get(kind)
+    return _pool(found) if found is not None else f"kind {kind}"
+
+
+def _unreadable(reading: Reading) -> Unreadable:
+    return reading if isinstance(reading, Unreadable) else Unreadable(Trouble.OTHER, "the list could not be read")
+
+
+def _said(reading: Reading | Unchanged) -> str:
+    match reading:
+        case Unreadable(trouble=trouble, detail=detail):
+            return detail or trouble.value
+        case Gone():
+            return "it is gone by now"
+        case _:
+            return "it could not be read"

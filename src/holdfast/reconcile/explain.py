@@ -1,0 +1,154 @@
+"""Explaining: everything that is known about one resource and its findings, gathered from the store.
+
+Asks the world nothing. What is told of a finding is what a person needs in order to decide: what moved, since when, by
+which rule it counts, the most likely cause, what will be done about it and when, what holds that back, and how to
+silence it or to settle it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from holdfast.compare import known_differences, paths, profiles
+from holdfast.compare.paths import Pattern
+from holdfast.model.absent import ABSENT
+from holdfast.model.address import Address
+from holdfast.model.finding import Finding, Side
+from holdfast.model.json import Json
+from holdfast.policy import cause_analysis
+from holdfast.policy.cause_analysis import Evidence, Explained, Onset
+from holdfast.reconcile.policy_evaluation import FIGHT
+from holdfast.store.protocol import Correction, DecisionRecord, Demotion, Digest, FindingRecord, ResourceState, Store
+
+HISTORY = 50  # corrections of the resource that may bear on a cause
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """One finding with its story."""
+
+    record: FindingRecord
+    cause: Explained
+    onset: Onset
+    demotion: Demotion | None = None
+
+    @property
+    def path(self) -> str:
+        """Where it is."""
+        return paths.format_path(self.record.finding.path)
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """Which rule decides about a path, whether it differs or not."""
+
+    path: str
+    says: str  # compared, hidden, ...
+    rule: str
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """All there is to tell about one resource."""
+
+    state: ResourceState
+    findings: tuple[Told, ...] = ()
+    known: Sequence[Mapping[str, Json]] = ()
+    unresolved: Sequence[str] = ()
+    rule: Rule | None = None  # for the path that was asked about
+    decision: DecisionRecord | None = None
+    outcome: Mapping[str, Json] | None = None  # what was concluded and decided, as kept
+    corrections: Sequence[Correction] = ()
+
+
+async def tell(store: Store, state: ResourceState, pattern: str | None) -> Story:
+    """Gather the story of a resource, or of one path of it."""
+    address = state.address
+    matcher = paths.parse_pattern(pattern) if pattern else None
+    everything = await store.findings()
+    demotions = {each.path: each for each in await store.demotions([address])}
+    decisions = await store.decisions(address, 1)
+    inputs = await store.document(decisions[0].inputs) if decisions else {}
+    rules = inputs.get("rules") or state.rules
+    changed = bool(state.rules and rules != state.rules)
+    corrections = await store.corrections([address], limit=HISTORY)
+    told = tuple(
+        _told(record, address, everything, demotions, Evidence(corrections, rules_changed=changed))
+        for record in everything.get(address, [])
+        if matcher is None or matcher.matches(record.finding.path, below=True)
+    )
+    known = await store.document(state.known) if state.known else {"known": [], "unresolved": []}
+    return Story(
+        state,
+        told,
+        [entry for entry in known["known"] if _is_about(matcher, entry["path"])],
+        known["unresolved"],
+        await _rule_at(store, replace(state, rules=rules), pattern) if pattern else None,
+        decisions[0] if decisions else None,
+        await store.document(decisions[0].output) if decisions else None,
+        corrections,
+    )
+
+
+def _is_about(matcher: Pattern | None, path: str) -> bool:
+    return matcher is None or matcher.matches(paths.parse_path(path), below=True)
+
+
+def _told(
+    record: FindingRecord,
+    address: Address,
+    everything: Mapping[Address, Sequence[FindingRecord]],
+    demotions: Mapping[str, Demotion],
+    evidence: Evidence,
+) -> Told:
+    finding = record.finding
+    demotion = demotions.get(paths.format_path(finding.path))
+    contested = demotion is not None and demotion.cause == FIGHT
+    evidence = replace(evidence, contested=contested, alike=_alike(finding, address, everything))
+    return Told(record, cause_analysis.explain(finding, evidence), Onset(record.clean_at, record.first_seen), demotion)
+
+
+def _alike(finding: Finding, address: Address, everything: Mapping[Address, Sequence[FindingRecord]]) -> int:
+    """Count the other resources of the kind that show the very same."""
+    return sum(
+        any(_is_same(each.finding, finding) for each in records)
+        for other, records in everything.items()
+        if other != address and other.kind == address.kind
+    )
+
+
+def _is_same(one: Finding, other: Finding) -> bool:
+    if one.path != other.path or one.op is not other.op or one.side is Side.INTENT:
+        return False
+    return (
+        one.observed is other.observed if ABSENT in (one.observed, other.observed) else one.observed == other.observed
+    )
+
+
+async def _rule_at(store: Store, state: ResourceState, path: str) -> Rule | None:
+    """Say which rule decides about a path, whether anything is found there or not."""
+    if state.rules is None or "*" in path:
+        return None
+    wanted = [digest for digest in (state.rules, state.desired, state.observed) if digest is not None]
+    documents = await store.documents(wanted)
+    raw = documents.get(state.rules)
+    if raw is None:
+        return None
+    desired, observed = _document(documents, state.desired), _document(documents, state.observed)
+    tree = profiles.stack([profiles.build(each) for each in raw], None).tree(desired, observed)
+    asked = paths.parse_path(path)
+    nodes = [known_differences.node_at(tree, asked[:length]) for length in range(len(asked) + 1)]
+    node = next((each for each in nodes if each.hidden), nodes[-1])  # what hides a thing hides all below it
+    label = node.labels.get("class") or node.labels.get("comparator") or "compared unless a rule says otherwise"
+    if node.hidden:
+        says = f"hidden ({node.cls.value if node.cls else ''}): neither compared nor written"
+    elif node.hidden_unless_declared and paths.resolve(desired, paths.parse_path(path)) is ABSENT:
+        says = f"hidden unless declared ({node.cls.value if node.cls else ''})"
+    else:
+        says = f"compared{f' ({node.cls.value})' if node.cls else ''}"
+    return Rule(path, says, label)
+
+
+def _document(documents: Mapping[Digest, Json], digest: Digest | None) -> Json:
+    return ABSENT if digest is None else documents.get(digest, ABSENT)

@@ -1,0 +1,59 @@
+"""Containing: whatever one object makes of us, the others are still checked.
+
+A provider reads what strangers wrote. An object that breaks a reader or a comparison is unknown, with the reason, and
+nothing is concluded about it; the batch goes on. What is wrong with the store or with what a person wrote is not about
+one object, and is raised as ever.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Final
+
+import orjson
+
+from holdfast.errors import HoldfastError, UnhashableError
+from holdfast.model.address import Address
+from holdfast.model.json import Json
+from holdfast.model.read_result import Found, Reading, Trouble, Unreadable
+from holdfast.providers.protocol import Unchanged
+
+_LOG = logging.getLogger(__name__)
+MAX_DEPTH: Final = 250  # levels of a live document; each costs a few stack frames wherever it is walked over
+
+
+def unreadable(error: Exception, address: Address) -> Unreadable:
+    """Return what an exception about one object means for it; raise it again if it is not about the object."""
+    if isinstance(error, HoldfastError) and not isinstance(error, UnhashableError):
+        raise error
+    _LOG.debug("%s could not be dealt with", address, exc_info=error)
+    if isinstance(error, RecursionError):
+        return Unreadable(Trouble.MALFORMED, "what was read is nested too deep")
+    if isinstance(error, UnhashableError):
+        return Unreadable(Trouble.MALFORMED, f"what was read has no canonical form: {error}")
+    return Unreadable(Trouble.OTHER, f"what was read could not be dealt with ({type(error).__name__})")
+
+
+def shallow(reading: Reading | Unchanged) -> Reading | Unchanged:
+    """Return a reading, or that it is unreadable if its document is nested deeper than can be compared and kept."""
+    if isinstance(reading, Found) and _is_deep(reading.document):
+        return Unreadable(Trouble.MALFORMED, f"what was read is nested deeper than {MAX_DEPTH} levels")
+    return reading
+
+
+def _is_deep(document: Json) -> bool:
+    try:
+        orjson.dumps(document)  # which goes about as deep, and is the quickest way to know
+    except (orjson.JSONEncodeError, RecursionError):
+        return _is_deeper(document, MAX_DEPTH)
+    return False
+
+
+def _is_deeper(document: Json, levels: int) -> bool:
+    layer = [document]
+    for _ in range(levels):
+        below = [each.values() if isinstance(each, dict) else each for each in layer if isinstance(each, dict | list)]
+        layer = [inner for each in below for inner in each]
+        if not layer:
+            return False
+    return True

@@ -1,0 +1,139 @@
+"""What a person may say about a finding: put it back, or take it as the new normal.
+
+The other two answers change files and no state: `accept` edits the manifest, `waive` the file of waivers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from holdfast.compare import diff, known_differences, paths, verdict_rules
+from holdfast.errors import InputError
+from holdfast.model.absent import ABSENT
+from holdfast.model.finding import Finding, FindingClass
+from holdfast.model.json import Json
+from holdfast.model.read_result import Found
+from holdfast.model.resource import OnDrift
+from holdfast.policy.decide import Recreate, Restrained, Restraint, decide
+from holdfast.reconcile import serialize
+from holdfast.reconcile.check import Checked
+from holdfast.store.protocol import Acceptance, Claim, Event, Store, Transaction
+
+CLAIM_SECONDS = 60.0
+_NOT_ASKED = Restrained(Restraint.REPORT, "nobody asked for this one to be put back")
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """Who says so, and why."""
+
+    who: str
+    why: str = ""
+
+
+def chosen(checked: Checked, pattern: str | None) -> tuple[Finding, ...]:
+    """Return the findings that a person means; raise InputError if there are none."""
+    found = checked.verdict.findings
+    if pattern is not None:
+        matcher = paths.parse_pattern(pattern)
+        found = tuple(finding for finding in found if matcher.matches(finding.path, below=True))
+    if not found:
+        where = f" at {pattern}" if pattern is not None else ""
+        has = ", ".join(paths.format_path(finding.path) for finding in checked.verdict.findings[:5])
+        hint = f"; it has findings at {has}" if has else f": it is {checked.verdict.status.value.replace('_', ' ')}"
+        raise InputError(f"{checked.address} has no finding{where}{hint}")
+    return found
+
+
+def recreated(checked: Checked) -> Checked:
+    """Let what is gone come back because a person said so."""
+    if checked.situation is None:
+        return checked
+    situation = replace(checked.situation, recreate=Recreate.ALWAYS, terminal=None)
+    return replace(checked, decision=decide(checked.verdict, situation), situation=situation)
+
+
+def reverted(checked: Checked, pattern: str | None) -> Checked:
+    """Put back what a person chose, whatever policy and past say about it; a pause or a window still holds it."""
+    if checked.situation is None:
+        return checked
+    wanted = {paths.format_path(f.path) for f in (chosen(checked, pattern) if checked.verdict.findings else ())}
+    others = {paths.format_path(f.path) for f in checked.verdict.findings} - wanted
+    situation = replace(
+        checked.situation,
+        on_drift=OnDrift.CORRECT,
+        recreate=Recreate.ALWAYS,
+        restrained=dict.fromkeys(sorted(others), _NOT_ASKED),
+        free=frozenset(),
+        unresolved=checked.situation.unresolved - wanted,
+        approved=True,
+        terminal=None,
+    )
+    return replace(checked, decision=decide(checked.verdict, situation), situation=situation, asked=True)
+
+
+async def rebaseline(
+    store: Store, checked: Checked, pattern: str | None, person: Person, owner: str
+) -> tuple[Finding, ...]:
+    """Take live values as the new baseline; return the findings that are findings no more."""
+    taken = chosen(checked, pattern)
+    if checked.baseline is None or not isinstance(checked.reading, Found):
+        message = f"{checked.address} has no baseline yet; apply or import it first"
+        raise InputError(message)
+    secret = [finding for finding in taken if finding.cls is FindingClass.SECRET]
+    if secret:
+        raise InputError(
+            f"{paths.format_path(secret[0].path)} is a secret; a secret is changed in its source, not here"
+        )
+    baseline = known_differences.accept(checked.baseline, taken)
+    rest = _remaining(checked, baseline)
+    if any(each in rest for each in taken):
+        message = "its value cannot be taken by itself; accept the whole document or edit the manifest"
+        raise InputError(f"{paths.format_path(taken[0].path)}: {message}")
+    claim = await store.claim(checked.address, owner, checked.at, checked.at + CLAIM_SECONDS)
+    if claim is None:
+        raise InputError(f"another worker is at {checked.address}; try again when it is done")
+    try:
+        await store.commit(_rebaselined(checked, baseline, taken, rest, person, claim))
+    finally:
+        await store.release(claim)
+    return taken
+
+
+def _remaining(checked: Checked, baseline: diff.Baseline) -> tuple[Finding, ...]:
+    assert checked.tree is not None
+    return tuple(diff.findings(checked.prepared.desired, checked.observed, checked.tree, baseline))
+
+
+def _rebaselined(
+    checked: Checked,
+    baseline: diff.Baseline,
+    taken: Sequence[Finding],
+    rest: Sequence[Finding],
+    person: Person,
+    claim: Claim,
+) -> Transaction:
+    verdict = verdict_rules.conclude(rest)
+    transaction = Transaction(findings_at=checked.at, fences={claim.address: claim.fence})
+    after = replace(
+        checked.state,
+        baseline=serialize.keep(transaction, baseline.observed),
+        observed=serialize.keep(transaction, checked.observed),
+        status=verdict.status,
+        reason=verdict.reason,
+        etag=None,  # so that nothing is taken as unchanged before it was compared with the new baseline
+        raw_digest=None,
+    )
+    serialize.keep(transaction, checked.prepared.desired)
+    transaction.states.append(after)
+    transaction.findings[checked.address] = tuple(rest)
+    transaction.acceptances += [
+        Acceptance(checked.address, paths.format_path(f.path), f.observed, person.who, person.why, checked.at)
+        for f in taken
+    ]
+    transaction.promoted += [(checked.address, paths.format_path(finding.path)) for finding in taken]
+    values = {paths.format_path(f.path): None if f.observed is ABSENT else f.observed for f in taken}
+    data: dict[str, Json] = {"who": person.who, "why": person.why, "values": values}
+    transaction.events.append(Event(checked.at, "baselined", str(checked.address), data))
+    return transaction

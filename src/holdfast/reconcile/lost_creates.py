@@ -1,0 +1,70 @@
+"""Creations whose answer was lost: look for what they may have made, and say so where that cannot be told.
+
+A create is safe to repeat if its kind takes a key that makes it so, or if it goes to a name. Every other create may
+make a second thing, so the thing is looked for first: by a read that finds it, or in the list of its kind. Where
+neither tells, nobody but a person can.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from holdfast.compare import diff
+from holdfast.model.absent import ABSENT
+from holdfast.model.json import Json
+from holdfast.model.read_result import Found, Gone, Reading, Unreadable
+from holdfast.providers.protocol import ReadFailed, Unchanged
+from holdfast.reconcile.check import Checker
+from holdfast.reconcile.resolved_resource import Prepared
+from holdfast.store.protocol import Store
+
+LOOKS: Final = 3  # with growing waits, before a create is sent again: a list may lag behind a write
+
+
+@dataclass(frozen=True, slots=True)
+class Unsure:
+    """It cannot be told whether a create made anything; `candidates` are ids of what it may have made."""
+
+    why: str
+    candidates: tuple[str, ...] = ()
+
+    def as_token(self) -> dict[str, Json]:
+        """Return it as an operation keeps it."""
+        return {"why": self.why, "candidates": list(self.candidates)}
+
+
+async def look_for(checker: Checker, store: Store, item: Prepared) -> Reading | Unsure:
+    """Look for what a create may have made; Gone only where that can be told."""
+    if item.kind.finds:
+        reading = await checker.read(item, None)
+        assert not isinstance(reading, Unchanged)
+        return reading
+    if not item.kind.lists:
+        return Unsure("this kind can neither be found by its fields nor listed")
+    try:
+        found = await _candidates(checker, store, item)
+    except ReadFailed as error:
+        return error.reading if isinstance(error.reading, Unreadable) else Gone()
+    return Unsure("the list shows things like it that nobody declares", tuple(found)) if found else Gone()
+
+
+async def _candidates(checker: Checker, store: Store, item: Prepared) -> list[str]:
+    """Return the ids of listed things that are as declared, or cannot be read, and are not another resource."""
+    address = item.declaration.address
+    states = store.all_states(connection=address.connection, kind=address.kind)
+    bound = {state.provider_id async for state in states if state.address != address}
+    reader = await checker.reader(address.connection)
+    return [
+        listed.id
+        async for listed in reader.list(address.kind)
+        if listed.id not in bound and _may_be(item, await checker.parsed(item, listed))
+    ]
+
+
+def _may_be(item: Prepared, reading: Reading | Unchanged) -> bool:
+    """Return True unless what was read differs from what is declared."""
+    if not isinstance(reading, Found):
+        return isinstance(reading, Unreadable)
+    tree, _ = item.rules_for(reading.document)
+    return all(each.desired is ABSENT for each in diff.findings(item.desired, reading.document, tree))

@@ -1,0 +1,124 @@
+"""Remembering: what is known of a resource after a look at it; a failed read changes only what is known of failing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from holdfast.model.decision import Action, Decision
+from holdfast.model.read_result import Found, Unreadable
+from holdfast.model.verdict import LASTING, Status, Verdict
+from holdfast.policy import resync_schedule
+from holdfast.policy.decide import ReconcileMode
+from holdfast.providers.protocol import Unchanged
+from holdfast.reconcile import conditions, rule_migration
+from holdfast.reconcile.evaluate import Judged
+from holdfast.reconcile.policy_evaluation import Governed
+from holdfast.reconcile.resolved_resource import Prepared
+from holdfast.reconcile.retry import Patience
+from holdfast.store.protocol import Digest, ResourceState
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """Turns what was seen into what is kept."""
+
+    random01: Callable[[], float]
+    patience: Patience
+
+    def next_due(self, item: Prepared, now: float) -> float | None:
+        """Return when to look again, by chance within the jitter; None where there is no periodic check."""
+        period, jitter, shape = item.resync_seconds, item.settings.resync_jitter, item.settings.resync_jitter_shape
+        return resync_schedule.next_due(now, period, jitter, self.random01(), shape) if period > 0 else None
+
+    def after_check(self, judged: Judged, governed: Governed) -> ResourceState:
+        """Return the state after a check; a failed read changes only what is known about failing."""
+        item, now, state = judged.prepared, judged.at, judged.before
+        edited = state.desired != item.desired_digest
+        generation = state.generation + 1 if edited and state.desired is not None else state.generation
+        outcome = conditions.Outcome(generation, judged.verdict, governed.decision, now, governed.situation)
+        return replace(
+            state,
+            provider=item.declaration.provider,
+            generation=generation,
+            desired=item.desired_digest,
+            labels=item.declaration.labels,
+            options=item.options,
+            resync_seconds=item.resync_seconds,
+            depends_on=item.depends_on,
+            source=str(item.declaration.location) or None,
+            checked_at=now,
+            status=judged.verdict.status,
+            repeated=state.repeated + 1 if {state.status, judged.verdict.status} == {Status.MISSING} else 1,
+            reason=judged.verdict.reason,
+            terminal=_terminal(judged, governed.decision),
+            handled=state.requested,
+            aside=tuple((each.because.value, each.path, each.note) for each in judged.verdict.aside),
+            conditions=conditions.after(state.conditions, outcome),
+            **self._seen(judged),
+        )
+
+    def after_glance(self, judged: Judged) -> ResourceState:
+        """Return the state after a look that found nothing new: only its times and tags move."""
+        reading = judged.reading
+        assert isinstance(reading, Unchanged)
+        return replace(
+            judged.before,
+            checked_at=judged.at,
+            good_at=judged.at,
+            etag=reading.etag,
+            raw_digest=reading.raw_digest,
+            due_at=self.next_due(judged.prepared, judged.at),
+            failures=0,
+            handled=judged.before.requested,
+        )
+
+    def _seen(self, judged: Judged) -> dict[str, Any]:
+        """Return what a reading changes: times and tags if it succeeded, the count of failures if not."""
+        item, now, reading, state = judged.prepared, judged.at, judged.reading, judged.before
+        due_at = self.next_due(item, now)
+        if isinstance(reading, Unreadable):
+            failures = state.failures + 1
+            retry = now + self.patience.delay(min(failures, 20), reading.retry_after_seconds, self.random01)
+            return {"failures": failures, "due_at": None if due_at is None else min(due_at, retry)}
+        # Without tags nothing is ever taken as unchanged: what is set aside counts again once a waiver has run out.
+        always = item.settings.reconcile_mode in (ReconcileMode.PUT_ONLY, ReconcileMode.SHADOW)
+        found = reading if isinstance(reading, Found) and not always and not _is_set_aside(judged.verdict) else None
+        return {
+            "failures": 0,
+            "due_at": due_at,
+            "good_at": now,
+            "etag": found.etag if found else None,
+            "raw_digest": found.raw_digest if found else None,
+            "observed": judged.observed_digest,
+            "rules": _rules(judged),
+            "baseline": judged.baseline_digest or state.baseline,
+        }
+
+
+def _rules(judged: Judged) -> Digest | None:
+    """Return the rules to go by when others take over: those of the baseline, or of the last look at what has none."""
+    item, state = judged.prepared, judged.before
+    is_readable = item.succession is None or not item.succession.unreadable
+    is_compared = isinstance(judged.reading, Found) and is_readable
+    return item.rules_digest if is_compared and rule_migration.is_only_seen(item) else state.rules
+
+
+def _is_set_aside(verdict: Verdict) -> bool:
+    return any(each.because not in LASTING for each in verdict.aside)
+
+
+def _terminal(judged: Judged, decision: Decision) -> str | None:
+    """Say why nothing more is to be tried: a block holds until the user edits or asks for another try.
+
+    An unknown verdict changes nothing, nor does the plan of another try: only its outcome does.
+    """
+    state = judged.before
+    is_open = judged.prepared.is_retried and (decision.action.is_write or decision.action is Action.HOLD)
+    if judged.verdict.status is Status.UNKNOWN or is_open:
+        return state.terminal
+    reason = decision.reasons[0]
+    if decision.action is not Action.BLOCK:
+        return None
+    return state.terminal if reason.code == "terminal" else reason.message

@@ -1,0 +1,234 @@
+"""Looking: reading the world through its gates, by single things or whole kinds, patient with passing troubles.
+
+Whatever is read of a declared resource is read here, and leaves with its secrets redacted: in the document, and in
+whatever else the service says. Nobody further on has seen them, so nobody can forget to leave them out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from holdfast.model.read_result import Found, Reading, Trouble, Unreadable
+from holdfast.model.verdict import Status
+from holdfast.policy.decide import ReconcileMode
+from holdfast.providers.protocol import Hint, ItemFailed, Listed, ReadFailed, Unchanged
+from holdfast.reconcile import fault_isolation, storable_text
+from holdfast.reconcile.clock import Clock
+from holdfast.reconcile.connections import World
+from holdfast.reconcile.known_secrets import Fingerprint, KnownSecrets
+from holdfast.reconcile.rate_limit import Budget
+from holdfast.reconcile.redact import Means
+from holdfast.reconcile.resolved_resource import Prepared
+from holdfast.reconcile.retry import RETRIED, Patience
+from holdfast.store.protocol import ResourceState
+
+WORKERS = 64  # reading at once on a connection; its gate lets fewer through
+_ALWAYS = (ReconcileMode.PUT_ONLY, ReconcileMode.SHADOW)
+LIST_FROM = 4  # resources of one kind from which one list call is worth more than single reads
+
+Listing = dict[str, Listed | Unchanged | None]  # None: the list says two things of it
+Lists = Mapping[tuple[str, str], Listing | Unreadable]
+
+
+@dataclass(slots=True)
+class Looker:
+    """Reads prepared resources."""
+
+    world: World
+    clock: Clock
+    random01: Callable[[], float]
+    patience: Patience
+    fingerprint: Fingerprint
+
+    async def read_all(
+        self, batch: Sequence[Prepared], listed: Lists, hints: Sequence[Hint | None]
+    ) -> list[Reading | Unchanged]:
+        """Read a batch with a few workers that take turns: cheaper than a task for each that waits for its slot.
+
+        Each connection has workers of its own, so that one that hangs takes none away from the others.
+        """
+        out: list[Reading | Unchanged] = [Unreadable(Trouble.OTHER, "not read")] * len(batch)
+        queues: dict[str, list[int]] = {}
+        for place, item in enumerate(batch):
+            queues.setdefault(item.declaration.address.connection, []).append(place)
+
+        async def work(places: Iterator[int]) -> None:
+            for place in places:
+                out[place] = await self._reading(batch[place], listed, hints[place])
+
+        async with asyncio.TaskGroup() as group:
+            for connection, queue in queues.items():
+                places = iter(queue)
+                for number in range(min(WORKERS, len(queue))):
+                    group.create_task(work(places), name=f"read {connection} {number}")
+        return out
+
+    async def lists(self, prepared: Sequence[Prepared], *, fresh: bool) -> Lists:
+        """Read whole kinds with one call where many of them are asked for and the provider can."""
+        groups: dict[tuple[str, str], dict[str, str | None]] = {}
+        for item in prepared:
+            if item.kind.lists and item.state is not None and item.state.provider_id is not None:
+                key = (item.declaration.address.connection, item.declaration.address.kind)
+                hint = None if fresh else own_hint(item)
+                groups.setdefault(key, {})[item.state.provider_id] = hint.raw_digest if hint is not None else None
+        wanted = {key: expected for key, expected in groups.items() if len(expected) >= LIST_FROM}
+        async with asyncio.TaskGroup() as group:
+            tasks = {key: group.create_task(self.listed(*key, expected)) for key, expected in wanted.items()}
+        return {key: task.result() for key, task in tasks.items()}
+
+    async def listed(self, connection: str, kind: str, expected: Mapping[str, str | None]) -> Listing | Unreadable:
+        """Read what is expected of a kind, by id; of what has the digest beside its id only that it is unchanged.
+
+        Of items that have not moved nothing else is kept, so a sweep of many needs little memory.
+        """
+        reader = await self.world.reader(connection)
+        gate = self.world.gate(connection)
+        failure: Unreadable | None = None
+        for attempt in range(1, self.patience.attempts + 1):
+            found: Listing = {}
+            try:
+                async with gate.turn(Budget.READ):
+                    async for item in reader.list(kind):
+                        if item.id in expected:
+                            same = expected[item.id] == item.raw_digest
+                            _place(found, item.id, Unchanged(None, item.raw_digest) if same else item)
+                return found
+            except ItemFailed:  # what could not be told is asked for by itself
+                return found
+            except ReadFailed as error:
+                failure = hidden(_unreadable(error.reading), self.world.known)
+            if not await self._may_retry(connection, failure, attempt):
+                break
+        return failure or Unreadable(Trouble.OTHER, "the list could not be read")
+
+    async def _reading(self, item: Prepared, listed: Lists, hint: Hint | None) -> Reading | Unchanged:
+        address = item.declaration.address
+        found = listed.get((address.connection, address.kind))
+        state = item.state
+        if found is None or state is None or state.provider_id is None:
+            return await self.read(item, hint)
+        if isinstance(found, Unreadable):
+            return found
+        entry = found.get(state.provider_id)
+        if entry is None:
+            # Not in the list, or in it twice: gone, or the list was wrong. Only an answer about the thing counts.
+            return await self.read(item, None)
+        if isinstance(entry, Unchanged):
+            return entry
+        return await self.parsed(item, entry)
+
+    async def parsed(self, item: Prepared, entry: Listed) -> Reading | Unchanged:
+        """Return a listed item as a read of it would be."""
+        address = item.declaration.address
+        reader = await self.world.reader(address.connection)
+        try:
+            document = reader.parse(address.kind, entry.raw)
+        except ReadFailed as error:
+            return self._redacted(item, error.reading)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the others go on
+            return fault_isolation.unreadable(error, address)
+        return self._redacted(item, fault_isolation.shallow(Found(document, None, entry.raw_digest, entry.id)))
+
+    async def read(self, item: Prepared, hint: Hint | None) -> Reading | Unchanged:
+        """Read one thing through its connection's gate, with patience for passing troubles."""
+        connection = item.declaration.address.connection
+        reader = await self.world.reader(connection)
+        gate = self.world.gate(connection)
+        target = item.target()
+        attempt = 0
+        while True:
+            attempt += 1
+            async with gate.turn(Budget.READ, urgent=item.is_urgent):
+                try:
+                    reading = storable_text.of_reading(fault_isolation.shallow(await reader.read(target, hint)))
+                except Exception as error:  # noqa: BLE001 - whatever it is, the others go on
+                    reading = fault_isolation.unreadable(error, item.declaration.address)
+            if not isinstance(reading, Unreadable) or not await self._may_retry(connection, reading, attempt):
+                return self._redacted(item, reading)
+
+    def _redacted(self, item: Prepared, reading: Reading | Unchanged) -> Reading | Unchanged:
+        known = self.world.known
+        if isinstance(reading, Unreadable):
+            return hidden(reading, known)
+        if isinstance(reading, Unchanged):
+            return (
+                replace(reading, etag=None) if reading.etag and known.hidden(reading.etag) != reading.etag else reading
+            )
+        if not isinstance(reading, Found):
+            return reading
+        document = item.redacted(reading.document, Means(self.fingerprint, known, str(item.declaration.address)))
+        if reading.failed or reading.etag or reading.identity:
+            reading = _with_hidden(reading, known)
+        return reading if document is reading.document else replace(reading, document=document)
+
+    async def _may_retry(self, connection: str, reading: Unreadable, attempt: int) -> bool:
+        """Wait if another attempt makes sense; a throttled connection is slowed for everybody."""
+        if reading.trouble is Trouble.THROTTLED:
+            self.world.gate(connection).throttled(reading.retry_after_seconds)
+        if reading.trouble not in RETRIED or attempt >= self.patience.attempts:
+            return False
+        if reading.trouble is not Trouble.THROTTLED:
+            await self.clock.sleep(self.patience.delay(attempt, reading.retry_after_seconds, self.random01))
+        return True
+
+
+def _place(found: Listing, ident: str, entry: Listed | Unchanged) -> None:
+    """Put an item of a list in its place; of one that comes twice, and not alike, the list says nothing."""
+    before = found.setdefault(ident, entry)
+    if before is not None and before.raw_digest != entry.raw_digest:
+        found[ident] = None
+
+
+def hidden(reading: Unreadable, known: KnownSecrets) -> Unreadable:
+    """Return a failure with nothing in its words that nobody may see."""
+    return replace(reading, detail=known.hidden(reading.detail)) if reading.detail else reading
+
+
+def _with_hidden(reading: Found, known: KnownSecrets) -> Found:
+    """Return what was found without a secret beside the document; an etag with one in it is of no use to anybody."""
+    etag, identity, failed = (known.hidden(each) if each else each for each in _beside(reading))
+    if (etag, identity, failed) == _beside(reading):
+        return reading
+    return replace(reading, etag=reading.etag if etag == reading.etag else None, identity=identity, failed=failed or "")
+
+
+def _beside(reading: Found) -> tuple[str | None, str | None, str]:
+    return reading.etag, reading.identity, reading.failed
+
+
+def _unreadable(reading: Reading) -> Unreadable:
+    return reading if isinstance(reading, Unreadable) else Unreadable(Trouble.OTHER, "the list could not be read")
+
+
+def own_hint(item: Prepared) -> Hint | None:
+    """Offer the last etag and digest of a resource whose declaration says what it said at the last look."""
+    state, declared = item.state, item.declaration
+    if state is None or state.desired != item.desired_digest:
+        return None
+    is_remembered = (
+        state.options == item.options
+        and state.labels == declared.labels
+        and state.depends_on == item.depends_on
+        and state.provider == declared.provider
+        and (state.source or "") == str(declared.location)
+    )
+    return hint(item, state) if is_remembered else None
+
+
+def hint(item: Prepared, state: ResourceState) -> Hint | None:
+    """Offer the last etag and digest only if an unchanged answer means an unchanged verdict.
+
+    That the declaration is the one that was seen last is for the caller to know; `item` may be another one of the same
+    kind, under the same rules and settings.
+    """
+    if state.status is not Status.IN_SYNC or state.baseline is None or state.desired is None:
+        return None
+    if item.settings.reconcile_mode in _ALWAYS:  # what is sent at every turn is looked at every time
+        return None
+    if state.requested != state.handled:  # somebody asked for a look, not for a glance
+        return None
+    if state.applied != state.desired or state.rules != item.rules_digest or state.terminal is not None:
+        return None
+    return Hint(state.etag, state.raw_digest)

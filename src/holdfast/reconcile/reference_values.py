@@ -1,0 +1,140 @@
+"""Values of references: the declared value where there is one, else the live value, and whether it can be relied on.
+
+A reference to a declared field takes what is declared, so that a change made outside Holdfast is never copied into
+other resources. A reference to a field that nobody declares (an id, a default of the service) takes the live value.
+While that is changed outside Holdfast, missing or unreadable at its source, the value from before is used and the
+resource that refers to it is held.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from holdfast.compare import paths
+from holdfast.model.absent import ABSENT
+from holdfast.model.address import Address
+from holdfast.model.finding import Finding, Op, Side
+from holdfast.model.json import Json
+from holdfast.model.path import Path, Pointer, Selector, Step
+from holdfast.model.verdict import Status
+from holdfast.policy.references import Field, Held, Resolution, Unresolved
+from holdfast.reconcile.redact import FINGERPRINT
+from holdfast.store.protocol import Digest, ResourceState
+
+if TYPE_CHECKING:
+    from holdfast.reconcile.check import Checked
+
+MOVED = frozenset({Status.DRIFTED, Status.CONFLICTED})
+_ELEMENTS = frozenset({Op.ELEMENT_ADDED, Op.ELEMENT_MISSING, Op.REORDERED})
+
+
+@dataclass(slots=True)
+class Sources:
+    """What is known of the resources that some declarations refer to."""
+
+    states: Mapping[Address, ResourceState]
+    documents: dict[Digest, Json]
+    findings: dict[Address, Sequence[Finding]]
+    ahead: bool = False  # look ahead: what is declared is known before it is there
+    declared: dict[Address, Resolution] = field(default_factory=dict)  # of those whose declaration is at hand
+
+    def look_up(self, wanted: Field) -> Json | Unresolved | Held:
+        """Return the value of a referenced field, why there is none yet, or why it cannot be relied on now."""
+        state = self.states.get(wanted.address)
+        if state is None or (state.observed is None and state.applied is None):
+            declared = self._declared(wanted, None) if self.ahead and not wanted.is_id else ABSENT
+            return Unresolved(f"known after {wanted.address} is applied") if declared is ABSENT else declared
+        if wanted.is_id:
+            return self._id(wanted, state)
+        declared = self._declared(wanted, state)
+        return self._live(wanted, state) if declared is ABSENT else declared
+
+    def add(self, checked: Checked) -> None:
+        """Take a check of this run into account: the store may not have it yet."""
+        self.findings[checked.address] = checked.verdict.findings
+        if checked.observed_digest is not None:
+            self.documents[checked.observed_digest] = checked.observed
+        if checked.baseline is not None and checked.baseline_digest is not None:
+            self.documents[checked.baseline_digest] = checked.baseline.observed
+
+    @staticmethod
+    def _id(wanted: Field, state: ResourceState) -> Json | Unresolved | Held:
+        if state.provider_id is None:
+            return Unresolved("it has no id yet")
+        if state.status is Status.MISSING:
+            return Held(state.provider_id, f"{wanted.address} is missing")
+        return state.provider_id
+
+    def _declared(self, wanted: Field, state: ResourceState | None) -> Json | Unresolved | Held:
+        """Return what is declared at a field, ABSENT if nothing is."""
+        resolution = self.declared.get(wanted.address)
+        if resolution is None:  # its declaration is not at hand: as it was last seen, secrets as fingerprints
+            desired = None if state is None else state.desired
+            value = ABSENT if desired is None else paths.resolve(self.documents.get(desired, ABSENT), wanted.path)
+            return value if value is ABSENT else _readable(wanted, value)
+        for pending in resolution.pending:
+            if touches(pending.pointer, wanted.path):
+                return Unresolved(f"{wanted.address} waits for ${{{pending.text}}}: {pending.reason}")
+        value = paths.resolve(resolution.document, wanted.path)
+        held = next((each for each in resolution.held if touches(each.pointer, wanted.path)), None)
+        return value if held is None or value is ABSENT else Held(value, held.reason)
+
+    def _live(self, wanted: Field, state: ResourceState) -> Json | Unresolved | Held:
+        observed = self.documents.get(state.observed, ABSENT) if state.observed is not None else ABSENT
+        why = self._unreliable(wanted, state)
+        baseline = self.documents.get(state.baseline, ABSENT) if why and state.baseline is not None else ABSENT
+        value = paths.resolve(observed if baseline is ABSENT else baseline, wanted.path)
+        if value is ABSENT:
+            return Unresolved(why or f"{wanted.address} has no field {paths.format_path(wanted.path)}")
+        readable = _readable(wanted, value)
+        return readable if isinstance(readable, Unresolved) or not why else Held(readable, why)
+
+    def _unreliable(self, wanted: Field, state: ResourceState) -> str:
+        """Say why the live value of a field cannot be relied on now, if that is so."""
+        if state.status is Status.MISSING:
+            return f"{wanted.address} is missing"
+        if state.status is Status.UNKNOWN:
+            return f"{wanted.address} is unknown: {state.reason}"
+        if state.status in MOVED:
+            for finding in self.findings.get(wanted.address, ()):
+                if finding.side is not Side.INTENT and touches(_place(finding), wanted.path):
+                    return f"{wanted.address} was changed outside Holdfast at {paths.format_path(finding.path)}"
+        return ""
+
+
+def _readable(wanted: Field, value: Json) -> Json | Unresolved:
+    """Return a stored value, unless it is a secret of which only the fingerprint was kept."""
+    if _has_fingerprint(value):
+        place = paths.format_path(wanted.path)
+        return Unresolved(f"{wanted.address} has a secret at {place}, which is not stored; read its manifest, too")
+    return value
+
+
+def _has_fingerprint(value: Json) -> bool:
+    if isinstance(value, str):
+        return value.startswith(FINGERPRINT)
+    if isinstance(value, Mapping):
+        return any(map(_has_fingerprint, value.values()))
+    return isinstance(value, list) and any(map(_has_fingerprint, value))
+
+
+def _place(finding: Finding) -> Path:
+    """Return where a finding may move values: an element that comes or goes moves the others of its list."""
+    return finding.path[:-1] if finding.op in _ELEMENTS and finding.path else finding.path
+
+
+def touches(one: Path | Pointer, other: Path | Pointer) -> bool:
+    """Return True if one path may be equal to, above or below the other; an element may be named in several ways."""
+    return all(_may_be_same(a, b) for a, b in zip(one, other, strict=False))
+
+
+def _may_be_same(one: Step, other: Step) -> bool:
+    if isinstance(one, Selector) and isinstance(other, Selector):
+        mine, theirs = dict(one.fields), dict(other.fields)
+        return all(theirs[name] == value for name, value in mine.items() if name in theirs)
+    if isinstance(one, Selector) or isinstance(other, Selector):
+        rest = other if isinstance(one, Selector) else one
+        return str(rest).isdigit()
+    return str(one) == str(other)

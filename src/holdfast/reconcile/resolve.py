@@ -1,0 +1,356 @@
+"""Preparing a fleet: everything declared, with its settings, references, secrets and rules, ready to be looked at."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final
+
+from holdfast.compare import paths, profiles, quick_scan
+from holdfast.compare.profiles import Profile, RuleSet
+from holdfast.errors import InputError
+from holdfast.manifests.secrets import SECRET_REF, Resolver, resolve_secrets
+from holdfast.manifests.secrets import find as find_secrets
+from holdfast.model.absent import ABSENT
+from holdfast.model.address import Address
+from holdfast.model.finding import Finding
+from holdfast.model.json import Json
+from holdfast.model.path import Path
+from holdfast.model.resource import Declaration, Import, ManagementPolicy, Origin
+from holdfast.policy import dependency_graph, references, source_location, strategies
+from holdfast.policy.dependency_graph import Graph
+from holdfast.policy.references import Resolution
+from holdfast.policy.settings import Layer, Scoped, Settings
+from holdfast.policy.strategies import Strategy
+from holdfast.providers.protocol import Draft, Kind, ReadFailed
+from holdfast.reconcile import reference_values, secret_paths
+from holdfast.reconcile.connections import World
+from holdfast.reconcile.known_secrets import SHORTEST, Fingerprint
+from holdfast.reconcile.rate_limit import Budget
+from holdfast.reconcile.redact import Means, guarded, has_secrets, redact, split
+from holdfast.reconcile.reference_values import Sources
+from holdfast.reconcile.resolved_resource import POLICY, Prepared, digest_of, origin_of, rules_of
+from holdfast.reconcile.secret_paths import Place
+from holdfast.reconcile.serialize import settings_as_json
+from holdfast.store.protocol import Digest, ResourceState, Store
+
+if TYPE_CHECKING:
+    from holdfast.reconcile.check import Checked
+
+BATCH: Final = 500  # read from the store at a time
+
+
+@dataclass(frozen=True, slots=True)
+class Fleet:
+    """What was declared, and what governs it."""
+
+    declarations: Mapping[Address, Declaration]
+    graph: Graph
+    strategies: Sequence[Strategy] = ()
+    outer: Sequence[Layer | Scoped] = ()  # flag, environment, project file
+    profiles: Sequence[Profile] = ()  # the user's own, before the shipped ones
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A declaration that cannot be looked at yet, and why."""
+
+    declaration: Declaration
+    reason: str
+    is_error: bool = False
+
+
+@dataclass(slots=True)
+class Preparer:
+    """Turns declarations into Prepared ones, as far as what they refer to is known."""
+
+    store: Store
+    world: World
+    fleet: Fleet
+    fingerprint: Fingerprint
+    secrets: Callable[[Declaration], Resolver]
+    retries: bool = False  # for a person who asks: what stopped an earlier run is tried again
+    _rules: dict[tuple[str, ...], tuple[RuleSet, Json, Digest]] = field(default_factory=dict)
+    _secretive: set[Digest] = field(default_factory=set)  # of rules that call something secret
+    _knows_all: bool = False  # every secret of the fleet is among those the world must not show
+    _settings: dict[tuple[Json, ...], tuple[Settings, Mapping[str, Json]]] = field(default_factory=dict)
+    _watched: set[Address] = field(default_factory=set)  # of which others take live values
+    _looked: dict[Address, Checked] = field(default_factory=dict)  # of these, as this run found them
+
+    async def prepare(
+        self, addresses: Iterable[Address], *, ahead: bool = False
+    ) -> tuple[list[Prepared], list[Waiting]]:
+        """Prepare some of the fleet; what refers to something not there yet waits.
+
+        Looking `ahead`, for a plan, it waits only for values that nobody declares.
+        """
+        self._know_all()
+        ready: list[Prepared] = []
+        waiting: list[Waiting] = []
+        wanted = list(addresses)
+        for start in range(0, len(wanted), BATCH):
+            for one in await self._batch(wanted[start : start + BATCH], ahead=ahead):
+                (ready if isinstance(one, Prepared) else waiting).append(one)  # type: ignore[arg-type]
+        return ready, waiting
+
+    def _know_all(self) -> None:
+        """Learn every secret of the fleet before anything is read: it may turn up in what others show.
+
+        One that cannot be had is told of when its resource is prepared.
+        """
+        if self._knows_all:
+            return
+        self._knows_all = True
+        for declaration in self.fleet.declarations.values():
+            if not quick_scan.may_mention(dict(declaration.desired), SECRET_REF):
+                continue
+            resolver = self.secrets(declaration)
+            for _, reference in find_secrets(dict(declaration.desired)):
+                if not isinstance(reference, InputError):
+                    with contextlib.suppress(InputError):
+                        self.world.known.add(resolver.fetch(reference).reveal())
+
+    async def _batch(self, wanted: Sequence[Address], *, ahead: bool) -> list[Prepared | Waiting]:
+        sources = await self._sources(wanted, ahead=ahead)
+        return [await self._one(self.fleet.declarations[address], sources) for address in wanted]
+
+    async def _sources(self, wanted: Sequence[Address], *, ahead: bool) -> Sources:
+        """Gather what is known of everything that some declarations refer to, near and far."""
+        graph = self.fleet.graph
+        reached = graph.needed_by(wanted)
+        needed = {target for address in reached for target in graph.dependencies(address)}
+        states = dict(await self.store.states([*wanted, *(needed - set(wanted))]))
+        fresh = {address: self._looked[address] for address in needed if address in self._looked}
+        states |= {address: checked.state for address, checked in fresh.items()}
+        known = [states[address] for address in needed if address in states]
+        kept = {digest for state in known for digest in (state.observed, state.baseline, state.desired) if digest}
+        moved = [
+            state.address for state in known if state.status in reference_values.MOVED and state.address not in fresh
+        ]
+        records = await self.store.findings_of(moved) if moved else {}
+        findings: dict[Address, Sequence[Finding]] = {
+            address: [record.finding for record in found] for address, found in records.items()
+        }
+        sources = Sources(states, await self.store.documents(sorted(kept)), findings, ahead)
+        for checked in fresh.values():
+            sources.add(checked)
+        await self._declare(sources, reached)
+        return sources
+
+    def in_turn(self, wanted: Sequence[Address]) -> list[list[Address]]:
+        """Part what is to be looked at by what it takes live values from, which must be looked at before it."""
+        among = set(wanted)
+        needs = {address: live & among for address in wanted if (live := self._live_sources(address))}
+        self._watched = {source for sources in needs.values() for source in sources}
+        if not self._watched:
+            return [list(wanted)]
+        layers = dependency_graph.layers_of({address: needs.get(address, ()) for address in wanted})
+        places = {address: place for place, address in enumerate(wanted)}
+        return [sorted(layer, key=places.__getitem__) for layer in layers]
+
+    def _live_sources(self, address: Address) -> set[Address]:
+        """Return the resources of which a declaration takes values that nobody declares."""
+        bound = self.fleet.graph.bindings.get(address, {}).values()
+        return {each.address for each in bound if each.is_id or not self._is_declared(each)}
+
+    def _is_declared(self, wanted: references.Field) -> bool:
+        declaration = self.fleet.declarations.get(wanted.address)
+        return declaration is not None and paths.resolve(declaration.desired, wanted.path) is not ABSENT
+
+    def note(self, checked: Checked) -> None:
+        """Remember a check of this run, for what takes live values from that resource."""
+        if checked.address in self._watched:
+            self._looked[checked.address] = checked
+
+    async def _declare(self, sources: Sources, reached: Iterable[Address]) -> None:
+        """Fill in the declarations of what is referred to by fields, each after what it refers to itself."""
+        bindings, declared = self.fleet.graph.bindings, self.fleet.declarations
+        fields = (each for address in reached for each in bindings.get(address, {}).values())
+        wanted = {each.address for each in fields if not each.is_id and each.address in declared}
+        for layer in dependency_graph.layers_of({each: self.fleet.graph.dependencies(each) for each in wanted}):
+            for address in layer:
+                declaration = declared[address]
+                resolution = self._resolved(declaration, sources)
+                kind = await self._kind(declaration)
+                document = resolution.document
+                if not resolution.pending:
+                    document = _completed(declaration, kind, document, sources.states.get(address))
+                ignored = self._settings_for(declaration)[0].ignored_paths
+                rules, _, digest = self._rules_for(declaration, kind, document, ignored)
+                if digest in self._secretive:
+                    document = guarded(document, rules.tree(document, ABSENT))
+                sources.declared[address] = replace(resolution, document=document)
+
+    def _resolved(self, declaration: Declaration, sources: Sources) -> Resolution:
+        desired: Json = dict(declaration.desired)
+        if not quick_scan.may_mention(desired, references.MARK, SECRET_REF):
+            return Resolution(desired)
+        # Secrets before references: what a reference brings in comes from the world, and must not be read as a
+        # request to fetch a secret and send it somewhere.
+        bindings = self.fleet.graph.bindings.get(declaration.address, {})
+        return references.resolve(self._with_secrets(declaration, desired), bindings, sources.look_up)
+
+    async def _kind(self, declaration: Declaration) -> Kind:
+        address = declaration.address
+        reader = await self.world.reader(address.connection)
+        kind = reader.kinds.get(declaration.type or address.kind) or reader.kinds.get(address.kind)
+        if kind is None:
+            known = ", ".join(sorted(reader.kinds)) or "none"
+            message = f"connection {address.connection!r} has no kind {address.kind!r}; it has {known}"
+            raise InputError(message, declaration.location)
+        return kind
+
+    async def _one(self, declaration: Declaration, sources: Sources) -> Prepared | Waiting:
+        address = declaration.address
+        resolution = self._resolved(declaration, sources)
+        if resolution.pending:
+            first = resolution.pending[0]
+            return Waiting(declaration, f"${{{first.text}}} at {paths.format_path(first.pointer)}: {first.reason}")
+        desired = resolution.document
+        kind = await self._kind(declaration)
+        state = sources.states.get(address)
+        if declaration.import_from is not None and not _is_bound(declaration.import_from, state):
+            bindings = self.fleet.graph.bindings.get(address, {})
+            criteria = references.resolve(declaration.import_from.filter or {}, bindings, sources.look_up)
+            if criteria.pending or criteria.held:
+                first = (*criteria.pending, *criteria.held)[0]
+                return Waiting(declaration, f"${{{first.text}}} in the import filter: {first.reason}")
+            found = await self._import(declaration, state, criteria.document)
+            if isinstance(found, Waiting):
+                return found
+            state = found
+        desired = _completed(declaration, kind, desired, state)
+        settings, options = self._settings_for(declaration)
+        if state is not None and state.options == options:
+            state = replace(state, options=options)  # one object for all of a large fleet, not one each
+        rules, document, digest = self._rules_for(declaration, kind, desired, settings.ignored_paths)
+        if digest in self._secretive:
+            desired = guarded(desired, rules.tree(desired, ABSENT))
+        clear, redacted, where = split(desired, self.fingerprint)
+        places = secret_paths.of(desired) if where else None
+        redacted = self._redacted(str(address), redacted, clear, where, places)
+        return Prepared(
+            declaration,
+            settings,
+            kind,
+            clear,
+            redacted,
+            digest_of(redacted),
+            tuple(where),
+            rules,
+            digest,
+            document,
+            state,
+            tuple(str(target) for target in self.fleet.graph.dependencies(address)),
+            options,
+            held=_held_because(resolution),
+            is_retried=self.retries,
+            places=places,
+            patterns=secret_paths.patterns(where, desired, places),
+            secretive=digest in self._secretive,
+        )
+
+    def _redacted(self, address: str, redacted: Json, clear: Json, where: Sequence[Path], places: Place | None) -> Json:
+        """Return a declaration as observations of it will be redacted, so that the two can be compared."""
+        known = self.world.known
+        found = (paths.resolve(clear, path) for path in where)
+        texts = [value for value in found if isinstance(value, str) and len(value) >= SHORTEST]
+        known.meet(texts, "")
+        own = tuple(value for value in texts if not known.knows(value))
+        return redact(redacted, places, None, Means(self.fingerprint, known, address, own))
+
+    def _settings_for(self, declaration: Declaration) -> tuple[Settings, Mapping[str, Json]]:
+        """Return the settings in force, and as they are remembered; shared by all that say nothing themselves."""
+        address = declaration.address
+        key = (declaration.provider, address.kind, declaration.type, *sorted(declaration.labels.items()))
+        found = None if declaration.options else self._settings.get(key)
+        if found is None:
+            settings = strategies.settings_for(declaration, self.fleet.strategies, self.fleet.outer)
+            found = settings, settings_as_json(settings)
+            if not declaration.options:
+                self._settings[key] = found
+        return found
+
+    def _with_secrets(self, declaration: Declaration, desired: Json) -> Json:
+        try:
+            return resolve_secrets(desired, self.secrets(declaration))
+        except InputError as error:
+            raise error.at(declaration.location) from None
+
+    def _rules_for(
+        self, declaration: Declaration, kind: Kind, desired: Mapping[str, Json], ignored: tuple[str, ...]
+    ) -> tuple[RuleSet, Json, Digest]:
+        names = [declaration.address.kind, *([declaration.type] if declaration.type else ())]
+        version = kind.version_of(desired)
+        key = (declaration.address.connection, version, *names, "", *ignored)
+        found = self._rules.get(key)
+        if found is None:
+            about = (p for p in self.fleet.profiles if any(p.applies_to(declaration.provider, name) for name in names))
+            users = list(about)
+            found = self._rules[key] = rules_of([*_ignoring(ignored), *users, *kind.profiles_in(version)])
+            if has_secrets(found[0]):
+                self._secretive.add(found[2])
+        return found
+
+    async def _import(
+        self, declaration: Declaration, state: ResourceState | None, criteria: Mapping[str, Json]
+    ) -> ResourceState | Waiting:
+        """Find what is to be taken over: by its id, or by a filter that must match exactly one."""
+        wanted = declaration.import_from
+        assert wanted is not None
+        base = state or ResourceState(declaration.address, declaration.provider)
+        origin = base.origin if base.applied is not None else Origin.IMPORTED
+        if wanted.id is not None:
+            return replace(base, provider_id=wanted.id, origin=origin)
+        connection = declaration.address.connection
+        reader = await self.world.reader(connection)
+        try:
+            async with self.world.gate(connection).turn(Budget.READ):
+                found = await reader.find(declaration.address.kind, criteria)
+        except ReadFailed as error:
+            return Waiting(declaration, self.world.known.hidden(f"what to import could not be looked up: {error}"))
+        if len(found) == 1:
+            return replace(base, provider_id=found[0], origin=origin)
+        if not found:
+            return Waiting(declaration, "nothing to import matches the filter yet")
+        shown = ", ".join(sorted(found)[:4])
+        return Waiting(
+            declaration, f"{len(found)} things match the import filter, one is needed: {shown}", is_error=True
+        )
+
+
+def _is_bound(wanted: Import, state: ResourceState | None) -> bool:
+    """Return True if it is known which live thing is meant; an id that was tried in vain gives way to another one."""
+    if state is None or state.provider_id is None:
+        return False
+    return state.applied is not None or wanted.id is None or wanted.id == state.provider_id
+
+
+def _completed(declaration: Declaration, kind: Kind, desired: Json, state: ResourceState | None) -> Json:
+    """Let the provider say what a declaration leaves unsaid."""
+    if kind.complete is None:
+        return desired
+    address = declaration.address
+    is_ours = declaration.policy is ManagementPolicy.MANAGED and origin_of(declaration, state) is Origin.CREATED
+    try:
+        return dict(kind.complete(Draft(address.name, address.namespace, desired, is_ours)))
+    except InputError as error:
+        place = paths.parse_path(error.location.field or "")
+        raise InputError(error.message).at(source_location.desired(declaration, tuple(map(str, place)))) from None
+
+
+def _ignoring(patterns: Sequence[str]) -> list[Profile]:
+    """Return the rules that keep paths out of comparison and write, where policy asks for that."""
+    if not patterns:
+        return []
+    rules = [{"path": pattern, "class": "ignore", "why": "onDriftPaths says ignore"} for pattern in patterns]
+    return [profiles.build({"profile": POLICY, "version": 1, "rules": rules})]
+
+
+def _held_because(resolution: Resolution) -> str:
+    """Say which reference cannot be relied on now, and whose fault that is."""
+    if not resolution.held:
+        return ""
+    first = resolution.held[0]
+    return f"${{{first.text}}} at {paths.format_path(first.pointer)}: {first.reason}"

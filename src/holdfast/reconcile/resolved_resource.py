@@ -1,0 +1,174 @@
+"""A declaration made ready for a check: settings resolved, references filled in, secrets split off, rules chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from holdfast.compare import canonical, paths
+from holdfast.compare.profiles import Profile, RuleSet, build, stack
+from holdfast.compare.rule_tree import RuleTree
+from holdfast.compare.rules import Rule
+from holdfast.model.condition import ConditionType
+from holdfast.model.json import Json
+from holdfast.model.path import Path
+from holdfast.model.resource import Declaration, Origin
+from holdfast.model.verdict import Aside, SetAside, Status
+from holdfast.policy.settings import Level, Settings
+from holdfast.providers.protocol import Kind, Target
+from holdfast.reconcile.known_secrets import SHORTEST
+from holdfast.reconcile.redact import Means, redact, revealed, secret_profile
+from holdfast.reconcile.secret_paths import Place
+from holdfast.store.protocol import Digest, ResourceState
+
+NOT_DECLARED: Final = "NotDeclared"  # the reason of the condition Fresh of what is declared nowhere any more
+POLICY = "policy/ignored"  # the profile that a policy of ignoring becomes
+
+
+@dataclass(frozen=True, slots=True)
+class Succession:
+    """How the rules of now took over from others; see `succeeding`."""
+
+    aside: tuple[Aside, ...] = ()  # what differs by the new rules alone, and so does not count
+    documents: Mapping[Digest, Json] = field(default_factory=dict)  # to be kept with the check
+    unreadable: str = ""  # why nothing can be said
+
+    def paths(self, because: SetAside) -> tuple[str, ...]:
+        """Return where something of a sort was set aside."""
+        return tuple(each.path for each in self.aside if each.because is because)
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """Everything about a resource that is known before the world is asked."""
+
+    declaration: Declaration
+    settings: Settings
+    kind: Kind
+    clear: Json = field(repr=False)  # with secrets; for the writer only
+    desired: Json  # secrets as fingerprints
+    desired_digest: Digest
+    secrets: tuple[Path, ...]
+    rules: RuleSet
+    rules_digest: Digest
+    rules_document: Json
+    state: ResourceState | None
+    depends_on: tuple[str, ...] = ()
+    options: Mapping[str, Json] = field(default_factory=dict)  # the settings in force, as they are remembered
+    succession: Succession | None = None  # what took over from the rules that it was judged by before
+    held: str = ""  # which reference cannot be relied on now, and why; nothing is written meanwhile
+    version: str | None = None  # of the API to read in, while what is known was learnt in another than the usual one
+    is_retried: bool = False  # a person asks: what stopped an earlier run is tried again
+    places: Place | None = None  # where its secrets may stand in a live document
+    patterns: tuple[str, ...] = ()  # the same as paths with wildcards, for rules
+    secretive: bool = False  # its rules call something secret
+
+    def secret_values(self) -> tuple[str, ...]:
+        """Return the secrets in clear that are long enough to be recognised inside other texts."""
+        found = (paths.resolve(self.clear, path) for path in self.secrets)
+        return tuple(value for value in found if isinstance(value, str) and len(value) >= SHORTEST)
+
+    def redacted(self, observed: Json, means: Means) -> Json:
+        """Return what was observed with fingerprints for its secrets; the same object if it has none."""
+        rules = self.rules.tree(self.desired, observed) if self.secretive else None
+        if self.secrets:
+            own = tuple(value for value in self.secret_values() if not means.known.knows(value))
+            means = replace(means, own=own, desired=self.desired)
+        elif rules is not None:
+            means = replace(means, desired=self.desired)
+        return redact(observed, self.places, rules, means)
+
+    def revealed(self, document: Json) -> Json:
+        """Return a redacted document with the declared secrets in the places of their fingerprints, for the writer."""
+        found = {paths.resolve(self.desired, path): paths.resolve(self.clear, path) for path in self.secrets}
+        return revealed(document, found) if found else document
+
+    def target(self) -> Target:
+        """Name the live thing for the provider."""
+        address = self.declaration.address
+        provider_id = self.state.provider_id if self.state is not None else None
+        return Target(address.kind, address.name, provider_id, self.clear, address.namespace, self.version)
+
+    @property
+    def is_urgent(self) -> bool:
+        """Whether somebody waits for it: the declaration was edited, or a look was asked for."""
+        state = self.state
+        return state is None or state.applied != self.desired_digest or state.requested != state.handled
+
+    @property
+    def resync_seconds(self) -> float:
+        """How long after a check the next one is due; where nobody says so, what a watch has made of that."""
+        if self.settings.resync_period > 0 or self.settings.is_resync_set or self.state is None:
+            return self.settings.resync_period
+        before = self.state.options.get("resyncPeriod", {}).get("from", "")
+        return self.state.resync_seconds if str(before).startswith(Level.BUILT_IN) else 0.0
+
+    @property
+    def is_left_alone(self) -> bool:
+        """Whether nobody but a person looks at it: there are no periodic checks, and nothing of it was edited."""
+        state = self.state
+        if state is None or self.settings.resync_period > 0 or not self.settings.is_resync_set:
+            return False
+        is_settled = state.status not in (None, Status.PENDING) and state.requested == state.handled
+        is_same = state.desired == self.desired_digest and state.applied in (None, self.desired_digest)
+        return is_settled and is_same and not is_no_longer_declared(state)
+
+    def as_declared(self) -> ResourceState | None:
+        """Return what is remembered with what the declaration says beside the document; the same if that is known."""
+        state = self.state
+        if state is None:
+            return None
+        said = replace(
+            state,
+            options=self.options,
+            labels=self.declaration.labels,
+            depends_on=self.depends_on,
+            source=str(self.declaration.location) or None,
+            resync_seconds=self.resync_seconds,
+            due_at=None if self.resync_seconds <= 0 else state.due_at,
+        )
+        return state if said == state else said
+
+    def without_id(self) -> Prepared:
+        """Return the same for when what had the id is gone: whatever bears the name now is meant."""
+        return self.with_state(replace(self.state, provider_id=None) if self.state is not None else None)
+
+    def rules_for(self, observed: Json) -> tuple[RuleTree, Json]:
+        """Return the rules in force for an observation, and the part of them that the secrets brought in."""
+        if not self.secrets:
+            return self.rules.tree(self.desired, observed), None
+        raw = secret_profile(self.patterns, observed, self.rules.tree(self.desired, observed))
+        return self.rules.preceded_by(build(raw)).tree(self.desired, observed), raw
+
+    def with_state(self, state: ResourceState | None) -> Prepared:
+        """Return the same with another memory."""
+        return replace(self, state=state)
+
+
+def is_no_longer_declared(state: ResourceState) -> bool:
+    """Return True if a resource was found to be declared nowhere any more."""
+    return any(each.type is ConditionType.FRESH and each.reason == NOT_DECLARED for each in state.conditions)
+
+
+def rules_of(profiles: Sequence[Profile], schema: Sequence[Rule] | None = None) -> tuple[RuleSet, Json, Digest]:
+    """Stack profiles; return the rules, a document from which they can be rebuilt, and its digest."""
+    document = [profile.raw for profile in profiles]
+    return stack(profiles, schema), document, digest_of(document)
+
+
+def document_bytes(document: Json) -> bytes:
+    """Return the bytes under which a document is kept."""
+    return canonical.canonical_bytes(document, lists="ordered")
+
+
+def digest_of(document: Json) -> Digest:
+    """Return the digest under which a document is kept."""
+    return Digest(canonical.digest_bytes(document_bytes(document)))
+
+
+def origin_of(declaration: Declaration, state: ResourceState | None) -> Origin:
+    """Return how a resource comes to us: said once, when it is first written or taken over, and never changed."""
+    if state is not None and (state.applied is not None or state.origin is Origin.IMPORTED):
+        return state.origin
+    return Origin.IMPORTED if declaration.import_from is not None else Origin.CREATED

@@ -1,0 +1,24 @@
+"""How long to wait before trying again: exponential, jittered, and never less than the API asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from holdfast.model.read_result import Trouble
+
+RETRIED = frozenset({Trouble.TIMEOUT, Trouble.SERVER_ERROR, Trouble.UNREACHABLE, Trouble.THROTTLED, Trouble.UNSETTLED})
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How often and how long to try within one run."""
+
+    attempts: int = 4
+    first_seconds: float = 0.5
+    longest_seconds: float = 30.0
+
+    def delay(self, attempt: int, asked: float | None, random01: Callable[[], float]) -> float:
+        """Return the wait after the given attempt (counted from 1): full jitter over the upper half."""
+        ceiling = min(self.longest_seconds, self.first_seconds * 2.0 ** (attempt - 1))
+        return max(asked or 0.0, ceiling * (0.5 + 0.5 * random01()))

@@ -1,0 +1,110 @@
+"""Sending: one write through its connection's gate, with patience for what may pass.
+
+Right before every send, first or repeated, its owner is asked whether it may still be made: the claim may be lost, or a
+person may have said stop, while the write waited for its turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+
+from holdfast.model.write_result import Refusal, Refused, UnderWay, Writing
+from holdfast.reconcile import storable_text
+from holdfast.reconcile.clock import Clock
+from holdfast.reconcile.connections import WritableWorld
+from holdfast.reconcile.rate_limit import Budget
+from holdfast.reconcile.resolved_resource import Prepared
+from holdfast.reconcile.retry import Patience
+
+Call = Callable[[], Awaitable[Writing]]
+
+
+class HeldBack(Exception):  # noqa: N818 - an outcome, not a mistake
+    """A limit holds a write back in the moment before it would be sent; `was_sent` if an earlier attempt went out."""
+
+    def __init__(self, why: str, *, was_sent: bool = False) -> None:
+        self.why = why
+        self.was_sent = was_sent
+        super().__init__(why)
+
+
+@dataclass(slots=True)
+class Leave:
+    """The say over the sends of one write.
+
+    `held` is told whether an earlier attempt went out, and returns why it may not be sent now. `begin` records the
+    write, once, and makes sure of the claim with it; `ensure` makes sure of the claim. Each may raise what ends the
+    write.
+    """
+
+    held: Callable[[bool], Awaitable[str | None]]
+    begin: Callable[[], Awaitable[None]] | None  # None: it is recorded already
+    ensure: Callable[[], Awaitable[None]]
+    was_sent: bool = False
+
+    async def ask(self) -> None:
+        """Return if the next send may go out; raise HeldBack, ClaimLost or BudgetSpent if not."""
+        why = await self.held(self.was_sent)
+        if why is not None:
+            raise HeldBack(why, was_sent=self.was_sent)
+        begin, self.begin = self.begin, None
+        await (begin or self.ensure)()
+        self.was_sent = True
+
+
+@dataclass(frozen=True, slots=True)
+class Sender:
+    """The one way a write goes out."""
+
+    world: WritableWorld
+    clock: Clock
+    random01: Callable[[], float]
+    patience: Patience
+
+    async def turn(self, item: Prepared, budget: Budget) -> None:
+        """Wait for a write's turn at the limits of its connection, before anything is claimed for it."""
+        await self.world.gate(item.declaration.address.connection).token(budget, urgent=item.is_urgent)
+
+    async def patiently(
+        self,
+        item: Prepared,
+        budget: Budget,
+        call: Call,
+        leave: Leave | None = None,
+        *,
+        has_turn: bool = False,
+        is_repeatable: bool = True,
+    ) -> Writing:
+        """Send through the gate; retry what may pass, slow the connection when told to.
+
+        What is not repeatable is sent once more only where the answer says that nothing was done.
+        """
+        gate = self.world.gate(item.declaration.address.connection)
+        attempt = 0
+        while True:
+            attempt += 1
+            if attempt > 1 or not has_turn:
+                await self.turn(item, budget)
+            async with gate.slot():
+                if leave is not None:
+                    await leave.ask()
+                writing = storable_text.of_writing(await call())
+            if not isinstance(writing, Refused):
+                return writing
+            writing = replace(writing, message=self.world.known.hidden(writing.message))
+            if attempt >= self.patience.attempts:
+                return writing
+            if writing.is_unsure and not is_repeatable:
+                return writing
+            if writing.refusal is Refusal.THROTTLED:
+                gate.throttled(writing.retry_after_seconds)
+            elif writing.refusal is Refusal.RETRYABLE:
+                await self.clock.sleep(self.patience.delay(attempt, writing.retry_after_seconds, self.random01))
+            else:
+                return writing
+
+    async def polled(self, item: Prepared, writing: UnderWay) -> Writing:
+        """Ask once how an operation under way is doing."""
+        writer = await self.world.writer(item.declaration.address.connection)
+        return await self.patiently(item, Budget.READ, lambda: writer.poll(item.target(), writing.token))

@@ -1,0 +1,175 @@
+"""Rehearsing an upgrade: what the rules of this release, or other profiles, would make of everything in the store.
+
+Nothing is read from the world and nothing is written. Each resource is judged twice by what was last seen of it: by the
+rules it was judged by, and by those of now as they would take over. The answer must be the same; where it is not, what
+and why is said. Declarations that were edited since are left out of it: an edit is not an upgrade.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from holdfast.compare import diff, paths, verdict_rules
+from holdfast.model.address import Address
+from holdfast.model.json import Json
+from holdfast.model.read_result import Found
+from holdfast.model.resource import Declaration
+from holdfast.model.verdict import SetAside, Status, Verdict
+from holdfast.reconcile import rule_migration
+from holdfast.reconcile.resolved_resource import Prepared, Succession
+from holdfast.rollouts.core import group_findings
+from holdfast.rollouts.core.template_findings import FindingKind, TemplateFinding
+from holdfast.rollouts.core.template_groups import Brood
+from holdfast.rollouts.core.templates import Template
+from holdfast.rollouts.repository import Shelves
+from holdfast.store.protocol import Digest, ResourceState, Store
+
+_JUDGED = frozenset({Status.IN_SYNC, Status.PENDING, Status.DRIFTED, Status.CONFLICTED})
+_TOLD = (FindingKind.LATENT.value, FindingKind.DEFAULTS_CHANGED.value)
+BATCH = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Rehearsed:
+    """What an upgrade would make of one resource, or of one child of a template."""
+
+    subject: str
+    before: str
+    after: str
+    why: str = ""
+    latent: tuple[str, ...] = ()  # what the new rules see and do not count
+    defaults: tuple[str, ...] = ()  # what would be told as a changed default
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether the verdict would be another one."""
+        return self.before != self.after
+
+
+async def resources(store: Store, prepared: Sequence[Prepared]) -> list[Rehearsed]:
+    """Rehearse declared resources that were judged before."""
+    out: list[Rehearsed] = []
+    for start in range(0, len(prepared), BATCH):
+        batch = [each for each in prepared[start : start + BATCH] if each.state is not None]
+        wanted = {digest for each in batch for digest in _wanted(each)}
+        documents = await store.documents(sorted(wanted))
+        out += [found for each in batch if (found := _rehearsed(each, documents)) is not None]
+    return out
+
+
+def _wanted(item: Prepared) -> set[Digest]:
+    state = item.state
+    assert state is not None
+    found = (state.rules, state.applied, state.baseline, state.observed, state.desired)
+    return {digest for digest in found if digest is not None} | rule_migration.wanted(item)
+
+
+def _rehearsed(item: Prepared, documents: Mapping[Digest, Json]) -> Rehearsed | None:
+    state = item.state
+    assert state is not None
+    if state.status not in _JUDGED or state.observed not in documents or state.desired not in documents:
+        return None
+    taken = rule_migration.succeeded(item, documents)
+    after_documents = {**documents, **(taken.succession.documents if taken.succession is not None else {})}
+    after = rule_migration.without_latent(taken, _verdict(taken, after_documents, taken.rules_document), documents)
+    if taken.succession is not None and taken.succession.unreadable:
+        after = Verdict(Status.UNKNOWN, taken.succession.unreadable)
+    rules = None if state.rules is None else documents.get(state.rules)
+    before = None if rules is None else rule_migration.without_latent(item, _verdict(item, documents, rules), documents)
+    if before is None:  # never captured: all there is to go by is what was concluded then
+        before = Verdict(state.status, state.reason)
+        after = _without_aside(after, state)
+    told = taken.succession or Succession()
+    return Rehearsed(
+        str(item.declaration.address),
+        before.status.value,
+        after.status.value,
+        _why(before, after),
+        told.paths(SetAside.LATENT),
+        told.paths(SetAside.DEFAULTS_CHANGED),
+    )
+
+
+def _verdict(item: Prepared, documents: Mapping[Digest, Json], rules: Json) -> Verdict:
+    """Judge what was last seen by some rules."""
+    state = item.state
+    assert state is not None
+    assert state.observed is not None
+    assert state.desired is not None
+    desired, observed = documents[state.desired], documents[state.observed]
+    baseline = None
+    if state.applied is not None and state.baseline is not None and {state.applied, state.baseline} <= documents.keys():
+        baseline = diff.Baseline(documents[state.applied], documents[state.baseline])
+    try:
+        tree = rule_migration.tree(item, rules, desired, observed)
+    except rule_migration.Unreadable:
+        return Verdict(Status.UNKNOWN, rule_migration.UNREADABLE)
+    return verdict_rules.judge(Found(observed), desired, tree, applied=desired, baseline=baseline)
+
+
+def _without_aside(verdict: Verdict, state: ResourceState) -> Verdict:
+    aside = {path for _, path, _ in state.aside}
+    rest = tuple(each for each in verdict.findings if paths.format_path(each.path) not in aside)
+    return verdict if len(rest) == len(verdict.findings) else verdict_rules.conclude(rest)
+
+
+def _why(before: Verdict, after: Verdict) -> str:
+    if before.status is after.status:
+        return ""
+    if after.status is Status.UNKNOWN:
+        return after.reason
+    old = {paths.format_path(each.path) for each in before.findings}
+    new = {paths.format_path(each.path) for each in after.findings}
+    seen, unseen = sorted(new - old), sorted(old - new)
+    parts = [f"now counts {', '.join(seen)}"] if seen else []
+    parts += [f"no longer counts {', '.join(unseen)}"] if unseen else []
+    return "; ".join(parts) or after.reason
+
+
+# --- templates --------------------------------------------------------------------------------------------------------
+
+
+async def children(
+    shelves: Shelves, declared: Sequence[Template], around: Mapping[Address, Declaration]
+) -> list[Rehearsed]:
+    """Rehearse the children of templates that were settled before, with what these said then."""
+    as_recorded = []
+    for template in declared:
+        record = await shelves.recorded(template)
+        if record is not None:
+            as_recorded.append(template.as_of(record.latest))
+    known = {each.name for each in as_recorded}
+    whole = [each for each in as_recorded if known.issuperset(each.uses)]
+    out = []
+    for after in await shelves.look(whole, around):
+        before = await shelves.kept(after.template.name, whole)
+        out += _compared(before, after) if before is not None else []
+    return out
+
+
+def _compared(before: Brood, after: Brood) -> list[Rehearsed]:
+    out = []
+    before = before.with_children(group_findings.changed(before, 0.0))  # by the scheme that judged last
+    after = after.with_children(group_findings.changed(after, 0.0))
+    bumped = [each.template.name for each in after.owners if _scheme(before, each.uid) != _scheme(after, each.uid)]
+    why = f"another scheme judges {', '.join(bumped)}" if bumped else ""
+    for address, child in before.children.items():
+        then, now = _standing(child.findings), _standing(after.children[address].findings)
+        told = [("template",) if kind in now and kind not in then else () for kind in _TOLD]
+        out.append(Rehearsed(str(address), _acting(then), _acting(now), why if then != now else "", *told))
+    return out
+
+
+def _scheme(brood: Brood, uid: str) -> str:
+    return next((each.record.regimes[-1].scheme for each in brood.owners if each.uid == uid), "")
+
+
+def _standing(findings: Sequence[TemplateFinding]) -> str:
+    return ", ".join(sorted({each.kind.value for each in findings})) or "in_sync"
+
+
+def _acting(standing: str) -> str:
+    """Return a standing without what is only told."""
+    parts = [part for part in standing.split(", ") if part not in _TOLD]
+    return ", ".join(parts) or "in_sync"

@@ -1,0 +1,171 @@
+"""Recounting: what was tried on a target and what came of it, for a person, a runbook or a language model to read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from holdfast.model.address import Address
+from holdfast.model.json import Json
+from holdfast.notify.cloudevents import rfc3339
+from holdfast.remediation import repository
+from holdfast.remediation.core import past_attempts
+from holdfast.remediation.core import records as plain
+from holdfast.remediation.core.guard import Sighted, Sighting
+from holdfast.remediation.core.measurements import Measurement
+from holdfast.remediation.core.past_attempts import Effect, Match, Precedent, Recurrence, Today
+from holdfast.remediation.core.records import Record
+from holdfast.remediation.core.state import State
+from holdfast.store.protocol import Store
+
+RECENT_SECONDS = 86_400.0
+_UNDER_WAY = "under way"
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """One remediation, with what today's state says about it."""
+
+    record: Record
+    past: Precedent
+    match: Match | None  # None: today's state is not known
+    effect: Effect
+    is_recent: bool
+    led_to: str = ""  # the remediation that one which did not hold led to
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """All of it."""
+
+    target: str
+    today: Sighting
+    told: tuple[Told, ...]  # oldest first
+    is_regression: bool  # the target is back in a state that was remediated before
+    declining: tuple[str, ...]
+    recurring: tuple[Recurrence, ...]
+    refusal: str | None = None  # why policy would not let another one begin
+    unassessed: int = 0  # writes of ours of which nobody wanted to know what came of them
+
+
+async def account(store: Store, target: str, today: Sighting, now: float, refusal: str | None = None) -> Account:
+    """Return what was tried on a target."""
+    found = [one.record async for one in repository.every(store, target)]
+    found.sort(key=lambda one: (one.started_at, one.correlation_id))
+    past = [plain.precedent(one) for one in found]
+    current = today.hash if isinstance(today, Sighted) else None
+    told = tuple(
+        Told(
+            record,
+            one,
+            None if current is None else past_attempts.match(one, current),
+            past_attempts.effect(one),
+            one.at >= now - RECENT_SECONDS,
+            follower.correlation_id if (follower := past_attempts.follow_up(one, past)) is not None else "",
+        )
+        for record, one in zip(found, past, strict=True)
+    )
+    known = {one.correlation_id for one in found}
+    ours = await store.corrections([Address.parse(target)])
+    matching = past_attempts.record(past, Today(target, current, now)) if current is not None else None
+    return Account(
+        target,
+        today,
+        told,
+        matching is not None and matching.is_regression,
+        past_attempts.declining(past),
+        past_attempts.recurring(past),
+        refusal,
+        sum(one.id not in known for one in ours),
+    )
+
+
+def as_json(account: Account) -> dict[str, Json]:
+    """Return an account for programs."""
+    return {
+        "target": account.target,
+        **_today(account.today),
+        "regressionDetected": account.is_regression,
+        "remediations": [told_as_json(one) for one in account.told],
+        "declining": list(account.declining),
+        "recurring": [
+            {"action": one.action, "signal": one.signal, "times": one.times, "mustStop": one.must_stop}
+            for one in account.recurring
+        ],
+        "refusal": account.refusal,
+        "unassessedCorrections": account.unassessed,
+    }
+
+
+def _today(seen: Sighting) -> dict[str, Json]:
+    if isinstance(seen, Sighted):
+        return {"currentSpecHash": seen.hash}
+    return {"currentSpecHash": None, "currentSpecHashMissing": seen.detail}
+
+
+def told_as_json(told: Told) -> dict[str, Json]:
+    """Return one remediation for programs."""
+    return {
+        **record_as_json(told.record),
+        "effect": _UNDER_WAY if told.past.reason is None else told.effect.value,
+        "hashMatch": None if told.match is None else told.match.value,
+        "recent": told.is_recent,
+        **({"ledTo": told.led_to} if told.led_to else {}),
+    }
+
+
+def record_as_json(record: Record) -> dict[str, Json]:
+    """Return a record for programs."""
+    state = record.assessment
+    out: dict[str, Json] = {
+        "correlationId": record.correlation_id,
+        "target": record.target,
+        "source": record.source.value,
+        "action": record.workflow.action_type,
+        "workflow": {"id": record.workflow.id, "version": record.workflow.version},
+        "signal": {"name": record.signal.name, "labels": dict(record.signal.labels)},
+        "alerting": record.alerting or record.target,
+        "who": record.who,
+        "startedAt": rfc3339(record.started_at),
+        "outcome": None if record.ending is None else record.ending.value,
+        "endedAt": None if record.ended_at is None else rfc3339(record.ended_at),
+        "preRemediationSpecHash": None if record.pre is None else record.pre.hash,
+        **({"preRemediationSpecHashMissing": record.pre_note} if record.pre_note else {}),
+        "undo": record.undo.value,
+        **({"undoNote": record.undo_note} if record.undo_note else {}),
+        "assessment": None if state is None else _state_as_json(state),
+    }
+    return out
+
+
+def _state_as_json(state: State) -> dict[str, Json]:
+    return {
+        "phase": state.phase.value,
+        "reason": None if state.reason is None else state.reason.value,
+        "score": state.score,
+        "message": state.message,
+        "postRemediationSpecHash": None if state.baseline is None else state.baseline.hash,
+        "currentSpecHash": state.current,
+        "validityDeadline": rfc3339(state.timing.deadline),
+        "completedAt": None if state.completed_at is None else rfc3339(state.completed_at),
+        "components": {
+            "health": _component(state.health, is_wanted=state.scope.health),
+            "alerts": _component(state.alerts, is_wanted=state.scope.alerts),
+            "metrics": _component(state.metrics, is_wanted=state.scope.metrics),
+        },
+        "conditions": [
+            {
+                "type": one.type.value,
+                "status": one.status.value,
+                "reason": one.reason,
+                "message": one.message,
+                "lastTransitionTime": rfc3339(one.since),
+            }
+            for one in state.conditions
+        ],
+    }
+
+
+def _component(found: Measurement | None, *, is_wanted: bool) -> dict[str, Json]:
+    if found is None:
+        return {"assessed": False, "score": None, "details": "" if is_wanted else "not asked for"}
+    return {"assessed": found.is_assessed, "score": found.score, "details": found.details, **found.payload}

@@ -1,0 +1,151 @@
+"""Assessing: did it hold, and did it help. One pass after another, each a single transaction.
+
+The course is `plan.assessing.phases`, which is asked what it wants to know; here it is found out. The target is read
+before anything else is asked, in every pass. What a pass learnt, and the events that stand for it, are kept together
+with the time of the next one; a pass that dies is a pass that never was.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from holdfast.model.address import Address
+from holdfast.policy import windows
+from holdfast.reconcile.check import Checker
+from holdfast.reconcile.clock import Clock
+from holdfast.reconcile.resolved_resource import Prepared
+from holdfast.reconcile.undo import Undoer
+from holdfast.remediation import auto_undo, measurement, repository
+from holdfast.remediation.core import state_machine
+from holdfast.remediation.core.events import Event
+from holdfast.remediation.core.records import Record, Undo
+from holdfast.remediation.core.rules import AssessmentRules
+from holdfast.remediation.core.state_machine import Facts
+from holdfast.remediation.measurement import Instruments, Subject
+from holdfast.remediation.repository import SHELF, Kept
+from holdfast.store.protocol import Dossier, DossierMoved, Store, Transaction
+
+BATCH: Final = 100
+AT_ONCE: Final = 10  # targets looked at together
+
+Prepare = Callable[[Address], Awaitable[Prepared | str]]  # what can be looked at, or why it cannot
+
+
+@dataclass(slots=True)
+class Assessor:
+    """Takes assessments further."""
+
+    store: Store
+    checker: Checker
+    clock: Clock
+    rules: AssessmentRules
+    prepare: Prepare
+    instruments: Instruments = field(default_factory=Instruments)
+    undoer: Undoer | None = None  # None: nothing may be written, so nothing is taken back
+
+    async def run_due(self, limit: int = BATCH, only: frozenset[str] | None = None) -> list[Record]:
+        """Take further whatever is due now; return it as it is afterwards."""
+        chosen = await self._due(limit, only)
+        slots = asyncio.Semaphore(AT_ONCE)
+
+        async def one(dossier: Dossier) -> Record | None:
+            async with slots:
+                return await self.advance(repository.kept(dossier))
+
+        done = await asyncio.gather(*[one(dossier) for dossier in chosen])
+        return [record for record in done if record is not None]
+
+    async def _due(self, limit: int, only: frozenset[str] | None) -> list[Dossier]:
+        now = self.clock.now()
+        if only is None:
+            return await self.store.due_dossiers(SHELF, now, limit)
+        found = [await self.store.dossier(SHELF, key) for key in sorted(only)]
+        return [one for one in found if one is not None and one.due_at is not None and one.due_at <= now]
+
+    async def advance(self, found: Kept) -> Record | None:
+        """Take one record further by one pass; None if somebody else did meanwhile."""
+        try:
+            if found.record.undo is Undo.WANTED:
+                return await self._take_back(found)
+            return await self._pass(found)
+        except DossierMoved:
+            return None
+
+    async def _pass(self, found: Kept) -> Record:
+        record = found.record
+        state = record.assessment
+        if state is None:  # its end was never reported, and that is all the patience there is
+            late = replace(record, ended_at=self.clock.now())
+            state = repository.assessment(late, self.rules, None)
+        subject = await self._subject(record)
+        told: list[Event] = []
+        facts = Facts()
+        while True:
+            state, wants = state_machine.step(state, facts, self.clock.now())
+            told += wants.events
+            if not wants.asks:
+                break
+            facts = await measurement.find_out(wants.asks, replace(record, assessment=state), subject)
+        record = replace(record, assessment=state)
+        wake_at = wants.wake_at
+        if state.phase.is_terminal and auto_undo.is_wanted(record, subject.item):
+            record, wake_at = replace(record, undo=Undo.WANTED), self.clock.now()
+        transaction = Transaction(
+            dossiers=[replace(found, record=record).dossier(wake_at)], events=repository.audit(told)
+        )
+        await self.store.commit(transaction)
+        return record
+
+    async def _subject(self, record: Record) -> Subject:
+        item = await self.prepare(Address.parse(record.target))
+        return Subject(self.store, self.checker, item, self.rules, self.instruments, self.clock)
+
+    async def _take_back(self, found: Kept) -> Record:
+        """Take back what did not help; whatever comes of it is kept, so that it is not tried for ever."""
+        held = windows.closed_by(self.checker.rules.corrections.windows, self.clock.now())
+        if held is not None:
+            left = Undo.REFUSED if held.until is None else Undo.WANTED
+            record = replace(found.record, undo=left, undo_note=str(held))
+            await self.store.commit(Transaction(dossiers=[replace(found, record=record).dossier(held.until)]))
+            return record
+        item = await self.prepare(Address.parse(found.record.target))
+        tried = await auto_undo.undo(found.record, item, self.store, self.undoer)
+        record = replace(found.record, undo=tried.undo, undo_note=tried.note, undo_tries=found.record.undo_tries + 1)
+        wait = None if record.undo is not Undo.WANTED else self.clock.now() + auto_undo.wait(record.undo_tries)
+        transaction = Transaction(dossiers=[replace(found, record=record).dossier(wait)])
+        if record.undo is not Undo.WANTED:
+            transaction.events += repository.audit([auto_undo.told(record, self.clock.now())])
+        await self.store.commit(transaction)
+        return record
+
+    async def next_at(self, only: frozenset[str] | None = None) -> float | None:
+        """Return when something is to be done next, about any record or about some."""
+        if only is None:
+            return await self.store.next_due_dossier(SHELF)
+        found = [await self.store.dossier(SHELF, key) for key in sorted(only)]
+        times = [dossier.due_at for dossier in found if dossier is not None and dossier.due_at is not None]
+        return min(times, default=None)
+
+
+async def wait_for(assessor: Assessor, only: Sequence[str], stop: asyncio.Event, until: float | None = None) -> None:
+    """Take some records further until nothing is to be done about them any more, or the time is over."""
+    wanted = frozenset(only)
+    while not stop.is_set():
+        await assessor.run_due(only=wanted)
+        at = await assessor.next_at(wanted)
+        now = assessor.clock.now()
+        if at is None or (until is not None and now >= until):
+            return
+        await _sleep(assessor.clock, max(min(at, until if until is not None else at) - now, 0.01), stop)
+
+
+async def _sleep(clock: Clock, seconds: float, stop: asyncio.Event) -> None:
+    """Sleep, unless told to stop."""
+    tasks = {asyncio.ensure_future(clock.sleep(seconds)), asyncio.ensure_future(stop.wait())}
+    _, pending = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    for task in pending:
+        task.cancel()
+    await asyncio.gather(*pending, return_exceptions=True)

@@ -1,0 +1,79 @@
+"""Has the alert gone: a score from what Alertmanager lists.
+
+An alert counts as resolved only when a named one is missing from the list of an Alertmanager whose Prometheus is alive:
+alerts of a dead Prometheus run out by themselves, and a silence only stops the noise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from holdfast.model.json import Json
+from holdfast.remediation.core import labels, measurements
+from holdfast.remediation.core.measurements import Measurement
+
+SUPPRESSED: Final = "suppressed"
+
+
+@dataclass(frozen=True, slots=True)
+class Alert:
+    """One alert as listed."""
+
+    labels: Mapping[str, str]
+    state: str = "active"  # active, suppressed (silenced or inhibited) or unprocessed
+
+
+@dataclass(frozen=True, slots=True)
+class Signal:
+    """What alerted: its name, and labels that narrow it down to the place."""
+
+    name: str
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The answer of Alertmanager; None for alerts that could not be listed."""
+
+    alerts: Sequence[Alert] | None
+    is_source_alive: bool = True  # whether Prometheus, which sends the alerts, was reachable too
+    live_pods: Collection[str] | None = None  # None: not known, so no alert is taken for stale
+
+
+def filters(signal: Signal) -> tuple[str, ...]:
+    """Return the matchers to ask Alertmanager with, each escaped."""
+    return labels.matchers({**signal.labels, "alertname": signal.name})
+
+
+def assess(signal: Signal, listing: Listing, since_seconds: float) -> Measurement:
+    """Score 0.0 while the alert fires, silenced or not, and 1.0 once it has gone; no answer where neither is known."""
+    if not signal.name:
+        return measurements.unanswered("the remediation names no alert")
+    if listing.alerts is None:
+        return measurements.unanswered("the alerts could not be listed")
+    firing = [alert for alert in listing.alerts if _is_ours(alert, signal) and not _is_stale(alert, listing)]
+    if firing:
+        silenced = sum(alert.state == SUPPRESSED for alert in firing)
+        text = f"{len(firing)} firing" + (f", {silenced} of them silenced" if silenced else "")
+        return measurements.scored(0.0, text, {"alert_resolution": _resolution(len(firing), None)})
+    if not listing.is_source_alive:
+        return measurements.unanswered("no alert is listed, but the Prometheus that would send it does not answer")
+    return measurements.scored(1.0, "resolved", {"alert_resolution": _resolution(0, since_seconds)})
+
+
+def _is_ours(alert: Alert, signal: Signal) -> bool:
+    wanted = {**signal.labels, "alertname": signal.name}
+    return all(alert.labels.get(name) == value for name, value in wanted.items() if value)
+
+
+def _is_stale(alert: Alert, listing: Listing) -> bool:
+    """Say whether an alert is about a pod that no longer exists; one that names no pod always counts."""
+    pod = alert.labels.get("pod")
+    return bool(pod) and listing.live_pods is not None and pod not in listing.live_pods
+
+
+def _resolution(firing: int, seconds: float | None) -> dict[str, Json]:
+    out: dict[str, Json] = {"alert_resolved": not firing, "active_count": firing}
+    return out if seconds is None else {**out, "resolution_time_seconds": seconds}

@@ -1,0 +1,221 @@
+"""What was tried on a target before, and what that says about trying it again.
+
+Told apart are a remediation that did not hold (somebody changed the target after it: nothing is known about its effect,
+so no trend counts it) and one that did not help. Refuses to know where the records are kept; whoever cannot read them
+passes None, and nothing is refused for want of a memory.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+from holdfast.remediation.core.end_reasons import Reason
+
+REMEMBERED: Final = 7_776_000.0  # seconds, 90 days: what is older is history of another kind
+
+
+@dataclass(frozen=True, slots=True)
+class Precedent:
+    """One remediation of the past."""
+
+    correlation_id: str
+    target: str
+    at: float
+    action: str = ""
+    signal: str = ""
+    pre_hash: str | None = None
+    post_hash: str | None = None
+    drifted_hash: str | None = None  # what the target was changed to, where it did not hold
+    reason: Reason | None = None
+    score: float | None = None
+    is_resolved: bool | None = None  # whether the alert went away; None: not known
+
+
+class Effect(Enum):
+    """What came of it."""
+
+    GOOD = "good"
+    MODERATE = "moderate"
+    POOR = "did not help"
+    NOT_HELD = "did not hold"
+    UNKNOWN = "unknown"
+
+
+def effect(past: Precedent) -> Effect:
+    """Return what came of a remediation; one that did not hold scores 0.0 and yet proves nothing."""
+    if past.reason is Reason.SPEC_DRIFT:
+        return Effect.NOT_HELD
+    if past.score is None:
+        return Effect.UNKNOWN
+    return Effect.GOOD if past.score >= 0.7 else Effect.MODERATE if past.score >= 0.4 else Effect.POOR
+
+
+class Match(Enum):
+    """Which of its states the target is in today."""
+
+    BEFORE = "pre_remediation"  # it is back where the remediation found it
+    AFTER = "post_remediation"
+    NONE = "none"
+
+
+def match(past: Precedent, current: str) -> Match:
+    """Compare today's state with both; one that changed nothing matches as before."""
+    if past.pre_hash == current:
+        return Match.BEFORE
+    return Match.AFTER if past.post_hash == current else Match.NONE
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """The precedents that concern the state a target is in, oldest first."""
+
+    recent: tuple[Precedent, ...]
+    older: tuple[Precedent, ...]
+    is_regression: bool  # the target is back in a state that was remediated before
+
+
+@dataclass(frozen=True, slots=True)
+class Today:
+    """What the precedents are held against."""
+
+    target: str
+    current: str  # its hash
+    now: float
+
+
+def record(past: Iterable[Precedent], today: Today, recent: float = 86_400.0, oldest: float = REMEMBERED) -> Record:
+    """Select what happened to this very target in this very state; another target with the same spec is another."""
+    ours = [
+        one
+        for one in _in_order(past)
+        if one.target == today.target
+        and match(one, today.current) is not Match.NONE
+        and today.now - oldest <= one.at <= today.now
+    ]
+    since = today.now - recent
+    return Record(
+        tuple(one for one in ours if one.at >= since),
+        tuple(one for one in ours if one.at < since),
+        any(match(one, today.current) is Match.BEFORE for one in ours),
+    )
+
+
+def declining(past: Iterable[Precedent]) -> tuple[str, ...]:
+    """Return the actions that helped less each time: three scores or more, strictly falling, drift left out."""
+    scores: dict[str, list[float]] = {}
+    for one in _in_order(past):
+        if one.score is not None and effect(one) is not Effect.NOT_HELD:
+            scores.setdefault(one.action, []).append(one.score)
+    return tuple(action for action, row in scores.items() if len(row) >= 3 and _falls(row))
+
+
+def _falls(row: Sequence[float]) -> bool:
+    return all(later < earlier for earlier, later in itertools.pairwise(row))
+
+
+@dataclass(frozen=True, slots=True)
+class Recurrence:
+    """One action taken again and again for one signal; stop when it never did any good."""
+
+    action: str
+    signal: str
+    times: int
+    must_stop: bool
+
+
+def recurring(past: Iterable[Precedent]) -> tuple[Recurrence, ...]:
+    """Return what was completed twice or more for the same signal; what did not hold is left out."""
+    groups: dict[tuple[str, str], list[Precedent]] = {}
+    for one in _in_order(past):
+        if one.reason is not None and effect(one) is not Effect.NOT_HELD:
+            groups.setdefault((one.action, one.signal), []).append(one)
+    return tuple(
+        Recurrence(action, signal, len(group), all(not one.score and not one.is_resolved for one in group))
+        for (action, signal), group in groups.items()
+        if len(group) >= 2
+    )
+
+
+def follow_up(past: Precedent, others: Iterable[Precedent]) -> Precedent | None:
+    """Return the remediation that one which did not hold led to: the first later one that began where it was left."""
+    left = {past.post_hash, past.drifted_hash} - {None}
+    later = (one for one in _in_order(others) if one.at > past.at and one.target == past.target)
+    return next((one for one in later if one.pre_hash in left), None) if effect(past) is Effect.NOT_HELD else None
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """When trying again is refused; times are seconds."""
+
+    same_state: int = 3  # so many of the newest began in the state of today
+    chained: int = 2  # so many of one action, each where the last one ended, within `chained_within`
+    chained_within: float = 3600.0
+    total: int = 5  # so many altogether
+    within: float = 14_400.0
+
+
+def failures(past: Iterable[Precedent], today: Today, within: float = REMEMBERED) -> int:
+    """Return how many of the newest began in the state of today and failed: did not help, or did not hold.
+
+    What is not assessed yet says nothing and is passed over; one that helped ends the count.
+    """
+    count = 0
+    for one in reversed(_in_order(past)):
+        if one.target != today.target or not today.now - within <= one.at <= today.now:
+            continue
+        found = effect(one)
+        if found is Effect.UNKNOWN:
+            continue
+        if one.pre_hash != today.current or found in (Effect.GOOD, Effect.MODERATE):
+            break
+        count += 1
+    return count
+
+
+def refusal(past: Iterable[Precedent] | None, today: Today, action: str, limits: Limits | None = None) -> str | None:
+    """Return why the action should not be tried again now, or None; None too where the past is not known."""
+    limits = limits or Limits()
+    newest = [
+        one
+        for one in reversed(_in_order(past or ()))
+        if one.target == today.target and today.now - limits.within <= one.at <= today.now
+    ]
+    same = _leading(one.pre_hash == today.current for one in newest)
+    if same >= limits.same_state:
+        return f"the last {same} remediations began in the very state the target is in now"
+    chained = _chain(newest, today, action, limits)
+    if chained >= limits.chained:
+        return f"the last {chained} times {action or 'this action'} changed the target and the signal stayed"
+    if len(newest) >= limits.total:
+        return f"{len(newest)} remediations of this target within the window"
+    return None
+
+
+def _chain(newest: Sequence[Precedent], today: Today, action: str, limits: Limits) -> int:
+    state: str | None = today.current
+    length = 0
+    for one in newest:
+        is_linked = state is not None and one.post_hash == state and one.pre_hash != one.post_hash
+        is_recent = one.at >= today.now - limits.chained_within
+        if not (is_linked and is_recent and one.action == action and not one.is_resolved):
+            break
+        state = one.pre_hash
+        length += 1
+    return length
+
+
+def _leading(answers: Iterable[bool]) -> int:
+    length = 0
+    for answer in answers:
+        if not answer:
+            break
+        length += 1
+    return length
+
+
+def _in_order(past: Iterable[Precedent]) -> list[Precedent]:
+    return sorted(past, key=lambda one: (one.at, one.correlation_id))

@@ -1,0 +1,134 @@
+"""What is remembered of one remediation: what was done to which target and why, and its assessment.
+
+One record from its beginning to the end of its assessment and, if policy asks for that, to its undoing. Refuses to know
+how it is kept.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+
+from holdfast.remediation.core import events, guard
+from holdfast.remediation.core.alerts import Signal
+from holdfast.remediation.core.end_reasons import Reason
+from holdfast.remediation.core.events import Event, EventType, Workflow
+from holdfast.remediation.core.guard import Sighted
+from holdfast.remediation.core.past_attempts import Precedent
+from holdfast.remediation.core.state import Execution, Phase, Remediation, State
+
+
+class Source(StrEnum):
+    """Who remediates."""
+
+    OURS = "correction"  # a write of ours
+    OTHERS = "external"  # announced by somebody
+
+
+class Ending(StrEnum):
+    """How a remediation ended, as whoever made it says."""
+
+    COMPLETED = "completed"
+    FAILED = "failed"  # begun, and not finished
+    NOT_EXECUTED = "not_executed"  # never begun
+
+    @property
+    def execution(self) -> Execution:
+        """What that means for the assessment."""
+        return {
+            Ending.COMPLETED: Execution.COMPLETED,
+            Ending.FAILED: Execution.STARTED,
+            Ending.NOT_EXECUTED: Execution.NOT_STARTED,
+        }[self]
+
+
+class Undo(StrEnum):
+    """What became of taking it back."""
+
+    NONE = "none"  # nobody wants that
+    WANTED = "wanted"  # the score was under the threshold
+    DONE = "done"
+    REFUSED = "refused"  # it could not be, and is not tried again
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One remediation."""
+
+    correlation_id: str
+    target: str  # an address
+    source: Source
+    started_at: float
+    workflow: Workflow = field(default_factory=Workflow)
+    signal: Signal = field(default_factory=lambda: Signal(""))
+    alerting: str = ""  # what alerted, where that is something else
+    who: str = ""
+    pre: Sighted | None = None  # the state before the first write; None: it could not be read
+    pre_note: str = ""  # why not
+    ending: Ending | None = None  # None: under way
+    ended_at: float | None = None
+    assessment: State | None = None  # None: not begun, or not wanted
+    undo: Undo = Undo.NONE
+    undo_note: str = ""
+    undo_tries: int = 0
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the remediation itself is still under way."""
+        return self.ending is None
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether nothing will happen to this record any more."""
+        assessed = self.assessment is None or self.assessment.phase.is_terminal
+        return not self.is_open and assessed and self.undo is not Undo.WANTED
+
+    def remediation(self, confirmed: Sighted | None = None) -> Remediation:
+        """Return it as what an assessment is about."""
+        return Remediation(
+            self.correlation_id,
+            self.target,
+            self.started_at if self.ended_at is None else self.ended_at,
+            self.signal.name,
+            self.alerting,
+            None if self.pre is None else self.pre.hash,
+            confirmed,
+            self.started_at,
+        )
+
+
+def created(record: Record) -> Event:
+    """Tell that a remediation begins, with the state before it."""
+    return events.workflow_created(record.remediation(), record.workflow, record.started_at)
+
+
+def completed(record: Record) -> Event:
+    """Tell that a remediation ended."""
+    at = record.started_at if record.ended_at is None else record.ended_at
+    fields = {"outcome": record.ending.value if record.ending else "", "target_resource": record.target}
+    return events.told(EventType.WORKFLOW_COMPLETED, record.remediation(), at, fields)
+
+
+def precedent(record: Record) -> Precedent:
+    """Return a record as history for the next decision."""
+    past = Precedent(
+        record.correlation_id,
+        record.target,
+        record.started_at,
+        record.workflow.action_type,
+        record.signal.name,
+        None if record.pre is None else record.pre.hash,
+    )
+    state = record.assessment
+    if state is None:
+        return past
+    post = None if state.baseline is None else state.baseline.hash
+    has_drifted = state.reason is Reason.SPEC_DRIFT and state.current not in (None, post, guard.ABSENT)
+    return replace(
+        past,
+        post_hash=post,
+        drifted_hash=state.current if has_drifted else None,
+        reason=state.reason if state.phase is Phase.COMPLETED else None,
+        score=state.score,
+        is_resolved=None if state.alerts is None or state.alerts.score is None else state.alerts.score > 0,
+    )

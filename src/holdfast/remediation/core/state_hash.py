@@ -1,0 +1,43 @@
+"""The hash of a target's state: the seed's canonical spec hash, of what its kind's rules leave to be compared.
+
+For a document without rules it is exactly `canonical_spec_hash`. Rules take out what moves by itself or is not
+configuration, unless it is declared; they spell values one way; and in a list they call ordered the places count, which
+the seed's hash alone cannot see. Secrets have to be fingerprints already.
+"""
+
+from __future__ import annotations
+
+from holdfast.compare import canonical, normalize
+from holdfast.compare.emptiness import is_void
+from holdfast.compare.rule_tree import Node, RuleTree
+from holdfast.compare.rules import ListKind
+from holdfast.model.absent import ABSENT
+from holdfast.model.json import Json
+
+SCHEME = "state/2"  # a new way to make these hashes is a new number
+
+
+def state_hash(document: Json, tree: RuleTree, desired: Json = ABSENT) -> str:
+    """Return `sha256:` and 64 hex digits; raise UnhashableError for what is no object or cannot be written."""
+    return canonical.canonical_spec_hash(canonical.as_spec(_form(tree.root, document, desired)))
+
+
+def _form(node: Node, value: Json, desired: Json) -> Json:
+    if isinstance(value, dict):
+        declared = desired if isinstance(desired, dict) else {}
+        return {
+            key: _form(node.child(key), item, declared.get(key, ABSENT))
+            for key, item in value.items()
+            if _counts(node.child(key), item, is_declared=key in declared)
+        }
+    if isinstance(value, list):
+        items = [_form(node.element(item, index), item, ABSENT) for index, item in enumerate(value)]
+        is_ordered = node.list_rule is not None and node.list_rule.kind is ListKind.ORDERED
+        return {str(index): item for index, item in enumerate(items)} if is_ordered and len(items) > 1 else items
+    return normalize.normalise(node, value)  # a comparator spells leaves; containers stay what they are
+
+
+def _counts(node: Node, value: Json, *, is_declared: bool) -> bool:
+    if node.hidden or node.write_only or (node.hidden_unless_declared and not is_declared):
+        return False
+    return not is_void(node, value)

@@ -1,0 +1,315 @@
+"""The course of an assessment as one pure function: state, facts and time in; state, and what is wanted next, out.
+
+A pass goes: the target is read, and only if it is still what the remediation left is anything else asked for; when the
+last answer is in, the target is read once more, and only then, or at the deadline, is the assessment complete. So no
+measurement counts that is known to be of somebody else's state. The engine does what is wanted, and comes
+back with the facts:
+
+    state, wants = phases.step(state, Facts(), now)        # wants.asks == (Ask.TARGET,)
+    state, wants = phases.step(state, Facts(target=...), now)
+
+State and events are to be stored in one transaction (see `journal`). Refuses to know how anything is asked.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Final
+
+from holdfast.compare.hash_schemes import Comparison
+from holdfast.model.condition import Truth
+from holdfast.remediation.core import end_reasons, event_journal, guard, outcomes, timing
+from holdfast.remediation.core import state as states
+from holdfast.remediation.core.end_reasons import Flags
+from holdfast.remediation.core.events import Event
+from holdfast.remediation.core.guard import Sighted, Sighting, Unread
+from holdfast.remediation.core.measurements import Measurement
+from holdfast.remediation.core.state import Condition, ConditionType, Execution, Phase, State
+from holdfast.remediation.core.timing import Window
+
+
+class Ask(Enum):
+    """What the engine can be sent to find out."""
+
+    EXECUTION = "execution"
+    TARGET = "target"
+    HEALTH = "health"
+    ALERTS = "alerts"
+    METRICS = "metrics"
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What was found out since the last step; None for what was not asked. Without any, a new pass begins."""
+
+    execution: Execution | None = None
+    target: Sighting | None = None
+    health: Measurement | None = None
+    alerts: Measurement | None = None
+    metrics: Measurement | None = None
+
+    @property
+    def has_measurements(self) -> bool:
+        """Whether a component was asked for, with whatever success."""
+        return any(one is not None for one in (self.health, self.alerts, self.metrics))
+
+
+@dataclass(frozen=True, slots=True)
+class Wants:
+    """What is to be done: tell the events, then ask and come back at once, or sleep; all empty when it is over."""
+
+    asks: tuple[Ask, ...] = ()
+    wake_at: float | None = None
+    events: tuple[Event, ...] = ()
+
+
+_PHASES: Final = {
+    Window.WAITING: Phase.WAITING,
+    Window.STABILISING: Phase.STABILISING,
+    Window.ACTIVE: Phase.ASSESSING,
+    Window.EXPIRED: Phase.ASSESSING,
+}
+_ORDER: Final = tuple(Phase)
+
+
+def step(state: State, facts: Facts, now: float) -> tuple[State, Wants]:
+    """Take in the facts and say what is wanted next.
+
+    Drift is looked for before the clock and before every other fact. Repeating a step from the same state changes
+    nothing and tells nothing new.
+    """
+    if state.phase.is_terminal:
+        return state, Wants()
+    if not state.remediation.correlation_id:
+        return _wanting(state, outcomes.failed(state, "the remediation has no correlation id", now), now)
+    new = _with_target(_with_execution(_advanced(state, now), facts, now), facts, now)
+    if not new.phase.is_terminal and timing.window(new.timing, now) is Window.EXPIRED:
+        if new.baseline is not None and facts.target is None:
+            return _wanting(state, new, now, (Ask.TARGET,))
+        new = _ended(new, facts, now, is_past_deadline=True)
+    elif not new.phase.is_terminal:
+        new = _with_measurements(new, facts, now)
+        new = _ended(new, facts, now) if _may_end(new, facts) else new
+    if new.phase.is_terminal:
+        return _wanting(state, new, now)
+    return _wanting(state, new, now, _asks(new, facts, now), facts)
+
+
+def opening(state: State, now: float) -> tuple[State, Wants]:
+    """Take the first step without asking anybody: for whoever has just confirmed the change, and need not look again.
+
+    What the confirmation says is told at once, and the next look is when there may be news.
+    """
+    new, wants = step(state, Facts(), now)
+    if not wants.asks:
+        return new, wants
+    return new, Wants((), _wake_at(new, Facts(), now), wants.events)
+
+
+def _wanting(
+    old: State, new: State, now: float, asks: tuple[Ask, ...] = (), facts: Facts | None = None
+) -> tuple[State, Wants]:
+    sleeps = not asks and not new.phase.is_terminal
+    wake_at = _wake_at(new, facts or Facts(), now) if sleeps else None
+    return new, Wants(asks, wake_at, event_journal.between(old, new, now))
+
+
+# --- taking in -------------------------------------------------------------------------------------------------------
+
+
+def _advanced(state: State, now: float) -> State:
+    """Move on with the clock, over several phases at once if need be, and never back."""
+    due = _PHASES[timing.window(state.timing, now)]
+    phase = max(state.phase, due, key=_ORDER.index)
+    confirmed = state.remediation.confirmed
+    if state.baseline is not None or confirmed is None or state.windows.hash_delay > 0:
+        return replace(state, phase=phase)  # what has to propagate is confirmed only when it has
+    return _with_baseline(replace(state, phase=phase), confirmed, now)
+
+
+def _with_execution(state: State, facts: Facts, now: float) -> State:
+    if facts.execution is None or state.execution is Execution.COMPLETED:
+        return state
+    is_late = facts.execution is Execution.STARTED and state.phase is Phase.ASSESSING
+    since = (now if state.incomplete_since is None else state.incomplete_since) if is_late else None
+    return replace(state, execution=facts.execution, incomplete_since=since)
+
+
+def _with_target(state: State, facts: Facts, now: float) -> State:
+    if facts.target is None or state.phase in (Phase.PENDING, Phase.WAITING):
+        return state
+    if isinstance(facts.target, Unread):
+        return _unguarded(state, "TargetUnreadable", facts.target.detail or "the target could not be read", now)
+    if state.baseline is None:
+        is_time = timing.window(state.timing, now) is not Window.EXPIRED
+        return _with_baseline(state, facts.target, now) if is_time and _may_take_baseline(state, now) else state
+    return _guarded(state, state.baseline, facts.target, now)
+
+
+def _with_baseline(state: State, seen: Sighted, now: float) -> State:
+    """Keep what the remediation left: at its confirmation, so that a change while it settles is drift already."""
+    new = replace(state, baseline=seen, current=seen.hash)
+    return states.stating(
+        new,
+        (
+            Condition(ConditionType.POST_HASH_CAPTURED, Truth.TRUE, "HashCaptured", seen.hash, now),
+            Condition(ConditionType.SPEC_INTEGRITY, Truth.TRUE, "SpecUnchanged", "", now),
+        ),
+    )
+
+
+def _guarded(state: State, baseline: Sighted, seen: Sighted, now: float) -> State:
+    found = guard.compare(baseline, seen)
+    if found is Comparison.INCOMPARABLE:
+        return _unguarded(state, "Incomparable", f"{baseline.hash} and {seen.hash} are made in different ways", now)
+    new = replace(state, current=seen.hash)
+    if found is Comparison.DIFFERENT:
+        is_back = seen.hash == baseline.hash
+        message = f"{seen.hash}, changed and put back since" if is_back else f"{baseline.hash} -> {seen.hash}"
+        return outcomes.drifted(new, message, now)
+    unchanged = Condition(ConditionType.SPEC_INTEGRITY, Truth.TRUE, "SpecUnchanged", "", now)
+    return states.stating(new, (unchanged,))
+
+
+def _unguarded(state: State, reason: str, message: str, now: float) -> State:
+    """Note that the guard could not tell; that is no drift, and no hash."""
+    captured = state.baseline is not None
+    type_ = ConditionType.SPEC_INTEGRITY if captured else ConditionType.POST_HASH_CAPTURED
+    status = Truth.UNKNOWN if captured else Truth.FALSE
+    return states.stating(state, (Condition(type_, status, reason, message, now),))
+
+
+def _with_measurements(state: State, facts: Facts, now: float) -> State:
+    """Take in what was measured, the alerts last: whether one still firing is lag depends on all the rest."""
+    if state.phase is not Phase.ASSESSING or state.baseline is None:
+        return state
+    new = _with_health(state, facts.health)
+    if facts.metrics is not None and facts.metrics.is_assessed and new.metrics is None:
+        new = replace(new, metrics=facts.metrics)
+    if facts.alerts is None or not facts.alerts.is_assessed or new.alerts is not None:
+        return new
+    return _with_alerts(new, facts.alerts, now)
+
+
+def _with_health(state: State, found: Measurement | None) -> State:
+    is_open = state.health is None or outcomes.is_decaying(state)
+    if found is None or not found.is_assessed or not is_open:
+        return state
+    told = state.health is not None and state.health.score == found.score
+    return replace(state, health=found, health_revisions=state.health_revisions + (not told))
+
+
+def _with_alerts(state: State, found: Measurement, now: float) -> State:
+    """Accept the answer, unless it fires on although all else is well: then it is likely to be Prometheus' lag."""
+    if found.is_against and _is_well(state):
+        active = outcomes.decay_condition(Truth.TRUE, "DecayActive", now)
+        new = replace(state, decay=state.decay or found, decay_retries=state.decay_retries + 1)
+        return states.stating(new, (active,))
+    new = replace(state, alerts=found)
+    if state.decay is None:
+        return new
+    reason = "DecayRefuted" if found.is_against else "DecayResolved"
+    return states.stating(new, (outcomes.decay_condition(Truth.FALSE, reason, now),))
+
+
+def _is_well(state: State) -> bool:
+    healthy = state.health is not None and state.health.score is not None and state.health.score > 0
+    return healthy and not (state.metrics is not None and state.metrics.is_against)
+
+
+# --- ending ----------------------------------------------------------------------------------------------------------
+
+
+def _may_end(state: State, facts: Facts) -> bool:
+    """Say whether this step may be the last: the guard has just passed, or there was never anything to guard.
+
+    A target read together with what was measured was read before it, and says nothing about the time since.
+    """
+    is_guarded = _guard_has_passed(state, facts) and not facts.has_measurements
+    return is_guarded or _is_never_executed(state, facts)
+
+
+def _guard_has_passed(state: State, facts: Facts) -> bool:
+    integrity = state.condition(ConditionType.SPEC_INTEGRITY)
+    return isinstance(facts.target, Sighted) and integrity is not None and integrity.status is Truth.TRUE
+
+
+def _is_never_executed(state: State, facts: Facts) -> bool:
+    return facts.execution is Execution.NOT_STARTED and state.phase is Phase.ASSESSING
+
+
+def _ended(state: State, facts: Facts, now: float, *, is_past_deadline: bool = False) -> State:
+    """Complete the assessment if there is a reason to."""
+    if state.phase is not Phase.ASSESSING:
+        return state
+    flags = Flags(
+        is_never_executed=_is_never_executed(state, facts) and not is_past_deadline,
+        is_execution_incomplete=_is_scope_partial(state, now),
+        is_past_deadline=is_past_deadline,
+        is_decaying=outcomes.is_decaying(state),
+        is_hashed=state.baseline is not None,
+        health=outcomes.progress(state.health, is_wanted=state.scope.health),
+        alerts=outcomes.progress(state.alerts, is_wanted=state.scope.alerts),
+        metrics=outcomes.progress(state.metrics, is_wanted=state.scope.metrics),
+    )
+    reason = end_reasons.decide(flags)
+    return state if reason is None else outcomes.completed(state, reason, outcomes.shortcomings(state, flags), now)
+
+
+# --- going on --------------------------------------------------------------------------------------------------------
+
+
+def _asks(state: State, facts: Facts, now: float) -> tuple[Ask, ...]:
+    """Return what to find out now; nothing but the target is ever asked for before the guard has passed."""
+    if state.phase is Phase.WAITING:
+        return ()
+    if facts == Facts():
+        lookup = () if state.execution is Execution.COMPLETED else (Ask.EXECUTION,)
+        return (*lookup, *_target(state, now))
+    if facts.has_measurements:
+        return (Ask.TARGET,) if _is_all_in(state, now) else ()
+    if facts.target is None:
+        return _target(state, now)
+    return _missing(state, now) if _guard_has_passed(state, facts) and state.phase is Phase.ASSESSING else ()
+
+
+def _target(state: State, now: float) -> tuple[Ask, ...]:
+    return (Ask.TARGET,) if state.baseline is not None or _may_take_baseline(state, now) else ()
+
+
+def _may_take_baseline(state: State, now: float) -> bool:
+    """Say whether the change is in place: it is said to be, or nobody can say, or it had all its time."""
+    done = state.execution in (Execution.COMPLETED, Execution.UNKNOWN)
+    return done or _is_scope_partial(state, now)
+
+
+def _is_scope_partial(state: State, now: float) -> bool:
+    """Say whether a remediation that was begun has not ended and will not be waited for any longer."""
+    return state.incomplete_since is not None and now >= state.incomplete_since + timing.EXECUTION_GRACE
+
+
+def _missing(state: State, now: float) -> tuple[Ask, ...]:
+    """Return the components that still have to be asked for; health again for as long as an alert decays."""
+    partial = _is_scope_partial(state, now)
+    is_alert_due = now >= state.timing.alert_check_after
+    wanted = {
+        Ask.HEALTH: state.scope.health and (state.health is None or outcomes.is_decaying(state)),
+        Ask.ALERTS: state.scope.alerts and state.alerts is None and is_alert_due and not partial,
+        Ask.METRICS: state.scope.metrics and state.metrics is None and not partial,
+    }
+    return tuple(ask for ask, is_wanted in wanted.items() if is_wanted)
+
+
+def _is_all_in(state: State, now: float) -> bool:
+    waits_for_alerts = state.scope.alerts and state.alerts is None and not _is_scope_partial(state, now)
+    return not _missing(state, now) and not waits_for_alerts
+
+
+def _wake_at(state: State, facts: Facts, now: float) -> float:
+    times = state.timing
+    if state.phase is Phase.WAITING:
+        return times.anchor
+    interval = times.error_interval if isinstance(facts.target, Unread) else times.interval
+    grace = None if state.incomplete_since is None else state.incomplete_since + timing.EXECUTION_GRACE
+    return timing.next_look(times, now, interval, times.check_after, times.alert_check_after, grace)

@@ -1,0 +1,155 @@
+"""Measuring: finding out what an assessment wants to know, and turning answers into scores.
+
+Hash, drift and health are about the target; alerts and metrics about what alerted, which may be something else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from holdfast.model.address import Address
+from holdfast.model.health import Workload
+from holdfast.model.read_result import Found
+from holdfast.providers.protocol import Vitals
+from holdfast.reconcile.check import Checker
+from holdfast.reconcile.clock import Clock
+from holdfast.reconcile.resolved_resource import Prepared
+from holdfast.remediation import repository, target_state
+from holdfast.remediation.core import alerts, health, measurements, metrics, queries
+from holdfast.remediation.core.alerts import Alert, Listing, Signal
+from holdfast.remediation.core.guard import Sighting, Unread
+from holdfast.remediation.core.health import Answer, Probe
+from holdfast.remediation.core.measurements import Measurement
+from holdfast.remediation.core.metrics import Change, Series, Skipped, Span
+from holdfast.remediation.core.queries import Query, Range
+from holdfast.remediation.core.records import Record
+from holdfast.remediation.core.rules import AssessmentRules
+from holdfast.remediation.core.state import Execution
+from holdfast.remediation.core.state_machine import Ask, Facts
+from holdfast.remediation.probes import health_probe
+from holdfast.store.protocol import Store
+
+
+class MetricSource(Protocol):
+    """What knows metrics, as `measuring.prometheus` does."""
+
+    async def is_ready(self) -> bool:
+        """Tell whether it answers."""
+
+    async def query_range(self, expression: str, asked: Range) -> Sequence[Series] | None:
+        """Return the series of an expression; None: no answer."""
+
+
+class AlertSource(Protocol):
+    """What knows alerts, as `measuring.alertmanager` does."""
+
+    async def alerts(self, signal: Signal) -> Sequence[Alert] | None:
+        """Return what fires of a signal; None: no answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Instruments:
+    """Whom to ask about alerts and metrics."""
+
+    prometheus: MetricSource | None = None
+    alertmanager: AlertSource | None = None
+
+
+@dataclass(slots=True)
+class Subject:
+    """What a pass looks at, and through what."""
+
+    store: Store
+    checker: Checker
+    item: Prepared | str  # why it cannot be looked at
+    rules: AssessmentRules
+    instruments: Instruments
+    clock: Clock
+    failed: str = field(default="")  # what the service calls it that its last operation went wrong
+
+    async def look(self) -> Sighting:
+        """Read the target, like for any check."""
+        if isinstance(self.item, str):
+            return Unread(self.item)
+        reading = await self.checker.read(self.item, None)
+        self.failed = reading.failed if isinstance(reading, Found) else ""
+        seen = target_state.of_reading(self.item, reading)
+        return await repository.stamped(self.store, self.item.declaration.address, seen)
+
+    async def vitals(self, since: float) -> Sequence[Probe] | Workload:
+        """Return what the provider itself says about health; nothing where it has no notion of that."""
+        if isinstance(self.item, str):
+            return [Probe("target", Answer.UNKNOWN)]
+        if self.failed:
+            return [Probe(self.failed, Answer.FAILED)]
+        reader = await self.checker.reader(self.item.declaration.address.connection)
+        told = await reader.vitals(self.item.target(), since) if isinstance(reader, Vitals) else ()
+        if isinstance(told, Workload):
+            return told
+        answers = {True: Answer.PASSED, False: Answer.FAILED, None: Answer.UNKNOWN}
+        return [Probe(vital.name, answers[vital.is_well]) for vital in told]
+
+
+async def find_out(asks: Sequence[Ask], record: Record, subject: Subject) -> Facts:
+    """Answer what an assessment wants to know now."""
+    measured = [ask for ask in asks if ask in _MEASURED]
+    found = dict(
+        zip(measured, await asyncio.gather(*[_MEASURED[ask](record, subject) for ask in measured]), strict=True)
+    )
+    return Facts(
+        execution=_execution(record) if Ask.EXECUTION in asks else None,
+        target=await subject.look() if Ask.TARGET in asks else None,
+        health=found.get(Ask.HEALTH),
+        alerts=found.get(Ask.ALERTS),
+        metrics=found.get(Ask.METRICS),
+    )
+
+
+def _execution(record: Record) -> Execution:
+    return Execution.STARTED if record.ending is None else record.ending.execution
+
+
+async def _health(record: Record, subject: Subject) -> Measurement:
+    specs = subject.rules.probes_for(Address.parse(record.target))
+    told, probed = await asyncio.gather(subject.vitals(record.started_at), health_probe.run_all(specs))
+    if not isinstance(told, Workload):
+        return health.assess_probes([*told, *probed])
+    return health.together(health.assess(told), health.assess_probes(probed))
+
+
+async def _alerts(record: Record, subject: Subject) -> Measurement:
+    source, prometheus = subject.instruments.alertmanager, subject.instruments.prometheus
+    if source is None:
+        return measurements.unanswered("no Alertmanager is configured")
+    listed = await source.alerts(record.signal)
+    is_alive = True
+    pods: frozenset[str] | None = None
+    if listed and not record.alerting and any("pod" in each.labels for each in listed):
+        told = await subject.vitals(record.started_at)
+        pods = told.pods if isinstance(told, Workload) else None
+    if listed is not None and not listed and prometheus is not None:  # the alerts of a dead Prometheus run out
+        is_alive = await prometheus.is_ready()
+    since = max(subject.clock.now() - record.started_at, 0.0)
+    return alerts.assess(record.signal, Listing(listed, is_alive, pods), since)
+
+
+async def _metrics(record: Record, subject: Subject) -> Measurement:
+    source, state = subject.instruments.prometheus, record.assessment
+    if source is None or state is None:
+        return measurements.unanswered("no Prometheus is configured")
+    wanted = subject.rules.queries_for(Address.parse(record.alerting or record.target))
+    now = subject.clock.now()
+    span = Span(record.started_at, state.timing.check_after, now, subject.rules.compared)
+    asked = queries.time_range(record.started_at, now, subject.rules.lookback, subject.rules.step)
+
+    async def one(query: Query) -> Change | Skipped:
+        answer = await source.query_range(query.expression, asked)
+        return metrics.compare(query.name, answer, span, lower_is_better=query.lower_is_better)
+
+    return metrics.assess(await asyncio.gather(*[one(query) for query in wanted]))
+
+
+_MEASURED = {Ask.HEALTH: _health, Ask.ALERTS: _alerts, Ask.METRICS: _metrics}

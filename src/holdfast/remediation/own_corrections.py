@@ -1,0 +1,114 @@
+"""Remediating: the record of each correction of ours, kept in the very transactions that begin and end it.
+
+So it costs no write of its own, and a crash cannot part a write from its record. What others do they announce; see
+`engine.announcing`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from holdfast.model.address import Address
+from holdfast.model.decision import Action
+from holdfast.model.json import Json
+from holdfast.policy import write_reasons
+from holdfast.policy.settings import Assess
+from holdfast.policy.write_reasons import CORRECTIONS, Motive
+from holdfast.reconcile.check import Checked
+from holdfast.remediation import repository, target_state
+from holdfast.remediation.core import records as plain
+from holdfast.remediation.core.events import Workflow
+from holdfast.remediation.core.guard import Sighted, Sighting, Unread
+from holdfast.remediation.core.records import Ending, Record, Source
+from holdfast.remediation.core.rules import AssessmentRules
+from holdfast.remediation.repository import Closing, Kept
+from holdfast.store.protocol import Operation, Outcome, Store, Transaction
+
+OURSELVES: Final = "holdfast"
+
+
+def is_wanted(checked: Checked) -> bool:
+    """Tell whether policy wants this write assessed; of what was removed there is nothing left to look at."""
+    if checked.decision.action is Action.DELETE:
+        return False
+    wanted = checked.prepared.settings.assess
+    return wanted is Assess.WRITES or (wanted is Assess.CORRECTIONS and _motive(checked) is not Motive.INTENT)
+
+
+def is_begun(checked: Checked) -> bool:
+    """Tell whether carrying a decision out has begun an assessment."""
+    return checked.decision.action.is_write and is_wanted(checked)
+
+
+def _motive(checked: Checked) -> Motive:
+    """Return what a write is about; one that a person asks for puts the world back all the same."""
+    return write_reasons.of_status(checked.verdict.status)
+
+
+def before(checked: Checked) -> dict[str, Json]:
+    """Return what every write of ours tells of the state before it; its correlation id is that of the operation."""
+    seen = _seen_before(checked)
+    return {"pre_remediation_spec_hash": seen.hash} if isinstance(seen, Sighted) else {}
+
+
+def _seen_before(checked: Checked) -> Sighting:
+    if checked.tree is None:
+        return Unread("nothing was compared")
+    return target_state.of_document(checked.prepared, checked.observed, checked.tree)
+
+
+def begin(transaction: Transaction, checked: Checked, operation: Operation, rules: AssessmentRules, who: str) -> None:
+    """Record that a correction begins, with the state before it, in the transaction that begins it."""
+    if not is_wanted(checked):
+        return
+    seen = _seen_before(checked)
+    record = Record(
+        operation.id,
+        str(checked.address),
+        Source.OURS,
+        operation.started_at,
+        Workflow(OURSELVES, action_type=operation.action, signal_type=_motive(checked).value),
+        rules.alert_for(checked.address),
+        who=who,
+        pre=seen if isinstance(seen, Sighted) else None,
+        pre_note=seen.detail if isinstance(seen, Unread) else "",
+    )
+    transaction.dossiers.append(Kept(record).dossier(operation.started_at + rules.patience))
+    transaction.events += repository.audit([plain.created(record)])
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """How a write ended."""
+
+    outcome: Outcome
+    at: float
+    confirmed: Sighting | None = None  # the settled read
+    was_sent: bool = True  # False: the provider refused, so nothing was executed
+
+    @property
+    def ending(self) -> Ending:
+        """Return it as the ending of a remediation."""
+        if self.outcome is not Outcome.FAILED:
+            return Ending.COMPLETED
+        return Ending.FAILED if self.was_sent else Ending.NOT_EXECUTED
+
+
+async def end(
+    transaction: Transaction, store: Store, operation: Operation, written: Written, rules: AssessmentRules
+) -> None:
+    """Record that a correction ended, and begin its assessment, in the transaction that ends it."""
+    found = await repository.find(store, operation.id)
+    if found is None or not found.record.is_open:
+        return
+    seen = await _stamped(store, found.record, written.confirmed) if written.confirmed is not None else None
+    confirmed = seen if isinstance(seen, Sighted) else None
+    repository.close(transaction, found, Closing(written.ending, written.at, confirmed), rules)
+
+
+async def _stamped(store: Store, record: Record, seen: Sighting) -> Sighting:
+    """Return what a write left: the last correction is this one, if it is one."""
+    if isinstance(seen, Sighted) and record.workflow.signal_type in CORRECTIONS:
+        return repository.stamp(seen, record.correlation_id)
+    return await repository.stamped(store, Address.parse(record.target), seen)

@@ -1,0 +1,147 @@
+"""Records of remediations as dossiers: kept, found, taken further.
+
+Whoever takes a record further brings its next version together with the events that stand for the step, so two workers
+cannot tell the same event twice, and a crash loses or repeats none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import msgspec
+
+from holdfast.errors import InputError
+from holdfast.model.address import Address
+from holdfast.policy.write_reasons import CORRECTIONS
+from holdfast.remediation.core import events, guard, state, state_machine
+from holdfast.remediation.core import records as plain
+from holdfast.remediation.core.guard import Sighted, Sighting
+from holdfast.remediation.core.past_attempts import Precedent
+from holdfast.remediation.core.records import Ending, Record
+from holdfast.remediation.core.rules import AssessmentRules
+from holdfast.remediation.core.state import Execution, Scope, State
+from holdfast.remediation.core.timing import Windows
+from holdfast.store.protocol import Dossier, Event, Outcome, Store, Transaction
+
+SHELF: Final = "remediation"
+_RECENT: Final = 20  # corrections among which the last that was written is found
+_WRITTEN: Final = frozenset({Outcome.DONE, Outcome.INEFFECTIVE, Outcome.UNDONE})
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A record with the version it is kept in."""
+
+    record: Record
+    version: int = 0  # 0: not kept yet
+
+    def dossier(self, due_at: float | None) -> Dossier:
+        """Return the next version, to be committed."""
+        one = self.record
+        return Dossier(SHELF, one.correlation_id, msgspec.to_builtins(one), self.version + 1, one.target, due_at)
+
+
+def kept(dossier: Dossier) -> Kept:
+    """Return the record of a dossier."""
+    return Kept(msgspec.convert(dict(dossier.data), Record), dossier.version)
+
+
+async def find(store: Store, correlation_id: str) -> Kept | None:
+    """Return one record."""
+    dossier = await store.dossier(SHELF, correlation_id)
+    return None if dossier is None else kept(dossier)
+
+
+async def every(store: Store, target: Address | str | None = None) -> AsyncIterator[Kept]:
+    """Go through the records, all or those of a target."""
+    async for dossier in store.dossiers(SHELF, owner=None if target is None else str(target)):
+        yield kept(dossier)
+
+
+async def named(store: Store, which: Sequence[str]) -> list[str]:
+    """Return the ids of what is meant: ids, all under way or the last of an address; of nothing, all under way."""
+    if not which:
+        return [one.record.correlation_id async for one in every(store) if not one.record.is_settled]
+    out: list[str] = []
+    for text in which:
+        if "/" not in text:
+            if await find(store, text) is None:
+                raise InputError(f"there is no remediation {text}; see: holdfast remediations")
+            out.append(text)
+            continue
+        found = sorted([one.record async for one in every(store, text)], key=lambda record: record.started_at)
+        if not found:
+            raise InputError(f"no remediation of {text} is known")
+        going = [record for record in found if not record.is_settled]
+        out += [record.correlation_id for record in going or found[-1:]]
+    return list(dict.fromkeys(out))
+
+
+async def stamped(store: Store, target: Address, seen: Sighting) -> Sighting:
+    """Return a state with what else tells whether it held: which correction of ours was the last.
+
+    One that we had to make since shows that somebody changed the target, though it is back by now.
+    """
+    if not isinstance(seen, Sighted) or seen == guard.GONE:
+        return seen
+    recent = await store.corrections([target], limit=_RECENT)
+    newest = next((each.id for each in recent if each.outcome in _WRITTEN and each.reason in CORRECTIONS), "")
+    return stamp(seen, newest)
+
+
+def stamp(seen: Sighted, correction: str) -> Sighted:
+    """Return a state as a correction left it."""
+    return replace(seen, revision=f"{seen.revision or ''}#{correction}")
+
+
+async def precedents(store: Store, target: Address | str) -> list[Precedent]:
+    """Return what was tried on a target."""
+    return [plain.precedent(one.record) async for one in every(store, target)]
+
+
+def audit(told: Iterable[events.Event]) -> list[Event]:
+    """Return events as lines of the audit trail; the id says whether two are the same."""
+    return [Event(each.at, each.type.value, each.target, {**each.data, "id": each.id}) for each in told]
+
+
+@dataclass(frozen=True, slots=True)
+class Closing:
+    """How a remediation ended."""
+
+    ending: Ending
+    at: float
+    confirmed: Sighted | None = None  # the read that shows what it left: that has to hold from now on
+    windows: Windows | None = None  # None: as the rules say
+
+
+def close(transaction: Transaction, found: Kept, closing: Closing, rules: AssessmentRules) -> Record:
+    """Add to a transaction that a remediation ended, and that its assessment begins."""
+    record = replace(found.record, ending=closing.ending, ended_at=closing.at)
+    told = [plain.completed(record)]
+    wake_at: float | None = closing.at
+    if record.assessment is None:  # else everybody's patience had run out, and the assessment goes on
+        # What did not end well confirms nothing: then the state is taken when it had all its time.
+        confirmed = closing.confirmed if closing.ending is Ending.COMPLETED else None
+        begun, wants = state_machine.opening(assessment(record, rules, confirmed, closing.windows), closing.at)
+        record = replace(record, assessment=begun)
+        told += wants.events
+        wake_at = wants.wake_at
+    transaction.dossiers.append(replace(found, record=record).dossier(wake_at))
+    transaction.events += audit(told)
+    return record
+
+
+def assessment(
+    record: Record, rules: AssessmentRules, confirmed: Sighted | None, windows: Windows | None = None
+) -> State:
+    """Return the assessment of a remediation at its beginning; its instants are fixed from here on."""
+    target = Address.parse(record.target)
+    alerting = Address.parse(record.alerting or record.target)
+    scope = Scope(
+        alerts=rules.has_alertmanager and bool(record.signal.name),
+        metrics=rules.has_prometheus and bool(rules.queries_for(alerting)),
+    )
+    execution = Execution.COMPLETED if record.ending is Ending.COMPLETED else Execution.UNASKED
+    return state.begin(record.remediation(confirmed), windows or rules.windows_for(target), scope, execution)

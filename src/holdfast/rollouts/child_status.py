@@ -1,0 +1,143 @@
+"""What the store saw of children: their stamps, whether they are there and well, and which predicates they break.
+
+Only what was read counts. A child that nobody could read breaks nothing and is not unwell; a list of offers that is
+empty says nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from holdfast.compare import paths
+from holdfast.model.absent import ABSENT
+from holdfast.model.address import Address
+from holdfast.model.json import Json
+from holdfast.model.verdict import Status
+from holdfast.rollouts.core import rendering, requirements
+from holdfast.rollouts.core.group_findings import Breach
+from holdfast.rollouts.core.option1 import Stamp
+from holdfast.rollouts.core.requirements import Offer, Predicate
+from holdfast.rollouts.core.rollout_limits import Health
+from holdfast.rollouts.core.slots import State
+from holdfast.rollouts.core.template_groups import Brood
+from holdfast.store.protocol import Store
+
+
+async def observed(store: Store, addresses: Sequence[Address]) -> dict[Address, Json]:
+    """Return what was last seen of resources that were there when they were last looked at."""
+    states = await store.states(addresses) if addresses else {}
+    there = {a: s.observed for a, s in states.items() if s.observed is not None and s.status is not Status.MISSING}
+    documents = await store.documents(sorted(set(there.values())))
+    return {address: documents[digest] for address, digest in there.items() if digest in documents}
+
+
+@dataclass(frozen=True, slots=True)
+class Sighted:
+    """What was seen of resources: the stamps on those that are there, and which are not there."""
+
+    there: Mapping[Address, Mapping[str, Stamp]]  # one without a stamp has none, but is there
+    absent: Collection[Address]
+
+
+async def sighted(store: Store, brood: Brood, addresses: Sequence[Address]) -> Sighted:
+    """Return what the store knows of resources; those that nobody could look at are neither there nor absent."""
+    states = await store.states(addresses) if addresses else {}
+    seen = await observed(store, list(states))
+    there = {address for address, state in states.items() if state.applied is not None} | seen.keys()
+    out: dict[Address, dict[str, Stamp]] = {}
+    for address in there:
+        found = ((owner.uid, rendering.stamp_on(owner, seen.get(address, ABSENT))) for owner in brood.owners)
+        out[address] = {uid: stamp for uid, stamp in found if stamp is not None}
+    absent = {a for a, state in states.items() if a not in there and state.status not in (None, Status.UNKNOWN)}
+    return Sighted(out, absent)
+
+
+async def broken(store: Store, brood: Brood) -> dict[Address, tuple[Breach, ...]]:
+    """Return which predicates of which owners each ready child certainly breaks."""
+    asked = [owner for owner in brood.owners if owner.template.requirements]
+    if not asked:
+        return {}
+    ready = [each.address for each in brood.children.values() if each.state in {State.READY, State.UNHEALTHY}]
+    documents = await observed(store, ready)
+    out: dict[Address, tuple[Breach, ...]] = {}
+    for owner in asked:
+        rules = owner.template.requirements
+        offers = await _offers(store, rules)
+        for address, document in documents.items():
+            found = requirements.broken(rules, document, offers)
+            if found:
+                out[address] = (*out.get(address, ()), *(Breach(owner.uid, each) for each in found))
+    return await _dated(store, out)
+
+
+async def _dated(store: Store, found: Mapping[Address, tuple[Breach, ...]]) -> dict[Address, tuple[Breach, ...]]:
+    """Return breaches with the moment that what tells was read: the child, or the resource that shows the offers."""
+    shown = {each.predicate.offer.resource for one in found.values() for each in one if each.predicate.offer}
+    states = await store.states([*found, *shown]) if found else {}
+    read_at = {address: state.good_at or 0.0 for address, state in states.items()}
+
+    def dated(address: Address, breach: Breach) -> Breach:
+        offer = breach.predicate.offer
+        return breach._replace(seen_at=read_at.get(address if offer is None else offer.resource, 0.0))
+
+    return {address: tuple(dated(address, each) for each in one) for address, one in found.items()}
+
+
+async def _offers(store: Store, rules: Sequence[Predicate]) -> list[Json]:
+    return [ABSENT if each.offer is None else await _at(store, each.offer) for each in rules]
+
+
+async def _at(store: Store, offer: Offer) -> Json:
+    documents = await observed(store, [offer.resource])
+    found = documents.get(offer.resource, ABSENT)
+    return ABSENT if found is ABSENT else paths.resolve(found, offer.path)
+
+
+async def gates(store: Store, brood: Brood) -> dict[str, Health]:
+    """Return what the health gates of a rollout say now."""
+    out = {}
+    for gate in brood.template.gates:
+        assert gate.predicate.offer is not None
+        document = await _at(store, gate.predicate.offer)
+        verdict = gate.predicate.holds(document)
+        out[gate.name] = Health.UNKNOWN if verdict is None else Health.PASS if verdict else Health.FAIL
+    return out
+
+
+async def unready_parts(store: Store, brood: Brood) -> list[Address]:
+    """Return the parts that are resources and were not seen to be as declared: no child is made with these."""
+    wanted = [each.template.address for each in brood.owners if each.template.address is not None]
+    states = await store.states(wanted) if wanted else {}
+    return [each for each in wanted if each not in states or states[each].status is not Status.IN_SYNC]
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """How the children of a brood are, as last seen."""
+
+    unwell: Collection[Address] = ()
+    idle: Collection[Address] = ()
+
+
+async def condition(store: Store, brood: Brood) -> Condition:
+    """Return which children are gone or not ready any more, and which have nothing to do."""
+    template = brood.template
+    unwell = set(await store.with_status(Status.MISSING)) & brood.children.keys()
+    if not template.ready_when and not template.idle_when:
+        return Condition(unwell)
+    documents = await observed(store, list(brood.children))
+    unwell |= {address for address, document in documents.items() if is_ready(template.ready_when, document) is False}
+    return Condition(unwell, set(_all(documents, template.idle_when)))
+
+
+def _all(documents: Mapping[Address, Json], rules: Sequence[Predicate]) -> Iterable[Address]:
+    return (a for a, d in documents.items() if rules and all(each.holds(d) is True for each in rules))
+
+
+def is_ready(rules: Sequence[Predicate], document: Json) -> bool | None:
+    """Tell whether a child serves: every rule holds; None where one cannot tell."""
+    verdicts = [each.holds(document) for each in rules]
+    if False in verdicts:
+        return False
+    return None if None in verdicts else True

@@ -1,0 +1,102 @@
+"""Turns: how many slots are at work over all templates, in one dossier that every process goes by.
+
+Whoever begins something writes it there in the very transaction that begins it, and is refused if somebody else did so
+since it was read. So the limit over all templates holds for any number of processes on one store. What is written there
+is never less than what is at work: it is lowered only by whoever saw everything that was written of a template before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from holdfast.rollouts import serialization
+from holdfast.rollouts.core import group_findings, rollout_limits
+from holdfast.rollouts.core.rollout_limits import Amount
+from holdfast.rollouts.core.template_groups import Brood
+from holdfast.store.protocol import Dossier, Store
+
+SHELF: Final = "rollout-turns"
+KEY: Final = "all"
+
+
+class Turn(NamedTuple):
+    """What one template has of it."""
+
+    working: int = 0  # slots at work
+    slots: int = 0  # all that it has
+    moves: int = 0  # how often it was written
+
+
+@dataclass(frozen=True, slots=True)
+class Turns:
+    """What all templates have, as read."""
+
+    version: int = 0
+    held: Mapping[str, Turn] = field(default_factory=dict)
+
+    def left_for(self, name: str, at_once: Amount, sizes: Mapping[str, int]) -> int:
+        """Return how many slots a template may have at work: what the others leave of all there may be."""
+        return max(0, self.allowed(at_once, sizes) - sum(turn.working for each, turn in self._others(name)))
+
+    def allowed(self, at_once: Amount, sizes: Mapping[str, int]) -> int:
+        """Return how many slots may be at work; a share is of all that are declared here or were ever rolled."""
+        known = {**{name: turn.slots for name, turn in self.held.items()}, **sizes}
+        return rollout_limits.resolve_part(at_once, sum(known.values()))
+
+    @property
+    def working(self) -> int:
+        """How many slots are at work."""
+        return sum(turn.working for turn in self.held.values())
+
+    def _others(self, name: str) -> Iterable[tuple[str, Turn]]:
+        return ((each, turn) for each, turn in self.held.items() if each != name)
+
+    def of(self, name: str) -> Turn:
+        """Return what one template has."""
+        return self.held.get(name, Turn())
+
+    def with_working(self, name: str, working: int, slots: int, *, is_begun: bool = False) -> Dossier | None:
+        """Return what is to be written, or None if that is what there is.
+
+        What begins anything is written even if the number is the same: others of its template must not count without.
+        """
+        mine = self.of(name)
+        if (mine.working, mine.slots) == (working, slots) and not is_begun:
+            return None
+        after = {**self.held, name: Turn(working, slots, mine.moves + 1)}
+        return Dossier(SHELF, KEY, {each: list(turn) for each, turn in after.items()}, self.version + 1)
+
+    def text(self, allowed: int) -> str:
+        """Say who has the turns."""
+        working = {name: turn.working for name, turn in sorted(self.held.items()) if turn.working}
+        told = ", ".join(f"{name} {number}" for name, number in working.items()) or "none"
+        return f"{self.working} of {allowed} slots over all templates are at work: {told}"
+
+
+async def read(store: Store) -> Turns:
+    """Return what is at work; a template that is forgotten has nothing."""
+    dossier = await store.dossier(SHELF, KEY)
+    if dossier is None:
+        return Turns()
+    held = {name: Turn(*each) for name, each in dossier.data.items()}
+    gone = {name for name in held if await store.dossier(serialization.TEMPLATES, name) is None}
+    return Turns(dossier.version, {name: turn for name, turn in held.items() if name not in gone})
+
+
+def slots(brood: Brood) -> int:
+    """Return how many slots a template has."""
+    replicas = brood.template.replicas
+    return len({each.slot for each in brood.children.values()}) if replicas is None else replicas
+
+
+def in_turn(found: Iterable[Brood]) -> list[Brood]:
+    """Return broods in the order in which they may begin: the oldest finding first, after failures the others."""
+    return sorted(found, key=_rank)
+
+
+def _rank(brood: Brood) -> tuple[bool, float]:
+    asked = (each for child in brood.children.values() for each in group_findings.asking(brood, child))
+    has_failed = brood.rollout is not None and brood.is_rolling and brood.rollout.rollout.failed > 0
+    return has_failed, min((each.first_seen for each in asked), default=0.0)

@@ -1,0 +1,107 @@
+"""Previews: what a rollout would do if everything went well, found out by letting the core run on paper."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from holdfast.rollouts.core import rollout_steps
+from holdfast.rollouts.core.records import OVER, Create, Phase, Remove, Rollout, Save, Step
+from holdfast.rollouts.core.rollout_limits import Health, Limits
+from holdfast.rollouts.core.slots import Child, State
+
+_MOST_PASSES = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """How many slots each wave takes up, the canary first, and how many are left as they are."""
+
+    waves: tuple[int, ...]
+    total: int  # slots
+    left: int  # slots that stay: partition, holds, limits that come to nothing
+    seconds: float  # of waiting alone: soaking and minimal readiness
+    rewritten: int = 0  # of those that are rolled: they get other content, and are not replaced
+
+    @property
+    def rolled(self) -> int:
+        """How many slots are rolled."""
+        return sum(self.waves)
+
+
+def preview(rollout: Rollout, children: Iterable[Child], limits: Limits, now: float) -> Preview:
+    """Return what would happen from here; windows are taken as open and gates as passing."""
+    limits = dataclasses.replace(limits, windows=(), gates=dict.fromkeys(limits.gates, Health.PASS))
+    children = list(children)
+    now = max([now, rollout.well_since or now, *(each.ready_since for each in children)])  # nothing is still to come
+    paper = _Paper(
+        rollout if rollout.phase not in {Phase.PAUSED, Phase.HALTED} else rollout_steps.resume(rollout, now), now
+    )
+    paper.take(children)
+    wait = max(1.0, limits.soak, limits.min_ready)
+    for _ in range(_MOST_PASSES):
+        steps = rollout_steps.next_steps(paper.rollout, list(paper.children.values()), limits, paper.now)
+        if paper.rollout.phase in OVER:
+            break
+        if not steps:
+            if paper.idle >= 1:
+                break
+            paper.idle += 1
+            paper.now += wait
+            continue
+        paper.idle = 0
+        for step in steps:
+            paper.carry_out(step)
+    slots = {child.slot for child in paper.children.values()}
+    waves = tuple(len(paper.waves[wave]) for wave in sorted(paper.waves))
+    return Preview(waves, len(slots), len(slots) - sum(waves), max(0.0, paper.now - now), len(paper.rewritten))
+
+
+class _Paper:
+    """A rollout on paper: whatever is asked for is done at once, and well."""
+
+    def __init__(self, rollout: Rollout, now: float) -> None:
+        self.rollout = rollout
+        self.now = now
+        self.idle = 0
+        self.children: dict[str, Child] = {}
+        self.waves: dict[int, set[str]] = {}
+        self.rewritten: set[str] = set()
+        self._slots: dict[str, dict[str, Child]] = {}
+
+    def take(self, children: Iterable[Child]) -> None:
+        """Begin with these."""
+        for child in children:
+            self._put(child)
+
+    def _put(self, child: Child) -> None:
+        self.children[child.name] = child
+        self._slots.setdefault(child.slot, {})[child.name] = child
+
+    def _drop(self, child: Child) -> None:
+        del self.children[child.name]
+        del self._slots[child.slot][child.name]
+
+    def carry_out(self, step: Step) -> None:
+        match step:
+            case Save(rollout=rollout):
+                self.rollout = rollout
+            case Create():
+                self._create(step)
+            case Remove():
+                child = self.children[step.child]
+                self._drop(child)
+                if not self._slots[child.slot]:
+                    self._put(dataclasses.replace(child, state=State.GONE))
+
+    def _create(self, step: Create) -> None:
+        old = next(iter(self._slots.get(step.slot, {}).values()), None)
+        if old is not None and (old.state is State.GONE or old.name == step.child):
+            self._drop(old)
+        zone = old.topology if old is not None else ""
+        made = (State.READY, self.now, step.made_by, step.attempt, step.reason)
+        self._put(Child(step.slot, step.key, step.revision, *made, topology=zone))
+        self.waves.setdefault(self.rollout.wave, set()).add(step.slot)
+        if step.child:
+            self.rewritten.add(step.slot)

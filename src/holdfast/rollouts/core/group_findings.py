@@ -1,0 +1,166 @@
+"""What the owners of a brood have to say of its children, and what of that a rollout is for.
+
+Most children of a brood were made from the same few revisions, so each of these is judged once and not once a child.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from holdfast.model.address import Address
+from holdfast.rollouts.core import option1, template_findings
+from holdfast.rollouts.core.option1 import Stamp
+from holdfast.rollouts.core.requirements import AT_ONCE, Debounce, Predicate
+from holdfast.rollouts.core.slots import State
+from holdfast.rollouts.core.template_findings import FindingKind, Look, TemplateFinding
+from holdfast.rollouts.core.template_groups import Birth, Brood, ChildFile, Owned
+from holdfast.rollouts.core.templates import Compatibility, Mode
+
+
+class Breach(NamedTuple):
+    """A predicate that a child certainly breaks."""
+
+    owner: str  # uid
+    predicate: Predicate
+    seen_at: float = 0.0  # when what tells was read
+
+
+Broken = Mapping[Address, tuple[Breach, ...]]
+_LIVING = frozenset({State.READY, State.UNHEALTHY, State.CREATING})
+
+
+@dataclass(slots=True)
+class _Judge:
+    """Judges births once each."""
+
+    brood: Brood
+    now: float
+    _seen: dict[tuple[str, Birth], tuple[TemplateFinding, ...]] = field(default_factory=dict)
+    uids: frozenset[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.uids = frozenset(owner.uid for owner in self.brood.owners)
+
+    def static(self, owner: Owned, child: ChildFile) -> tuple[TemplateFinding, ...]:
+        if owner.uid not in child.births and self.brood.lead.uid in child.births:
+            return ()  # a part that was put in since; see below
+        if owner.template.compatibility is Compatibility.OPTION1:
+            return self._of_option1(owner, child)
+        birth = child.births.get(owner.uid, Birth())
+        found = self._seen.get((owner.uid, birth))
+        if found is None:
+            look = Look(owner.template.readable(owner.known), self.now, owner.template.unstamped)
+            found = template_findings.findings(owner.record, child.record_of(owner.uid), look)
+            self._seen[owner.uid, birth] = found
+        return found
+
+    def _of_option1(self, owner: Owned, child: ChildFile) -> tuple[TemplateFinding, ...]:
+        birth = child.births.get(owner.uid, Birth())
+        mine = None if birth.stamp is None else Stamp(birth.stamp.digest, birth.stamp.scheme)
+        theirs = None if owner.stamp is None else Stamp(*owner.stamp)
+        if not option1.is_drifted(theirs, mine):
+            return ()
+        return (TemplateFinding(owner.uid, child.name, FindingKind.SPEC, "edited", self.now),)
+
+
+def changed(brood: Brood, now: float, broken: Broken | None = None) -> Iterator[ChildFile]:
+    """Yield the children whose findings are not those that are kept, with the new ones; first_seen stays."""
+    judge = _Judge(brood, now)
+    for child in brood.children.values():
+        if child.state not in _LIVING:
+            continue
+        found = _of_child(judge, child, () if broken is None else broken.get(child.address, ()))
+        if found != child.findings:
+            yield dataclasses.replace(child, findings=found)
+
+
+def _of_child(judge: _Judge, child: ChildFile, broken: tuple[Breach, ...]) -> tuple[TemplateFinding, ...]:
+    found = [each for owner in judge.brood.owners for each in judge.static(owner, child)]
+    found += _other_owners(judge, child)
+    if not broken and _is_kept(found, child.findings):
+        return child.findings
+    seen = {each.identity: each.first_seen for each in child.findings}
+    out = {}
+    for each in (*found, *_dynamic(judge, child, broken)):
+        identity = (each.owner, child.name, each.kind, each.reason)
+        out[identity] = dataclasses.replace(each, child=child.name, first_seen=seen.get(identity, each.first_seen))
+    unsure = {each.owner for each in found if each.kind is FindingKind.UNKNOWN}
+    for each in child.findings:  # what was known of an owner that does not know now is kept, and not acted on
+        if each.owner in unsure and each.kind is not FindingKind.UNKNOWN:
+            out.setdefault(each.identity, each)
+    return tuple(out.values())
+
+
+def _dynamic(judge: _Judge, child: ChildFile, broken: tuple[Breach, ...]) -> Iterator[TemplateFinding]:
+    """Yield broken predicates, counting until the debounce of each is over; after that nothing changes any more."""
+    before = {each.identity: each for each in child.findings} if broken else {}
+    for breach in broken:
+        name, debounce = breach.predicate.name, breach.predicate.debounce
+        new = TemplateFinding(breach.owner, child.name, FindingKind.DYNAMIC, name, judge.now)
+        known = before.get(new.identity)
+        if known is None:
+            yield new if debounce == AT_ONCE else dataclasses.replace(new, last_seen=breach.seen_at)
+        elif breach.seen_at <= known.last_seen or _is_over(debounce, known):
+            yield known
+        else:
+            yield dataclasses.replace(known, times=known.times + 1, last_seen=breach.seen_at)
+
+
+def _is_over(debounce: Debounce, finding: TemplateFinding) -> bool:
+    return debounce.is_over(finding.times, finding.last_seen - finding.first_seen)
+
+
+def is_debounced(brood: Brood, finding: TemplateFinding) -> bool:
+    """Tell whether a broken predicate was not seen often and long enough yet."""
+    if finding.kind is not FindingKind.DYNAMIC:
+        return False
+    owner = brood.owner(finding.owner)
+    rules = () if owner is None else owner.template.requirements
+    found = (each.debounce for each in rules if each.name == finding.reason and each.debounce != AT_ONCE)
+    return any(not _is_over(each, finding) for each in found)
+
+
+def _is_kept(found: Sequence[TemplateFinding], kept: Sequence[TemplateFinding]) -> bool:
+    """Tell whether what is found is what was found: so it is of nearly all children, nearly always."""
+    return len(found) == len(kept) and all(
+        now.kind is not FindingKind.UNKNOWN
+        and (now.owner, now.kind, now.reason, now.fields) == (then.owner, then.kind, then.reason, then.fields)
+        for now, then in zip(found, kept, strict=True)
+    )
+
+
+def _other_owners(judge: _Judge, child: ChildFile) -> Iterator[TemplateFinding]:
+    """Yield what is wrong with the owners themselves: a part was put in, or taken out, since the child was made."""
+    uids = judge.uids
+    if judge.brood.lead.uid not in child.births:
+        return
+    if uids == child.births.keys():
+        return
+    for owner in sorted(uids ^ child.births.keys()):
+        reason = "part-added" if owner in uids else "part-removed"
+        yield TemplateFinding(owner, child.name, FindingKind.SPEC, reason, judge.now)
+
+
+def asking(brood: Brood, child: ChildFile) -> tuple[TemplateFinding, ...]:
+    """Return the findings of a child that a rollout is for.
+
+    One that was made for a broken predicate, from what is still current, and breaks it again is left: making it once
+    more would bring no other.
+    """
+    return wanting(brood, child) if brood.template.mode is Mode.ENFORCE else ()
+
+
+def wanting(brood: Brood, child: ChildFile) -> tuple[TemplateFinding, ...]:
+    """Return the findings that a rollout would be for if the mode of the template allowed one."""
+    if not child.findings:
+        return ()
+    promoted = frozenset().union(*(owner.template.promoted for owner in brood.owners))
+    found = template_findings.asks_for_action(child.findings, promoted)
+    was_for_it = child.reason == FindingKind.DYNAMIC.value and child.generation == brood.current.number
+    is_left = was_for_it and bool(child.made_by)
+    return tuple(
+        each for each in found if each.kind is not FindingKind.DYNAMIC or not (is_left or is_debounced(brood, each))
+    )

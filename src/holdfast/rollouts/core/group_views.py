@@ -1,0 +1,151 @@
+"""A brood as its rollout sees it: children with what is wanted of them, limits with what the gates say."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Collection, Mapping
+
+from holdfast.model.address import Address
+from holdfast.rollouts.core import group_findings, rendering, template_groups
+from holdfast.rollouts.core.rollout_limits import Health, Limits, Order
+from holdfast.rollouts.core.slots import Child, State
+from holdfast.rollouts.core.template_findings import FindingKind, TemplateFinding
+from holdfast.rollouts.core.template_groups import Birth, Brood, ChildFile, Generation
+from holdfast.rollouts.core.templates import Compatibility, Method
+
+_UNLIKE = -1  # a revision that no target accepts
+
+
+def is_wanted(brood: Brood, slot: str) -> bool:
+    """Tell whether `replicas` asks for a place; without it every child has one."""
+    template = brood.template
+    if template.replicas is None:
+        return True
+    index = rendering.index_of(template, slot)
+    return index is not None and index < template.replicas
+
+
+Zones = Callable[[ChildFile], str]
+
+
+def children(
+    brood: Brood, *, missing: Collection[Address] = (), idle: Collection[Address] = (), zones: Zones | None = None
+) -> list[Child]:
+    """Return the children as the rollout at hand sees them; `missing` are known to be gone or unwell."""
+    if brood.rollout is None:
+        return []
+    view = View(brood, zones)
+    wanted = (each for each in brood.children.values() if is_wanted(brood, each.slot))
+    return [view.of(each, is_missing=each.address in missing, is_idle=each.address in idle) for each in wanted]
+
+
+class View:
+    """How one rollout sees children; what it says of a child holds as long as child, target and direction do."""
+
+    def __init__(self, brood: Brood, zones: Zones | None = None) -> None:
+        assert brood.rollout is not None
+        self._brood = brood
+        self._rollout = brood.rollout.rollout
+        target = brood.generation(self._rollout.target.revision)
+        self._is_forward = (
+            target is not None
+            and template_groups.is_same(brood, target, brood.current)
+            and not self._rollout.is_going_back
+        )
+        self._fitting = _Fitting(brood, target)
+        self._zones = zones
+        self._has_zones = bool(brood.template.zones)
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """What it sees by: two views with one key say the same of a child."""
+        brood = self._brood
+        records = tuple(owner.record for owner in brood.owners)
+        return (brood.template, records, self._rollout.maker, self._rollout.target, self._rollout.started_at)
+
+    def of(self, child: ChildFile, *, is_missing: bool = False, is_idle: bool = False) -> Child:
+        """Return one child."""
+        brood, rollout = self._brood, self._rollout
+        asked = group_findings.asking(brood, child) if self._is_forward and child.findings else ()
+        is_mine = child.made_by == rollout.maker
+        is_broken = not is_mine and any(each.kind is FindingKind.DYNAMIC for each in asked)
+        fits = self._fits(child, asked)
+        is_unknown = fits is None or any(each.kind is FindingKind.UNKNOWN for each in child.findings)
+        return Child(
+            child.slot,
+            str(child.address),
+            _revision(child, rollout.target.revision, fits=fits, is_broken=is_broken),
+            State.UNHEALTHY if child.state is State.READY and is_missing else child.state,
+            child.ready_since,
+            child.made_by,
+            child.attempt,
+            reason=asked[0].kind.value if asked and not is_mine else child.reason,
+            first_seen=min(each.first_seen for each in child.findings) if child.findings else child.since,
+            is_idle=is_idle,
+            topology=self._topology(child),
+            held_until=self._held_until(child),
+            is_exempt=is_unknown or (self._is_forward and not asked),
+            is_rewritten=fits is False and not is_broken and self._fitting.is_near(child),
+        )
+
+    def _fits(self, child: ChildFile, asked: Collection[TemplateFinding]) -> bool | None:
+        """Tell whether a child is what the target asks for; Option 1 knows no more than its findings say."""
+        if self._is_forward and self._brood.template.compatibility is Compatibility.OPTION1:
+            return not asked
+        return self._fitting.of(child)
+
+    def _topology(self, child: ChildFile) -> str:
+        if self._zones is not None:
+            return self._zones(child)
+        return rendering.zone_of(self._brood.template, child.slot) if self._has_zones else ""
+
+    def _held_until(self, child: ChildFile) -> float | None:
+        hold = self._brood.template.holds.get(child.slot)
+        return None if hold is None else math.inf if math.isinf(hold) else self._rollout.started_at + hold
+
+
+def _revision(child: ChildFile, target: int, *, fits: bool | None, is_broken: bool) -> int:
+    """Return the generation that the rollout is to believe: the target's for a child that fits it by any rule."""
+    if is_broken:
+        return _UNLIKE
+    if fits:
+        return target
+    return _UNLIKE if child.generation == target and fits is False else child.generation
+
+
+class _Fitting:
+    """Whether children fit a target, worked out once for all that were made alike."""
+
+    def __init__(self, brood: Brood, target: Generation | None) -> None:
+        self._brood = brood
+        self._target = target
+        self._known: dict[tuple[tuple[str, Birth], ...], bool | None] = {}
+        self._near: dict[tuple[tuple[str, Birth], ...], bool] = {}
+        self._rewrites = brood.template.method is not Method.REWRITE and any(
+            each.template.fields.rewritten for each in brood.owners
+        )
+
+    def of(self, child: ChildFile) -> bool | None:
+        if self._target is None:
+            return None
+        key = tuple(child.births.items())
+        if key not in self._known:
+            self._known[key] = template_groups.fits(self._brood, child, self._target)
+        return self._known[key]
+
+    def is_near(self, child: ChildFile) -> bool:
+        """Tell whether a child has to be rewritten only."""
+        if self._target is None or not self._rewrites:
+            return False
+        key = tuple(child.births.items())
+        if key not in self._near:
+            self._near[key] = template_groups.needs_content_only(self._brood, child, self._target)
+        return self._near[key]
+
+
+def limits(brood: Brood, gates: Mapping[str, Health] | None = None) -> Limits:
+    """Return the limits of a brood's rollout; what is rewritten is, for a moment, not there."""
+    is_surging = brood.template.method is Method.REPLACE_BEFORE_REMOVE
+    order = Order.REPLACE_BEFORE_REMOVE if is_surging else Order.REMOVE_FIRST
+    return dataclasses.replace(brood.template.limits, order=order, gates=gates or {})

@@ -1,0 +1,143 @@
+"""Records of rollouts: what is saved of one, the steps it asks for, and what it makes of a slot.
+
+Data and the few questions that every part of a rollout asks; the decisions are in `rollout_progress` and
+`rollout_work`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final, NamedTuple
+
+from holdfast.rollouts.core.slots import Child, Fleet, Slot, State
+
+
+class Phase(StrEnum):
+    """Where a rollout is."""
+
+    PENDING = "pending"
+    CANARY = "canary"
+    PROGRESSING = "progressing"
+    PAUSED = "paused"
+    HALTED = "halted"
+    COMPLETE = "complete"
+    ROLLED_BACK = "rolled-back"
+    SUPERSEDED = "superseded"
+
+
+OVER: Final = frozenset({Phase.COMPLETE, Phase.ROLLED_BACK, Phase.SUPERSEDED})
+_SERVING: Final = (State.READY, State.UNHEALTHY)
+BEGINNING: Final = frozenset({Phase.CANARY, Phase.PROGRESSING})
+
+
+class Failures(NamedTuple):
+    """What went wrong in one slot."""
+
+    times: int
+    last_at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A revision to come to, and the ordinals that equal it under the scheme: their children need not be replaced."""
+
+    revision: int
+    accepts: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Rollout:
+    """What has to be saved of a rollout; each save is a compare-and-swap on `version`."""
+
+    id: str
+    target: Target
+    previous: Target | None  # where an automatic rollback goes; None: nowhere
+    started_at: float
+    phase: Phase = Phase.PENDING
+    wave: int = 0
+    failures: Mapping[str, Failures] = field(default_factory=dict)  # by slot
+    forgiven: int = 0  # failures from before it was resumed
+    ready: int = 0  # replacements that have been ready, the most seen
+    progressed_at: float = 0.0
+    well_since: float | None = None  # since when the wave is complete and well
+    is_closed: bool = False  # a window was closed when it was last looked at
+    is_going_back: bool = False
+    resumes_to: Phase | None = None
+    why: str = ""
+    version: int = 1
+
+    @property
+    def maker(self) -> str:
+        """What its replacements carry; those of a rollback are told from those that are rolled back."""
+        return f"{self.id}/back" if self.is_going_back else self.id
+
+    @property
+    def failed(self) -> int:
+        """How many replacements have failed since it was started or resumed."""
+        return sum(each.times for each in self.failures.values()) - self.forgiven
+
+
+@dataclass(frozen=True, slots=True)
+class Save:
+    """Store the rollout if the stored version is `expected`; if not, read again and drop the other steps."""
+
+    expected: int
+    rollout: Rollout
+
+
+@dataclass(frozen=True, slots=True)
+class Create:
+    """Make a child of a revision in a slot. The key names the child: the same key twice is the same child."""
+
+    key: str
+    slot: str
+    revision: int
+    made_by: str
+    attempt: int
+    reason: str  # to be kept with the child: a budget counts the slot by it until it is done
+    child: str = ""  # that is there and gets the content of the revision; else a new one is made
+
+
+@dataclass(frozen=True, slots=True)
+class Remove:
+    """Remove a child; one that is gone is removed."""
+
+    key: str
+    slot: str
+    child: str
+    why: str
+
+
+Step = Save | Create | Remove
+
+
+def made(rollout: Rollout, fleet: Fleet) -> tuple[Child, ...]:
+    """Return the children that a rollout, in its present direction, has put there."""
+    return fleet.made.get(rollout.maker, ())
+
+
+def taken(rollout: Rollout, fleet: Fleet) -> int:
+    """Return how many slots a rollout has taken up, finished or not: what waves count."""
+    mine = {child.slot for child in made(rollout, fleet)}
+    return len(mine | {slot.name for slot in fleet.busy if _is_emptied(slot)})
+
+
+def _is_emptied(slot: Slot) -> bool:
+    return all(child.state in {State.GONE, State.REMOVING} for child in slot.children)
+
+
+def at_work(rollout: Rollout, fleet: Fleet) -> list[Slot]:
+    """Return the slots in which something is being done: they count against budgets until it is done."""
+    return [slot for slot in fleet.busy if not is_done(rollout, slot)]
+
+
+def is_done(rollout: Rollout, slot: Slot) -> bool:
+    """Tell whether a slot is as the target wants it, or is not to be touched."""
+    if len(slot.living) != 1:
+        return False
+    child = slot.living[0]
+    if child.is_exempt and child.is_settled and child.made_by not in {rollout.id, rollout.maker}:
+        return True
+    return child.revision in rollout.target.accepts and child.state in _SERVING

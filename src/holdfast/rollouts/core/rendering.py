@@ -1,0 +1,193 @@
+"""Rendering: from the revisions a child was made from to what is declared of it.
+
+A child keeps the content it was born with, whatever its template says by now; only fields that are changed in place
+follow at once. A part that is a resource of its own gives nothing; children need it, and so come after it.
+
+`$(name)`, `$(slot)`, `$(index)` and `$(zone)` in texts are the child's own; a text that is nothing but `$(index)`
+becomes the number. `$$(` stands for itself.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Mapping
+from itertools import zip_longest
+from typing import Final
+
+from holdfast.model.absent import ABSENT
+from holdfast.model.address import Address
+from holdfast.model.json import Json
+from holdfast.model.resource import Declaration, ManagementPolicy
+from holdfast.policy.dependency_graph import DEPENDS_ON
+from holdfast.rollouts.core import template_schemes
+from holdfast.rollouts.core.option1 import Stamp
+from holdfast.rollouts.core.revisions import ParentRecord, Revision
+from holdfast.rollouts.core.template_groups import Birth, Brood, ChildFile, Owned
+from holdfast.rollouts.core.template_schemes import Keys
+from holdfast.rollouts.core.templates import LIVE, RESOURCE, Template
+
+TEMPLATE: Final = "holdfast.dev/template"  # label of generated children
+SLOT: Final = "holdfast.dev/slot"
+_PLACE = re.compile(r"(\$)?\$\((name|slot|index|zone)\)")
+
+
+def slot_name(template: Template, index: int) -> str:
+    """Return the name of a place; the first child in it has the same."""
+    return f"{template.name}-{index}"
+
+
+def index_of(template: Template, slot: str) -> int | None:
+    """Return which place a slot of `replicas` is, or None."""
+    text = slot[len(template.name) + 1 :]
+    if not text.isdecimal() or (text[0] == "0" and text != "0") or not slot.startswith(template.name):
+        return None
+    return int(text)
+
+
+def zone_of(template: Template, slot: str) -> str:
+    """Return where a slot belongs: zones take turns."""
+    index = index_of(template, slot)
+    return "" if index is None or not template.zones else template.zones[index % len(template.zones)]
+
+
+def declaration(brood: Brood, child: ChildFile, own: Declaration | None = None) -> Declaration:
+    """Return what is declared of a child; `own` is what a person declared of one that a selector found.
+
+    One of which nobody knows what it was made from is compared with what it would be made from now, and never written.
+    """
+    template, kind = brood.template, brood.template.child
+    made, needs = content(brood, child), _needs(brood, "" if own is None else own.annotations.get(DEPENDS_ON, ""))
+    is_known = brood.lead.uid in child.births and all(_is_known(brood.owner(uid), child) for uid in child.births)
+    if own is not None:
+        return dataclasses.replace(
+            own,
+            desired=_merged(made, dict(own.desired)),
+            annotations={**own.annotations, **needs},
+            policy=own.policy if is_known else ManagementPolicy.OBSERVED,
+        )
+    assert kind is not None, f"template {template.name} has children and does not say what they are"
+    return Declaration(
+        child.address,
+        kind.provider,
+        kind.api_version,
+        made,
+        labels={**kind.labels, TEMPLATE: template.name, SLOT: child.slot},
+        annotations=needs,
+        policy=ManagementPolicy.MANAGED if is_known else ManagementPolicy.OBSERVED,
+        options=kind.options,
+        type=kind.type,
+        location=template.location,
+    )
+
+
+def _needs(brood: Brood, own: str) -> dict[str, str]:
+    """Return what a child needs, as an annotation: what is said of it, and the parts that are resources."""
+    kind = brood.template.child
+    said = own if own or kind is None else kind.depends_on
+    parts = [str(each.template.address) for each in brood.owners if each.template.address is not None]
+    names = [each for each in (said, *parts) if each]
+    return {DEPENDS_ON: ",".join(names)} if names else {}
+
+
+def _is_known(owner: Owned | None, child: ChildFile) -> bool:
+    if owner is None:
+        return False
+    birth = child.record_of(owner.uid)
+    return birth.is_bound and birth.birth is not None and owner.record.revision(birth.birth) is not None
+
+
+def content(brood: Brood, child: ChildFile) -> dict[str, Json]:
+    """Return what the owners of a child give it."""
+    out: Json = {}
+    owners = [each for uid in child.births if (each := brood.owner(uid)) is not None] or list(brood.owners)
+    for owner in owners:
+        out = _merged(out, _of_owner(owner, child.births.get(owner.uid, Birth())))
+    index = index_of(brood.template, child.slot)
+    known = {
+        "name": child.name,
+        "slot": child.slot,
+        "index": "" if index is None else str(index),
+        "zone": zone_of(brood.template, child.slot),
+    }
+    out = _filled(out, known)
+    for owner in owners:
+        out = _stamped(out, owner, child.births.get(owner.uid, Birth()))
+    return dict(out)
+
+
+def _of_owner(owner: Owned, birth: Birth) -> Json:
+    """Return what an owner gives a child: what it was born with, in-place fields as they are now."""
+    made_from = owner.record.latest if birth.revision is None else owner.record.revision(birth.revision)
+    if made_from is None or LIVE in made_from.content:
+        return {}
+    content = made_from.content[RESOURCE]
+    for keys, value in _in_place(owner, birth).items():
+        content = template_schemes.put(content, keys, value)
+    return content
+
+
+def _in_place(owner: Owned, birth: Birth) -> dict[Keys, Json]:
+    """Return the fields that were in place since a child was born, as they are, or were when that ended.
+
+    A field that is in place no longer keeps what it had by then: to choose other fields must not write to a child.
+    """
+    record, out = owner.record, dict[Keys, Json]()
+    since = [each for each in record.regimes if birth.regime is None or each.index >= birth.regime]
+    for regime, following in zip_longest(since, since[1:]):
+        ending = _giving(record, record.current if following is None else following.base)
+        for keys in owner.policies.get(regime.scheme, {}).get("inPlace", ()):
+            if ending is not None:
+                out[tuple(keys)] = template_schemes.at(ending.content[RESOURCE], keys)
+    return out
+
+
+def _giving(record: ParentRecord, ordinal: int) -> Revision | None:
+    """Return the newest revision up to one that gave content to children, and was no resource of its own."""
+    kept = (each for each in reversed(record.revisions) if each.ordinal <= ordinal and LIVE not in each.content)
+    return next(kept, None)
+
+
+def _merged(under: Json, over: Json) -> Json:
+    """Lay one content over another; objects are merged, everything else is replaced."""
+    if not (isinstance(under, Mapping) and isinstance(over, Mapping)):
+        return over
+    return {**under, **{key: _merged(under[key], item) if key in under else item for key, item in over.items()}}
+
+
+def _filled(value: Json, known: Mapping[str, str]) -> Json:
+    if isinstance(value, str):
+        if value == "$(index)" and known["index"]:
+            return int(known["index"])
+        return _PLACE.sub(lambda m: f"$({m[2]})" if m[1] else known[m[2]], value) if "$(" in value else value
+    if isinstance(value, Mapping):
+        return {key: _filled(item, known) for key, item in value.items()}
+    return [_filled(item, known) for item in value] if isinstance(value, list) else value
+
+
+def _stamped(content: Json, owner: Owned, birth: Birth) -> Json:
+    """Write hash and version as the seed has them; what a child was born with stays on it for life."""
+    stamping = owner.template.stamping
+    if stamping is None or birth.stamp is None:
+        return content
+    wanted = Stamp(birth.stamp.digest, birth.stamp.scheme).annotations(stamping.key)
+    for key, text in wanted.items():
+        content = template_schemes.put(content, (*stamping.at, key), text)
+    return content
+
+
+def stamp_on(owner: Owned, observed: Json) -> Stamp | None:
+    """Read hash and version from what was observed of a child."""
+    stamping = owner.template.stamping
+    if stamping is None or observed is ABSENT:
+        return None
+    found = template_schemes.at(observed, stamping.at)
+    if not isinstance(found, Mapping):
+        return None
+    return Stamp.read({key: text for key, text in found.items() if isinstance(text, str)}, stamping.key)
+
+
+def child_address(template: Template, name: str) -> Address:
+    """Return the address of a generated child."""
+    assert template.child is not None
+    return Address(template.child.connection, template.child.kind, name, template.child.namespace)

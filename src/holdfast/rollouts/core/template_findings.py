@@ -1,0 +1,153 @@
+"""Findings about children of templates: per owner and class, each with the moment it was first seen.
+
+One boolean for several owners and causes makes a fix of one look like a fault of another; so every owner has findings
+of its own. Only `spec` and `dynamic` ask for anything; `latent` and `defaults-changed` do so when a person promotes
+them; `unknown` never does, and keeps whatever was known before from being acted on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from holdfast.model.json import Json
+from holdfast.rollouts.core import adoption, hash_epochs
+from holdfast.rollouts.core.adoption import Adopted, NotAdopted, Obstacle, Unstamped
+from holdfast.rollouts.core.hash_epochs import Standing
+from holdfast.rollouts.core.revisions import ChildRecord, ParentRecord
+from holdfast.rollouts.core.template_schemes import Keys, Schemes, is_same_content
+
+
+class FindingKind(StrEnum):
+    """The closed set of classes."""
+
+    SPEC = "spec"  # the template was edited
+    LATENT = "latent"  # only a newer scheme sees the difference, and it was there when that took over
+    DEFAULTS_CHANGED = "defaults-changed"  # nobody edited anything; a default has another value now
+    DYNAMIC = "dynamic"  # a predicate that the child has to satisfy no longer holds
+    UNKNOWN = "unknown"
+
+
+ACTING: Final = frozenset({FindingKind.SPEC, FindingKind.DYNAMIC})
+
+
+@dataclass(frozen=True, slots=True)
+class TemplateFinding:
+    """Something about one child that one owner is concerned with."""
+
+    owner: str  # uid
+    child: str
+    kind: FindingKind
+    reason: str  # a code: "edited", "unrecorded-template", the name of a predicate
+    first_seen: float
+    fields: tuple[Keys, ...] = ()  # where the template differs from what the child was made from
+    times: int = 1  # of a predicate with a debounce: how often it was seen broken, in a row and on new evidence ...
+    last_seen: float = 0.0  # ... and when the last of that was read
+
+    @property
+    def identity(self) -> tuple[str, str, FindingKind, str]:
+        """What makes it the same finding at the next look, whatever the scheme is by then."""
+        return (self.owner, self.child, self.kind, self.reason)
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What one evaluation goes by besides the records."""
+
+    known: Schemes
+    now: float
+    unstamped: Unstamped = Unstamped.HOLD
+    broken: tuple[str, ...] = ()  # the predicates of this owner that this child fails, on fresh evidence
+
+
+def findings(
+    record: ParentRecord, child: ChildRecord, look: Look, previous: Iterable[TemplateFinding] = ()
+) -> tuple[TemplateFinding, ...]:
+    """Return what an owner has to say of a child. Findings of before keep their first_seen, and so their turn.
+
+    Where nothing can be told now, what was found before stays, and an `unknown` beside it bars acting on it.
+    """
+    before = [each for each in previous if each.owner == child.owner and each.child == child.name]
+    seen = {each.identity: each.first_seen for each in before}
+    found = [*_static(record, child, look), *_dynamic(child, look)]
+    out = {each.identity: each for each in (_since(each, seen) for each in found)}
+    if any(each.kind is FindingKind.UNKNOWN for each in found):
+        kept = (each for each in before if each.kind is not FindingKind.UNKNOWN and each.identity not in out)
+        out |= {each.identity: each for each in kept}
+    return tuple(out.values())
+
+
+def asks_for_action(
+    found: Iterable[TemplateFinding], promoted: frozenset[FindingKind] = frozenset()
+) -> tuple[TemplateFinding, ...]:
+    """Return the findings to act on: none of an owner that does not know."""
+    listed = tuple(found)
+    unsure = {each.owner for each in listed if each.kind is FindingKind.UNKNOWN}
+    return tuple(each for each in listed if each.kind in ACTING | promoted and each.owner not in unsure)
+
+
+def _since(finding: TemplateFinding, seen: Mapping[tuple[str, str, FindingKind, str], float]) -> TemplateFinding:
+    first = seen.get(finding.identity, finding.first_seen)
+    return TemplateFinding(finding.owner, finding.child, finding.kind, finding.reason, first, finding.fields)
+
+
+def _static(record: ParentRecord, child: ChildRecord, look: Look) -> Iterator[TemplateFinding]:
+    match adoption.adopt(record, child, look.known, look.unstamped):
+        case Adopted(bound):
+            yield from _of_bound(record, bound, look)
+        case NotAdopted(_, obstacle, is_drifted):
+            kind = FindingKind.SPEC if is_drifted else FindingKind.UNKNOWN
+            yield TemplateFinding(child.owner, child.name, kind, obstacle, look.now)
+
+
+def _of_bound(record: ParentRecord, child: ChildRecord, look: Look) -> Iterator[TemplateFinding]:
+    birth = None if child.birth is None else record.revision(child.birth)
+    if birth is None:
+        yield TemplateFinding(child.owner, child.name, FindingKind.UNKNOWN, Obstacle.UNRECORDED, look.now)
+        return
+    scheme = look.known.get(record.regimes[-1].scheme)
+    contents = (birth.content, record.latest.content)
+    fields = tuple(changed_fields(*(contents if scheme is None else map(scheme.arranged, contents))))
+
+    def finding(kind: FindingKind, reason: str) -> TemplateFinding:
+        return TemplateFinding(child.owner, child.name, kind, reason, look.now, fields)
+
+    match hash_epochs.standing(record, child, look.known):
+        case Standing.DRIFTED:
+            yield finding(FindingKind.SPEC, "edited")
+        case Standing.GRANDFATHERED:
+            yield finding(FindingKind.LATENT, "seen-by-a-newer-scheme")
+        case Standing.UNKNOWN:
+            yield finding(FindingKind.UNKNOWN, Obstacle.UNKNOWN_SCHEME)
+        case Standing.MATCHING if _has_other_defaults(record, child, look.known):
+            yield finding(FindingKind.DEFAULTS_CHANGED, "default-moved")
+        case Standing.MATCHING:
+            pass
+
+
+def _has_other_defaults(record: ParentRecord, child: ChildRecord, known: Schemes) -> bool:
+    scheme_id = record.regimes[-1].scheme
+    birth = None if child.birth is None else record.revision(child.birth)
+    mine = None if birth is None else birth.digests_by(scheme_id, known)
+    theirs = record.latest.digests_by(scheme_id, known)
+    return mine is not None and theirs is not None and mine.effective != theirs.effective
+
+
+def _dynamic(child: ChildRecord, look: Look) -> Iterator[TemplateFinding]:
+    for reason in look.broken:
+        yield TemplateFinding(child.owner, child.name, FindingKind.DYNAMIC, reason, look.now)
+
+
+def changed_fields(one: Json, other: Json, at: Keys = ()) -> Iterator[Keys]:
+    """Yield where two contents differ, as deep as objects go; a list differs as a whole."""
+    if not (isinstance(one, Mapping) and isinstance(other, Mapping)):
+        if not is_same_content(one, other):
+            yield at
+        return
+    for key in sorted({*one, *other}):
+        if key in one and key in other:
+            yield from changed_fields(one[key], other[key], (*at, key))
+        else:
+            yield (*at, key)

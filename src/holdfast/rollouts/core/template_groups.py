@@ -1,0 +1,244 @@
+"""Broods: a template with its parts, its children, and its rollout, as they are remembered.
+
+A child is made from one revision of each of its owners. Which of them go together is a *generation*, a number, and what
+a rollout moves children to; the revisions themselves, and how a child stands to each, stay with the owners.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from holdfast.compare.hash_schemes import StampedHash
+from holdfast.model.address import Address
+from holdfast.model.json import Json
+from holdfast.rollouts.core import hash_epochs, revisions, templates
+from holdfast.rollouts.core.records import OVER, Phase, Rollout, Target
+from holdfast.rollouts.core.revisions import ChildRecord, ParentRecord
+from holdfast.rollouts.core.slots import State
+from holdfast.rollouts.core.template_findings import TemplateFinding
+from holdfast.rollouts.core.template_schemes import Schemes, TemplateScheme
+from holdfast.rollouts.core.templates import Template
+
+
+@dataclass(frozen=True, slots=True)
+class Birth:
+    """From which revision of an owner a child was made, under which regime; both None: nobody knows."""
+
+    revision: int | None = None
+    regime: int | None = None
+    stamp: StampedHash | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ChildFile:
+    """All that is kept of one child."""
+
+    address: Address
+    slot: str
+    births: Mapping[str, Birth]  # by owner
+    generation: int = 0  # 0: of none that was recorded
+    state: State = State.CREATING
+    ready_since: float = 0.0
+    made_by: str = ""
+    attempt: int = 0
+    reason: str = "spec"
+    before: tuple[int, Mapping[str, Birth]] | None = None  # of a rewrite: what the child was, should it fail
+    findings: tuple[TemplateFinding, ...] = ()
+    since: float = 0.0
+    note: str = ""  # what went wrong last
+    is_marked: bool = False  # Option 1 only: somebody saw it drifted
+    version: int = 0  # of its dossier; 0: not kept yet
+    is_rewriting: bool = False  # it is there, and gets other content; `before` is what it was
+
+    @property
+    def name(self) -> str:
+        """What findings call it."""
+        return self.address.name
+
+    def record_of(self, owner: str) -> ChildRecord:
+        """Return what it owes to one owner, as regimes want it."""
+        birth = self.births.get(owner, Birth())
+        return ChildRecord(self.name, owner, birth.revision, birth.regime, birth.stamp)
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """A revision of each owner, to make children from."""
+
+    number: int
+    births: Mapping[str, int]  # owner -> ordinal
+
+
+@dataclass(frozen=True, slots=True)
+class Owned:
+    """One owner: the template as declared, and as it is recorded."""
+
+    template: Template
+    record: ParentRecord
+    policies: Mapping[str, Json]  # scheme id -> which fields counted
+    generations: tuple[Generation, ...] = ()  # of the one that leads
+    stamp: tuple[str, str] | None = None  # Option 1 only: hash and version on the owner
+    version: int = 0  # of its dossier
+    known: Schemes = field(default_factory=dict, compare=False)
+    due_at: float | None = None  # when its predicates are to be asked again
+
+    @property
+    def uid(self) -> str:
+        """What it is kept under."""
+        return self.record.uid
+
+
+@dataclass(frozen=True, slots=True)
+class RolloutFile:
+    """A rollout with what it was for: the target turns round when it goes back, the aim does not."""
+
+    number: int
+    aim: int  # generation
+    rollout: Rollout
+    who: str = ""
+    due_at: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Brood:
+    """One template that leads, and everything it leads."""
+
+    template: Template
+    owners: tuple[Owned, ...]  # the parts, then the template itself
+    children: Mapping[Address, ChildFile] = field(default_factory=dict)
+    rollout: RolloutFile | None = None  # the newest
+    former: Mapping[str, Owned] = field(default_factory=dict)  # parts that it used before, and that children still have
+
+    @property
+    def lead(self) -> Owned:
+        """The template's own record."""
+        return self.owners[-1]
+
+    @property
+    def current(self) -> Generation:
+        """What the declarations ask for."""
+        return self.lead.generations[-1]
+
+    def generation(self, number: int) -> Generation | None:
+        """Return a generation that is still kept."""
+        return next((each for each in self.lead.generations if each.number == number), None)
+
+    def owner(self, uid: str) -> Owned | None:
+        """Return an owner, also one that was taken out."""
+        return next((each for each in self.owners if each.uid == uid), self.former.get(uid))
+
+    @property
+    def is_rolling(self) -> bool:
+        """Whether a rollout is not over."""
+        return self.rollout is not None and self.rollout.rollout.phase not in OVER
+
+    def with_children(self, changed: Iterable[ChildFile], gone: Iterable[Address] = ()) -> Brood:
+        """Return the brood with some children changed and some forgotten."""
+        children = {**self.children, **{each.address: each for each in changed}}
+        for address in gone:
+            children.pop(address, None)
+        return dataclasses.replace(self, children=children)
+
+
+def known_schemes(policies: Mapping[str, Json]) -> dict[str, TemplateScheme]:
+    """Return the schemes of recorded policies that this release can compute."""
+    made = (templates.scheme_of(policy, ident) for ident, policy in policies.items())
+    return {scheme.id: scheme for scheme in made if scheme is not None}
+
+
+def next_generation(owners: Sequence[Owned]) -> Generation | None:
+    """Return the generation to add, or None if the newest is what the owners' current revisions are."""
+    births = {owner.uid: owner.record.current for owner in owners}
+    kept = owners[-1].generations
+    if kept and dict(kept[-1].births) == births:
+        return None
+    return Generation(kept[-1].number + 1 if kept else 1, births)
+
+
+def born(brood: Brood, generation: Generation) -> dict[str, Birth]:
+    """Return what a child that is made now from a generation owes to each owner."""
+    out = {}
+    for uid, ordinal in generation.births.items():
+        owner = brood.owner(uid)
+        if owner is None:
+            continue
+        record = owner.record if owner.record.revision(ordinal) is None else _at(owner.record, ordinal)
+        made = revisions.born("", record)
+        out[uid] = Birth(made.birth, made.born_regime, made.stamp)
+    return out
+
+
+def _at(record: ParentRecord, ordinal: int) -> ParentRecord:
+    """Return an owner as if a kept revision were its current one."""
+    return record if record.current == ordinal else dataclasses.replace(record, current=ordinal)
+
+
+def accepts(brood: Brood, number: int) -> Target:
+    """Return a generation as a target, with those that equal it for every owner under the schemes of now."""
+    wanted = brood.generation(number)
+    if wanted is None:
+        return Target(number, frozenset({number}))
+    same = (each.number for each in brood.lead.generations if is_same(brood, each, wanted))
+    return Target(number, frozenset({number, *same}))
+
+
+def is_same(brood: Brood, one: Generation, other: Generation) -> bool:
+    """Tell whether two generations make the same children, as far as anybody counts."""
+    return one.births.keys() == other.births.keys() and all(
+        hash_epochs.is_same(owner.record, (one.births.get(owner.uid), other.births.get(owner.uid)), owner.known)
+        for owner in (*brood.owners, *brood.former.values())
+        if owner.uid in one.births
+    )
+
+
+def fits(brood: Brood, child: ChildFile, generation: Generation) -> bool | None:
+    """Tell whether a child is what a generation asks for, by the rule of every owner; None where that is unknown."""
+    if brood.lead.uid not in child.births:
+        return None  # of another template that had the same name
+    if child.births.keys() != generation.births.keys():
+        return False
+    owners = [brood.owner(uid) for uid in generation.births]
+    verdicts = [
+        None
+        if owner is None
+        else hash_epochs.in_sync(
+            _at(owner.record, generation.births[owner.uid]), child.record_of(owner.uid), owner.known
+        )
+        for owner in owners
+    ]
+    if False in verdicts:
+        return False
+    return None if None in verdicts else True
+
+
+def needs_content_only(brood: Brood, child: ChildFile, generation: Generation) -> bool:
+    """Tell whether a child differs from what a generation asks for in fields that are rewritten alone."""
+    if child.births.keys() != generation.births.keys():
+        return False
+    for uid, ordinal in generation.births.items():
+        owner, birth = brood.owner(uid), child.births[uid].revision
+        made = None if owner is None or birth is None else owner.record.revision(birth)
+        wanted = None if owner is None else owner.record.revision(ordinal)
+        if owner is None or made is None or wanted is None:
+            return False
+        hard = templates.hard_scheme(owner.template.fields)
+        if not hard.digests(made.content, made.schema).matches(hard.digests(wanted.content, wanted.schema)):
+            return False
+    return True
+
+
+def birth_generation(brood: Brood) -> Generation:
+    """Return what a new slot is filled with: what the rollout goes to, unless somebody or something stopped it."""
+    file = brood.rollout
+    if file is None:
+        return brood.current
+    rollout = file.rollout
+    if rollout.phase is Phase.ROLLED_BACK or rollout.is_going_back:
+        wanted = rollout.target.revision
+    elif rollout.phase in {Phase.PAUSED, Phase.HALTED} and rollout.previous is not None:
+        wanted = rollout.previous.revision
+    else:
+        return brood.current
+    return brood.generation(wanted) or brood.current

@@ -1,0 +1,91 @@
+"""The audit trail of the SQLite store: going through it, and proving it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from holdfast.model.audit import AuditHead
+from holdfast.store import audit_chain, rows
+from holdfast.store.protocol import ChainedEvent
+
+PAGE: Final = 500  # rows read at a time by what goes through everything
+_FIRST: Final = -(2**63)
+_LAST: Final = 2**63 - 1
+_FULL: Final[list[rows.Row]] = [()] * PAGE  # stands for the page before the first
+
+Select = Callable[[str, Mapping[str, object]], Awaitable[list[rows.Row]]]  # runs a statement by its name
+
+
+@dataclass(frozen=True, slots=True)
+class AuditTrail:
+    """Reads the events of a store."""
+
+    select: Select
+
+    async def events(
+        self, subject: int | None = None, type_prefix: str | None = None, since: float | None = None
+    ) -> AsyncIterator[ChainedEvent]:
+        """Go through the trail in order, a page at a time; what is added meanwhile is seen."""
+        filters = {
+            "subject": subject,
+            "prefix": type_prefix or "",
+            "since": -math.inf if since is None else since,
+            "last": _LAST,
+            "limit": PAGE,
+        }
+        after, page = _FIRST, _FULL
+        while len(page) == PAGE:
+            page = await self._page({**filters, "after": after})
+            for row in page:
+                yield rows.chained(row)
+            after = page[-1][0] if page else after
+
+    async def _page(self, filters: Mapping[str, object]) -> list[rows.Row]:
+        return await self.select("events_page" if filters.get("subject") is None else "events_page_of", filters)
+
+    async def head(self) -> AuditHead:
+        """Return where the trail ends by its own account."""
+        length, digest, _ = await self._recorded()
+        return AuditHead(length, audit_chain.text(digest))
+
+    async def has_head(self, head: AuditHead) -> bool:
+        """Tell whether the trail has an event of this number and hash."""
+        found = await self.select("hash_of_event", {"sequence": head.length})
+        return bool(found) and isinstance(found[0][0], bytes) and audit_chain.text(found[0][0]) == head.hash
+
+    async def _recorded(self) -> tuple[int, bytes, int]:
+        found = await self.select("head", {})
+        if not found:
+            raise audit_chain.head_lost()
+        length, digest, last = found[0]
+        if not isinstance(length, int) or not isinstance(digest, bytes) or not isinstance(last, int | None):
+            raise audit_chain.head_lost()
+        return length, digest, last or 0
+
+    async def verify(self, known: Sequence[AuditHead]) -> int:
+        """Recompute every hash, and look for heads that are known from elsewhere; return the length."""
+        length, digest, last = await self._recorded()
+        verification = audit_chain.Verification(known)
+        async for link in self._links(_FIRST, length):
+            if not verification.follows(link):
+                raise await self._diagnosis(verification)
+        return verification.finish(audit_chain.Head(length, digest), last)
+
+    async def _diagnosis(self, verification: audit_chain.Verification) -> Exception:
+        """Look for the event that should have come next among the ones after it."""
+        async for link in self._links(verification.head.length, _LAST):
+            if verification.is_next(link):
+                return verification.reordered(link.sequence)
+        return verification.edited()
+
+    async def _links(self, after: int, last: int) -> AsyncIterator[audit_chain.Link]:
+        page = _FULL
+        filters = {"prefix": "", "since": -math.inf, "last": last, "limit": PAGE}
+        while len(page) == PAGE:
+            page = await self._page({**filters, "after": after})
+            for row in page:
+                yield rows.link_of(row)
+            after = page[-1][0] if page else after

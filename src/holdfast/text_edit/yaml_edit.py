@@ -1,0 +1,182 @@
+"""Editing YAML by the line: one edit of one document, every other character stays as it is.
+
+Each edit gives one or more attempts, the most faithful to the text first. What they say must be read again and checked,
+because only reading tells. What cannot be done to a value by itself raises CannotError.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Iterator
+
+import yaml
+
+from holdfast.compare import paths, yaml_reader
+from holdfast.compare.comparators import typed_equal
+from holdfast.errors import DocumentError
+from holdfast.model.json import Json
+from holdfast.model.path import Pointer
+from holdfast.text_edit import edits, pieces, yaml_block, yaml_flow, yaml_layout, yaml_nodes, yaml_values
+from holdfast.text_edit.edits import Act, Edit
+from holdfast.text_edit.pieces import CannotError, Patch
+from holdfast.text_edit.yaml_layout import Layout
+from holdfast.text_edit.yaml_nodes import Entry, Kind, Node
+
+
+def attempts(text: str, root: Node, edit: Edit) -> Iterator[str]:
+    """Yield the text with one edit made to the document of that root; `text` must end with a line break."""
+    edit = _feasible(root, edit)
+    holder, step = _holder(root, edit.pointer), edit.pointer[-1]
+    place = holder.position(step)
+    if edit.act is Act.REMOVE:
+        if place is None:
+            raise CannotError
+        remove = yaml_flow.removed if holder.is_flow else yaml_block.removed
+        yield pieces.patched(text, remove(text, holder, place))
+        return
+    layout = yaml_layout.of(text, root, holder)
+    for each in (layout, dataclasses.replace(layout, has_blocks=False)):  # a | at the end of a file may say too little
+        for patches in _written(text, root, edit, each):
+            yield pieces.patched(text, patches)
+
+
+def _written(text: str, root: Node, edit: Edit, layout: Layout) -> Iterator[list[Patch]]:
+    """Add or replace an entry; one of its own overrules what was merged in."""
+    holder, step = _holder(root, edit.pointer), edit.pointer[-1]
+    place = holder.position(step)
+    if edit.act is Act.ADD or (place is None and holder.merges()):
+        add = yaml_flow.added if holder.is_flow else yaml_block.added
+        yield add(text, holder, step, edit.value, layout)
+        return
+    if place is None:
+        raise CannotError
+    entry = holder.entries[place]
+    if entry.value.anchor is not None and yaml_nodes.uses(root, entry.value):
+        raise CannotError
+    if holder.is_flow:
+        yield [_in_flow(text, entry, edit.value, layout)]
+    else:
+        yield from yaml_block.replaced(text, holder, entry, edit.value, layout)
+
+
+def concerned(text: str, root: Node, edit: Edit) -> tuple[int, int]:
+    """Return the part of the text that an edit may touch: the lines of its entry, or all between its neighbours."""
+    edit = _feasible(root, edit)
+    holder, step = _holder(root, edit.pointer), edit.pointer[-1]
+    place = holder.position(step)
+    entries = holder.entries
+    if edit.act is Act.ADD or place is None:
+        if not holder.is_flow:
+            return (yaml_block.insertion(text, holder, step),) * 2
+        following = place if place is not None else len(entries)
+        place = following
+    elif edit.act is Act.REPLACE:
+        entry = entries[place]
+        return entry.start, entry.end if holder.is_flow else yaml_nodes.line_end(text, entry.end) + 1
+    elif not holder.is_flow:
+        return yaml_block.removal(text, holder, place)
+    else:
+        following = place + 1
+    start = entries[place - 1].end if place else holder.body + 1
+    return start, entries[following].start if following < len(entries) else holder.end - 1
+
+
+def _feasible(root: Node, edit: Edit) -> Edit:
+    """Return the edit as it can be made: what would be emptied, or is empty, is replaced."""
+    if not edit.pointer:
+        raise CannotError
+    if edit.act is Act.REPLACE or len(edit.pointer) < 2:
+        return edit
+    holder = _holder(root, edit.pointer)
+    is_list = holder.kind is Kind.LIST
+    if edit.act is Act.REMOVE and len(holder.entries) == 1:
+        return Edit(Act.REPLACE, edit.pointer[:-1], [] if is_list else {})
+    if edit.act is Act.ADD and not holder.entries:
+        return Edit(Act.REPLACE, edit.pointer[:-1], [edit.value] if is_list else {edit.pointer[-1]: edit.value})
+    return edit
+
+
+def _holder(root: Node, pointer: Pointer) -> Node:
+    node = yaml_nodes.find(root, pointer[:-1])
+    if node is None or node.kind not in (Kind.MAP, Kind.LIST):
+        raise CannotError
+    return node
+
+
+def _in_flow(text: str, entry: Entry, value: Json, layout: Layout) -> Patch:
+    """Put a value in the place of another between commas."""
+    node = entry.value
+    if node.is_tagged and node.anchor is not None:
+        raise CannotError
+    start = node.start if node.is_tagged else node.body
+    written = yaml_values.flow(value, layout, node)
+    if entry.key is not None and entry.head == entry.key.end:  # {a} stands for {a: null}
+        return Patch(start, node.end, f": {written}")
+    gap = " " if text[start - 1] in ":&" or node.start == node.end else ""
+    return Patch(start, node.end, gap * (text[start - 1] != " ") + written)
+
+
+# --- from document to document ----------------------------------------------------------------------------------------
+
+
+def spliced(text: str, after: Json) -> str | None:
+    """Return a text of one document changed to say `after`, or None.
+
+    What cannot be done to a value by itself (behind an alias or a merge key, say) is done to the smallest thing around
+    it that can be written anew. The result may still be wrong about the meaning; the caller reads it again and checks.
+    """
+    has_bare_end = not text.endswith("\n")
+    text += "\n" * has_bare_end
+    try:
+        pending = list(edits.between(_read(text), after))
+        for _ in range(2 * len(pending) + 1):
+            if not pending:
+                return text.removesuffix("\n") if has_bare_end else text
+            text = _one_further(text, pending, after)
+            pending = list(edits.between(_read(text), after))
+    except (CannotError, yaml.YAMLError, DocumentError):
+        return None
+    return None
+
+
+def _one_further(text: str, pending: Iterable[Edit], after: Json) -> str:
+    """Make the first edit that can be made."""
+    for edit in pending:
+        try:
+            return _edited(text, edit, after)
+        except CannotError:
+            continue
+    raise CannotError
+
+
+def _edited(text: str, edit: Edit, after: Json) -> str:
+    """Make an edit; where it cannot be made by itself, write the smallest thing around it anew."""
+    root = yaml_nodes.documents(text)[0].root
+    before = _read(text)
+    while edit.pointer:
+        try:
+            return _best(attempts(text, root, edit), edits.made(before, edit))
+        except CannotError:
+            above = edit.pointer[:-1]
+            edit = Edit(Act.REPLACE, above, paths.resolve(after, above))
+    raise CannotError
+
+
+def _best(found: Iterable[str], wanted: Json) -> str:
+    """Return the first attempt that says what is wanted, else the first that says anything."""
+    readable = []
+    for attempt in found:
+        try:
+            value = _read(attempt)
+        except DocumentError:
+            continue
+        if typed_equal(value, wanted):
+            return attempt
+        readable.append(attempt)
+    if not readable:
+        raise CannotError
+    return readable[0]
+
+
+def _read(text: str) -> Json:
+    return yaml_reader.document(text).value

@@ -1,0 +1,98 @@
+"""Sweeping: one list call for a whole kind, and only what moved is looked at any closer.
+
+For every item whose raw bytes have the digest of the last check, and which was at rest then, nothing is parsed,
+compared or written but the time of the check. Everything else (moved, not in the list, not at rest) is left for a full
+check; an item that is not in the list is never called missing on the list's word alone. The comparing is done by the
+store, page by page, so that a sweep of a million idle things needs no more memory than a sweep of a thousand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+
+from holdfast.model.address import Address
+from holdfast.model.read_result import Reading
+from holdfast.policy import resync_schedule
+from holdfast.providers.protocol import ItemFailed, ReadFailed
+from holdfast.reconcile.clock import Clock
+from holdfast.reconcile.connections import World
+from holdfast.reconcile.rate_limit import Budget
+from holdfast.store.protocol import Store, Touch, Transaction
+
+BATCH = 1000
+
+
+@dataclass(slots=True)
+class Swept:
+    """What a sweep of one kind brought; what it did not touch is to be asked for with `Sweeper.closer`."""
+
+    began_at: float
+    unchanged: int = 0
+    failure: Reading | None = None  # the list could not be read to its end; nothing is concluded about the rest
+
+
+@dataclass(slots=True)
+class Sweeper:
+    """Sweeps kinds whose provider can list."""
+
+    store: Store
+    world: World
+    clock: Clock
+    random01: Callable[[], float]
+    jitter: float = 0.1
+    swept_at: dict[tuple[str, str], float] = field(default_factory=dict)  # when a kind was last listed to its end
+
+    async def sweep(self, connection: str, kind: str) -> Swept:
+        """List a kind and note what has not moved, page by page as it comes in."""
+        out = Swept(self.clock.now())
+        reader = await self.world.reader(connection)
+        page: list[tuple[str, str]] = []
+        try:
+            async with self.world.gate(connection).turn(Budget.READ):
+                async for item in reader.list(kind):
+                    page.append((item.id, item.raw_digest))
+                    if len(page) >= BATCH:
+                        await self._note(connection, kind, page, out)
+                        page = []
+        except ItemFailed:  # what could not be told is not touched, and so looked at by itself
+            pass
+        except ReadFailed as error:
+            out.failure = error.reading
+            return out
+        await self._note(connection, kind, page, out)
+        self.swept_at[connection, kind] = out.began_at
+        return out
+
+    async def closer(self, connection: str, kind: str, swept: Swept) -> AsyncIterator[list[Address]]:
+        """Go through what the sweep did not settle, batch by batch."""
+        batch: list[Address] = []
+        async for address in self.store.unlooked(connection, kind, swept.began_at, self.clock.now()):
+            batch.append(address)
+            if len(batch) >= BATCH:
+                yield batch
+                batch = []
+        if batch:
+            yield batch
+
+    async def _note(self, connection: str, kind: str, page: list[tuple[str, str]], out: Swept) -> None:
+        settled = await self.store.settled(connection, kind, _told_once(page))
+        now = out.began_at
+        touched = [
+            Touch(
+                address,
+                now,
+                resync_schedule.next_due(now, period, self.jitter, self.random01()) if period > 0 else None,
+            )
+            for address, period in settled
+        ]
+        if touched:
+            await self.store.commit(Transaction(touched=touched))
+        out.unchanged += len(touched)
+
+
+def _told_once(page: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Return a page without the items of which it says two things: those are looked at by themselves."""
+    told: dict[str, str] = {}
+    doubtful = {ident for ident, digest in page if told.setdefault(ident, digest) != digest}
+    return [each for each in page if each[0] not in doubtful] if doubtful else page

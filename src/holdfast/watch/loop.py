@@ -1,0 +1,284 @@
+"""Watching: take what is due from the store, check it, correct it, put it back with its next due time.
+
+The schedule lives in the store, so idle resources cost no memory here and a restart forgets nothing. Declarations are
+fetched again for what must be looked at closely, and let go afterwards. What became overdue while nobody watched is
+spread out instead of being read all at once. Connections do not share a queue: one that hangs delays no other.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from holdfast.errors import InputError
+from holdfast.model.address import Address
+from holdfast.model.decision import Action
+from holdfast.policy import resync_schedule
+from holdfast.reconcile import unchecked
+from holdfast.reconcile.action_result import Acted, Result
+from holdfast.reconcile.apply import Report
+from holdfast.reconcile.clock import Clock
+from holdfast.store.protocol import Request, Store, Transaction
+from holdfast.watch.list_scan import Sweeper
+
+BATCH = 500
+SHORTEST_WAIT_SECONDS = 0.05
+LONGEST_WAIT_SECONDS = 60.0  # look at the store at least this often: another process may have asked for a check
+SPREAD_SECONDS = 60.0  # a backlog is spread over this long
+SWEEP_FROM = 20  # due resources of one kind from which a sweep is worth more than single reads
+BACKLOG = 50  # overdue resources from which a backlog is spread
+GRACE_SECONDS = 10.0  # for what is in hand when a watch ends
+CLOCK_TOLERANCE_SECONDS = 1.0  # by which a clock may be set back without anybody minding
+WAITING_SECONDS = 30.0  # after which something that could not be looked at is tried again
+
+Correct = Callable[[Sequence[Address]], Awaitable[Report]]  # looks at some of the fleet, and acts; see Applier.apply
+
+
+class Besides(Protocol):
+    """Something else that comes due while resources are watched, such as assessments."""
+
+    async def run(self) -> bool:
+        """Do what is due now; return whether there was anything."""
+
+    async def next_at(self) -> float | None:
+        """Return when something is to be done next."""
+
+
+@dataclass(slots=True)
+class Watcher:
+    """The resync loop."""
+
+    store: Store
+    correct: Correct
+    clock: Clock
+    random01: Callable[[], float]
+    sweeper: Sweeper
+    report: Callable[[Report], Awaitable[None]] | None = None
+    stop: asyncio.Event = field(default_factory=asyncio.Event)
+    complain: Callable[[InputError], None] = lambda _error: None
+    is_over: Callable[[], Awaitable[bool]] | None = None  # asked between rounds; the declarations may have changed
+    wait_at_most: float = LONGEST_WAIT_SECONDS
+    look: Correct | None = None  # the same without acting; for seeing how much has moved before any of it is put back
+    besides: Sequence[Besides] = ()
+    _tasks: dict[str, asyncio.Task[bool]] = field(default_factory=dict)  # by connection, and of what else comes due
+    _asked: dict[str, float] = field(default_factory=dict)  # when what else comes due was asked last
+    _last_now: float | None = None
+
+    async def run(self, *, rounds: int | None = None) -> int:
+        """Watch until stopped, until it is over, or for a number of rounds; return how many there were.
+
+        Connections do not wait for one another: each is worked on by a task of its own, and so is what else comes due.
+        Only where the rounds are counted is each of them awaited.
+        """
+        await self.mend_schedule()
+        await self.spread_backlog()
+        done = 0
+        try:
+            while not self.stop.is_set() and (rounds is None or done < rounds):
+                if self.is_over is not None and await self.is_over():
+                    break
+                await self._mind_the_clock()
+                worked = await self.round() if rounds is not None else await self._begin()
+                done += 1
+                if not worked and (rounds is None or done < rounds):
+                    await self._wait()
+        finally:
+            await self._end()
+        return done
+
+    async def round(self) -> bool:
+        """Do what is due now, connection by connection side by side; return whether there was anything."""
+        began = await self._begin()
+        tasks = [*self._tasks.values()]
+        if tasks:
+            await asyncio.wait(tasks)
+        worked = [task.result() for task in tasks]
+        self._tasks.clear()
+        return began and any(worked)
+
+    async def _begin(self) -> bool:
+        """Begin what is due on connections that nothing is under way on; return whether there was anything."""
+        self._collect()
+        states = await self.store.due(self.clock.now(), BATCH, self._tasks.keys())
+        due_on: dict[str, list[Address]] = {}
+        for state in states:
+            due_on.setdefault(state.address.connection, []).append(state.address)
+        for connection, addresses in due_on.items():
+            self._tasks[connection] = asyncio.create_task(
+                self._check(connection, addresses), name=f"check {connection}"
+            )
+        others = [(f"{number}/", each) for number, each in enumerate(self.besides)]  # no connection has a slash
+        idle = [(name, each) for name, each in others if name not in self._tasks and await self._is_due(name, each)]
+        for name, each in idle:
+            self._tasks[name] = asyncio.create_task(each.run(), name=f"besides {name}")
+        return bool(due_on or idle)
+
+    async def _is_due(self, name: str, beside: Besides) -> bool:
+        """Return True if something else is to be asked now: its time has come, or it was not asked for a while."""
+        now, asked = self.clock.now(), self._asked.get(name)
+        at = await beside.next_at()
+        is_time = at is not None and at <= now
+        if asked is None or abs(now - asked) >= (SHORTEST_WAIT_SECONDS if is_time else self.wait_at_most):
+            self._asked[name] = now
+            return True
+        return False
+
+    def _collect(self) -> None:
+        """Take note of what has ended, and of what went wrong with it."""
+        for name, task in list(self._tasks.items()):
+            if task.done():
+                del self._tasks[name]
+                task.result()
+
+    async def _end(self) -> None:
+        """Wait a little for what is in hand, then stop it: it is recorded, and the next run goes on with it."""
+        tasks = [*self._tasks.values()]
+        self._tasks.clear()
+        if tasks:
+            await asyncio.wait(tasks, timeout=GRACE_SECONDS)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _check(self, connection: str, addresses: Sequence[Address]) -> bool:
+        """Check what is due on one connection."""
+        kinds: dict[str, list[Address]] = {}
+        for address in addresses:
+            kinds.setdefault(address.kind, []).append(address)
+        single: list[Address] = []
+        for kind, group in kinds.items():
+            if not await self._swept(connection, kind, group):
+                single += group
+        if single:
+            await self._closely(single)
+        return True
+
+    async def _mind_the_clock(self) -> None:
+        """Notice a clock that was set back: due times that were worked out before would be hours away."""
+        now = self.clock.now()
+        if self._last_now is not None and now < self._last_now - CLOCK_TOLERANCE_SECONDS:
+            await self.mend_schedule()
+        self._last_now = now
+
+    async def mend_schedule(self) -> None:
+        """Make due what seems to have been checked later than now, because the clock was set back since."""
+        now = self.clock.now()
+        while batch := await self.store.ahead(now + CLOCK_TOLERANCE_SECONDS, BATCH):
+            await unchecked.set_back(self.store, batch, now)
+
+    async def _swept(self, connection: str, kind: str, group: Collection[Address]) -> bool:
+        """Sweep a kind of which much is due; return False if it has to be looked at one by one."""
+        if len(group) < SWEEP_FROM:
+            return False
+        reader = await self.sweeper.world.reader(connection)
+        if kind not in reader.kinds or not reader.kinds[kind].lists:
+            return False
+        swept = await self.sweeper.sweep(connection, kind)
+        if swept.failure is not None:
+            return False
+        moved = [batch async for batch in self.sweeper.closer(connection, kind, swept)]
+        if self.look is not None and len(moved) > 1:  # a storm is one only as a whole: see all, then put back
+            for batch in moved:
+                await self.look(batch)
+        for batch in moved:
+            await self._closely(batch)
+        return True
+
+    async def _closely(self, addresses: Sequence[Address]) -> None:
+        """Check and correct; what cannot be checked is unknown from now on, and tried again a little later."""
+        try:
+            report = await self.correct(addresses)
+        except InputError as error:
+            if len(addresses) > 1:  # one mistake must not keep the others from being checked
+                half = len(addresses) // 2
+                await self._closely(addresses[:half])
+                await self._closely(addresses[half:])
+                return
+            self.complain(error)
+            await self._unchecked({addresses[0]: str(error)})
+            return
+        looked_at = {one.prepared.declaration.address for one in report.checked}
+        looked_at |= {one.checked.prepared.declaration.address for one in report.acted}
+        looked_at |= {item.declaration.address for item in report.left_alone}
+        waiting = {one.declaration.address: one.reason for one in report.waiting}
+        await self._unchecked({address: why for address, why in waiting.items() if address not in looked_at})
+        others = set(addresses) - looked_at - waiting.keys() - set(report.not_reached)
+        elsewhere = others & set(report.out_of_scope)
+        await self._put_off(sorted(elsewhere, key=str), self.clock.now() + LONGEST_WAIT_SECONDS)
+        undeclared = sorted(others - elsewhere, key=str)
+        await unchecked.no_longer_declared(self.store, undeclared, self.clock.now())
+        await self._put_off(undeclared, None)
+        under_way = [one.checked.address for one in report.acted if one.result is Result.UNSETTLED]
+        await self._put_off(under_way, self.clock.now() + LONGEST_WAIT_SECONDS)
+        await self._relink(report)
+        if self.report is not None:
+            await self.report(report)
+
+    async def _unchecked(self, reasons: Mapping[Address, str]) -> None:
+        now = self.clock.now()
+        await unchecked.unresolved(self.store, reasons, now)
+        await self._put_off(sorted(reasons, key=str), now + WAITING_SECONDS)
+
+    async def _relink(self, report: Report) -> None:
+        """Look now at whoever refers to something that was made again, unless it is not to be looked at by itself."""
+        made = {str(one.checked.address) for one in report.acted if _has_another_id(one)}
+        if not made:
+            return
+        now = self.clock.now()
+        every = self.store.all_states()
+        states = [state async for state in every if state.resync_seconds > 0 and made.intersection(state.depends_on)]
+        await self.store.commit(Transaction(rescheduled=[(state.address, now) for state in states]))
+
+    async def _put_off(self, addresses: Sequence[Address], when: float | None) -> None:
+        if addresses:
+            await self.store.commit(Transaction(rescheduled=[(address, when) for address in addresses]))
+
+    async def spread_backlog(self) -> None:
+        """After a restart, spread what is overdue over a while instead of reading it all in the first second."""
+        now = self.clock.now()
+        overdue = (await self.store.tally(now)).overdue
+        if overdue < BACKLOG:
+            return
+        times = resync_schedule.spread(overdue, now + 0.001, SPREAD_SECONDS, self.random01())
+        while batch := await self.store.due(now, BATCH):
+            moved: list[tuple[Address, float | None]] = [
+                (state.address, next(times, now + SPREAD_SECONDS)) for state in batch
+            ]
+            await self.store.commit(Transaction(rescheduled=moved))
+
+    async def _wait(self) -> None:
+        """Sleep until something is due or has ended, or for a while; a stop ends the sleep."""
+        busy = self._tasks.keys()
+        times = [
+            await self.store.next_due(busy),
+            *[await each.next_at() for number, each in enumerate(self.besides) if f"{number}/" not in busy],
+        ]
+        upcoming = min((at for at in times if at is not None), default=None)
+        now = self.clock.now()
+        wait = (
+            self.wait_at_most
+            if upcoming is None
+            else min(max(upcoming - now, SHORTEST_WAIT_SECONDS), self.wait_at_most)
+        )
+        sleeping = asyncio.ensure_future(self.clock.sleep(wait))
+        stopping = asyncio.ensure_future(self.stop.wait())
+        await asyncio.wait({sleeping, stopping, *self._tasks.values()}, return_when=asyncio.FIRST_COMPLETED)
+        for task in (sleeping, stopping):
+            task.cancel()
+        await asyncio.gather(sleeping, stopping, return_exceptions=True)
+
+
+def _has_another_id(acted: Acted) -> bool:
+    """Tell whether something was made again, and is known by another id since."""
+    again = acted.checked.decision.action in (Action.RECREATE, Action.REPLACE)
+    return again and acted.result is Result.DONE
+
+
+async def request(store: Store, addresses: list[Address], token: str, now: float) -> int:
+    """Ask for a check now; the token comes back as `handled` once it was done."""
+    states = await store.states(addresses)
+    if states:
+        await store.commit(Transaction(requested=[Request(address, token, now) for address in states]))
+    return len(states)

@@ -1,0 +1,165 @@
+"""Every finding has one most likely cause with a confidence, and a beginning that can be told."""
+
+from __future__ import annotations
+
+import datetime as dt
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from holdfast.model.absent import ABSENT
+from holdfast.model.address import Address
+from holdfast.model.confidence import Confidence
+from holdfast.model.finding import Finding, FindingClass, Op, Side
+from holdfast.policy import cause_analysis
+from holdfast.policy.cause_analysis import Cause, Evidence, Onset
+from holdfast.store.protocol import CorrectedPath, Correction, Outcome
+
+
+def finding(side=Side.WORLD, cls=FindingClass.SPECIFIED, desired=1, baseline=1, observed=2, op=Op.CHANGED):
+    return Finding(("size",), op, cls, side, desired, baseline, observed)
+
+
+def wrote(before, *, took, at=1.0, path="/size", outcome=Outcome.INEFFECTIVE):
+    changed = CorrectedPath(path, before=before, after=1, took=took)
+    return Correction(f"c{at}", Address("a", "B", "c"), at, "update", "drift", outcome, (changed,))
+
+
+FAILED = wrote(2, took=False)
+
+
+@pytest.mark.parametrize(
+    "given_finding, evidence, cause, confidence",
+    [
+        (finding(), Evidence(), Cause.EXTERNAL_EDIT, Confidence.MEDIUM),
+        (finding(Side.BOTH), Evidence(), Cause.EXTERNAL_EDIT, Confidence.MEDIUM),
+        (finding(Side.UNSETTLED), Evidence(), Cause.EXTERNAL_EDIT, Confidence.LOW),
+        (finding(cls=FindingClass.DEFAULTED), Evidence(), Cause.EXTERNAL_EDIT, Confidence.LOW),
+        # intent
+        (finding(Side.INTENT), Evidence(), Cause.NOT_APPLIED, Confidence.HIGH),
+        (finding(Side.INTENT), Evidence(contested=True, rules_changed=True), Cause.NOT_APPLIED, Confidence.HIGH),
+        # fights
+        (finding(), Evidence(contested=True), Cause.RIVAL_CONTROLLER, Confidence.MEDIUM),
+        (finding(), Evidence((FAILED,), contested=True), Cause.RIVAL_CONTROLLER, Confidence.MEDIUM),
+        # our own writes
+        (finding(), Evidence((FAILED,)), Cause.OUR_PARTIAL_WRITE, Confidence.HIGH),
+        (finding(observed=3), Evidence((FAILED,)), Cause.OUR_PARTIAL_WRITE, Confidence.MEDIUM),
+        (finding(), Evidence((wrote(2, took=True),)), Cause.EXTERNAL_EDIT, Confidence.MEDIUM),
+        (finding(), Evidence((wrote(2, took=False, path="/b"),)), Cause.EXTERNAL_EDIT, Confidence.MEDIUM),
+        (finding(), Evidence((FAILED, wrote(2, took=True, at=2.0))), Cause.EXTERNAL_EDIT, Confidence.MEDIUM),
+        (finding(), Evidence((wrote(2, took=True, at=0.5), FAILED)), Cause.OUR_PARTIAL_WRITE, Confidence.HIGH),
+        (finding(), Evidence((wrote(2, took=False, outcome=Outcome.BEGUN),)), Cause.EXTERNAL_EDIT, Confidence.MEDIUM),
+        (finding(observed=ABSENT), Evidence((wrote(ABSENT, took=False),)), Cause.OUR_PARTIAL_WRITE, Confidence.HIGH),
+        (finding(observed=True), Evidence((wrote(1, took=False),)), Cause.OUR_PARTIAL_WRITE, Confidence.MEDIUM),
+        # new rules
+        (finding(baseline=2), Evidence(rules_changed=True), Cause.TOOL_UPGRADE, Confidence.HIGH),
+        (
+            finding(baseline="A b", observed="ab"),
+            Evidence(rules_changed=True),
+            Cause.TOOL_UPGRADE,
+            Confidence.MEDIUM,
+        ),
+        (finding(baseline=5, observed="5"), Evidence(rules_changed=True), Cause.TOOL_UPGRADE, Confidence.MEDIUM),
+        (
+            finding(Side.UNSETTLED, desired="A", baseline=ABSENT, observed="a"),
+            Evidence(rules_changed=True),
+            Cause.TOOL_UPGRADE,
+            Confidence.MEDIUM,
+        ),
+        (finding(op=Op.REORDERED), Evidence(rules_changed=True), Cause.TOOL_UPGRADE, Confidence.MEDIUM),
+        (
+            finding(cls=FindingClass.UNDECLARED),
+            Evidence(rules_changed=True, alike=9),
+            Cause.TOOL_UPGRADE,
+            Confidence.LOW,
+        ),
+        (finding(), Evidence(rules_changed=True), Cause.EXTERNAL_EDIT, Confidence.MEDIUM),
+        (finding(Side.BOTH, baseline=2), Evidence(rules_changed=True), Cause.EXTERNAL_EDIT, Confidence.MEDIUM),
+        (finding(baseline=ABSENT), Evidence(rules_changed=True), Cause.EXTERNAL_EDIT, Confidence.MEDIUM),
+        # new defaults
+        (finding(cls=FindingClass.DEFAULTED), Evidence(alike=3), Cause.PROVIDER_DEFAULT_CHANGE, Confidence.MEDIUM),
+        (finding(cls=FindingClass.UNDECLARED), Evidence(alike=3), Cause.PROVIDER_DEFAULT_CHANGE, Confidence.MEDIUM),
+        (finding(cls=FindingClass.DEFAULTED), Evidence(alike=2), Cause.EXTERNAL_EDIT, Confidence.LOW),
+        (finding(), Evidence(alike=99), Cause.EXTERNAL_EDIT, Confidence.MEDIUM),
+    ],
+)
+def test_the_cause_follows_from_the_evidence(given_finding, evidence, cause, confidence):
+    found = cause_analysis.explain(given_finding, evidence)
+    assert (found.cause, found.confidence) == (cause, confidence)
+
+
+def test_what_was_merged_but_not_applied_is_called_so():
+    assert cause_analysis.explain(finding(Side.INTENT), Evidence()).sentence.startswith("merged but not applied: ")
+
+
+values = st.sampled_from([1, 2, "2", True, None, ABSENT, "secret-value"])
+findings = st.builds(
+    finding,
+    st.sampled_from(Side),
+    st.sampled_from(FindingClass),
+    values,
+    values,
+    values,
+    st.sampled_from(Op),
+)
+evidences = st.builds(
+    Evidence,
+    st.lists(st.builds(wrote, values, took=st.booleans(), at=st.floats(0, 9)), max_size=3).map(tuple),
+    st.booleans(),
+    st.booleans(),
+    st.integers(0, 9),
+)
+
+
+@given(findings, evidences)
+def test_every_finding_has_a_cause_and_a_sentence_without_values(given_finding, evidence):
+    found = cause_analysis.explain(given_finding, evidence)
+    assert found.sentence
+    assert "secret-value" not in found.sentence
+    if given_finding.side is Side.INTENT:
+        assert found.cause is Cause.NOT_APPLIED
+
+
+@given(findings, evidences)
+def test_the_order_of_the_records_changes_nothing(given_finding, evidence):
+    turned = Evidence(evidence.corrections[::-1], evidence.rules_changed, evidence.contested, evidence.alike)
+    stamps = [each.at for each in evidence.corrections]
+    if len(set(stamps)) == len(stamps):
+        assert cause_analysis.explain(given_finding, turned) == cause_analysis.explain(given_finding, evidence)
+
+
+def utc(text):
+    return dt.datetime.fromisoformat(text).replace(tzinfo=dt.UTC).timestamp()
+
+
+@pytest.mark.parametrize(
+    "after, before, now, text",
+    [
+        ("14:02", "14:12", "17:20", "between 14:02 and 14:12 (10 min apart), 3 h ago"),
+        ("14:02:00", "14:02:40", "14:03:20", "at 14:02, 40 s ago"),
+        ("14:02:59", "14:03:01", "14:03:01", "between 14:02 and 14:03 (2 s apart), just now"),
+        (None, "14:12", "14:13", "before 14:12, when it was first looked at, 1 min ago"),
+    ],
+)
+def test_an_onset_is_told_in_plain_words(after, before, now, text):
+    stamps = [None if each is None else utc(f"2026-03-05T{each}") for each in (after, before, now)]
+    assert Onset(stamps[0], stamps[1] or 0).text(stamps[2] or 0) == text
+
+
+def test_an_onset_on_another_day_names_the_day():
+    onset = Onset(utc("2026-03-04T23:55"), utc("2026-03-05T00:05"))
+    assert onset.text(utc("2026-03-05T09:00")) == (
+        "between 2026-03-04 23:55 and 2026-03-05 00:05 (10 min apart), 8 h ago"
+    )
+    assert onset.text(utc("2026-03-08T09:00"), ZoneInfo("Europe/Berlin")) == (
+        "between 2026-03-05 00:55 and 2026-03-05 01:05 (10 min apart), 3 d ago"
+    )
+    assert Onset(None, utc("2026-03-04T23:55")).text(utc("2026-03-05T09:00")).startswith("before 2026-03-04 23:55,")
+
+
+@given(st.floats(0, 4e9), st.none() | st.floats(0, 1e7), st.floats(0, 1e8))
+def test_every_onset_can_be_told(before, width, age):
+    after = None if width is None else before - width
+    assert Onset(after, before).text(before + age)

@@ -1,0 +1,144 @@
+"""A whole engine in memory: store, world, clock; everything a test may break."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from holdfast.compare import comparators, profiles
+from holdfast.manifests.secrets import Resolver
+from holdfast.model.address import Address
+from holdfast.model.json import Json
+from holdfast.model.resource import Declaration, Import, ManagementPolicy
+from holdfast.policy import dependency_graph
+from holdfast.policy.correction_limits import CorrectionRules
+from holdfast.providers.protocol import Connection, Provider
+from holdfast.reconcile.apply import Applier, Report, look
+from holdfast.reconcile.check import Checker
+from holdfast.reconcile.connections import World, WritableWorld
+from holdfast.reconcile.policy_evaluation import Rules
+from holdfast.reconcile.rate_limit import Limits
+from holdfast.reconcile.resolve import Fleet, Preparer
+from holdfast.reconcile.retry import Patience
+from holdfast.reconcile.send import Sender
+from holdfast.reconcile.undo import Undoer, Undone
+from holdfast.reconcile.write import Actor
+from holdfast.store.protocol import Store
+from holdfast.testing.clock import FakeClock
+from holdfast.testing.memory import MemoryProvider, MemoryWorld
+
+KEY = b"a test key"
+
+
+def _memory_store() -> Store:
+    from holdfast.store.memory import MemoryStore
+
+    return MemoryStore()
+
+
+def declare(
+    name: str,
+    desired: Json,
+    *,
+    policy: ManagementPolicy = ManagementPolicy.MANAGED,
+    import_from: Import | None = None,
+    **options: Json,
+) -> Declaration:
+    return Declaration(
+        Address("mem", "Thing", name),
+        "memory",
+        "memory.holdfast.dev/v1",
+        desired,
+        policy=policy,
+        options=options,
+        import_from=import_from,
+    )
+
+
+@dataclass
+class Bench:
+    """One process: build another on the same store and world to have a restart."""
+
+    live: MemoryWorld = field(default_factory=MemoryWorld)
+    store: Store = field(default_factory=_memory_store)
+    clock: Any = field(default_factory=FakeClock)  # or a VirtualClock, where time is that of the loop
+    seed: int = 1
+    patches: bool = False
+    lists: bool = True
+    conditional: bool = False
+    connection: Connection = field(default_factory=lambda: Connection("mem", "memory"))
+    profile: str = ""
+    patience: Patience = field(default_factory=lambda: Patience(attempts=2))
+    owner: str = "one"
+    environ: dict[str, str] = field(default_factory=dict)
+    rules: Rules = field(default_factory=lambda: Rules(CorrectionRules(storm=None)))
+
+    def __post_init__(self) -> None:
+        self.random = random.Random(self.seed).random
+
+    def provider(self) -> Provider:
+        rules = tuple(profiles.parse(self.profile)) if self.profile else ()
+        return MemoryProvider(
+            self.live, profiles=rules, patches=self.patches, lists=self.lists, conditional=self.conditional
+        )
+
+    def fleet(self, declarations: Iterable[Declaration]) -> Fleet:
+        listed = list(declarations)
+        graph, errors = dependency_graph.build(listed)
+        assert not errors, errors
+        return Fleet({each.address: each for each in listed}, graph)
+
+    def fingerprint(self, value: Json) -> str:
+        return comparators.fingerprint(value, KEY)
+
+    def secrets(self, _declaration: Declaration) -> Resolver:
+        return Resolver(self.environ)
+
+    async def check(self, declarations: Sequence[Declaration], *, record: bool = True) -> Report:
+        connections, providers = {self.connection.name: self.connection}, {self.connection.provider: self.provider()}
+        async with World(connections, providers, {}, self.clock) as world:
+            preparer = Preparer(self.store, world, self.fleet(declarations), self.fingerprint, self.secrets)
+            checker = Checker(self.store, world, self.clock, self.random, self.fingerprint, self.patience, self.rules)
+            return await look(preparer, checker, record=record)
+
+    def applier(self, world: WritableWorld, declarations: Sequence[Declaration], **options: object) -> Applier:
+        preparer = Preparer(self.store, world, self.fleet(declarations), self.fingerprint, self.secrets)
+        checker = Checker(self.store, world, self.clock, self.random, self.fingerprint, self.patience, self.rules)
+        actor = Actor(self.store, world, checker, self.clock, self.random, self.owner, self.patience)
+        undoer = self.undoer(world, checker)
+        return Applier(self.store, preparer, checker, actor, undoer=undoer, **options)  # type: ignore[arg-type]
+
+    def undoer(self, world: WritableWorld, checker: Checker) -> Undoer:
+        sender = Sender(world, self.clock, self.random, self.patience)
+        return Undoer(self.store, world, checker, self.clock, self.random, self.owner, sender)
+
+    async def undo(self, correction_id: str, declarations: Sequence[Declaration]) -> Undone:
+        async with self.world() as world:
+            applier = self.applier(world, declarations)
+            correction = await self.store.correction(correction_id)
+            assert correction is not None
+            (item,), _ = await applier.preparer.prepare([correction.address])
+            return await self.undoer(world, applier.checker).undo(correction, item, "ada", "a mistake")
+
+    def world(self) -> WritableWorld:
+        connections, providers = {self.connection.name: self.connection}, {self.connection.provider: self.provider()}
+        return WritableWorld(connections, providers, {self.connection.name: Limits(concurrency=8)}, self.clock)
+
+    async def apply(self, declarations: Sequence[Declaration], **options: object) -> Report:
+        async with self.world() as world:
+            return await self.applier(world, declarations, **options).apply()
+
+    async def delete(self, declarations: Sequence[Declaration]) -> Report:
+        async with self.world() as world:
+            return await self.applier(world, declarations).delete([each.address for each in declarations])
+
+    def id_of(self, name: str) -> str:
+        found = self.live.find("Thing", name)
+        assert found is not None
+        return found
+
+    def live_thing(self, name: str) -> Json:
+        ident = self.live.find("Thing", name)
+        return None if ident is None else self.live.things["Thing", ident]

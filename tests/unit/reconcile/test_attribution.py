@@ -1,0 +1,271 @@
+"""Who is at the other end of a fight is named where the provider can tell, and never mistaken for ourselves."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from holdfast.model.address import Address
+from holdfast.model.attribution import Suspect
+from holdfast.model.confidence import Confidence
+from holdfast.model.json import Json
+from holdfast.model.resource import Declaration
+from holdfast.policy.contention_rules import FightRules
+from holdfast.policy.correction_limits import CorrectionRules
+from holdfast.providers import registry
+from holdfast.providers.protocol import Connection, Provider
+from holdfast.reconcile import attribution
+from holdfast.reconcile.policy_evaluation import Rules
+from holdfast.testing.memory import OURSELVES, UNREACHABLE
+from holdfast.testing.rest_server import RestServer, Shape
+from tests.unit.reconcile.fixtures import Bench, declare
+
+RULES = Rules(CorrectionRules(storm=None, fights=FightRules(reverts=2, backoff=0.0)))
+
+
+def run(coroutine):
+    return asyncio.run(coroutine)
+
+
+def fight(bench: Bench, fleet, *, rounds: int = 3, who: str | None = "rival") -> None:
+    """Let somebody move a field as often as we put it back; the last time it stays moved."""
+    run(bench.apply(fleet))
+    for _ in range(rounds):
+        bench.live_thing("a")["color"] = "black"
+        if who is not None:
+            bench.live.actors["Thing", bench.id_of("a")] = who
+        run(bench.apply(fleet))
+        bench.clock.advance(60)
+
+
+async def listed(iterator):
+    return [item async for item in iterator]
+
+
+def detected(bench: Bench) -> list[dict[str, Json]]:
+    return [dict(each.event.data) for each in run(listed(bench.store.events(type_prefix="fight.detected")))]
+
+
+def suspicions(bench: Bench, fleet) -> tuple[Suspect, ...]:
+    """Ask for suspects as the engine does."""
+
+    async def ask():
+        async with bench.world() as world:
+            (item,), _ = await bench.applier(world, fleet).preparer.prepare([fleet[0].address])
+            return await attribution.suspects_of(world, item)
+
+    return run(ask())
+
+
+FLEET = [declare("a", {"color": "red"})]
+
+
+def test_a_new_fight_names_the_rival_in_the_demotion_in_the_event_and_in_what_is_said_from_then_on():
+    bench = Bench(rules=RULES)
+    fight(bench, FLEET)
+    (demotion,) = run(bench.store.demotions())
+    assert demotion.data["rival"] == "rival"
+    named = {"who": "rival", "confidence": "high", "why": "who wrote the thing last", "at": None}
+    assert demotion.data["suspects"] == [named]
+    (event,) = detected(bench)
+    assert (event["path"], event["rival"], event["suspects"]) == ("/color", "rival", [named])
+    (one,) = run(bench.check(FLEET)).checked
+    assert "a fight with rival" in one.decision.reasons[0].message
+
+
+def test_the_check_that_sees_a_fight_first_hands_its_suspects_on():
+    bench = Bench(rules=RULES)
+    fight(bench, FLEET, rounds=2)
+    bench.live_thing("a")["color"] = "black"
+    bench.live.actors["Thing", bench.id_of("a")] = "rival"
+    (one,) = run(bench.check(FLEET)).checked
+    assert [each.who for each in one.suspects] == ["rival"]
+
+
+def test_nobody_is_asked_where_no_fight_begins():
+    bench = Bench(rules=RULES)
+    fight(bench, FLEET, rounds=2)
+    assert not [call for call in bench.live.calls if call.startswith("suspects")]
+    bench.live_thing("a")["color"] = "black"
+    for _ in range(3):
+        run(bench.check(FLEET))
+    assert [call for call in bench.live.calls if call.startswith("suspects")] == ["suspects Thing/a"]
+
+
+def test_a_look_that_is_not_recorded_asks_nobody():
+    bench = Bench(rules=RULES)
+    fight(bench, FLEET, rounds=2)
+    bench.live_thing("a")["color"] = "black"
+    (one,) = run(bench.check(FLEET, record=False)).checked
+    assert (len(one.new_fights), one.suspects) == (1, ())
+    assert not [call for call in bench.live.calls if call.startswith("suspects")]
+
+
+def test_we_do_not_accuse_ourselves():
+    bench = Bench(rules=RULES)
+    fight(bench, FLEET, who=None)
+    assert bench.live.actors["Thing", bench.id_of("a")] == OURSELVES
+    (demotion,) = run(bench.store.demotions())
+    assert "rival" not in demotion.data
+    assert "suspects" not in demotion.data
+
+
+@pytest.mark.parametrize("trouble", ["says nothing", "raises", "hangs"])
+def test_a_provider_that_fails_to_tell_costs_the_check_nothing(trouble, monkeypatch):
+    bench = Bench(rules=RULES)
+
+    def strike(call):
+        if not call.startswith("suspects"):
+            return None
+        if trouble == "raises":
+            raise RuntimeError("broken reader")
+        return UNREACHABLE
+
+    if trouble == "hangs":
+        from holdfast.testing.memory import _MemoryReader
+
+        async def hang(_self, _target):
+            await asyncio.Event().wait()
+
+        monkeypatch.setattr(_MemoryReader, "suspects", hang)
+        monkeypatch.setattr(attribution, "PATIENCE_SECONDS", 0.01)
+    bench.live.faults.append(strike)
+    fight(bench, FLEET)
+    (demotion,) = run(bench.store.demotions())
+    assert (demotion.path, "rival" in demotion.data) == ("/color", False)
+
+
+class Plain:
+    """A reader that offers only what every reader must."""
+
+    def __init__(self, reader: Any) -> None:
+        self.kinds, self.read, self.list = reader.kinds, reader.read, reader.list
+        self.parse, self.find = reader.parse, reader.find
+
+
+class Nameless(Plain):
+    """A reader that names suspects and does not know our own name."""
+
+    def __init__(self, reader: Any) -> None:
+        super().__init__(reader)
+        self.suspects = reader.suspects
+
+
+class Narrowed:
+    """A provider whose reader offers less."""
+
+    def __init__(self, provider: Any, narrow: Callable[[Any], Any]) -> None:
+        self.name, self.kinds, self.writer = provider.name, provider.kinds, provider.writer
+        self._provider, self._narrow = provider, narrow
+
+    @asynccontextmanager
+    async def reader(self, connection: Connection) -> AsyncIterator[Any]:
+        async with self._provider.reader(connection) as reader:
+            yield self._narrow(reader)
+
+
+@dataclass
+class NarrowBench(Bench):
+    narrow: Callable[[Any], Any] = Plain
+
+    def provider(self) -> Provider:
+        return Narrowed(super().provider(), self.narrow)
+
+
+def test_a_provider_that_cannot_tell_is_not_asked():
+    bench = NarrowBench(rules=RULES)
+    fight(bench, FLEET)
+    assert len(run(bench.store.demotions())) == 1
+    assert suspicions(bench, FLEET) == ()
+
+
+def test_a_reader_that_does_not_know_our_name_tells_its_suspects_all_the_same():
+    bench = NarrowBench(rules=RULES, narrow=Nameless)
+    fight(bench, FLEET)
+    (demotion,) = run(bench.store.demotions())
+    assert demotion.data["rival"] == "rival"
+
+
+def offering(monkeypatch, *found: Suspect) -> None:
+    from holdfast.testing.memory import _MemoryReader
+
+    async def suspects(_self, _target):
+        return found
+
+    monkeypatch.setattr(_MemoryReader, "suspects", suspects)
+
+
+def test_the_surest_suspect_is_the_rival_and_one_that_is_only_possible_is_none(monkeypatch):
+    low, medium, high = (Suspect(name, Confidence(name), "a clause") for name in ("low", "medium", "high"))
+    offering(monkeypatch, low, medium, high)
+    bench = Bench(rules=RULES)
+    assert [each.who for each in suspicions(bench, FLEET)] == ["high", "medium", "low"]
+    assert attribution.as_data((high, low))["rival"] == "high"
+    assert attribution.as_data((low,)).keys() == {"suspects"}
+    assert attribution.as_data(()) == {}
+
+
+def test_no_secret_and_no_nonsense_becomes_a_name(monkeypatch):
+    names = ("ada", "with s3cret-value inside", "", "two\nlines", "x" * 500)
+    offering(monkeypatch, *(Suspect(name, Confidence.HIGH, "a clause") for name in names))
+    bench = Bench(environ={"PASSWORD": "s3cret-value"})
+    fleet = [declare("a", {"color": "red", "password": {"secretRef": {"env": "PASSWORD"}}})]
+    found = [each.who for each in suspicions(bench, fleet)]
+    assert found == ["ada"]
+
+
+# -- over a real API
+
+
+@dataclass
+class HttpBench(Bench):
+    def provider(self) -> Provider:
+        return registry.get("http")
+
+
+KIND: Json = {
+    "read": "/widgets/{id}",
+    "create": {"method": "PUT", "path": "/widgets/{name}"},
+    "update": {"method": "PATCH", "path": "/widgets/{id}", "body": "merge"},
+    "attribution": {"who": "/updated_by", "at": "/updated_at"},
+    "profile": {"rules": [{"path": path, "class": "read_only"} for path in ("/updated_by", "/updated_at")]},
+}
+
+
+def fought_over_http(*, last_writer_is_us: bool) -> dict[str, Json]:
+    """Fight over a color; return what the demotion says."""
+
+    async def story():
+        async with RestServer({"widgets": Shape(stamps=("updated_by", "updated_at"))}) as server:
+            settings = {"base_url": server.url, "kinds": {"Widget": KIND}, "headers": {"X-Actor": "deployer"}}
+            bench = HttpBench(connection=Connection("api", "http", settings), rules=RULES)
+            desired = {"name": "a", "color": "red"}
+            fleet = [Declaration(Address("api", "Widget", "a"), "http", "http.holdfast.dev/v1", desired)]
+            await bench.apply(fleet)
+            widgets = server.collections["widgets"]
+            for number in range(3):
+                is_last = number == 2
+                actor = "deployer" if is_last and last_writer_is_us else "autoscaler"
+                widgets.edit("a", lambda widget: widget.update(color="black"), actor)
+                await bench.apply(fleet)
+                bench.clock.advance(60)
+            (demotion,) = await bench.store.demotions()
+            return dict(demotion.data)
+
+    return run(story())
+
+
+def test_over_http_the_rival_is_who_the_thing_says_wrote_it_last():
+    data = fought_over_http(last_writer_is_us=False)
+    assert data["rival"] == "autoscaler"
+    (suspect,) = data["suspects"]
+    assert (suspect["confidence"], suspect["why"]) == ("high", "/updated_by of the thing")
+
+
+def test_over_http_our_own_name_is_learnt_from_our_own_writes_and_never_accused():
+    assert "rival" not in fought_over_http(last_writer_is_us=True)

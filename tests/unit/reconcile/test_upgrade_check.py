@@ -1,0 +1,116 @@
+"""An upgrade is rehearsed on what the store holds: nothing would change, or what and why is named."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+
+import pytest
+
+from holdfast.reconcile import serialize, upgrade_check
+from holdfast.reconcile.connections import World
+from holdfast.reconcile.resolve import Preparer
+from holdfast.rollouts.core.templates import FieldClasses, Mode
+from holdfast.store.protocol import Transaction
+from tests.unit.reconcile.brooding import Nursery, template
+from tests.unit.reconcile.fixtures import Bench, declare
+from tests.unit.reconcile.test_rule_migration import FIVE, FLEET, IGNORING, LOOKING, SEEN, SIX, restarted, run
+
+
+async def rehearsed(bench: Bench, fleet=FLEET):
+    connections, providers = {bench.connection.name: bench.connection}, {"memory": bench.provider()}
+    async with World(connections, providers, {}, bench.clock) as world:
+        preparer = Preparer(bench.store, world, bench.fleet(fleet), bench.fingerprint, bench.secrets)
+        ready, _ = await preparer.prepare([each.address for each in fleet])
+        return await upgrade_check.resources(bench.store, ready)
+
+
+@pytest.fixture
+def bench() -> Bench:
+    bench = Bench(profile=IGNORING)
+    run(bench.apply(FLEET))
+    return bench
+
+
+def test_the_same_rules_change_nothing_and_nothing_is_read_or_written(bench):
+    calls = len(bench.live.calls)
+    (one,) = run(rehearsed(bench))
+    assert (one.before, one.after, one.is_changed) == ("in_sync", "in_sync", False)
+    assert len(bench.live.calls) == calls
+
+
+def test_what_new_rules_would_see_is_named_as_latent_and_changes_nothing(bench):
+    bench.live_thing("a")["shade"] = "pale"
+    run(bench.check(FLEET))
+    (one,) = run(rehearsed(restarted(bench, LOOKING)))
+    assert (one.is_changed, one.latent) == (False, ("/shade",))
+
+
+def test_a_default_that_new_rules_change_is_named_and_changes_nothing():
+    bench = Bench(profile=FIVE)
+    bench.live.defaults = {"size": 5}
+    run(bench.apply(FLEET))
+    (one,) = run(rehearsed(restarted(bench, SIX)))
+    assert (one.is_changed, one.latent, one.defaults) == (False, (), ("/size",))
+
+
+def test_what_new_rules_would_see_of_something_only_looked_at_changes_nothing_either():
+    bench = Bench(profile=IGNORING)
+    bench.live.things["Thing", "id-1"] = {"name": "a", "color": "red", "shade": "pale"}
+    run(bench.check(SEEN))
+    looking = restarted(bench, LOOKING)
+    (one,) = run(rehearsed(looking, SEEN))
+    assert (one.before, one.after, one.latent) == ("in_sync", "in_sync", ("/shade",))
+    run(looking.check(SEEN))
+    (one,) = run(rehearsed(looking, SEEN))
+    assert (one.before, one.after, one.latent) == ("in_sync", "in_sync", ())
+
+
+def test_drift_that_would_clear_is_named_with_the_reason(bench):
+    looking = restarted(bench, LOOKING)
+    looking.live_thing("a")["color"] = "blue"
+    run(looking.apply([declare("a", dict(FLEET[0].desired), onDrift="report")]))
+    (one,) = run(rehearsed(restarted(looking, "{profile: a/b, version: 3, rules: [{path: /color, class: ignore}]}")))
+    assert (one.before, one.after) == ("drifted", "in_sync")
+    assert one.why == "no longer counts /color"
+
+
+def test_an_edit_since_is_no_upgrade(bench):
+    edited = [declare("a", {"color": "green", "shade": "dark"})]
+    (one,) = run(rehearsed(bench, edited))
+    assert not one.is_changed
+
+
+def test_rules_that_cannot_be_read_would_make_it_unknown(bench):
+    async def newer() -> None:
+        transaction = Transaction()
+        digest = serialize.keep(transaction, [{"profile": "a/b", "version": 9, "rules": [], "glossary": "new"}])
+        (state,) = [each async for each in bench.store.all_states()]
+        transaction.states.append(dataclasses.replace(state, rules=digest))
+        await bench.store.commit(transaction)
+
+    run(newer())
+    (one,) = run(rehearsed(bench))
+    assert one.after == "unknown"
+
+
+@pytest.mark.parametrize(
+    "fields, edited, changed",
+    [
+        (FieldClasses(behavioural=frozenset({("other",)})), False, 0),
+        (FieldClasses(behavioural=frozenset({("level",)})), False, 0),
+        (FieldClasses(behavioural=frozenset({("level",)})), True, 3),  # drift in a field that counts no more clears
+    ],
+)
+def test_children_are_rehearsed_by_what_their_template_said_then(fields, edited, changed):
+    nursery = Nursery()
+    wanted = template({"level": "info"}, mode=Mode.NOTIFY)
+    asyncio.run(nursery.roll(wanted))
+    if edited:
+        wanted = dataclasses.replace(wanted, content={"level": "debug"})
+        asyncio.run(nursery.roll(wanted))
+    asked = dataclasses.replace(wanted, fields=fields, content={"level": "an edit that nobody has seen"})
+    found = asyncio.run(upgrade_check.children(nursery.shelves(), [asked], {}))
+    assert len(found) == 3
+    assert sum(each.is_changed for each in found) == changed
+    assert all("another scheme judges web" in each.why for each in found if each.is_changed)

@@ -1,0 +1,148 @@
+"""A waiver's life: the finding is seen, counted and shown, does not count, and is drift again when the waiver ends."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+from holdfast.model.address import Address
+from holdfast.model.decision import Action
+from holdfast.model.verdict import SetAside, Status
+from holdfast.policy import waivers
+from holdfast.policy.correction_limits import CorrectionRules
+from holdfast.policy.waivers import MistakeKind, Waiver
+from holdfast.reconcile.finding_actions import Person, rebaseline, reverted
+from holdfast.reconcile.policy_evaluation import Rules
+from tests.unit.reconcile.fixtures import Bench, declare
+
+DAY = 86_400.0
+
+
+def run(coroutine):
+    return asyncio.run(coroutine)
+
+
+def waived(path: str = "/size", days: float = 7, resource: str = "mem/Thing/*"):
+    """Return a bench with one drifted thing, and a waiver for it that ends in some days."""
+    bench = Bench()
+    fleet = [declare("a", {"color": "red", "size": 1})]
+    run(bench.apply(fleet))
+    bench.live_thing("a")["size"] = 9
+    waiver = Waiver(resource, path, "ada@example.org", "load test", bench.clock.now() + days * DAY)
+    bench.rules = Rules(CorrectionRules(storm=None), (waiver,))
+    return bench, fleet, waiver
+
+
+def only(report):
+    (one,) = report.checked
+    return one
+
+
+def test_a_waived_finding_is_shown_but_neither_counts_nor_is_corrected():
+    bench, fleet, _ = waived()
+    one = only(run(bench.apply(fleet)))
+    assert (one.verdict.status, one.decision.action) == (Status.IN_SYNC, Action.NONE)
+    (aside,) = one.verdict.aside
+    assert (aside.because, aside.path) == (SetAside.WAIVED, "/size")
+    assert "ada" in aside.note
+    assert "load test" in aside.note
+    assert bench.live_thing("a")["size"] == 9
+    state = run(bench.store.state(one.address))
+    assert state.aside == (("waived", "/size", aside.note),), "visible without asking the world again"
+
+
+def test_other_fields_of_the_resource_are_still_corrected():
+    bench, fleet, _ = waived()
+    bench.live_thing("a")["color"] = "black"
+    run(bench.apply(fleet))
+    assert (bench.live_thing("a")["color"], bench.live_thing("a")["size"]) == ("red", 9)
+
+
+def test_when_it_ends_it_is_drift_again_says_so_and_is_corrected():
+    bench, fleet, _ = waived()
+    run(bench.apply(fleet))
+    bench.clock.advance(8 * DAY)
+    one = only(run(bench.check(fleet)))
+    assert one.verdict.status is Status.DRIFTED
+    assert "the waiver of ada for /size expired on" in one.verdict.reason
+    run(bench.apply(fleet))
+    assert bench.live_thing("a")["size"] == 1
+
+
+def test_it_ends_though_nothing_in_the_world_moves():
+    """The fast path, which looks only at what moved, must not let a waiver live for ever."""
+    bench, fleet, _ = waived()
+    for _ in range(3):
+        run(bench.apply(fleet))
+    bench.clock.advance(8 * DAY)
+    assert only(run(bench.check(fleet))).verdict.status is Status.DRIFTED
+
+
+def test_a_mistyped_path_a_path_that_is_gone_and_no_resource_each_say_so():
+    bench, _, waiver = waived()
+    documents = {Address("mem", "Thing", "a"): [{"color": "red", "size": 1}, {"color": "red", "size": 9}]}
+    said = {
+        kind: str(mistake)
+        for wrong in (
+            replace(waiver, path="/siez"),
+            replace(waiver, resource="mem/Thing/b*"),
+            replace(waiver, expires=bench.clock.now() - 1),
+        )
+        for mistake in waivers.mistakes([wrong], documents, bench.clock.now())
+        for kind in [mistake.kind]
+    }
+    assert "did you mean /size?" in said[MistakeKind.NO_PATH]
+    assert "matches no resource" in said[MistakeKind.NO_RESOURCE]
+    assert "expired on" in said[MistakeKind.EXPIRED]
+    gone = {Address("mem", "Thing", "a"): [{"color": "red"}]}
+    (mistake,) = waivers.mistakes([waiver], gone, bench.clock.now())
+    assert mistake.kind is MistakeKind.NO_PATH
+
+
+def test_decisions_with_waivers_replay_to_the_same_bytes():
+    from holdfast.reconcile import serialize
+
+    bench, fleet, _ = waived()
+    bench.live_thing("a")["color"] = "black"
+    run(bench.apply(fleet))
+    bench.clock.advance(8 * DAY)
+    run(bench.apply(fleet))
+    for record in run(bench.store.decisions(None, 50)):
+        stored, again = run(serialize.replay(bench.store, record))
+        assert stored == again, record.summary
+
+
+def rebaselined(pattern="/size"):
+    bench = Bench()
+    fleet = [declare("a", {"color": "red", "size": 1})]
+    run(bench.apply(fleet))
+    bench.live_thing("a").update(size=9, color="black")
+    one = only(run(bench.check(fleet)))
+    run(rebaseline(bench.store, one, pattern, Person("ada", "it is better so"), "test"))
+    return bench, fleet
+
+
+def test_a_baselined_value_is_the_new_normal_and_stays_visible():
+    bench, fleet = rebaselined()
+    one = only(run(bench.apply(fleet)))
+    assert [(a.because, a.path) for a in one.verdict.aside] == [(SetAside.BASELINED, "/size")]
+    assert (bench.live_thing("a")["color"], bench.live_thing("a")["size"]) == ("red", 9)
+    assert only(run(bench.check(fleet))).verdict.status is Status.IN_SYNC
+
+
+def test_a_baselined_value_stays_watched():
+    bench, fleet = rebaselined()
+    run(bench.apply(fleet))
+    bench.live_thing("a")["size"] = 10
+    one = only(run(bench.check(fleet)))
+    assert one.verdict.status is Status.DRIFTED
+    assert one.verdict.aside == (), "what was accepted is not what is there any more"
+
+
+def test_revert_puts_back_what_policy_would_only_report():
+    bench = Bench()
+    fleet = [declare("a", {"color": "red", "size": 1}, onDrift="report")]
+    run(bench.apply(fleet))
+    bench.live_thing("a").update(size=9, color="black")
+    run(bench.apply(fleet, reconsider=lambda checked: reverted(checked, "/size")))
+    assert (bench.live_thing("a")["color"], bench.live_thing("a")["size"]) == ("black", 1)
