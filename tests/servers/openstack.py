@@ -1,6 +1,6 @@
 """OpenStack for tests: one control plane a run, shared by all workers, stopped by the last; a project for each test.
 
-    HOLDFAST_OPENSTACK_RUN=DIR    use the control plane in DIR, left up by `python -m holdfast_emulators.openstack up DIR`
+    HOLDFAST_OPENSTACK_RUN=DIR    use the one in DIR; `python -m holdfast_emulators.openstack up DIR` starts it
 
 Tests that stop a service want it for themselves: every test holds the control plane a little, those hold it whole.
 """

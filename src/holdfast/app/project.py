@@ -212,7 +212,7 @@ class Session:
         """Return what looks and concludes."""
         return Checker(self.store, world, self.clock, self.random01, self.fingerprint, rules=self.rules)
 
-    def applier(self, world: WritableWorld, **arguments: Any) -> Applier:
+    def applier(self, world: WritableWorld, **arguments: Any) -> Applier:  # noqa: ANN401 - fields of Applier
         """Return what brings the fleet to what is declared."""
         checker = self.checker(world)
         actor = Actor(self.store, world, checker, self.clock, self.random01, self.owner)
@@ -440,7 +440,7 @@ def run(main: Callable[[asyncio.Event], Awaitable[int]]) -> int:
         return 128 + received[0] if received else code
 
     try:
-        import uvloop
+        import uvloop  # noqa: PLC0415 - an extra
 
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             return runner.run(guarded())

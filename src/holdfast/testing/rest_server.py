@@ -8,8 +8,9 @@
 
 Things are at /<collection>/<id>, with GET, PUT, PATCH (merge, or JSON Patch by content type) and DELETE; lists and POST
 at /<collection>. Etags, If-Match, If-None-Match, Idempotency-Key and operations under /operations/<id> work as they do
-in real services; X-Actor says who writes, where the stamp `updated_by` is kept. `python -m holdfast.testing.rest_server`
-runs it as a process of its own, which prints its port and is steered through /_control/.
+in real services; X-Actor says who writes, where the stamp `updated_by` is kept. It is run as a process of its own by
+`python -m holdfast.testing.rest_server`, which prints its port and is
+steered through /_control/.
 """
 
 from __future__ import annotations

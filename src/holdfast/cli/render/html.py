@@ -210,7 +210,8 @@ def _as_table(header: Iterable[str], rows: Iterable[str]) -> str:
 def _row(checked: Checked, finding: Finding, around: Around) -> str:
     write = report_view.is_write(around)
     values = zip(report_view.before_and_after(finding, write=write), report_view.sides(write=write), strict=True)
-    what = f"{report_view.HOW[finding.op]}; {report_view.WHO[finding.side]}; {finding.cls.value}; rule {finding.rule or 'none'}"
+    change = f"{report_view.HOW[finding.op]}; {report_view.WHO[finding.side]}"
+    what = f"{change}; {finding.cls.value}; rule {finding.rule or 'none'}"
     place = report_view.place_of(checked.prepared.declaration, around, finding.path)
     return (
         f"<tr><td><code>{text(report_view.path_text(finding.path))}</code></td>"

@@ -100,9 +100,8 @@ def _body(checked: Checked, around: Around) -> str:
 
 def _finding(finding: Finding) -> list[str]:
     declared, live = report_view.before_and_after(finding, write=False)
-    out = [
-        f"{report_view.path_text(finding.path)}: {report_view.HOW[finding.op]}, {report_view.WHO[finding.side]} ({finding.cls.value})"
-    ]
+    change = f"{report_view.HOW[finding.op]}, {report_view.WHO[finding.side]} ({finding.cls.value})"
+    out = [f"{report_view.path_text(finding.path)}: {change}"]
     for name, value in zip(report_view.sides(write=False), (declared, live), strict=True):
         if value is not ABSENT:
             out.append(f"  {name}: {display_value.shortened(display_value.text(value), _WIDTH)}")

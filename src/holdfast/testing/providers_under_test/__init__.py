@@ -1,7 +1,7 @@
 """The shipped providers as subjects of the conformance kit; also what to copy from for a provider of one's own.
 
-`python -m holdfast.testing.conformance holdfast.testing.providers_under_test:file` prints a score card; so it does for `http`,
-`memory` and, where Azure's packages are installed, `azure`.
+`python -m holdfast.testing.conformance holdfast.testing.providers_under_test:file` prints a score card; so it does for
+`http`, `memory` and, where Azure's packages are installed, `azure`.
 """
 
 from __future__ import annotations
