@@ -169,7 +169,7 @@ def replaced(kernel: Kernel, machine: Machine, world: Any, seed: int) -> Iterato
     original = project.run
     for command, (place, _) in command_group.COMMANDS.items():
         if command not in ("demo", "bench"):
-            importlib.import_module(f"holdfast.cli.{place}")
+            importlib.import_module(f"holdfast.cli.commands.{place}")
 
     def captured(main: Callable[[asyncio.Event], Any]) -> int:
         raise _Captured(main)

@@ -287,7 +287,7 @@ MUTANTS: Final[dict[str, Mutant]] = {
     ),
     "dead-undo-keeps-its-claim": _mutant(
         "30", "the claim of a killed undo stands in the way of the next", "undoing", "undo-finishes",
-        lambda: [(undo, "workers", SimpleNamespace(bury=_nothing))],
+        lambda: [(undo, "worker_identity", SimpleNamespace(bury=_nothing))],
     ),
     "deletes-are-sent-again": _mutant(
         "30", "a killed delete is sent again without a look", "deletions", "deleted-once", _deleted_again

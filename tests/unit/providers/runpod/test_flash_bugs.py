@@ -46,7 +46,7 @@ BUGS: dict[str, tuple[str, tuple[str, ...]]] = {
         (
             "test_a_changed_environment_is_drift_and_reaches_the_endpoint",
             "test_the_switch_has_the_environment_ignored",
-            "unit/providers/runpod/test_tables.py::test_env_is_ignored_where_the_switch_says_so_and_counts_otherwise",
+            "unit/providers/runpod/test_kind_registry.py::test_env_is_ignored_where_the_switch_says_so_and_counts_otherwise",
         ),
     ),
     "0.4": (
@@ -74,7 +74,7 @@ BUGS: dict[str, tuple[str, tuple[str, ...]]] = {
         (
             "test_staging_and_production_of_one_account_are_two_endpoints",
             "test_flash_environments_are_two_endpoints_of_one_name",
-            "unit/python/test_scopes.py::test_another_key_is_another_account_and_moves_nothing",
+            "unit/api/test_scopes.py::test_another_key_is_another_account_and_moves_nothing",
         ),
     ),
     "0.9": (
