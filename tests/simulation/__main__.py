@@ -65,7 +65,7 @@ def _histories(options: argparse.Namespace) -> int:
 
     jobs = 1 if options.mutant else options.jobs
     tally = runner.run(seeds, jobs=jobs, only=options.scenario, told=told)
-    lines = ["| promise | check | histories | violations |", "|---|---|---:|---:|"]
+    lines = ["| guarantee | check | histories | violations |", "|---|---|---:|---:|"]
     for text, name, exercised, broken in tally.rows():
         if options.promise in (None, name):
             lines.append(f"| {text} | `{name}` | {exercised:,} | {broken:,} |")
@@ -88,7 +88,7 @@ def _histories(options: argparse.Namespace) -> int:
 
 
 def _mutants(options: argparse.Namespace) -> int:
-    lines = ["| fault that was put back | noticed by | histories it took |", "|---|---|---:|"]
+    lines = ["| reintroduced fault | detected by | histories needed |", "|---|---|---:|"]
     missed = False
     with ProcessPoolExecutor(options.jobs) as pool:
         for caught in pool.map(hunting.hunt, mutants.MUTANTS):

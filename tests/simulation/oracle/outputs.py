@@ -345,7 +345,7 @@ def must_be_own(oracle: Oracle, resource: Resource, path: str) -> None:
     declared = path in truth.resolved(oracle, resource) or (thing is not None and not thing.kind.patches)
     if ran and declared and thing is not None and thing.deleted is None and path not in oracle.book(resource).doubtful:
         moved = path in truth.moved_paths(oracle, resource, thing)
-        oracle.holds("own-edits-are-no-fight", not moved, resource.address, f"{path} put back", "left as it was")
+        oracle.holds("own-edits-are-no-contention", not moved, resource.address, f"{path} put back", "left as it was")
 
 
 def nothing_open(oracle: Oracle, body: Any) -> None:
