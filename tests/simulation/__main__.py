@@ -39,7 +39,9 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--story", type=int, metavar="SEED", help="tell the story of one seed and stop")
     parser.add_argument("--shrink", action="store_true", help="make what failed smaller before telling it")
     parser.add_argument("--mutant", choices=sorted(mutants.MUTANTS), help="reintroduce this fault")
-    parser.add_argument("--mutants", action="store_true", help="reintroduce every fault, and count histories until it is detected")
+    parser.add_argument(
+        "--mutants", action="store_true", help="reintroduce every fault, and count histories until it is detected"
+    )
     parser.add_argument("--write", action="store_true", help=f"put the table into {PAGE}")
     return parser.parse_args()
 
