@@ -297,7 +297,7 @@ MUTANTS: Final[dict[str, Mutant]] = {
         lambda: [(response_identity, "doubt", lambda *_, **__: "")],
     ),
     "one-object-stops-all": _mutant(
-        "31", "an unusable object ends the command", "unreadable", "one-bad-object-stops-nobody",
+        "31", "an unusable object ends the command", "unreadable", "one-bad-object-stops-no-other",
         _uncontained,
     ),
     "untaken-is-learnt": _mutant(

@@ -8,7 +8,7 @@ PROMISES: Final[dict[str, str]] = {
     "verdict-right": "A check returns the true verdict: in sync, pending, drifted, conflicted, missing",
     "unread-is-unknown": "A failed read is unknown: never missing, never drifted, never green",
     "not-the-object-is-unreadable": "A 200 that is not the object is a failed read: it causes no verdict and no write",
-    "one-bad-object-stops-nobody": "No response of a service crashes a command",
+    "one-bad-object-stops-no-other": "No response of a service crashes a command",
     "looking-cannot-write": "check, plan, status and the other read-only commands cannot write",
     "written-within-policy": "No update writes outside the policy's paths; reported changes survive",
     "only-declared-values": "A write sends declared values, or the values from before a change outside Holdfast",
