@@ -43,7 +43,7 @@ def show(step: str, deployment: Deployment[CpuLoadBalancerSlsResource]) -> None:
     print(f"{step}: {deployment.action.value} ({deployment.verdict.reason})")
     for reason in deployment.decision.reasons:
         if set(reason.paths) & set(deployment.left_alone):
-            print(f"    left unchanged: {reason.message}")
+            print(f"    kept: {reason.message}")
 
 
 async def tour(manager: ResourceManager, server: RunPodServer | None) -> None:

@@ -31,7 +31,7 @@ another image: update (declaration changed: /imageName)
 edited at the console: drifted, changed by user_alice
 reverted: update (changed outside Holdfast: /imageName)
 four days idle: none (changed outside Holdfast: /workersMax)
-    left unchanged: changed outside Holdfast; RunPod itself did it: workersMax is 2, as after three days without a request
+    kept: changed outside Holdfast; RunPod itself did it: workersMax is 2, as after three days without a request
 deleted at the console: recreate (deleted outside Holdfast)
 undeployed: deleted
 left in the account: 0 endpoints, 0 templates
