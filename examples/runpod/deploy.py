@@ -57,7 +57,7 @@ async def tour(manager: ResourceManager, server: RunPodServer | None) -> None:
 
     server.console("user_alice").edit("inference-lb", template={"imageName": "user/image:9"})
     (seen,) = await manager.check(endpoint("user/image:2.0"))
-    print(f"edited at the console: {seen.verdict.status.value}, changed by {seen.suspects[0].who}")
+    print(f"edited at the console: {seen.verdict.status.value}, changed by {seen.likely_actors[0].who}")
     show("reverted", await manager.deploy(endpoint("user/image:2.0")))
 
     server.advance(days=4)

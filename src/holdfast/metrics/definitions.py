@@ -39,12 +39,12 @@ BLOCKED: Final = Meter(
     (*_WHERE, "cause"),
 )
 FINDINGS: Final = Meter(
-    "holdfast_findings", "Open findings, by class and by who changed the field.", (*_WHERE, "class", "side")
+    "holdfast_findings", "Open findings, by class and by who changed the field.", (*_WHERE, "class", "changed_by")
 )
 OLDEST_FINDING: Final = Meter(
     "holdfast_oldest_finding_timestamp_seconds", "When the oldest open finding was first seen.", _WHERE
 )
-SET_ASIDE: Final = Meter("holdfast_set_aside_differences", "Suppressed differences, by reason.", (*_WHERE, "reason"))
+SUPPRESSED: Final = Meter("holdfast_suppressed_differences", "Suppressed differences, by reason.", (*_WHERE, "reason"))
 RESOURCE_STATUS: Final = Meter(
     "holdfast_resource_status",
     "1 for the last verdict of each resource; only with --per-resource.",
@@ -59,7 +59,7 @@ OLDEST_OPERATION: Final = Meter(
 )
 CLAIMS: Final = Meter("holdfast_claims", "Claims that were not released: held, or lapsed.", ("state",))
 PAUSES: Final = Meter("holdfast_paused_scopes", "Pauses in force, by scope.", ("scope",))
-DEMOTIONS: Final = Meter("holdfast_demoted_paths", "Quarantined paths, by cause.", ("cause",))
+QUARANTINES: Final = Meter("holdfast_quarantined_paths", "Quarantined paths, by cause.", ("cause",))
 APPROVALS: Final = Meter("holdfast_unused_approvals", "Approved plans that were not applied yet.")
 
 # -- the audit trail
@@ -143,13 +143,13 @@ ALL: Final = (
     BLOCKED,
     FINDINGS,
     OLDEST_FINDING,
-    SET_ASIDE,
+    SUPPRESSED,
     RESOURCE_STATUS,
     OPERATIONS,
     OLDEST_OPERATION,
     CLAIMS,
     PAUSES,
-    DEMOTIONS,
+    QUARANTINES,
     APPROVALS,
     EVENTS,
     CORRECTIONS,
