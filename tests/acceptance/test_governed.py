@@ -43,7 +43,7 @@ def project(folder: Path, corrections: str = "") -> None:
 
 
 def holdfast(folder: Path, command: str, *args: str):
-    files = ("-f", "infra") if command not in ("pause", "resume", "fights", "corrections") else ()
+    files = ("-f", "infra") if command not in ("pause", "resume", "contention", "corrections") else ()
     return run(command, *args, *files, cwd=folder)
 
 
@@ -160,11 +160,11 @@ def test_a_fight_is_listed_and_a_person_decides(folder):
         drift(folder)
         holdfast(folder, "apply", "-y")
     assert "log: debug" in live(folder)
-    (fight,) = answer(holdfast(folder, "fights", "-o", "json"))["fights"]
+    (fight,) = answer(holdfast(folder, "contention", "-o", "json"))["fights"]
     assert (fight["path"], fight["ours"], fight["theirs"]) == ("/content/log", "info", ["debug"])
     assert "waits for a person" in holdfast(folder, "apply", "-y").stdout
     assert holdfast(folder, "revert", APP, "/content/log").returncode == 0
-    assert "No fights." in holdfast(folder, "fights").stdout
+    assert "No contention." in holdfast(folder, "contention").stdout
 
 
 def test_undo_puts_back_what_was_there_and_refuses_what_moved_since(folder):

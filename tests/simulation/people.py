@@ -48,9 +48,9 @@ class People(Stage):
         process = await self._run("status -o json")
         self.oracle.status(parsed(process))
 
-    async def do_fights(self) -> None:
+    async def do_contention(self) -> None:
         """A person asks who is fought with."""
-        process = await self._run("fights -o json")
+        process = await self._run("contention -o json")
         self.oracle.fights(parsed(process))
 
     async def do_check_now(self) -> None:

@@ -70,7 +70,7 @@ async def _of_group(
         for _, each in members
         if each.provider_id is not None and (hint := observe.hint(sample, each)) is not None
     }
-    looker = Looker(world, bench.clock, bench.random01, bench.patience, bench.fingerprint)
+    looker = Looker(world, bench.clock, bench.random01, bench.patience, bench.engine.fingerprint)
     items = await looker.listed(first.connection, first.kind, expected)
     if isinstance(items, Unreadable):
         return set()

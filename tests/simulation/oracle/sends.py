@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tests.simulation.oracle import Oracle
 
 IN_FLIGHT = 0.2  # seconds: what was on its way already
-_LOOKING = frozenset({"check", "plan", "status", "fights", "corrections", "history", "events", "audit", "approve"})
+_LOOKING = frozenset({"check", "plan", "status", "contention", "corrections", "history", "events", "audit", "approve"})
 _BY_A_PERSON = frozenset({"undo", "delete", "revert"})
 
 

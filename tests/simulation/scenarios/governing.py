@@ -158,7 +158,7 @@ def contention(m: Maker) -> None:
     m.do("rival", name=each.name, path=path, values=values, delay=delay)
     seconds = {"10m": 600, "30m": 1800, "1h": 3600, "10h": 36000}[period]
     m.do("wait", seconds=seconds * m.random.randint(7, 9))
-    m.do("fights")
+    m.do("contention")
     m.do("status")
     m.do("watch_stop")
 

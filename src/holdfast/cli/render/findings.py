@@ -39,10 +39,10 @@ STATUS_COLOUR = {
     Status.MISSING: "red",
     Status.UNKNOWN: "bright_black",
 }
-_WHO = {
-    Side.INTENT: "you moved it",
-    Side.WORLD: "the world moved it",
-    Side.BOTH: "both moved it",
+SIDE_TEXT = {
+    Side.INTENT: "declaration changed",
+    Side.WORLD: "changed outside Holdfast",
+    Side.BOTH: "both changed",
     Side.UNSETTLED: "differs from the declaration",
 }
 
@@ -125,7 +125,7 @@ def show_planned(findings: Iterable[Finding], written: frozenset[str], indent: s
 def _show_one(finding: Finding, symbol: tuple[str, str], text: str, indent: str) -> None:
     path = paths.format_path(finding.path) or "(document)"
     console.line(f"{indent}{console.styled(f'{symbol[0]} {path}', fg=symbol[1], bold=True)}  {text}")
-    console.line(f"{indent}    {_WHO[finding.side]}; {finding.cls.value}; rule {finding.rule}", fg="bright_black")
+    console.line(f"{indent}    {SIDE_TEXT[finding.side]}; {finding.cls.value}; rule {finding.rule}", fg="bright_black")
 
 
 def show_suspects(suspects: Sequence[Suspect], indent: str = "  ") -> None:

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
-from holdfast.app import undeclared
 from holdfast.cli import console
-from holdfast.cli.render import findings, rollouts
+from holdfast.cli.render import findings
+from holdfast.cli.render.text import count as counted
 from holdfast.compare import paths
 from holdfast.model.decision import Action
 from holdfast.model.json import Json
 from holdfast.model.verdict import SetAside, Status
 from holdfast.reconcile.action_result import LEFT_TO_OTHERS, Acted, Result
-from holdfast.reconcile.apply import Report
-from holdfast.reconcile.check import Checked
-from holdfast.reconcile.resolve import Waiting
+
+if TYPE_CHECKING:
+    from holdfast.reconcile.apply import Report
+    from holdfast.reconcile.check import Checked
+    from holdfast.reconcile.resolve import Waiting
+    from holdfast.store.protocol import ResourceState
 
 ASKING = frozenset({"approval", "storm", "futile"})  # what a yes answers; budgets, windows and pauses it does not
+_SHOWN = 5  # undeclared resources that are named
 CAUSES = frozenset({"drift", "conflict", "intent", "recreate", "immutable", "create"})
 _TOLD = frozenset({Result.DONE, Result.HELD, Result.UNSURE, *LEFT_TO_OTHERS})  # counted under a word of their own
 _COLOUR = {
@@ -48,6 +53,10 @@ def show_plan(report: Report, *, everything: bool = False) -> None:
 
 def show_broods(report: Report, *, everything: bool = False) -> None:
     """Print the templates that have something to show."""
+    if not report.broods:
+        return
+    from holdfast.cli.render import rollouts
+
     for brood in report.broods:
         if everything or rollouts.is_news(brood):
             rollouts.show(brood, looked_at(report), everything=everything)
@@ -108,7 +117,7 @@ def aside_line(report: Report) -> str | None:
     """Say how much does not count though it is there; it must never look as if it were not."""
     count = Counter(aside.because for one in report.checked for aside in one.verdict.aside)
     said = [f"{count[because]} {because.value}" for because in SetAside if count[because] and because != SetAside.LATE]
-    return f"Set aside: {', '.join(said)}." if said else None
+    return f"Suppressed: {', '.join(said)}." if said else None
 
 
 def joined_line(report: Report) -> str | None:
@@ -116,7 +125,7 @@ def joined_line(report: Report) -> str | None:
     joined = [f"{one.address} {each.path}" for one in report.checked for each in one.joined]
     if not joined:
         return None
-    return f"{len(joined)} late default{'s' if len(joined) > 1 else ''} joined: {', '.join(joined)}."
+    return f"{counted(len(joined), 'late default')} joined: {', '.join(joined)}."
 
 
 def show_waiting(waiting: Iterable[Waiting]) -> None:
@@ -143,16 +152,48 @@ def plan_line(report: Report) -> str:
     ):
         if count[action]:
             parts.append(f"{count[action]} {word}")
-    rolled = sum(found.rolled for each in report.broods if (found := rollouts.preview(each, looked_at(report))))
     later = sum(not one.is_error for one in report.waiting)
     for number, word in (
-        (rolled, "children of templates to roll"),
+        (_rolled(report), "children of templates to roll"),
         (later, "to decide once what they refer to is there"),
         (_unknown(report), "unknown"),
     ):
         if number:
             parts.append(f"{number} {word}")
     return f"Plan: {', '.join(parts)}."
+
+
+def _rolled(report: Report) -> int:
+    """Return how many children the rollouts would roll."""
+    if not report.broods:
+        return 0
+    from holdfast.app.template_groups import preview
+
+    previews = (preview(group, looked_at(report)) for group in report.broods)
+    return sum(found.rolled for found in previews if found is not None)
+
+
+def _acting_rollouts(report: Report) -> int:
+    """Return how many rollouts have something left to do."""
+    if not report.broods:
+        return 0
+    from holdfast.cli.render import rollouts
+
+    return sum(rollouts.is_acting(group) for group in report.broods)
+
+
+def _stuck_rollouts(report: Report) -> int:
+    """Return how many rollouts wait for a person."""
+    if not report.broods:
+        return 0
+    from holdfast.cli.render import rollouts
+
+    return sum(rollouts.is_stuck(group) for group in report.broods)
+
+
+def has_stuck_rollout(report: Report) -> bool:
+    """Return True if a rollout waits for a person."""
+    return _stuck_rollouts(report) > 0
 
 
 def _unknown(report: Report) -> int:
@@ -173,7 +214,7 @@ def show_check(report: Report, *, everything: bool = False) -> None:
             findings.show_suspects(checked.suspects, indent="            ")
         if everything or any(each.because is not SetAside.IGNORED for each in checked.verdict.aside):
             if checked.verdict.status is Status.IN_SYNC and not everything:
-                console.line(f"{'in sync':>10}  {checked.address}  apart from what is set aside", fg="green")
+                console.line(f"{'in sync':>10}  {checked.address}  apart from suppressed differences", fg="green")
             _show_aside(checked, indent="            ")
     show_waiting(report.waiting)
     show_broods(report, everything=everything)
@@ -193,7 +234,7 @@ def counted_line(count: Counter[Status]) -> str:
 
 
 def _show_coverage(report: Report) -> None:
-    undeclared.show(report.undeclared)
+    show_undeclared(report.undeclared)
     for said in (aside_line(report), joined_line(report)):
         if said is not None:
             console.line(said, fg="cyan")
@@ -205,6 +246,30 @@ def _show_coverage(report: Report) -> None:
         console.line(
             f"Coverage incomplete: {total - missed} of {total} could be judged ({share:.0%}).", fg="yellow", bold=True
         )
+
+
+def show_undeclared(states: Sequence[ResourceState]) -> None:
+    """Print resources of the store that are no longer declared, and the possible answers."""
+    if not states:
+        return
+    shown = ", ".join(f"{state.address} ({_source(state)})" for state in states[:_SHOWN])
+    more = f" and {len(states) - _SHOWN} more" if len(states) > _SHOWN else ""
+    console.line(f"{len(states)} no longer declared: {shown}{more}.", fg="yellow", bold=True)
+    console.line(
+        "  Neither checked nor corrected. Declare them again to keep them or to `holdfast delete` them; "
+        "`holdfast forget ADDRESS` drops only the record.",
+        fg="yellow",
+    )
+
+
+def _source(state: ResourceState) -> str:
+    return f"was in {state.source}" if state.source else "source unknown"
+
+
+def show_all_acted(report: Report) -> None:
+    """Print every action of a run."""
+    for acted in report.acted:
+        show_acted(acted)
 
 
 def show_acted(acted: Acted) -> None:
@@ -249,7 +314,7 @@ def apply_line(report: Report) -> str:
         (decided[Action.BLOCK], "blocked"),
         (_unknown(report), "unknown"),
         (sum(not one.is_error for one in report.waiting), "waiting for others"),
-        (sum(rollouts.is_stuck(each) for each in report.broods), "rollouts stopped"),
+        (_stuck_rollouts(report), "rollouts stopped"),
         (len(report.not_reached), "not reached"),
     ):
         if number:
@@ -279,7 +344,7 @@ def delete_line(report: Report) -> str:
 def is_work(report: Report) -> bool:
     """Return True if applying would write something, take something over, or roll a template."""
     acting = any(one.decision.action.is_write or one.decision.action is Action.ADOPT for one in report.checked)
-    return acting or bool(report.waiting) or any(rollouts.is_acting(each) for each in report.broods)
+    return acting or bool(report.waiting) or bool(_acting_rollouts(report))
 
 
 def as_json(report: Report) -> Json:
@@ -300,14 +365,18 @@ def as_json(report: Report) -> Json:
             for one in report.acted
         ],
         "notReached": [str(address) for address in report.not_reached],
-        "undeclared": undeclared.as_json(report.undeclared),
+        "undeclared": [{"address": str(state.address), "source": state.source} for state in report.undeclared],
         "summary": summary(report),
-        **(
-            {"templates": [rollouts.as_json(each, looked_at(report)) for each in report.broods]}
-            if report.broods
-            else {}
-        ),
+        **_templates_as_json(report),
     }
+
+
+def _templates_as_json(report: Report) -> dict[str, Json]:
+    if not report.broods:
+        return {}
+    from holdfast.cli.render import rollouts
+
+    return {"templates": [rollouts.as_json(group, looked_at(report)) for group in report.broods]}
 
 
 def _not_taken_as_json(report: Report, acted: Acted) -> dict[str, Json]:
@@ -361,14 +430,14 @@ def summary(report: Report) -> dict[str, Json]:
 def statuses(report: Report) -> list[Status]:
     """Return every verdict of a run; what waits for an apply is pending, what was not reached unknown."""
     waiting = [Status.UNKNOWN if one.is_error else Status.PENDING for one in report.waiting]
-    waiting += [Status.PENDING for each in report.broods if rollouts.is_acting(each)]
+    waiting += [Status.PENDING] * _acting_rollouts(report)
     return [one.verdict.status for one in report.checked] + waiting + [Status.UNKNOWN] * len(report.not_reached)
 
 
 def is_blocked(report: Report) -> bool:
     """Tell whether something is held back or refused, or a rollout has stopped."""
     held = any(one.decision.action in (Action.BLOCK, Action.HOLD) for one in report.checked)
-    return held or any(rollouts.is_stuck(each) for each in report.broods)
+    return held or has_stuck_rollout(report)
 
 
 def _by_address(checks: Sequence[Checked]) -> list[Checked]:
