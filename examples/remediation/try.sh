@@ -31,7 +31,7 @@ holdfast apply --yes
 echo
 echo "Did it hold, and did it help?"
 holdfast remediation assess --wait
-holdfast remediations shop/Document/cart
+holdfast remediation list shop/Document/cart
 
 echo
 echo "A runbook scales the service, and says so; meanwhile somebody else changes it, too:"
@@ -40,6 +40,6 @@ sed -i.old 's/workers: 4/workers: 8/' live/cart.yaml
 holdfast remediation complete shop/Document/cart
 sed -i.old 's/workers: 8/workers: 2/' live/cart.yaml
 holdfast remediation assess --wait shop/Document/cart
-holdfast remediations shop/Document/cart
+holdfast remediation list shop/Document/cart
 holdfast events --type effectiveness.assessment.completed -o json
 holdfast audit verify

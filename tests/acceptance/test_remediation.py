@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from holdfast import Remediations
+from holdfast.api import Remediations
 from holdfast.cli.commands.remediation import remediation_command
 from holdfast.manifests import project
 from holdfast.remediation.core.records import Ending
@@ -90,7 +90,7 @@ def assessed(folder: Path, *which: str) -> list[dict[str, Any]]:
 
 def test_a_correction_of_ours_is_assessed_and_its_trail_is_there_as_cloudevents(folder):
     drift(folder, "workers: 4", "workers: 9")
-    assert "1 correction is assessed by a running watch, or: holdfast rem" in holdfast(folder, "apply", "-y").stdout
+    assert "1 correction to assess: a running watch does it, or holdfast rem" in holdfast(folder, "apply", "-y").stdout
     (record,) = assessed(folder)
     assert (record["source"], record["action"], record["target"]) == ("correction", "update", APP)
     assert (record["assessment"]["reason"], record["assessment"]["score"]) == ("full", 1.0)

@@ -154,7 +154,7 @@ def test_drift_of_a_child_is_put_back_and_a_child_that_is_gone_comes_back(folder
     folder("apply", "-y")
     (folder.path / "fleet/web-3.yaml").write_text("level: hacked\nlabels: {team: shop}\n")
     assert "web-3" in folder("check", "--detailed-exitcode", code=4)
-    assert "is a child of template web: edit that for all" in folder("accept", "fleet/Document/web-3", code=1)
+    assert "is a child of template web: edit the template" in folder("accept", "fleet/Document/web-3", code=1)
     folder("apply", "-y")
     assert folder.levels() == {"info": 10}
     (folder.path / "fleet/web-4.yaml").unlink()
@@ -198,16 +198,14 @@ def test_a_default_that_a_profile_changes_is_told_and_left_alone(tmp_path):
         (tmp_path / name).parent.mkdir()
         (tmp_path / name).write_text(text)
     assert run("apply", "-y", "-f", "app.yaml", cwd=tmp_path).returncode == 0
-    rehearsed = run(
-        "upgrade-check", "--profile", _written(tmp_path / "new.yaml", 6), "-f", "app.yaml", cwd=tmp_path
-    )
+    rehearsed = run("upgrade-check", "--profile", _written(tmp_path / "new.yaml", 6), "-f", "app.yaml", cwd=tmp_path)
     assert "defaults-changed: /content/size of 1 has another default then, and is left alone" in rehearsed.stdout
     assert "Nothing would change: 1 rehearsed." in rehearsed.stdout
     _written(tmp_path / "rules/own.yaml", 6)
     for _ in range(2):
         checked = run("check", "-f", "app.yaml", "--detailed-exitcode", cwd=tmp_path)
         assert checked.returncode == 0, checked.stdout
-        assert "Set aside: 1 defaults-changed." in checked.stdout
+        assert "Suppressed: 1 defaults-changed." in checked.stdout
     explained = run("explain", "files/Document/app", "-f", "app.yaml", cwd=tmp_path).stdout
     assert "/content/size  defaults-changed: not declared; what stands for that was 5, and is 6" in explained
     assert (tmp_path / "live/app.yaml").read_text() == "level: info\nsize: 5\n"

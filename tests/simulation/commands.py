@@ -165,7 +165,7 @@ _entry_points = functools.cache(importlib.metadata.entry_points)  # nothing is i
 
 
 @contextlib.contextmanager
-def replaced(kernel: Kernel, machine: Machine, world: Any, seed: int) -> Iterator[None]:  # noqa: PLR0915 - a list
+def replaced(kernel: Kernel, machine: Machine, world: Any, seed: int) -> Iterator[None]:
     """Put the virtual machine in place of the real one."""
     original = cli_run.run
     for command in command_group.COMMANDS:

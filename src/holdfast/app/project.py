@@ -8,13 +8,15 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, replace
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from holdfast.app import selection, undeclared
+from holdfast.app import selection, single_resource, undeclared
 from holdfast.app.options import ProjectOptions, Reads
+from holdfast.app.report import ApplyReport, CheckReport
 from holdfast.app.sources.files import FileSource, find_config
 from holdfast.app.wiring import Engine
 from holdfast.compare import yaml_reader
@@ -43,7 +45,7 @@ from holdfast.store.sqlite import SqliteStore
 if TYPE_CHECKING:
     from holdfast.app.plan import Plan
     from holdfast.reconcile.apply import Applier, Progress, Report
-    from holdfast.reconcile.undo import Undoer
+    from holdfast.reconcile.undo import Undoer, Undone
     from holdfast.rollouts.core.template_groups import Brood
     from holdfast.rollouts.core.templates import Template
     from holdfast.store.protocol import ResourceState, Store
@@ -123,11 +125,12 @@ class Project:
 
     # -- runs
 
-    async def check(self, progress: Progress | None = None, *, record: bool = True) -> Report:
-        """Compare declared and live state of the selected resources; write nothing to live state.
+    async def check(self) -> CheckReport:
+        """Compare declared and live state of the selected resources; write nothing to live state."""
+        return CheckReport(await self.run_check())
 
-        Without `record` nothing is written to the store either.
-        """
+    async def run_check(self, progress: Progress | None = None, *, record: bool = True) -> Report:
+        """Run a check that shows its progress. Without `record` nothing is written to the store."""
         from holdfast.reconcile import apply
 
         async with self.connections() as connections:
@@ -144,9 +147,16 @@ class Project:
         """Check the selected resources and return the writes that an apply would make."""
         from holdfast.app import plan
 
-        return plan.Plan.of(await replace(self, retries=True).check(progress), self.options)
+        return plan.Plan.of(await replace(self, retries=True).run_check(progress), self.options)
 
-    async def apply(
+    async def apply(self, plan: Plan | None = None) -> ApplyReport:
+        """Write the selected declarations to live state, within the limits of the project.
+
+        With a plan, exactly its writes are made. Raise `PlanStale`, and write nothing, if they are not the same now.
+        """
+        return ApplyReport(await self.run_apply(plan))
+
+    async def run_apply(
         self,
         plan: Plan | None = None,
         *,
@@ -155,14 +165,11 @@ class Project:
         when_rolled: Callable[[Report], None] | None = None,
         **arguments: Any,  # noqa: ANN401 - fields of Applier
     ) -> Report:
-        """Write the selected declarations to live state, within the limits of the project.
-
-        With a plan, exactly its writes are made. Raise `PlanStale`, and write nothing, if they are not the same now.
-        """
+        """Run an apply that shows its progress and can be stopped; see `apply`."""
         stop = stop if stop is not None else asyncio.Event()
         project = replace(self, retries=True)
         if plan is not None:
-            plan.require_current(await project.check(record=False))
+            plan.require_current(await project.run_check(record=False))
             arguments["only"] = plan.allows
         async with project.writable_connections() as connections:
             if not project.templates:
@@ -190,6 +197,31 @@ class Project:
 
             await template_groups.forget(self, report)
         return report
+
+    async def undo(self, correction: str, *, who: str, why: str = "") -> Undone:
+        """Restore the values from before a correction; raise InputError if they changed since."""
+        recorded = await self.store.correction(correction)
+        if recorded is None:
+            raise InputError(f"there is no correction {correction}")
+        async with self.writable_connections() as connections:
+            item = await single_resource.resolve(self, connections, recorded.address)
+            return await self.undoer(connections, self.checker(connections)).undo(recorded, item, who, why)
+
+    async def watch(
+        self,
+        when_checked: Callable[[CheckReport], None] | None = None,
+        *,
+        rounds: int | None = None,
+        stop: asyncio.Event | None = None,
+    ) -> None:
+        """Check and correct continuously until `stop` is set, or for a number of rounds.
+
+        `when_checked` gets every report. The watch opens the project again, and follows edits of its manifests.
+        """
+        from holdfast.app.watch import QuietOutput, Watch
+
+        watched = replace(self.options, is_watch=True)
+        await Watch(watched, QuietOutput(when_checked), stop or asyncio.Event(), self.known_secrets).run(rounds)
 
     async def _record_undeclared(self) -> None:
         if self.undeclared:
@@ -224,6 +256,23 @@ def require_store(path: Path) -> None:
             "holdfast.yaml; `holdfast check` or `apply` creates one, --store names another"
         )
         raise StoreError(message)
+
+
+def open_path(
+    path: str | PathLike[str] = ".",
+    *,
+    project: str | PathLike[str] | None = None,
+    store: str | PathLike[str] | None = None,
+    targets: Sequence[str] = (),
+    selector: str | None = None,
+) -> AbstractAsyncContextManager[Project]:
+    """Open the project of a manifest or a folder of manifests.
+
+    `project` and `store` name files other than the usual ones. `targets` and `selector` choose resources, as the
+    options --target and --selector do.
+    """
+    given = (None if file is None else str(file) for file in (project, store))
+    return open_project(ProjectOptions((str(path),), *given, tuple(targets), selector))
 
 
 @asynccontextmanager

@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import ctypes
 import gc
+import logging
 import time
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import AbstractAsyncContextManager
@@ -21,6 +22,7 @@ from holdfast.app import notifications, selection, single_resource, template_gro
 from holdfast.app.assessment_task import Assessments
 from holdfast.app.options import ProjectOptions
 from holdfast.app.project import Project, open_project, resources_of
+from holdfast.app.report import ApplyReport, CheckReport
 from holdfast.app.rollout_task import Rollouts
 from holdfast.app.sources.files import FileSource
 from holdfast.errors import HoldfastError
@@ -74,6 +76,38 @@ class WatchOutput(Protocol):
 
     def note(self, text: str) -> None:
         """Show a remark."""
+
+
+@dataclass(frozen=True, slots=True)
+class QuietOutput:
+    """Shows nothing, and hands reports to a function."""
+
+    when_checked: Callable[[CheckReport], None] | None = None
+
+    def first_pass(self, report: Report, shown: Collection[int]) -> None:  # noqa: ARG002
+        """Hand the report on."""
+        self.report(report)
+
+    def report(self, report: Report) -> None:
+        """Hand the report on."""
+        if self.when_checked is not None:
+            self.when_checked(ApplyReport(report))
+
+    def acted(self, acted: Acted) -> None:
+        """Show nothing."""
+
+    def rolled(self, group: Brood) -> None:
+        """Show nothing."""
+
+    def assessed(self, record: Record, now: float) -> None:
+        """Show nothing."""
+
+    def warn(self, *lines: str) -> None:
+        """Log the warning."""
+        logging.getLogger("holdfast").warning("%s", "\n".join(lines))
+
+    def note(self, text: str) -> None:
+        """Show nothing."""
 
 
 @dataclass(slots=True)

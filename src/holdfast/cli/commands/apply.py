@@ -75,7 +75,7 @@ async def _is_agreed(project: Project, to: TextIO) -> bool:
     from dataclasses import replace
 
     meter = Meter(len(project.selected), "checking")
-    report = await replace(project, retries=True).check(meter, record=False)
+    report = await replace(project, retries=True).run_check(meter, record=False)
     meter.close()
     with contextlib.redirect_stdout(to):
         reports.show_plan(report)
@@ -94,7 +94,7 @@ async def _apply(
             reports.show_acted(step)
 
     when_rolled = None if quiet else reports.show_all_acted
-    report = await project.apply(plan, stop=stop, progress=progress, when_rolled=when_rolled, **again)
+    report = await project.run_apply(plan, stop=stop, progress=progress, when_rolled=when_rolled, **again)
     meter.close()
     return report
 

@@ -46,7 +46,7 @@ def approve_command(plans: tuple[str, ...], everything: bool, yes: bool, why: st
     async def main(_stop: asyncio.Event) -> int:
         async with open_project(given) as project:
             meter = Meter(len(project.selected), "checking")
-            report = await replace(project, retries=True).check(meter, record=False)
+            report = await replace(project, retries=True).run_check(meter, record=False)
             meter.close()
             held = {one.plan: one for one in report.checked if reports.asks(one)}
             unknown = [plan for plan in plans if plan not in held]

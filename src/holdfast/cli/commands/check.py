@@ -44,7 +44,7 @@ def check_command(
         if fresh:
             await _request(project)
         meter = Meter(len(project.selected), "checking")
-        report = await project.check(meter)
+        report = await project.run_check(meter)
         meter.close()
         await notifications.send(project, report, console.warn)
         if not report_files.show(output_, report, "check", project.clock.now()):
