@@ -133,7 +133,7 @@ def test_diff_says_who_moved_and_the_exit_code_tells_a_script(tmp_path):
     body = json.loads(done.stdout)
     assert done.returncode == 0
     assert body["status"] == "drifted"
-    assert {(f["path"], f["class"], f["side"]) for f in body["findings"]} == {
+    assert {(f["path"], f["class"], f["changedBy"]) for f in body["findings"]} == {
         ("/a", "specified", "world"),
         ("/c", "defaulted", "world"),
     }

@@ -309,7 +309,7 @@ def test_the_same_from_python(folder):
 
 
 def test_assessing_costs_an_ordinary_run_nothing(folder):
-    """Without a wish to assess there is no record, no dossier and no event of it."""
+    """Without a wish to assess there is no record, no versioned record and no event of it."""
     (folder / "holdfast.yaml").write_text(PROJECT.partition("assessment:")[0])
     drift(folder, "workers: 4", "workers: 9")
     assert holdfast(folder, "apply", "-y").returncode == 0

@@ -22,12 +22,12 @@ from holdfast.policy import dependency_graph, settings
 from holdfast.providers import registry
 from holdfast.reconcile import finding_actions, worker_identity
 from holdfast.reconcile.apply import Applier
-from holdfast.reconcile.check import Checked, Checker
+from holdfast.reconcile.check import CheckResult, Checker
 from holdfast.reconcile.clock import Clock
-from holdfast.reconcile.connections import World, WritableWorld
-from holdfast.reconcile.policy_evaluation import Rules
-from holdfast.reconcile.resolve import Fleet, Preparer
-from holdfast.reconcile.retry import Patience
+from holdfast.reconcile.connections import Connections, WritableConnections
+from holdfast.reconcile.policy_evaluation import PolicyRules
+from holdfast.reconcile.resolve import ResourceSet, ResourceResolver
+from holdfast.reconcile.retry import RetryPolicy
 from holdfast.store import audit_head_file, fingerprint_key
 from holdfast.store.protocol import Store
 from holdfast.store.sqlite import SqliteStore
@@ -44,7 +44,7 @@ class Workbench:
     chosen: Chosen
     key: bytes = field(repr=False)
     clock: Clock
-    patience: Patience
+    patience: RetryPolicy
     environ: Mapping[str, str] = field(repr=False)
     random01: Callable[[], float] = random.random
     # One for each call: two calls of one process are two workers, and only one of them may write a resource.
@@ -54,16 +54,16 @@ class Workbench:
     def engine(self) -> Engine:
         """The engine on the store of the project."""
         waived = waivers.load(self.project.waivers, self.clock.now())
-        rules = Rules(self.project.corrections, waived, self.project.assessment.rules)
+        rules = PolicyRules(self.project.corrections, waived, self.project.assessment.rules)
         return Engine(self.store, self.key, self.clock, self.random01, self.owner, rules, self.patience)
 
-    def world(self) -> World:
+    def world(self) -> Connections:
         """Return the account for looking at."""
-        return World(**self._surroundings())
+        return Connections(**self._surroundings())
 
-    def writable_world(self) -> WritableWorld:
+    def writable_world(self) -> WritableConnections:
         """Return the account for changing."""
-        return WritableWorld(**self._surroundings())
+        return WritableConnections(**self._surroundings())
 
     def _surroundings(self) -> dict[str, Any]:
         connection = self.chosen.connection
@@ -74,11 +74,11 @@ class Workbench:
             "clock": self.clock,
         }
 
-    def preparer(self, world: World, declarations: Sequence[Declaration], known: Sequence[Address] = ()) -> Preparer:
+    def preparer(self, world: Connections, declarations: Sequence[Declaration], known: Sequence[Address] = ()) -> ResourceResolver:
         """Return what makes declarations ready; raise InputErrors if they do not fit together."""
         graph, errors = dependency_graph.build(declarations, known)
         raise_all(errors)
-        fleet = Fleet(
+        fleet = ResourceSet(
             {each.address: each for each in declarations},
             graph,
             outer=[settings.of_environment(self.environ), self.project.defaults],
@@ -86,16 +86,16 @@ class Workbench:
         )
         return self.engine.resolver(world, fleet, lambda _: Resolver(self.environ))
 
-    def checker(self, world: World) -> Checker:
+    def checker(self, world: Connections) -> Checker:
         """Return what looks and concludes."""
         return self.engine.checker(world)
 
-    def applier(self, world: WritableWorld, preparer: Preparer) -> Applier:
+    def applier(self, world: WritableConnections, preparer: ResourceResolver) -> Applier:
         """Return what brings the account to what is declared."""
         return self.engine.applier(world, preparer, reconsider=_tried_again)
 
 
-def _tried_again(checked: Checked) -> Checked:
+def _tried_again(checked: CheckResult) -> CheckResult:
     """Try again what was refused for good: somebody asks for it, and may have put right what was in the way."""
     return finding_actions.recreated(checked) if checked.decision.action is Action.BLOCK else checked
 
@@ -112,7 +112,7 @@ async def memory(project: Project) -> AsyncIterator[Store]:
 
 @asynccontextmanager
 async def opened(
-    project: Project, chosen: Chosen, clock: Clock, patience: Patience, environ: Mapping[str, str]
+    project: Project, chosen: Chosen, clock: Clock, patience: RetryPolicy, environ: Mapping[str, str]
 ) -> AsyncIterator[Workbench]:
     """Open the store of a project and put everything around it."""
     async with memory(project) as store:

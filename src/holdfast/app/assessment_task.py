@@ -10,16 +10,16 @@ from holdfast.errors import HoldfastError, InputError, Location
 from holdfast.manifests.assessment_spec import SECTION, ServerSpec
 from holdfast.model.address import Address
 from holdfast.policy import did_you_mean
-from holdfast.reconcile.connections import World, WritableWorld
-from holdfast.reconcile.resolved_resource import Prepared
-from holdfast.remediation.controller import Assessor, Prepare
+from holdfast.reconcile.connections import Connections, WritableConnections
+from holdfast.reconcile.resolved_resource import ResolvedResource
+from holdfast.remediation.controller import AssessmentController, Prepare
 from holdfast.remediation.intake import Announcer
 from holdfast.remediation.measurement import Instruments
 from holdfast.remediation.probes import http_query
 from holdfast.remediation.probes.alertmanager import Alertmanager
 from holdfast.remediation.probes.http_query import Server
 from holdfast.remediation.probes.prometheus import Prometheus
-from holdfast.remediation.repository import SHELF
+from holdfast.remediation.repository import COLLECTION
 from holdfast.watch.loop import WAITING_SECONDS
 
 if TYPE_CHECKING:
@@ -64,10 +64,10 @@ async def troubles(project: Project) -> list[tuple[str, str | None]]:
     return [*out, *((f"assessment of {target.text}", mistyped) for target in idle)]
 
 
-def assessor(project: Project, connections: WritableWorld, prepare: Prepare | None = None) -> Assessor:
+def assessor(project: Project, connections: WritableConnections, prepare: Prepare | None = None) -> AssessmentController:
     """Return what takes assessments further."""
     checker = project.checker(connections)
-    return Assessor(
+    return AssessmentController(
         project.store,
         checker,
         project.clock,
@@ -78,7 +78,7 @@ def assessor(project: Project, connections: WritableWorld, prepare: Prepare | No
     )
 
 
-def announcer(project: Project, connections: World) -> Announcer:
+def announcer(project: Project, connections: Connections) -> Announcer:
     """Return what takes announcements."""
     checker = project.checker(connections)
     rules = project.engine.rules.assessment
@@ -90,9 +90,9 @@ class Preparing:
     """Makes targets ready that the manifests at hand declare."""
 
     project: Project
-    connections: World
+    connections: Connections
 
-    async def one(self, address: Address) -> Prepared | str:
+    async def one(self, address: Address) -> ResolvedResource | str:
         """Return a target as it can be looked at, or why it cannot."""
         if address not in self.project.resources.declarations:
             return f"{address} is not declared in the manifests given with -f"
@@ -102,10 +102,10 @@ class Preparing:
             return str(error)
         return ready[0] if ready else waiting[0].reason
 
-    async def needed(self, address: Address) -> Prepared:
+    async def needed(self, address: Address) -> ResolvedResource:
         """Return a target, or raise InputError that says what to do."""
         found = await self.one(address)
-        if isinstance(found, Prepared):
+        if isinstance(found, ResolvedResource):
             return found
         if address not in self.project.resources.declarations:
             known = [str(each) for each in self.project.resources.declarations]
@@ -116,7 +116,7 @@ class Preparing:
         raise InputError(f"{address} cannot be looked at now: {found}")
 
 
-async def remembered(project: Project, connections: World, item: Prepared) -> Prepared:
+async def remembered(project: Project, connections: Connections, item: ResolvedResource) -> ResolvedResource:
     """Have a target that nobody has looked at yet known to the store, so that a watch finds its manifest."""
     if item.state is not None:
         return item
@@ -129,13 +129,13 @@ class Assessments:
     """The assessments of what was corrected, on the schedule of the watch."""
 
     project: Project
-    connections: WritableWorld
+    connections: WritableConnections
     prepare: Prepare
     output: WatchOutput
-    _assessor: Assessor | None = None
+    _assessor: AssessmentController | None = None
     _rests_until: float = 0.0  # after a mistake in the project file, such as a token that is not there
 
-    def _assessing(self) -> Assessor:
+    def _assessing(self) -> AssessmentController:
         if self._assessor is None:
             self._assessor = assessor(self.project, self.connections, self.prepare)
         return self._assessor
@@ -162,5 +162,5 @@ class Assessments:
         return None if at == math.inf else max(at, self._rests_until)
 
     async def _due_at(self) -> float:
-        at = await self.project.store.next_due_dossier(SHELF)
+        at = await self.project.store.next_due_record(COLLECTION)
         return math.inf if at is None else at

@@ -7,34 +7,34 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from holdfast.app.project import Project
-    from holdfast.notify.deliver import Office
-    from holdfast.reconcile.apply import Report
+    from holdfast.notify.deliver import Notifier
+    from holdfast.reconcile.apply import RunReport
 
 DEAD_LETTERS: Final = "undelivered.jsonl"  # beside the store
 
 
-def notifier(project: Project, warn: Callable[[str], None]) -> Office:
+def notifier(project: Project, warn: Callable[[str], None]) -> Notifier:
     """Return the notifier of a project; `warn` is told of sinks that fail."""
     from holdfast.notify import deliver
-    from holdfast.notify.sinks import Means
+    from holdfast.notify.sinks import SinkContext
 
-    return deliver.Office(
+    return deliver.Notifier(
         project.store,
         project.config.notify,
-        Means(project.clock, project.engine.random01, project.secrets),
+        SinkContext(project.clock, project.engine.random01, project.secrets),
         f"/holdfast/{project.config.folder.name}",
         project.store_file.parent / DEAD_LETTERS,
         warn,
     )
 
 
-async def send(project: Project, report: Report, warn: Callable[[str], None]) -> None:
+async def send(project: Project, report: RunReport, warn: Callable[[str], None]) -> None:
     """Notify the sinks of a project about a run. A sink that fails does not fail the run."""
     if project.config.notify:
         await send_with(notifier(project, warn), report)
 
 
-async def send_with(desk: Office, report: Report) -> None:
+async def send_with(desk: Notifier, report: RunReport) -> None:
     """Notify the sinks about a run with a notifier that outlives it."""
     from holdfast.notify import deliver, rules
 

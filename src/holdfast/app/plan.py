@@ -13,8 +13,8 @@ from holdfast.errors import HoldfastError, InputError, Location
 from holdfast.model.absent import ABSENT
 from holdfast.model.decision import Action
 from holdfast.model.json import Json
-from holdfast.reconcile.apply import Report
-from holdfast.reconcile.check import Checked
+from holdfast.reconcile.apply import RunReport
+from holdfast.reconcile.check import CheckResult
 from holdfast.reconcile.resolved_resource import digest_of
 
 VERSION: Final = 2
@@ -32,10 +32,10 @@ class Plan:
     options: ProjectOptions
     resources: dict[str, Json]
     templates: dict[str, Json]
-    report: Report | None = None  # the check; None for a plan that was loaded
+    report: RunReport | None = None  # the check; None for a plan that was loaded
 
     @classmethod
-    def of(cls, report: Report, options: ProjectOptions) -> Self:
+    def of(cls, report: RunReport, options: ProjectOptions) -> Self:
         """Return the plan of a check."""
         resources = {str(checked.address): _entry(checked) for checked in report.checked}
         return cls(options, resources, _templates(report), report)
@@ -51,15 +51,15 @@ class Plan:
         actions = {address: Action(entry["action"]) for address, entry in self.resources.items()}
         return {address: action for address, action in actions.items() if action.is_write}
 
-    def allows(self, checked: Checked) -> bool:
+    def allows(self, checked: CheckResult) -> bool:
         """Return True if a decision is the one of the plan."""
         return bool(self.resources.get(str(checked.address)) == _entry(checked))
 
-    def is_outdated_by(self, checked: Checked) -> bool:
+    def is_outdated_by(self, checked: CheckResult) -> bool:
         """Return True if the plan has a write to a resource that another decision replaced."""
         return str(checked.address) in self.writes and not self.allows(checked)
 
-    def require_current(self, report: Report) -> None:
+    def require_current(self, report: RunReport) -> None:
         """Raise PlanStale unless a new check gives the same plan."""
         now = Plan.of(report, self.options)
         addresses = self.resources.keys() | now.resources.keys()
@@ -106,22 +106,22 @@ class Plan:
         return cls(options, body["resources"], body["templates"])
 
 
-def _templates(report: Report) -> dict[str, Json]:
+def _templates(report: RunReport) -> dict[str, Json]:
     """Return the parts of rollouts that must stay the same: the content of the children and how many are rolled."""
-    if not report.broods:
+    if not report.groups:
         return {}
     from holdfast.app import template_groups
 
     checked_at = max((checked.at for checked in report.checked), default=0.0)
     entries = {}
-    for group in report.broods:
+    for group in report.groups:
         content = {owner.template.name: owner.record.latest.content for owner in group.owners}
         preview = template_groups.preview(group, checked_at)
         entries[group.template.name] = {"content": digest_of(content), "rolled": preview.rolled if preview else 0}
     return entries
 
 
-def _entry(checked: Checked) -> Json:
+def _entry(checked: CheckResult) -> Json:
     """Return the parts of a decision that must stay the same: desired and observed state, action and paths."""
     if checked.is_still:
         observed = checked.state.observed

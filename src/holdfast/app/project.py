@@ -34,19 +34,19 @@ from holdfast.providers.protocol import Connection
 from holdfast.reconcile import unchecked
 from holdfast.reconcile.check import Checker
 from holdfast.reconcile.clock import Clock
-from holdfast.reconcile.connections import World, WritableWorld
+from holdfast.reconcile.connections import Connections, WritableConnections
 from holdfast.reconcile.known_secrets import KnownSecrets
-from holdfast.reconcile.policy_evaluation import Rules
-from holdfast.reconcile.rate_limit import Limits
-from holdfast.reconcile.resolve import Fleet, Preparer
+from holdfast.reconcile.policy_evaluation import PolicyRules
+from holdfast.reconcile.rate_limit import RateLimits
+from holdfast.reconcile.resolve import ResourceSet, ResourceResolver
 from holdfast.store import audit_head_file, fingerprint_key
 from holdfast.store.sqlite import SqliteStore
 
 if TYPE_CHECKING:
     from holdfast.app.plan import Plan
-    from holdfast.reconcile.apply import Applier, Progress, Report
-    from holdfast.reconcile.undo import Undoer, Undone
-    from holdfast.rollouts.core.template_groups import Brood
+    from holdfast.reconcile.apply import Applier, Progress, RunReport
+    from holdfast.reconcile.undo import CorrectionUndo, Undone
+    from holdfast.rollouts.core.template_groups import TemplateGroup
     from holdfast.rollouts.core.templates import Template
     from holdfast.store.protocol import ResourceState, Store
 
@@ -59,13 +59,13 @@ class Project:
     config: project_files.Project
     engine: Engine
     store_file: Path
-    resources: Fleet
+    resources: ResourceSet
     selected: tuple[Address, ...]
     secrets: Resolver
     known_secrets: KnownSecrets  # never shown
     templates: tuple[Template, ...] = ()
     manual: tuple[Declaration, ...] = ()  # declared without the children of templates
-    groups: tuple[Brood, ...] = ()  # templates with their children, as an apply would record them
+    groups: tuple[TemplateGroup, ...] = ()  # templates with their children, as an apply would record them
     known: tuple[Address, ...] = ()  # of the store: references may name them
     undeclared: tuple[ResourceState, ...] = ()  # of the store, and no longer in the manifests that were read
     opened_connections: frozenset[str] = frozenset()  # none: those of the declarations
@@ -87,13 +87,13 @@ class Project:
         folder = str(Path(declaration.location.file or ".").parent)
         return self.secrets.within(folder, spec.name, spec.secrets)
 
-    def connections(self) -> World:
+    def connections(self) -> Connections:
         """Return the connections, for reading only."""
-        return World(*self._connection_arguments())
+        return Connections(*self._connection_arguments())
 
-    def writable_connections(self) -> WritableWorld:
+    def writable_connections(self) -> WritableConnections:
         """Return the connections, for reading and writing."""
-        return WritableWorld(*self._connection_arguments())
+        return WritableConnections(*self._connection_arguments())
 
     def _connection_arguments(self) -> tuple[Any, ...]:
         declared = {address.connection for address in self.resources.declarations}
@@ -106,20 +106,20 @@ class Project:
         providers = {spec.provider: registry.get(spec.provider) for spec in connections.values()}
         return connections, providers, limits, self.clock, self.known_secrets
 
-    def resolver(self, connections: World, resources: Fleet | None = None) -> Preparer:
+    def resolver(self, connections: Connections, resources: ResourceSet | None = None) -> ResourceResolver:
         """Return the component that resolves references, secrets and settings of declarations."""
         resources = resources if resources is not None else self.resources
         return self.engine.resolver(connections, resources, self.secrets_for, retries=self.retries)
 
-    def checker(self, connections: World) -> Checker:
+    def checker(self, connections: Connections) -> Checker:
         """Return the component that reads live state and reaches verdicts."""
         return self.engine.checker(connections)
 
-    def applier(self, connections: WritableWorld, **arguments: Any) -> Applier:  # noqa: ANN401 - fields of Applier
+    def applier(self, connections: WritableConnections, **arguments: Any) -> Applier:  # noqa: ANN401 - fields of Applier
         """Return the component that writes declarations to live state."""
         return self.engine.applier(connections, self.resolver(connections), **arguments)
 
-    def undoer(self, connections: WritableWorld, checker: Checker) -> Undoer:
+    def undoer(self, connections: WritableConnections, checker: Checker) -> CorrectionUndo:
         """Return the component that undoes corrections."""
         return self.engine.undoer(connections, checker)
 
@@ -129,7 +129,7 @@ class Project:
         """Compare declared and live state of the selected resources; write nothing to live state."""
         return CheckReport(await self.run_check())
 
-    async def run_check(self, progress: Progress | None = None, *, record: bool = True) -> Report:
+    async def run_check(self, progress: Progress | None = None, *, record: bool = True) -> RunReport:
         """Run a check that shows its progress. Without `record` nothing is written to the store."""
         from holdfast.reconcile import apply
 
@@ -137,7 +137,7 @@ class Project:
             project = await self._with_scanned_templates(connections)
             resolver, checker = project.resolver(connections), project.checker(connections)
             report = await apply.look(resolver, checker, project.selected, progress, record=record, attribute=record)
-        report.broods = list(project.selected_groups())
+        report.groups = list(project.selected_groups())
         report.undeclared = list(self.undeclared)
         if record:
             await self._record_undeclared()
@@ -162,9 +162,9 @@ class Project:
         *,
         stop: asyncio.Event | None = None,
         progress: Progress | None = None,
-        when_rolled: Callable[[Report], None] | None = None,
+        when_rolled: Callable[[RunReport], None] | None = None,
         **arguments: Any,  # noqa: ANN401 - fields of Applier
-    ) -> Report:
+    ) -> RunReport:
         """Run an apply that shows its progress and can be stopped; see `apply`."""
         stop = stop if stop is not None else asyncio.Event()
         project = replace(self, retries=True)
@@ -188,7 +188,7 @@ class Project:
         await self._record_undeclared()
         return report
 
-    async def delete(self, addresses: Sequence[Address], *, stop: asyncio.Event | None = None) -> Report:
+    async def delete(self, addresses: Sequence[Address], *, stop: asyncio.Event | None = None) -> RunReport:
         """Delete or detach resources, dependents first."""
         async with self.writable_connections() as connections:
             report = await self.applier(connections, stop=stop or asyncio.Event()).delete(addresses)
@@ -228,12 +228,12 @@ class Project:
             addresses = [state.address for state in self.undeclared]
             await unchecked.no_longer_declared(self.store, addresses, self.clock.now())
 
-    def selected_groups(self) -> Iterable[Brood]:
+    def selected_groups(self) -> Iterable[TemplateGroup]:
         """Return template groups with a selected child. Groups without children are always included."""
         selected = set(self.selected)
         return (group for group in self.groups if not group.children or selected & group.children.keys())
 
-    async def _with_scanned_templates(self, connections: World) -> Project:
+    async def _with_scanned_templates(self, connections: Connections) -> Project:
         """Return the project after a check of resources that templates select and the store does not know."""
         if not self.templates:
             return self
@@ -242,10 +242,10 @@ class Project:
         return await template_groups.survey(self, connections)
 
 
-def _limits(spec: project_files.ConnectionSpec) -> Limits:
+def _limits(spec: project_files.ConnectionSpec) -> RateLimits:
     names = ("concurrency", "reads_per_second", "writes_per_second", "deletes_per_second")
     given = {name: value for name in names if (value := getattr(spec.limits, name)) is not None}
-    return replace(Limits(), **given)
+    return replace(RateLimits(), **given)
 
 
 def require_store(path: Path) -> None:
@@ -303,10 +303,10 @@ async def open_project(
     store = await SqliteStore.open(path)
     try:
         engine = Engine(store, fingerprint_key.key_in(path.parent))
-        rules = Rules(config.corrections, waivers.load(config.waivers, engine.clock.now()), config.assessment.rules)
+        rules = PolicyRules(config.corrections, waivers.load(config.waivers, engine.clock.now()), config.assessment.rules)
         project = await _declared(
             Project(
-                options, config, replace(engine, rules=rules), path, Fleet({}, Graph()), (), secrets, known_secrets
+                options, config, replace(engine, rules=rules), path, ResourceSet({}, Graph()), (), secrets, known_secrets
             ),
             manifests,
             files,
@@ -322,7 +322,7 @@ async def open_project(
 async def _declared(project: Project, manifests: loader.Manifests, files: Sequence[str]) -> Project:
     """Return the project with the declarations of its manifests."""
     manual, path = manifests.declarations, project.store_file
-    groups: tuple[Brood, ...] = ()
+    groups: tuple[TemplateGroup, ...] = ()
     if manifests.templates:
         from holdfast.app import template_groups
 
@@ -354,10 +354,10 @@ async def _declared(project: Project, manifests: loader.Manifests, files: Sequen
     )
 
 
-def resources_of(manifests: loader.Manifests, known: Iterable[Address], options: ProjectOptions) -> Fleet:
+def resources_of(manifests: loader.Manifests, known: Iterable[Address], options: ProjectOptions) -> ResourceSet:
     """Return the declarations of manifests, with the settings and profiles that govern them."""
     config = manifests.project
-    return Fleet(
+    return ResourceSet(
         {declaration.address: declaration for declaration in manifests.declarations},
         loader.graph(manifests, known),
         manifests.strategies,

@@ -12,19 +12,19 @@ from holdfast.model.verdict import Status
 if TYPE_CHECKING:
     from holdfast.model.address import Address
     from holdfast.model.finding import Finding
-    from holdfast.reconcile.action_result import Acted
-    from holdfast.reconcile.apply import Report
-    from holdfast.reconcile.check import Checked
+    from holdfast.reconcile.action_result import ActionResult
+    from holdfast.reconcile.apply import RunReport
+    from holdfast.reconcile.check import CheckResult
 
 
 @dataclass(frozen=True, slots=True)
 class CheckReport:
     """The verdicts of a check. A resource that could not be checked is never among those in sync."""
 
-    run: Report
+    run: RunReport
 
     @property
-    def results(self) -> tuple[Checked, ...]:
+    def results(self) -> tuple[CheckResult, ...]:
         """The checked resources in order of address, each with `address`, `verdict` and `decision`."""
         return tuple(sorted(self.run.checked, key=lambda checked: str(checked.address)))
 
@@ -55,6 +55,6 @@ class ApplyReport(CheckReport):
     """The verdicts and the writes of an apply."""
 
     @property
-    def actions(self) -> tuple[Acted, ...]:
+    def actions(self) -> tuple[ActionResult, ...]:
         """The writes, each with its `result` and `message`."""
         return tuple(self.run.acted)

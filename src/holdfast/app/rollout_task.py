@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from holdfast.app import template_groups
 from holdfast.errors import HoldfastError
-from holdfast.reconcile.apply import Report
-from holdfast.reconcile.connections import WritableWorld
+from holdfast.reconcile.apply import RunReport
+from holdfast.reconcile.connections import WritableConnections
 from holdfast.rollouts import serialization
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ class Rollouts:
     """The rollouts of templates, beside the resync loop."""
 
     project: Project
-    connections: WritableWorld
+    connections: WritableConnections
     stop: asyncio.Event
     complain: Callable[[HoldfastError], None]
     output: WatchOutput
@@ -43,20 +43,20 @@ class Rollouts:
         except HoldfastError as error:
             self.complain(error)
             return False
-        for brood in rolled.broods:
-            self.output.rolled(brood)
+        for group in rolled.groups:
+            self.output.rolled(group)
         return bool(rolled.reports)
 
     async def next_at(self) -> float | None:
         """Return when the next rollout has something to do."""
         store = self.project.store
-        times = [await store.next_due_dossier(shelf) for shelf in (serialization.ROLLOUTS, serialization.TEMPLATES)]
+        times = [await store.next_due_record(collection) for collection in (serialization.ROLLOUTS, serialization.TEMPLATES)]
         return min((at for at in times if at is not None), default=None)
 
     async def _due(self) -> set[str]:
         store, now = self.project.store, self.project.clock.now()
-        rollouts = await store.due_dossiers(serialization.ROLLOUTS, now, _BATCH)
-        templates = await store.due_dossiers(serialization.TEMPLATES, now, _BATCH)
+        rollouts = await store.due_records(serialization.ROLLOUTS, now, _BATCH)
+        templates = await store.due_records(serialization.TEMPLATES, now, _BATCH)
         return {each.owner for each in rollouts} | {each.key for each in templates}
 
     def _with_templates(self) -> Project:
@@ -66,6 +66,6 @@ class Rollouts:
         manifests = self.source.read()
         return replace(self.project, templates=manifests.templates, manual=manifests.declarations)
 
-    def _show(self, report: Report) -> None:
+    def _show(self, report: RunReport) -> None:
         for acted in report.acted:
             self.output.acted(acted)

@@ -10,11 +10,11 @@ from holdfast.errors import InputError
 from holdfast.model.address import Address
 from holdfast.policy import selectors
 from holdfast.policy.selectors import LabelSelector, Targets
-from holdfast.reconcile.resolve import Fleet
+from holdfast.reconcile.resolve import ResourceSet
 from holdfast.store.protocol import ResourceState, Store
 
 
-def with_needed(resources: Fleet, options: ProjectOptions, *, strict: bool = True) -> list[Address]:
+def with_needed(resources: ResourceSet, options: ProjectOptions, *, strict: bool = True) -> list[Address]:
     """Return the selected addresses and everything that they need.
 
     A target that matches nothing is a mistake, unless the set is only part of the declarations.
@@ -25,7 +25,7 @@ def with_needed(resources: Fleet, options: ProjectOptions, *, strict: bool = Tru
     return [address for address in resources.graph.addresses if address in needed]
 
 
-def selected(resources: Fleet, options: ProjectOptions, *, strict: bool = True) -> list[Address]:
+def selected(resources: ResourceSet, options: ProjectOptions, *, strict: bool = True) -> list[Address]:
     """Return the addresses that --target and --selector choose."""
     targets = selectors.parse_targets(options.targets)
     mistakes = selectors.unmatched(targets, resources.graph.addresses)

@@ -11,9 +11,9 @@ from holdfast.model.verdict import Status
 if TYPE_CHECKING:
     from holdfast.app.project import Project
     from holdfast.model.address import Address
-    from holdfast.reconcile.check import Checked
-    from holdfast.reconcile.connections import World
-    from holdfast.reconcile.resolved_resource import Prepared
+    from holdfast.reconcile.check import CheckResult
+    from holdfast.reconcile.connections import Connections
+    from holdfast.reconcile.resolved_resource import ResolvedResource
 
 
 def require_declared(project: Project, text: str) -> Address:
@@ -24,7 +24,7 @@ def require_declared(project: Project, text: str) -> Address:
     return address
 
 
-async def resolve(project: Project, connections: World, address: Address) -> Prepared:
+async def resolve(project: Project, connections: Connections, address: Address) -> ResolvedResource:
     """Return a resource with references and settings filled in; raise InputError if these are not known yet."""
     ready, waiting = await project.resolver(connections).prepare([address])
     if not ready:
@@ -32,7 +32,7 @@ async def resolve(project: Project, connections: World, address: Address) -> Pre
     return ready[0]
 
 
-async def check(project: Project, connections: World, address: Address) -> Checked:
+async def check(project: Project, connections: Connections, address: Address) -> CheckResult:
     """Read a resource and return its result; nothing is recorded. Raise InputError if it cannot be read."""
     item = await resolve(project, connections, address)
     (checked,) = await project.checker(connections).check_all([item], record=False, fresh=True)

@@ -11,39 +11,39 @@ from holdfast.manifests.loader import Manifests
 from holdfast.model.address import Address
 from holdfast.model.resource import Declaration
 from holdfast.reconcile import apply
-from holdfast.reconcile.action_result import Result
-from holdfast.reconcile.apply import Applier, Report
+from holdfast.reconcile.action_result import ActionOutcome
+from holdfast.reconcile.apply import Applier, RunReport
 from holdfast.reconcile.clock import Clock, SystemClock
-from holdfast.reconcile.connections import World, WritableWorld
-from holdfast.reconcile.resolve import Fleet
+from holdfast.reconcile.connections import Connections, WritableConnections
+from holdfast.reconcile.resolve import ResourceSet
 from holdfast.rollouts import adopt_scan, child_declarations, concurrency
-from holdfast.rollouts.controller import Rolled, Roller
+from holdfast.rollouts.controller import Rolled, RolloutController
 from holdfast.rollouts.core import dry_run, group_views
 from holdfast.rollouts.core.dry_run import Preview
 from holdfast.rollouts.core.records import OVER
-from holdfast.rollouts.core.template_groups import Brood
+from holdfast.rollouts.core.template_groups import TemplateGroup
 from holdfast.rollouts.core.templates import Template
-from holdfast.rollouts.repository import Shelves
+from holdfast.rollouts.repository import RolloutRepository
 from holdfast.store.protocol import Store
 
 if TYPE_CHECKING:
     from holdfast.app.project import Project
 
 
-async def look(store: Store, clock: Clock, manifests: Manifests) -> list[Brood]:
-    """Return the broods as applying would settle them; nothing is written."""
+async def look(store: Store, clock: Clock, manifests: Manifests) -> list[TemplateGroup]:
+    """Return the template groups as applying would settle them; nothing is written."""
     if not manifests.templates:
         return []
     around = {each.address: each for each in manifests.declarations}
-    return await Shelves(store, clock).look(manifests.templates, around)
+    return await RolloutRepository(store, clock).look(manifests.templates, around)
 
 
-def with_children(manifests: Manifests, broods: Iterable[Brood]) -> Manifests:
+def with_children(manifests: Manifests, groups: Iterable[TemplateGroup]) -> Manifests:
     """Return what is declared, with the children of templates; selected ones as their templates make them."""
     declared = {each.address: each for each in manifests.declarations}
     by_hand = dict(declared)
-    for brood in broods:
-        declared |= {each.address: each for each in child_declarations.declarations(brood, by_hand)}
+    for group in groups:
+        declared |= {each.address: each for each in child_declarations.declarations(group, by_hand)}
     return replace(manifests, declarations=tuple(declared[address] for address in sorted(declared, key=str)))
 
 
@@ -53,7 +53,7 @@ async def with_chosen(
     """Return part of what is declared, with those of the addresses that are children of templates."""
     if not templates:
         return manifests
-    return with_children(manifests, await Shelves(store, SystemClock()).some(templates, addresses))
+    return with_children(manifests, await RolloutRepository(store, SystemClock()).some(templates, addresses))
 
 
 def manual_declarations(project: Project) -> dict[Address, Declaration]:
@@ -63,17 +63,17 @@ def manual_declarations(project: Project) -> dict[Address, Declaration]:
 
 def roller(
     project: Project,
-    connections: WritableWorld,
+    connections: WritableConnections,
     stop: asyncio.Event,
-    progress: Callable[[Report], None] | None = None,
-) -> Roller:
+    progress: Callable[[RunReport], None] | None = None,
+) -> RolloutController:
     """Return the controller of the rollouts of a project."""
 
-    def applier(resources: Fleet) -> Applier:
+    def applier(resources: ResourceSet) -> Applier:
         return replace(project, resources=resources).applier(connections, stop=stop)
 
-    return Roller(
-        Shelves(project.store, project.clock),
+    return RolloutController(
+        RolloutRepository(project.store, project.clock),
         project.templates,
         manual_declarations(project),
         project.resources,
@@ -96,7 +96,7 @@ async def concurrency_note(project: Project) -> str:
     return "" if budget.working < allowed else budget.text(allowed)
 
 
-def preview(group: Brood, now: float) -> Preview | None:
+def preview(group: TemplateGroup, now: float) -> Preview | None:
     """Return the steps that the current rollout has left, or None without one."""
     record = group.rollout
     if record is None or record.rollout.phase in OVER:
@@ -104,25 +104,25 @@ def preview(group: Brood, now: float) -> Preview | None:
     return dry_run.preview(record.rollout, group_views.children(group), group_views.limits(group), now)
 
 
-async def survey(project: Project, connections: World) -> Project:
+async def survey(project: Project, connections: Connections) -> Project:
     """Check the resources that templates select and the store does not know; return the project with what was seen."""
 
     async def check(declarations: Sequence[Declaration]) -> None:
         resources = adopt_scan.fleet_of(project.resources, declarations, project.resources.graph.addresses)
         await apply.look(project.resolver(connections, resources), project.checker(connections))
 
-    shelves, manual = Shelves(project.store, project.clock), manual_declarations(project)
-    if not await adopt_scan.survey(shelves, project.templates, manual, check):
+    repository, manual = RolloutRepository(project.store, project.clock), manual_declarations(project)
+    if not await adopt_scan.survey(repository, project.templates, manual, check):
         return project
-    return _with_groups(project, await shelves.look(project.templates, manual))
+    return _with_groups(project, await repository.look(project.templates, manual))
 
 
-async def settle(project: Project, connections: WritableWorld) -> Project:
+async def settle(project: Project, connections: WritableConnections) -> Project:
     """Record the templates, so that the children to apply are those of the store; return the project with them."""
     return _with_groups(project, await roller(project, connections, asyncio.Event()).settle())
 
 
-def _with_groups(project: Project, groups: Sequence[Brood]) -> Project:
+def _with_groups(project: Project, groups: Sequence[TemplateGroup]) -> Project:
     """Return a project with template groups that were read or recorded since it was opened."""
     manifests = Manifests(project.config, project.manual, templates=project.templates)
     declared = with_children(manifests, groups).declarations
@@ -134,9 +134,9 @@ def _with_groups(project: Project, groups: Sequence[Brood]) -> Project:
 
 async def roll(
     project: Project,
-    connections: WritableWorld,
+    connections: WritableConnections,
     stop: asyncio.Event,
-    progress: Callable[[Report], None] | None = None,
+    progress: Callable[[RunReport], None] | None = None,
     only: frozenset[str] | None = None,
 ) -> Rolled:
     """Advance rollouts as far as possible without waiting. With `only`, no others than these templates."""
@@ -148,13 +148,13 @@ async def roll(
     return await roller(project, connections, stop, progress).run(names)
 
 
-async def forget(project: Project, report: Report) -> None:
+async def forget(project: Project, report: RunReport) -> None:
     """Drop the records of deleted children, and of templates that have none left."""
-    deleted = {acted.checked.address for acted in report.acted if acted.result is Result.DONE}
-    await Shelves(project.store, project.clock).forget(project.groups, deleted, project.templates)
+    deleted = {acted.checked.address for acted in report.acted if acted.result is ActionOutcome.DONE}
+    await RolloutRepository(project.store, project.clock).forget(project.groups, deleted, project.templates)
 
 
-def merged(report: Report, rolled: Rolled) -> Report:
+def merged(report: RunReport, rolled: Rolled) -> RunReport:
     """Return the report of a run with the writes of its rollouts."""
     acted = [acted for part in rolled.reports for acted in part.acted]
     not_reached = [address for part in rolled.reports for address in part.not_reached]
@@ -162,5 +162,5 @@ def merged(report: Report, rolled: Rolled) -> Report:
         report,
         acted=[*report.acted, *acted],
         not_reached=[*report.not_reached, *not_reached],
-        broods=rolled.broods or report.broods,
+        groups=rolled.groups or report.groups,
     )

@@ -21,7 +21,7 @@ from holdfast.store.protocol import ResourceState, Store
 
 if TYPE_CHECKING:
     from holdfast.app.project import Project as OpenProject
-    from holdfast.rollouts.core.template_groups import Brood
+    from holdfast.rollouts.core.template_groups import TemplateGroup
 
 
 @dataclass(slots=True)
@@ -62,11 +62,11 @@ def _bases(project: Project, store: Path) -> list[Path]:
     return list(dict.fromkeys(path.resolve() for path in (Path.cwd(), project.folder, store.parent.parent)))
 
 
-def is_missed(state: ResourceState, declared: Collection[Address], broods: Iterable[Brood], reach: Reach) -> bool:
+def is_missed(state: ResourceState, declared: Collection[Address], groups: Iterable[TemplateGroup], reach: Reach) -> bool:
     """Return True if a resource is no longer declared; children of templates come and go with these."""
     if state.address in declared or not reach.covers(state.source):
         return False
-    return not any(state.address in brood.children for brood in broods)
+    return not any(state.address in group.children for group in groups)
 
 
 async def in_store(project: OpenProject, states: Sequence[ResourceState]) -> set[Address]:

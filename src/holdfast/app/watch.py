@@ -29,24 +29,24 @@ from holdfast.errors import HoldfastError
 from holdfast.manifests import loader
 from holdfast.manifests.validation import InputErrors
 from holdfast.model.address import Address
-from holdfast.notify.deliver import Office
+from holdfast.notify.deliver import Notifier
 from holdfast.policy.strategies import Strategy
 from holdfast.reconcile import unchecked, worker_identity
-from holdfast.reconcile.action_result import Acted
-from holdfast.reconcile.apply import Report, look
-from holdfast.reconcile.check import Checked
-from holdfast.reconcile.connections import WritableWorld
+from holdfast.reconcile.action_result import ActionResult
+from holdfast.reconcile.apply import RunReport, look
+from holdfast.reconcile.check import CheckResult
+from holdfast.reconcile.connections import WritableConnections
 from holdfast.reconcile.known_secrets import KnownSecrets
 from holdfast.reconcile.mass_drift_scan import Scheduled
-from holdfast.reconcile.resolve import Fleet, Waiting
-from holdfast.reconcile.resolved_resource import Prepared
+from holdfast.reconcile.resolve import ResourceSet, Blocked
+from holdfast.reconcile.resolved_resource import ResolvedResource
 from holdfast.remediation.core.records import Record
-from holdfast.rollouts.core.template_groups import Brood
+from holdfast.rollouts.core.template_groups import TemplateGroup
 from holdfast.rollouts.core.templates import Template
 from holdfast.store import audit_head_file
 from holdfast.watch import manifest_source
-from holdfast.watch.list_scan import Sweeper
-from holdfast.watch.loop import Watcher
+from holdfast.watch.list_scan import ListScanner
+from holdfast.watch.loop import ResyncLoop
 from holdfast.watch.manifest_source import DeclarationSource
 
 LOOK_FOR_EDITS_SECONDS = 2.0
@@ -56,16 +56,16 @@ PASS_SECONDS: Final = 5.0  # after which the loop begins beside the first pass, 
 class WatchOutput(Protocol):
     """The door's side of a watch: it shows what happens."""
 
-    def first_pass(self, report: Report, shown: Collection[int]) -> None:
+    def first_pass(self, report: RunReport, shown: Collection[int]) -> None:
         """Show the pass over all resources; actions in `shown`, by their id, were shown when they ended."""
 
-    def report(self, report: Report) -> None:
+    def report(self, report: RunReport) -> None:
         """Show a round of checks."""
 
-    def acted(self, acted: Acted) -> None:
+    def acted(self, acted: ActionResult) -> None:
         """Show an action that ended."""
 
-    def rolled(self, group: Brood) -> None:
+    def rolled(self, group: TemplateGroup) -> None:
         """Show a rollout that advanced."""
 
     def assessed(self, record: Record, now: float) -> None:
@@ -84,19 +84,19 @@ class QuietOutput:
 
     when_checked: Callable[[CheckReport], None] | None = None
 
-    def first_pass(self, report: Report, shown: Collection[int]) -> None:  # noqa: ARG002
+    def first_pass(self, report: RunReport, shown: Collection[int]) -> None:  # noqa: ARG002
         """Hand the report on."""
         self.report(report)
 
-    def report(self, report: Report) -> None:
+    def report(self, report: RunReport) -> None:
         """Hand the report on."""
         if self.when_checked is not None:
             self.when_checked(ApplyReport(report))
 
-    def acted(self, acted: Acted) -> None:
+    def acted(self, acted: ActionResult) -> None:
         """Show nothing."""
 
-    def rolled(self, group: Brood) -> None:
+    def rolled(self, group: TemplateGroup) -> None:
         """Show nothing."""
 
     def assessed(self, record: Record, now: float) -> None:
@@ -257,14 +257,14 @@ def release_memory() -> None:
         ctypes.CDLL(None).malloc_trim(0)
 
 
-async def check_all(project: Project, connections: WritableWorld, output: WatchOutput, stop: asyncio.Event) -> None:
+async def check_all(project: Project, connections: WritableConnections, output: WatchOutput, stop: asyncio.Event) -> None:
     """Check all selected resources and correct what may be corrected unattended."""
     if project.templates:
         project = await template_groups.settle(project, connections)
     shown: set[int] = set()
 
-    def progress(step: Checked | Acted | Waiting) -> None:
-        if isinstance(step, Acted):  # at once, because one connection may delay the rest
+    def progress(step: CheckResult | ActionResult | Blocked) -> None:
+        if isinstance(step, ActionResult):  # at once, because one connection may delay the rest
             output.acted(step)
             shown.add(id(step))
 
@@ -285,23 +285,23 @@ class ManifestSession:
     """The time during which the manifests stay as they are."""
 
     project: Project
-    connections: WritableWorld
+    connections: WritableConnections
     watch: Watch
     source: FileSource | None = None  # None: the declarations are in the project, and cannot be edited
     version: str = ""
     first: FirstPass | None = None
     _edits_checked_at: float = 0.0
-    _notifier: Office | None = None
+    _notifier: Notifier | None = None
     _others: Scheduled | None = None
     _has_warned: bool = False
 
     async def run(self, rounds: int | None) -> int:
         """Watch until an edit, a stop, or for a number of rounds; return how many there were."""
         project, engine = self.project, self.project.engine
-        scanner = Sweeper(project.store, self.connections, project.clock, engine.random01)
+        scanner = ListScanner(project.store, self.connections, project.clock, engine.random01)
         self._others = Scheduled(scanner, self.check_others, project.clock)
         output = self.watch.output
-        loop = Watcher(
+        loop = ResyncLoop(
             project.store,
             self.correct,
             project.clock,
@@ -324,36 +324,36 @@ class ManifestSession:
         """Show a mistake in the manifests."""
         self.watch.warn(error, "its declarations are not corrected until this is fixed")
 
-    async def correct(self, addresses: Sequence[Address]) -> Report:
+    async def correct(self, addresses: Sequence[Address]) -> RunReport:
         """Read the manifests of some resources, check these and correct drift."""
 
-        async def work(project: Project, selected: Sequence[Address]) -> Report:
+        async def work(project: Project, selected: Sequence[Address]) -> RunReport:
             applier = project.applier(self.connections, stop=self.watch.stop, unattended=True, others=self._others)
             return await applier.apply(selected)
 
         return await self._with_resources(addresses, work)
 
-    async def check(self, addresses: Sequence[Address]) -> Report:
+    async def check(self, addresses: Sequence[Address]) -> RunReport:
         """Read the manifests of some resources and check these."""
         return await self._with_resources(addresses, self._check)
 
-    async def check_others(self, addresses: Sequence[Address]) -> Sequence[Checked]:
+    async def check_others(self, addresses: Sequence[Address]) -> Sequence[CheckResult]:
         """Check the other resources of a kind; report those that this watch is about."""
         resources = await self._resources(addresses)
         declared = [address for address in addresses if address in resources.declarations]
         report = await self._check(replace(self.project, resources=resources), declared)
         selected = set(selection.with_needed(resources, self.project.options, strict=False))
-        reported = Report([checked for checked in report.checked if checked.address in selected])
+        reported = RunReport([checked for checked in report.checked if checked.address in selected])
         if reported.checked:
             await self._report(reported)
         return report.checked
 
-    async def _check(self, project: Project, addresses: Sequence[Address]) -> Report:
+    async def _check(self, project: Project, addresses: Sequence[Address]) -> RunReport:
         return await look(project.resolver(self.connections), project.checker(self.connections), addresses)
 
     async def _with_resources(
-        self, addresses: Sequence[Address], work: Callable[[Project, Sequence[Address]], Awaitable[Report]]
-    ) -> Report:
+        self, addresses: Sequence[Address], work: Callable[[Project, Sequence[Address]], Awaitable[RunReport]]
+    ) -> RunReport:
         """Do some work with the declarations of some resources, in a project of its own."""
         resources = await self._resources(addresses)
         allowed = set(selection.with_needed(resources, self.project.options, strict=False))
@@ -363,13 +363,13 @@ class ManifestSession:
         report.out_of_scope += [address for address in addresses if address in declared and address not in allowed]
         return report
 
-    async def _resources(self, addresses: Sequence[Address]) -> Fleet:
+    async def _resources(self, addresses: Sequence[Address]) -> ResourceSet:
         """Return the declarations of some resources and of everything that they need, as the manifests are now."""
         if self.source is None:
             return self.project.resources
         return await resources_for(self.project, self.source, addresses, self.first.templates if self.first else ())
 
-    async def resolve(self, address: Address) -> Prepared | str:
+    async def resolve(self, address: Address) -> ResolvedResource | str:
         """Read the manifest of a resource and return it resolved, or the reason why it cannot be."""
         try:
             resources = await self._resources([address])
@@ -379,7 +379,7 @@ class ManifestSession:
         except HoldfastError as error:
             return str(error)
 
-    async def _report(self, report: Report) -> None:
+    async def _report(self, report: RunReport) -> None:
         self.watch.output.report(report)
         if self._notifier is None:  # kept, because it knows which sinks failed lately
             self._notifier = notifications.notifier(self.project, self.watch.output.warn)
@@ -416,7 +416,7 @@ class ManifestSession:
 
 async def resources_for(
     project: Project, source: DeclarationSource, addresses: Sequence[Address], templates: Sequence[Template]
-) -> Fleet:
+) -> ResourceSet:
     """Return the declarations of some resources and of everything that they need."""
     states = await manifest_source.states_with_needs(project.store, addresses)
     manifests = source.read_declaring(states.values())

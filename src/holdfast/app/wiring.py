@@ -18,15 +18,15 @@ from holdfast.model.resource import Declaration
 from holdfast.reconcile import worker_identity
 from holdfast.reconcile.check import Checker
 from holdfast.reconcile.clock import Clock, SystemClock
-from holdfast.reconcile.connections import World
-from holdfast.reconcile.policy_evaluation import Rules
-from holdfast.reconcile.resolve import Fleet, Preparer
-from holdfast.reconcile.retry import Patience
+from holdfast.reconcile.connections import Connections
+from holdfast.reconcile.policy_evaluation import PolicyRules
+from holdfast.reconcile.resolve import ResourceSet, ResourceResolver
+from holdfast.reconcile.retry import RetryPolicy
 
 if TYPE_CHECKING:
     from holdfast.reconcile.apply import Applier
-    from holdfast.reconcile.connections import WritableWorld
-    from holdfast.reconcile.undo import Undoer
+    from holdfast.reconcile.connections import WritableConnections
+    from holdfast.reconcile.undo import CorrectionUndo
     from holdfast.store.protocol import Store
 
 SecretsFor = Callable[[Declaration], Resolver]
@@ -41,39 +41,39 @@ class Engine:
     clock: Clock = field(default_factory=SystemClock)
     random01: Callable[[], float] = random.random
     owner: str = field(default_factory=worker_identity.name)
-    rules: Rules = field(default_factory=Rules)
-    retry: Patience = field(default_factory=Patience)
+    rules: PolicyRules = field(default_factory=PolicyRules)
+    retry: RetryPolicy = field(default_factory=RetryPolicy)
 
     def fingerprint(self, value: Json) -> str:
         """Return the keyed fingerprint of a secret."""
         return comparators.fingerprint(value, self.key)
 
     def resolver(
-        self, connections: World, resources: Fleet, secrets_for: SecretsFor, *, retries: bool = False
-    ) -> Preparer:
+        self, connections: Connections, resources: ResourceSet, secrets_for: SecretsFor, *, retries: bool = False
+    ) -> ResourceResolver:
         """Return the component that resolves references, secrets and settings of declarations."""
-        return Preparer(self.store, connections, resources, self.fingerprint, secrets_for, retries)
+        return ResourceResolver(self.store, connections, resources, self.fingerprint, secrets_for, retries)
 
-    def checker(self, connections: World) -> Checker:
+    def checker(self, connections: Connections) -> Checker:
         """Return the component that reads live state and reaches verdicts."""
         return Checker(
             self.store, connections, self.clock, self.random01, self.fingerprint, self.retry, rules=self.rules
         )
 
-    def applier(self, connections: WritableWorld, resolver: Preparer, **arguments: Any) -> Applier:  # noqa: ANN401 - fields of Applier
+    def applier(self, connections: WritableConnections, resolver: ResourceResolver, **arguments: Any) -> Applier:  # noqa: ANN401 - fields of Applier
         """Return the component that writes declarations to live state."""
         from holdfast.reconcile.apply import Applier
-        from holdfast.reconcile.write import Actor
+        from holdfast.reconcile.write import ResourceWriter
 
         checker = self.checker(connections)
-        writer = Actor(self.store, connections, checker, self.clock, self.random01, self.owner, self.retry)
+        writer = ResourceWriter(self.store, connections, checker, self.clock, self.random01, self.owner, self.retry)
         undoer = self.undoer(connections, checker)
         return Applier(self.store, resolver, checker, writer, undoer=undoer, **arguments)
 
-    def undoer(self, connections: WritableWorld, checker: Checker) -> Undoer:
+    def undoer(self, connections: WritableConnections, checker: Checker) -> CorrectionUndo:
         """Return the component that undoes corrections."""
         from holdfast.reconcile.send import Sender
-        from holdfast.reconcile.undo import Undoer
+        from holdfast.reconcile.undo import CorrectionUndo
 
         sender = Sender(connections, self.clock, self.random01, self.retry)
-        return Undoer(self.store, connections, checker, self.clock, self.random01, self.owner, sender)
+        return CorrectionUndo(self.store, connections, checker, self.clock, self.random01, self.owner, sender)

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from holdfast.reconcile.action_result import Acted
+from holdfast.reconcile.action_result import ActionResult
 
 if TYPE_CHECKING:
-    from holdfast.reconcile.check import Checked
-    from holdfast.reconcile.resolve import Waiting
+    from holdfast.reconcile.check import CheckResult
+    from holdfast.reconcile.resolve import Blocked
 
 
 class Meter:
@@ -25,9 +25,9 @@ class Meter:
         self._shown_at = 0.0
         self._is_live = sys.stderr.isatty() and total > 0
 
-    def __call__(self, step: Checked | Acted | Waiting) -> None:
+    def __call__(self, step: CheckResult | ActionResult | Blocked) -> None:
         """Count a resource."""
-        if not isinstance(step, Acted):
+        if not isinstance(step, ActionResult):
             self._done += 1
         now = time.monotonic()
         if self._is_live and (now - self._shown_at > 0.1 or self._done == self._total):

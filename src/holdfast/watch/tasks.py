@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 
-class Besides(Protocol):
+class PeriodicTask(Protocol):
     """A task with a schedule of its own."""
 
     async def run(self) -> bool:

@@ -16,14 +16,14 @@ from holdfast.model.resource import Declaration, Import, ManagementPolicy
 from holdfast.policy import dependency_graph
 from holdfast.policy.correction_limits import CorrectionRules
 from holdfast.providers.protocol import Connection, Provider
-from holdfast.reconcile.apply import Applier, Report, look
+from holdfast.reconcile.apply import Applier, RunReport, look
 from holdfast.reconcile.check import Checker
-from holdfast.reconcile.connections import World, WritableWorld
-from holdfast.reconcile.policy_evaluation import Rules
-from holdfast.reconcile.rate_limit import Limits
-from holdfast.reconcile.resolve import Fleet
-from holdfast.reconcile.retry import Patience
-from holdfast.reconcile.undo import Undoer, Undone
+from holdfast.reconcile.connections import Connections, WritableConnections
+from holdfast.reconcile.policy_evaluation import PolicyRules
+from holdfast.reconcile.rate_limit import RateLimits
+from holdfast.reconcile.resolve import ResourceSet
+from holdfast.reconcile.retry import RetryPolicy
+from holdfast.reconcile.undo import CorrectionUndo, Undone
 from holdfast.store.protocol import Store
 from holdfast.testing.clock import FakeClock
 from holdfast.testing.memory import MemoryProvider, MemoryWorld
@@ -69,10 +69,10 @@ class Bench:
     conditional: bool = False
     connection: Connection = field(default_factory=lambda: Connection("mem", "memory"))
     profile: str = ""
-    patience: Patience = field(default_factory=lambda: Patience(attempts=2))
+    patience: RetryPolicy = field(default_factory=lambda: RetryPolicy(attempts=2))
     owner: str = "one"
     environ: dict[str, str] = field(default_factory=dict)
-    rules: Rules = field(default_factory=lambda: Rules(CorrectionRules(storm=None)))
+    rules: PolicyRules = field(default_factory=lambda: PolicyRules(CorrectionRules(mass_drift=None)))
 
     def __post_init__(self) -> None:
         self.random = random.Random(self.seed).random
@@ -83,11 +83,11 @@ class Bench:
             self.live, profiles=rules, patches=self.patches, lists=self.lists, conditional=self.conditional
         )
 
-    def fleet(self, declarations: Iterable[Declaration]) -> Fleet:
+    def fleet(self, declarations: Iterable[Declaration]) -> ResourceSet:
         listed = list(declarations)
         graph, errors = dependency_graph.build(listed)
         assert not errors, errors
-        return Fleet({each.address: each for each in listed}, graph)
+        return ResourceSet({each.address: each for each in listed}, graph)
 
     def fingerprint(self, value: Json) -> str:
         return comparators.fingerprint(value, KEY)
@@ -95,20 +95,20 @@ class Bench:
     def secrets(self, _declaration: Declaration) -> Resolver:
         return Resolver(self.environ)
 
-    async def check(self, declarations: Sequence[Declaration], *, record: bool = True) -> Report:
+    async def check(self, declarations: Sequence[Declaration], *, record: bool = True) -> RunReport:
         connections, providers = {self.connection.name: self.connection}, {self.connection.provider: self.provider()}
-        async with World(connections, providers, {}, self.clock) as world:
+        async with Connections(connections, providers, {}, self.clock) as world:
             preparer = self.engine().resolver(world, self.fleet(declarations), self.secrets)
             return await look(preparer, self.engine().checker(world), record=record)
 
-    def applier(self, world: WritableWorld, declarations: Sequence[Declaration], **options: object) -> Applier:
+    def applier(self, world: WritableConnections, declarations: Sequence[Declaration], **options: object) -> Applier:
         preparer = self.engine().resolver(world, self.fleet(declarations), self.secrets)
         return self.engine().applier(world, preparer, **options)
 
     def engine(self) -> Engine:
         return Engine(self.store, KEY, self.clock, self.random, self.owner, self.rules, self.patience)
 
-    def undoer(self, world: WritableWorld, checker: Checker) -> Undoer:
+    def undoer(self, world: WritableConnections, checker: Checker) -> CorrectionUndo:
         return self.engine().undoer(world, checker)
 
     async def undo(self, correction_id: str, declarations: Sequence[Declaration]) -> Undone:
@@ -119,15 +119,15 @@ class Bench:
             (item,), _ = await applier.preparer.prepare([correction.address])
             return await self.undoer(world, applier.checker).undo(correction, item, "ada", "a mistake")
 
-    def world(self) -> WritableWorld:
+    def world(self) -> WritableConnections:
         connections, providers = {self.connection.name: self.connection}, {self.connection.provider: self.provider()}
-        return WritableWorld(connections, providers, {self.connection.name: Limits(concurrency=8)}, self.clock)
+        return WritableConnections(connections, providers, {self.connection.name: RateLimits(concurrency=8)}, self.clock)
 
-    async def apply(self, declarations: Sequence[Declaration], **options: object) -> Report:
+    async def apply(self, declarations: Sequence[Declaration], **options: object) -> RunReport:
         async with self.world() as world:
             return await self.applier(world, declarations, **options).apply()
 
-    async def delete(self, declarations: Sequence[Declaration]) -> Report:
+    async def delete(self, declarations: Sequence[Declaration]) -> RunReport:
         async with self.world() as world:
             return await self.applier(world, declarations).delete([each.address for each in declarations])
 

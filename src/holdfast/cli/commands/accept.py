@@ -20,10 +20,10 @@ from holdfast.errors import InputError, Location
 from holdfast.manifests import accept_edit, file_discovery
 from holdfast.model.address import Address
 from holdfast.model.decision import Action
-from holdfast.model.finding import FindingClass, Side
+from holdfast.model.finding import FindingClass, ChangedBy
 from holdfast.model.json import Json
 from holdfast.reconcile import finding_actions
-from holdfast.reconcile.check import Checked
+from holdfast.reconcile.check import CheckResult
 from holdfast.store.protocol import Event, Transaction
 
 
@@ -68,7 +68,7 @@ def accept_command(address: str, path: str | None, who: str | None, dry_run: boo
     return run(main)
 
 
-def _edited(project: Project, checked: Checked, path: str | None) -> tuple[Path, bytes, bytes]:
+def _edited(project: Project, checked: CheckResult, path: str | None) -> tuple[Path, bytes, bytes]:
     """Return the manifest before and after the edit; raise InputError if it cannot be made exactly."""
     declaration = project.resources.declarations[checked.address]
     name = declaration.location.file
@@ -84,7 +84,7 @@ def _edited(project: Project, checked: Checked, path: str | None) -> tuple[Path,
     if secret:
         where = paths.format_path(secret[0].path)
         raise InputError(f"{where} is a secret; change it where it is kept, or revert it", declaration.location)
-    if all(finding.side is Side.INTENT for finding in taken):
+    if all(finding.changed_by is ChangedBy.DECLARED for finding in taken):
         raise InputError("only the declaration changed; there is no live value to accept. Apply it, or undo the edit")
     file = Path(name)
     try:

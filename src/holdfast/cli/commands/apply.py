@@ -20,10 +20,10 @@ from holdfast.cli.run import open_project, run
 from holdfast.model.decision import Action
 from holdfast.model.verdict import Status
 from holdfast.reconcile import finding_actions, ineffective_creates
-from holdfast.reconcile.action_result import LEFT_TO_OTHERS, Acted, Result
-from holdfast.reconcile.apply import Report
-from holdfast.reconcile.check import Checked
-from holdfast.reconcile.resolve import Waiting
+from holdfast.reconcile.action_result import LEFT_TO_OTHERS, ActionResult, ActionOutcome
+from holdfast.reconcile.apply import RunReport
+from holdfast.reconcile.check import CheckResult
+from holdfast.reconcile.resolve import Blocked
 
 
 @click.command("apply")
@@ -84,12 +84,12 @@ async def _is_agreed(project: Project, to: TextIO) -> bool:
 
 async def _apply(
     project: Project, stop: asyncio.Event, plan: Plan | None, again: dict[str, Any], *, quiet: bool
-) -> Report:
+) -> RunReport:
     meter = Meter(len(project.selected), "applying")
 
-    def progress(step: Checked | Acted | Waiting) -> None:
+    def progress(step: CheckResult | ActionResult | Blocked) -> None:
         meter(step)
-        if isinstance(step, Acted) and not quiet:
+        if isinstance(step, ActionResult) and not quiet:
             meter.close()
             reports.show_acted(step)
 
@@ -99,7 +99,7 @@ async def _apply(
     return report
 
 
-def _show(report: Report, outdated: list[Checked]) -> None:
+def _show(report: RunReport, outdated: list[CheckResult]) -> None:
     for checked in report.checked:
         shown = checked.decision.action in (Action.BLOCK, Action.HOLD, Action.REPORT)
         if shown or checked.verdict.status is Status.UNKNOWN:
@@ -108,7 +108,7 @@ def _show(report: Report, outdated: list[Checked]) -> None:
         console.line(f"  … {waiting.declaration.address}  {waiting.reason}")
     for checked in outdated:
         console.line(f"  ✗ {checked.address}  changed since the plan was made; skipped", fg="red")
-    reports.show_broods(report)
+    reports.show_groups(report)
     reports.show_not_taken(report)
     console.line(reports.apply_line(report), bold=True)
     reports.show_undeclared(report.undeclared)
@@ -118,13 +118,13 @@ def _show(report: Report, outdated: list[Checked]) -> None:
         remediations.show_begun(report)
 
 
-def _with_recreate(checked: Checked) -> Checked:
+def _with_recreate(checked: CheckResult) -> CheckResult:
     """Return a blocked decision about a deleted resource as one that recreates it."""
     return finding_actions.recreated(checked) if checked.decision.action is Action.BLOCK else checked
 
 
-def _exit_code(report: Report) -> int:
-    good = {Result.DONE, *LEFT_TO_OTHERS}
+def _exit_code(report: RunReport) -> int:
+    good = {ActionOutcome.DONE, *LEFT_TO_OTHERS}
     bad = any(acted.result not in good or acted.unresolved for acted in report.acted)
     bad = bad or bool(report.waiting or report.not_reached)
     unknown = any(checked.verdict.status is Status.UNKNOWN for checked in report.checked)

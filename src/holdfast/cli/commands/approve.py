@@ -14,7 +14,7 @@ from holdfast.cli.render import findings, reports
 from holdfast.cli.run import open_project, run
 from holdfast.errors import InputError
 from holdfast.model.json import Json
-from holdfast.reconcile.check import Checked
+from holdfast.reconcile.check import CheckResult
 from holdfast.store.protocol import Approval, Event, Transaction
 
 
@@ -78,7 +78,7 @@ def approve_command(plans: tuple[str, ...], everything: bool, yes: bool, why: st
     return run(main)
 
 
-def _why(checked: Checked) -> str:
+def _why(checked: CheckResult) -> str:
     """Return the cause of a held write."""
     causes = [reason for reason in checked.decision.reasons if reason.code in reports.CAUSES]
     reason = (causes or checked.decision.reasons)[0]

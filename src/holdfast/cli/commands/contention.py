@@ -14,7 +14,7 @@ from holdfast.cli.render.text import ago, count
 from holdfast.cli.run import in_store
 from holdfast.model.json import Json
 from holdfast.policy import contention_rules, durations
-from holdfast.store.protocol import Demotion
+from holdfast.store.protocol import Quarantine
 
 
 @click.command("contention")
@@ -34,23 +34,23 @@ def contention_command(output_: str, **rest: Any) -> int:
 
     async def body(project: Project, scope: Scope) -> int:
         scope.require_matches()
-        demotions = [entry for entry in await project.store.demotions() if scope.covers(entry.address)]
+        quarantines = [entry for entry in await project.store.quarantines() if scope.covers(entry.address)]
         writes = [write for write in await project.store.corrections(limit=10_000) if scope.covers(write.address)]
         now = project.clock.now()
         ineffective = [
             {"kind": kind, "path": path, "writes": number}
             for (kind, path), number in contention_rules.ineffective(writes).items()
         ]
-        fights = [_demotion_as_json(entry) for entry in demotions]
-        if console.structured(output_, lambda: {"fights": fights, "ineffectiveWrites": ineffective}):
+        contentions = [_quarantine_as_json(entry) for entry in quarantines]
+        if console.structured(output_, lambda: {"contention": contentions, "ineffectiveWrites": ineffective}):
             return 0
-        for entry in demotions:
-            _show_demotion(entry, now)
+        for entry in quarantines:
+            _show_quarantine(entry, now)
         for row in ineffective:
             text = f"{row['writes']} writes to {row['path']} of {row['kind']} had no effect"
             console.line(f"  {text}: consider a rule in its profile", fg="bright_black")
-        if demotions:
-            console.line(f"{count(len(demotions), 'field')} waiting for a decision.", bold=True)
+        if quarantines:
+            console.line(f"{count(len(quarantines), 'field')} waiting for a decision.", bold=True)
         else:
             console.line("No contention.", bold=True)
         return 0
@@ -58,32 +58,32 @@ def contention_command(output_: str, **rest: Any) -> int:
     return in_store(rest, body)
 
 
-def _demotion_as_json(demotion: Demotion) -> dict[str, Json]:
+def _quarantine_as_json(quarantine: Quarantine) -> dict[str, Json]:
     return {
-        "address": str(demotion.address),
-        "path": demotion.path,
-        "cause": demotion.cause,
-        "since": demotion.since,
-        **demotion.data,
+        "address": str(quarantine.address),
+        "path": quarantine.path,
+        "cause": quarantine.cause,
+        "since": quarantine.since,
+        **quarantine.data,
     }
 
 
-def _show_demotion(demotion: Demotion, now: float) -> None:
-    data = demotion.data
-    path = demotion.path or "(the whole resource)"
+def _show_quarantine(quarantine: Quarantine, now: float) -> None:
+    data = quarantine.data
+    path = quarantine.path or "(the whole resource)"
     console.line(
-        f"  ⚔ {demotion.address}  {path}  {demotion.cause}, {ago(demotion.since, now)}", fg="magenta", bold=True
+        f"  ⚔ {quarantine.address}  {path}  {quarantine.cause}, {ago(quarantine.since, now)}", fg="magenta", bold=True
     )
-    if demotion.cause == "fight":
+    if quarantine.cause == "contention":
         rhythm = (
             f"about every {durations.format_seconds(round(data['period']))}"
             if (data.get("period") or 0) >= 1
             else "at once"
         )
         theirs = ", ".join(findings.value_text(value, 30) for value in data.get("theirs", []))
-        rival = data.get("rival") or "a writer that the provider cannot name"
-        console.line(f"      {rival} sets {theirs}, declared {findings.value_text(data.get('ours'), 30)}")
+        other_writer = data.get("otherWriter") or "a writer that the provider cannot name"
+        console.line(f"      {other_writer} sets {theirs}, declared {findings.value_text(data.get('ours'), 30)}")
         console.line(f"      corrected {data.get('times')} times, {rhythm}; reported only until you decide")
     console.line(
-        f"      decide: holdfast revert|accept|baseline {demotion.address} {demotion.path}".rstrip(), fg="bright_black"
+        f"      decide: holdfast revert|accept|baseline {quarantine.address} {quarantine.path}".rstrip(), fg="bright_black"
     )

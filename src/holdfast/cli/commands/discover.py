@@ -26,11 +26,11 @@ from holdfast.model.resource import ManagementPolicy
 from holdfast.policy import did_you_mean
 from holdfast.policy.dependency_graph import Graph
 from holdfast.providers.file import formats
-from holdfast.reconcile.connections import World
+from holdfast.reconcile.connections import Connections
 from holdfast.reconcile.discover import Coverage, Discoverer, Drafted, Listing, Survey, coverage
-from holdfast.reconcile.observe import Looker
-from holdfast.reconcile.resolve import Fleet
-from holdfast.reconcile.retry import Patience
+from holdfast.reconcile.observe import Observer
+from holdfast.reconcile.resolve import ResourceSet
+from holdfast.reconcile.retry import RetryPolicy
 
 _SHOWN: Final = 20  # strangers of a kind that the table names; -o json has all
 _UNSAFE: Final = re.compile(r"[^A-Za-z0-9._-]+")
@@ -140,7 +140,7 @@ async def _discovered(project: Project, wish: Wish) -> tuple[list[Survey], list[
     if wish.folder is not None:
         _insist_on_named(project, names)
     async with _world(project, names) as connections:
-        looker = Looker(connections, project.clock, project.engine.random01, Patience(), project.engine.fingerprint)
+        looker = Observer(connections, project.clock, project.engine.random01, RetryPolicy(), project.engine.fingerprint)
         discoverer = Discoverer(project.resolver(connections), looker, keeps_raw=wish.folder is not None)
         surveys: list[Survey] = []
         for name in names:
@@ -183,10 +183,10 @@ def _insist_on_named(project: Project, names: Sequence[str]) -> None:
             raise InputError(f"to write manifests for {name!r}, name it in holdfast.yaml first: {hint}")
 
 
-def _world(project: Project, names: Sequence[str]) -> World:
+def _world(project: Project, names: Sequence[str]) -> Connections:
     """Return the chosen connections, also those without a declaration."""
     config = replace(project.config, connections={name: project.config.connections[name] for name in names})
-    return replace(project, config=config, resources=Fleet({}, Graph()), opened_connections=frozenset()).connections()
+    return replace(project, config=config, resources=ResourceSet({}, Graph()), opened_connections=frozenset()).connections()
 
 
 # --- writing ----------------------------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from holdfast.cli.run import open_project, run
 from holdfast.errors import ChainBroken, HoldfastError
 from holdfast.manifests import project as projects
 from holdfast.notify import sink_check
-from holdfast.notify.sinks import Means
+from holdfast.notify.sinks import SinkContext
 from holdfast.policy import strategies, waivers
 from holdfast.providers import registry
 from holdfast.reconcile import connection_check
@@ -79,7 +79,7 @@ async def _examine(project: Project, used: ProjectOptions, say: Say) -> None:
     await _store(project, say)
     for name in _connections(project):
         await _connection(replace(project, opened_connections=frozenset({name})), name, say)
-    means = Means(project.clock, project.engine.random01, project.secrets)
+    means = SinkContext(project.clock, project.engine.random01, project.secrets)
     for sink in project.config.notify:
         say(f"notify {sink.name}", await sink_check.trouble(sink, means))
     for what, trouble in await assessment_task.troubles(project):

@@ -17,8 +17,8 @@ from holdfast.errors import InputError
 from holdfast.model.json import Json
 from holdfast.model.verdict import Status
 from holdfast.reconcile import finding_actions
-from holdfast.reconcile.action_result import Result
-from holdfast.reconcile.check import Checked
+from holdfast.reconcile.action_result import ActionOutcome
+from holdfast.reconcile.check import CheckResult
 from holdfast.store.protocol import Event, Transaction
 
 
@@ -61,15 +61,15 @@ def revert_command(address: str, path: str | None, who: str | None, why: str, **
                 console.line(f"not reverted: {reason.message}", fg="red")
                 return 1
             acted = report.acted[0]
-            if acted.result is Result.DONE:
+            if acted.result is ActionOutcome.DONE:
                 await _record(project, checked, who or options.person(), why)
         reports.show_acted(acted)
-        return 0 if acted.result is Result.DONE and not acted.unresolved else 1
+        return 0 if acted.result is ActionOutcome.DONE and not acted.unresolved else 1
 
     return run(main)
 
 
-async def _record(project: Project, checked: Checked, who: str, why: str) -> None:
+async def _record(project: Project, checked: CheckResult, who: str, why: str) -> None:
     """Record who decided, and end the quarantine of the paths."""
     ended = [(checked.address, path) for path in checked.decision.reasons[0].paths] or [(checked.address, "")]
     data: dict[str, Json] = {"paths": [path for _, path in ended], "who": who, "why": why}

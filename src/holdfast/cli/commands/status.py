@@ -23,7 +23,7 @@ from holdfast.model.condition import ConditionType
 from holdfast.model.json import Json
 from holdfast.model.verdict import Status
 from holdfast.policy import lost_create_reasons
-from holdfast.store.protocol import UNCHECKED, ResourceState, Step, Tally
+from holdfast.store.protocol import UNCHECKED, ResourceState, Step, StatusCounts
 
 _TABLE: Final = 200  # resources that a table lists; beyond that it only counts them
 
@@ -70,7 +70,7 @@ def status_command(addresses: tuple[str, ...], output_: str, **rest: Any) -> int
     return in_store(rest, body)
 
 
-async def _as_json(project: Project, tally: Tally) -> dict[str, Json]:
+async def _as_json(project: Project, tally: StatusCounts) -> dict[str, Json]:
     operations = await project.store.operations()
     return {
         "tally": dict(tally.by_status),
@@ -80,7 +80,7 @@ async def _as_json(project: Project, tally: Tally) -> dict[str, Json]:
             {"scope": pause.scope, "who": pause.who, "why": pause.why, "at": pause.at, "until": pause.until}
             for pause in await project.store.pauses()
         ],
-        "waitingForDecision": len(await project.store.demotions()),
+        "waitingForDecision": len(await project.store.quarantines()),
         "unknownWhetherCreated": [str(op.address) for op in operations if op.step is Step.UNSURE],
         "templates": await stored_groups.templates(project.store),
     }
@@ -88,7 +88,7 @@ async def _as_json(project: Project, tally: Tally) -> dict[str, Json]:
 
 async def _counted(
     project: Project, scope: Scope, addresses: Sequence[str], now: float, *, as_table: bool
-) -> tuple[Tally, list[ResourceState]]:
+) -> tuple[StatusCounts, list[ResourceState]]:
     """Return the number of resources of each status, and the resources to list."""
     if not addresses and scope.is_all:
         tally = await project.store.tally(now)
@@ -103,14 +103,14 @@ async def _counted(
         states = [state for state in found.values() if scope.covers(state.address)]
     by_status = Counter(state.status.value if state.status else UNCHECKED for state in states)
     overdue = sum(resources.is_overdue(state, now) for state in states)
-    return Tally(dict(by_status), len(states), overdue), states
+    return StatusCounts(dict(by_status), len(states), overdue), states
 
 
 async def _show_standing(project: Project, states: list[ResourceState]) -> None:
     """Print decisions of people that are in force: suppressions, pauses, unfinished creates, quarantined paths."""
-    aside = Counter(because for state in states for because, _, _ in state.aside)
-    if aside:
-        console.line(f"Suppressed: {', '.join(f'{n} {name}' for name, n in sorted(aside.items()))}.", fg="cyan")
+    suppressed = Counter(because for state in states for because, _, _ in state.suppressed)
+    if suppressed:
+        console.line(f"Suppressed: {', '.join(f'{n} {name}' for name, n in sorted(suppressed.items()))}.", fg="cyan")
     for pause in await project.store.pauses():
         if pause.until is None or project.clock.now() < pause.until:
             end = f" until {when(pause.until)}" if pause.until else ""
@@ -119,9 +119,9 @@ async def _show_standing(project: Project, states: list[ResourceState]) -> None:
         if operation.step is Step.UNSURE:
             said = lost_create_reasons.message(operation.address, operation.token)
             console.line(f"{operation.address}: {said}", fg="red")
-    demotions = await project.store.demotions()
-    if demotions:
-        console.line(f"{count(len(demotions), 'field')} waiting for a decision; see holdfast contention", fg="magenta")
+    quarantines = await project.store.quarantines()
+    if quarantines:
+        console.line(f"{count(len(quarantines), 'field')} waiting for a decision; see holdfast contention", fg="magenta")
 
 
 async def _unknown(project: Project) -> list[ResourceState]:
@@ -129,13 +129,13 @@ async def _unknown(project: Project) -> list[ResourceState]:
     return list((await project.store.states(await project.store.with_status(Status.UNKNOWN))).values())
 
 
-def _without_missed(tally: Tally, states: Sequence[ResourceState], missed: Collection[Address]) -> Tally:
+def _without_missed(tally: StatusCounts, states: Sequence[ResourceState], missed: Collection[Address]) -> StatusCounts:
     """Return the counts with undeclared resources under a status of their own."""
     was = Counter(state.status.value if state.status else UNCHECKED for state in states if state.address in missed)
     if not was:
         return tally
     counts = Counter(dict(tally.by_status)) - was
-    return Tally({**counts, NOT_DECLARED: was.total()}, tally.total, tally.overdue)
+    return StatusCounts({**counts, NOT_DECLARED: was.total()}, tally.total, tally.overdue)
 
 
 def _state_row(state: ResourceState, now: float, missed: Collection[Address]) -> tuple[str, ...]:

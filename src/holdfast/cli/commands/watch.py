@@ -16,11 +16,11 @@ from holdfast.cli import console, options, terminal_escape
 from holdfast.cli.render import remediations, reports, rollouts
 from holdfast.cli.run import run
 from holdfast.policy import durations, settings
-from holdfast.reconcile.action_result import Acted
-from holdfast.reconcile.apply import Report
+from holdfast.reconcile.action_result import ActionResult
+from holdfast.reconcile.apply import RunReport
 from holdfast.reconcile.known_secrets import KnownSecrets
 from holdfast.remediation.core.records import Record
-from holdfast.rollouts.core.template_groups import Brood
+from holdfast.rollouts.core.template_groups import TemplateGroup
 
 _SHOWN: Final = 5
 
@@ -54,10 +54,10 @@ class Terminal:
 
     _rollouts: dict[str, str] = field(default_factory=dict)  # the last line of each
 
-    def first_pass(self, report: Report, shown: Collection[int]) -> None:
+    def first_pass(self, report: RunReport, shown: Collection[int]) -> None:
         """Show the pass over all resources, and the resources that will not be checked again."""
         self._show(report, shown)
-        for group in report.broods:
+        for group in report.groups:
             console.line(rollouts.line(group))
         reports.show_undeclared(report.undeclared)
         self._count(report)
@@ -71,16 +71,16 @@ class Terminal:
             period = durations.format_seconds(settings.WATCH_PERIOD_SECONDS)
             console.line(f"{assumed} of {len(items)} set no resyncPeriod: checked every {period}", fg="bright_black")
 
-    def report(self, report: Report) -> None:
+    def report(self, report: RunReport) -> None:
         """Show a round of checks."""
         self._show(report, ())
         self._count(report)
 
-    def acted(self, acted: Acted) -> None:
+    def acted(self, acted: ActionResult) -> None:
         """Show an action that ended."""
         reports.show_acted(acted)
 
-    def rolled(self, group: Brood) -> None:
+    def rolled(self, group: TemplateGroup) -> None:
         """Show a rollout, if its line changed."""
         text = rollouts.line(group)
         if self._rollouts.get(group.template.name) != text:
@@ -99,7 +99,7 @@ class Terminal:
         """Show a remark."""
         console.line(text, fg="bright_black")
 
-    def _show(self, report: Report, shown: Collection[int]) -> None:
+    def _show(self, report: RunReport, shown: Collection[int]) -> None:
         for checked in report.checked:
             if reports.is_news(checked):
                 reports.show_checked(checked)
@@ -107,6 +107,6 @@ class Terminal:
             if id(acted) not in shown:
                 reports.show_acted(acted)
 
-    def _count(self, report: Report) -> None:
+    def _count(self, report: RunReport) -> None:
         statuses = Counter(checked.verdict.status for checked in report.checked)
         console.line(f"{time.strftime('%H:%M:%S')}  {reports.counted_line(statuses)}", fg="bright_black")

@@ -14,7 +14,7 @@ from holdfast.cli.render import reports
 
 if TYPE_CHECKING:
     from holdfast.cli.render.report_view import Around
-    from holdfast.reconcile.apply import Report
+    from holdfast.reconcile.apply import RunReport
 
 NAMES: Final = ("markdown", "sarif", "junit", "html")  # each a module of this package
 _STRUCTURED: Final = ("json", "yaml")
@@ -51,7 +51,7 @@ def _parsed(_context: click.Context, _parameter: click.Parameter, given: Sequenc
     return out
 
 
-def show(format_: str, report: Report, command: str, now: float) -> bool:
+def show(format_: str, report: RunReport, command: str, now: float) -> bool:
     """Print a report unless its format is the table; return True if it was printed."""
     if format_ in NAMES:
         console.document(_render(format_, report, command, now))
@@ -59,7 +59,7 @@ def show(format_: str, report: Report, command: str, now: float) -> bool:
     return console.structured(format_, lambda: reports.as_json(report))
 
 
-def write(files: Files, report: Report, command: str, now: float) -> None:
+def write(files: Files, report: RunReport, command: str, now: float) -> None:
     """Write a report to the files that were asked for; raise InputError for the first that cannot be written."""
     if not files:
         return
@@ -75,7 +75,7 @@ def write(files: Files, report: Report, command: str, now: float) -> None:
         atomic_write.put(file, text.encode())
 
 
-def _render(format_: str, report: Report, command: str, now: float) -> str:
+def _render(format_: str, report: RunReport, command: str, now: float) -> str:
     module = importlib.import_module(f"holdfast.cli.render.{format_}")
     text: str = module.render(report, context(command, now))
     return text

@@ -33,7 +33,7 @@ def state_as_json(state: ResourceState, now: float | None = None, missed: Collec
         "requested": state.requested,
         "handled": state.handled,
         "source": state.source,
-        "aside": [{"because": because, "path": path, "note": note} for because, path, note in state.aside],
+        "suppressed": [{"because": because, "path": path, "note": note} for because, path, note in state.suppressed],
         "conditions": [
             {
                 "type": c.type.value,
