@@ -64,7 +64,9 @@ async def troubles(project: Project) -> list[tuple[str, str | None]]:
     return [*out, *((f"assessment of {target.text}", mistyped) for target in idle)]
 
 
-def assessor(project: Project, connections: WritableConnections, prepare: Prepare | None = None) -> AssessmentController:
+def assessor(
+    project: Project, connections: WritableConnections, prepare: Prepare | None = None
+) -> AssessmentController:
     """Return what takes assessments further."""
     checker = project.checker(connections)
     return AssessmentController(

@@ -38,7 +38,7 @@ from holdfast.reconcile.connections import Connections, WritableConnections
 from holdfast.reconcile.known_secrets import KnownSecrets
 from holdfast.reconcile.policy_evaluation import PolicyRules
 from holdfast.reconcile.rate_limit import RateLimits
-from holdfast.reconcile.resolve import ResourceSet, ResourceResolver
+from holdfast.reconcile.resolve import ResourceResolver, ResourceSet
 from holdfast.store import audit_head_file, fingerprint_key
 from holdfast.store.sqlite import SqliteStore
 
@@ -303,10 +303,19 @@ async def open_project(
     store = await SqliteStore.open(path)
     try:
         engine = Engine(store, fingerprint_key.key_in(path.parent))
-        rules = PolicyRules(config.corrections, waivers.load(config.waivers, engine.clock.now()), config.assessment.rules)
+        rules = PolicyRules(
+            config.corrections, waivers.load(config.waivers, engine.clock.now()), config.assessment.rules
+        )
         project = await _declared(
             Project(
-                options, config, replace(engine, rules=rules), path, ResourceSet({}, Graph()), (), secrets, known_secrets
+                options,
+                config,
+                replace(engine, rules=rules),
+                path,
+                ResourceSet({}, Graph()),
+                (),
+                secrets,
+                known_secrets,
             ),
             manifests,
             files,

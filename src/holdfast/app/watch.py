@@ -38,7 +38,7 @@ from holdfast.reconcile.check import CheckResult
 from holdfast.reconcile.connections import WritableConnections
 from holdfast.reconcile.known_secrets import KnownSecrets
 from holdfast.reconcile.mass_drift_scan import Scheduled
-from holdfast.reconcile.resolve import ResourceSet, Blocked
+from holdfast.reconcile.resolve import Blocked, ResourceSet
 from holdfast.reconcile.resolved_resource import ResolvedResource
 from holdfast.remediation.core.records import Record
 from holdfast.rollouts.core.template_groups import TemplateGroup
@@ -257,7 +257,9 @@ def release_memory() -> None:
         ctypes.CDLL(None).malloc_trim(0)
 
 
-async def check_all(project: Project, connections: WritableConnections, output: WatchOutput, stop: asyncio.Event) -> None:
+async def check_all(
+    project: Project, connections: WritableConnections, output: WatchOutput, stop: asyncio.Event
+) -> None:
     """Check all selected resources and correct what may be corrected unattended."""
     if project.templates:
         project = await template_groups.settle(project, connections)

@@ -20,7 +20,7 @@ from holdfast.reconcile.check import Checker
 from holdfast.reconcile.clock import Clock, SystemClock
 from holdfast.reconcile.connections import Connections
 from holdfast.reconcile.policy_evaluation import PolicyRules
-from holdfast.reconcile.resolve import ResourceSet, ResourceResolver
+from holdfast.reconcile.resolve import ResourceResolver, ResourceSet
 from holdfast.reconcile.retry import RetryPolicy
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ from typing import assert_never
 from holdfast.compare import diff, paths
 from holdfast.compare.rule_tree import RuleTree
 from holdfast.model.absent import ABSENT
-from holdfast.model.finding import Finding, FindingClass, ChangedBy
+from holdfast.model.finding import ChangedBy, Finding, FindingClass
 from holdfast.model.json import Json
-from holdfast.model.read_result import Found, NotFound, Reading, ReadFailure
+from holdfast.model.read_result import Found, NotFound, ReadFailure, Reading
 from holdfast.model.verdict import Status, Verdict
 
 SHOWN_PATHS = 3
@@ -44,7 +44,11 @@ def judge(
 
 def without_removed(verdict: Verdict) -> Verdict:
     """Leave out what is declared no more, where nothing is ever written: nobody is going to remove it."""
-    left = [each for each in verdict.findings if each.cls is not FindingClass.REMOVED or each.changed_by is not ChangedBy.DECLARED]
+    left = [
+        each
+        for each in verdict.findings
+        if each.cls is not FindingClass.REMOVED or each.changed_by is not ChangedBy.DECLARED
+    ]
     return verdict if len(left) == len(verdict.findings) else conclude(left)
 
 

@@ -30,7 +30,9 @@ class SuppressionReason(StrEnum):
     DEFAULTS_CHANGED = "defaults-changed"  # nobody declared or moved it; another value stands for saying nothing now
 
 
-INHERITED = frozenset({SuppressionReason.NEWLY_VISIBLE, SuppressionReason.DEFAULTS_CHANGED})  # from the rules of before; told until it is mended
+INHERITED = frozenset(
+    {SuppressionReason.NEWLY_VISIBLE, SuppressionReason.DEFAULTS_CHANGED}
+)  # from the rules of before; told until it is mended
 LASTING = INHERITED | {SuppressionReason.IGNORED}  # does not lapse while nothing moves
 
 

@@ -453,7 +453,9 @@ def test_keys_may_be_free_of_their_case():
         pytest.param({"Foo": 1, "foo": 2}, {"Foo": 1, "foo": 2}, [], id="as it was"),
         pytest.param({"Foo": 1, "foo": 2}, {"foo": 2, "Foo": 3}, ["/m/Foo changed"], id="one of them moved"),
         pytest.param({"foo": 2, "x": 1}, {"Foo": 1, "foo": 2, "X": 1}, ["/m/Foo added"], id="another writer appeared"),
-        pytest.param({"Foo": 1, "foo": 2, "X": 1}, {"foo": 2, "x": 1}, ["/m/Foo missing"], id="another writer vanished"),
+        pytest.param(
+            {"Foo": 1, "foo": 2, "X": 1}, {"foo": 2, "x": 1}, ["/m/Foo missing"], id="another writer vanished"
+        ),
         pytest.param({"FOO": 1}, {"Foo": 1, "foo": 1}, ["/m/FOO missing", "/m/Foo added", "/m/foo added"], id="split"),
     ],
 )

@@ -121,7 +121,9 @@ class Bench:
 
     def world(self) -> WritableConnections:
         connections, providers = {self.connection.name: self.connection}, {self.connection.provider: self.provider()}
-        return WritableConnections(connections, providers, {self.connection.name: RateLimits(concurrency=8)}, self.clock)
+        return WritableConnections(
+            connections, providers, {self.connection.name: RateLimits(concurrency=8)}, self.clock
+        )
 
     async def apply(self, declarations: Sequence[Declaration], **options: object) -> RunReport:
         async with self.world() as world:

@@ -25,7 +25,7 @@ from holdfast.model.verdict import Status
 from holdfast.notify import deliver, rules
 from holdfast.notify.cloudevents import Type
 from holdfast.notify.deliver import Notifier, notify
-from holdfast.notify.rules import Incident, NotificationCandidates, DeliveryHistory
+from holdfast.notify.rules import DeliveryHistory, Incident, NotificationCandidates
 from holdfast.notify.sinks import SinkContext
 from holdfast.reconcile.apply import RunReport
 from holdfast.reconcile.check import CheckResult
@@ -384,7 +384,8 @@ def test_a_mass_drift_is_one_event_however_many_it_holds(tmp_path):
             town.set(name, colour="green")
         report = await town.bench.check(things)
         stormy = [
-            decided(RunReport(checked=[one]), Action.HOLD, "massDrift", Action.UPDATE).checked[0] for one in report.checked
+            decided(RunReport(checked=[one]), Action.HOLD, "massDrift", Action.UPDATE).checked[0]
+            for one in report.checked
         ]
         told = await town.told(replace(report, checked=stormy))
         assert told == ["drift.detected a", "drift.detected b", "drift.detected c", "mass_drift.held (3)"]

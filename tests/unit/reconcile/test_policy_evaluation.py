@@ -10,7 +10,7 @@ from holdfast.compare import paths
 from holdfast.model.address import Address
 from holdfast.model.condition import ConditionType
 from holdfast.model.decision import Action
-from holdfast.model.verdict import SuppressionReason, Status
+from holdfast.model.verdict import Status, SuppressionReason
 from holdfast.policy.budgets import DESTRUCTIVE, BudgetRule, Each, Percent
 from holdfast.policy.contention_rules import ContentionRules
 from holdfast.policy.correction_limits import CorrectionRules

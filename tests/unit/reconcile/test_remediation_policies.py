@@ -17,7 +17,7 @@ from holdfast.remediation.attempt_history import account
 from holdfast.remediation.core.alerts import Alert, Signal
 from holdfast.remediation.core.events import Workflow
 from holdfast.remediation.core.guard import Sighted, Unread
-from holdfast.remediation.core.past_attempts import Effect, AttemptLimits, Match
+from holdfast.remediation.core.past_attempts import AttemptLimits, Effect, Match
 from holdfast.remediation.core.records import Ending, Undo
 from holdfast.remediation.core.state import Phase
 from holdfast.remediation.intake import Refused

@@ -20,7 +20,7 @@ from holdfast.errors import InputError, Location
 from holdfast.manifests import accept_edit, file_discovery
 from holdfast.model.address import Address
 from holdfast.model.decision import Action
-from holdfast.model.finding import FindingClass, ChangedBy
+from holdfast.model.finding import ChangedBy, FindingClass
 from holdfast.model.json import Json
 from holdfast.reconcile import finding_actions
 from holdfast.reconcile.check import CheckResult

@@ -20,7 +20,7 @@ from holdfast.cli.run import open_project, run
 from holdfast.model.decision import Action
 from holdfast.model.verdict import Status
 from holdfast.reconcile import finding_actions, ineffective_creates
-from holdfast.reconcile.action_result import LEFT_TO_OTHERS, ActionResult, ActionOutcome
+from holdfast.reconcile.action_result import LEFT_TO_OTHERS, ActionOutcome, ActionResult
 from holdfast.reconcile.apply import RunReport
 from holdfast.reconcile.check import CheckResult
 from holdfast.reconcile.resolve import Blocked

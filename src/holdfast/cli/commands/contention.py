@@ -85,5 +85,6 @@ def _show_quarantine(quarantine: Quarantine, now: float) -> None:
         console.line(f"      {other_writer} sets {theirs}, declared {findings.value_text(data.get('ours'), 30)}")
         console.line(f"      corrected {data.get('times')} times, {rhythm}; reported only until you decide")
     console.line(
-        f"      decide: holdfast revert|accept|baseline {quarantine.address} {quarantine.path}".rstrip(), fg="bright_black"
+        f"      decide: holdfast revert|accept|baseline {quarantine.address} {quarantine.path}".rstrip(),
+        fg="bright_black",
     )

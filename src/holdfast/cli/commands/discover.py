@@ -140,7 +140,9 @@ async def _discovered(project: Project, wish: Wish) -> tuple[list[Survey], list[
     if wish.folder is not None:
         _insist_on_named(project, names)
     async with _world(project, names) as connections:
-        looker = Observer(connections, project.clock, project.engine.random01, RetryPolicy(), project.engine.fingerprint)
+        looker = Observer(
+            connections, project.clock, project.engine.random01, RetryPolicy(), project.engine.fingerprint
+        )
         discoverer = Discoverer(project.resolver(connections), looker, keeps_raw=wish.folder is not None)
         surveys: list[Survey] = []
         for name in names:
@@ -186,7 +188,9 @@ def _insist_on_named(project: Project, names: Sequence[str]) -> None:
 def _world(project: Project, names: Sequence[str]) -> Connections:
     """Return the chosen connections, also those without a declaration."""
     config = replace(project.config, connections={name: project.config.connections[name] for name in names})
-    return replace(project, config=config, resources=ResourceSet({}, Graph()), opened_connections=frozenset()).connections()
+    return replace(
+        project, config=config, resources=ResourceSet({}, Graph()), opened_connections=frozenset()
+    ).connections()
 
 
 # --- writing ----------------------------------------------------------------------------------------------------------

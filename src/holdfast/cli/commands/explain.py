@@ -18,11 +18,11 @@ from holdfast.cli.run import open_project, run
 from holdfast.errors import InputError
 from holdfast.model.address import Address
 from holdfast.model.attribution import LikelyActor
-from holdfast.model.finding import FindingClass, ChangedBy
+from holdfast.model.finding import ChangedBy, FindingClass
 from holdfast.model.json import Json
 from holdfast.policy import strategies
 from holdfast.reconcile import attribution, explain, serialize
-from holdfast.reconcile.explain import Story, ExplainedFinding
+from holdfast.reconcile.explain import ExplainedFinding, Story
 from holdfast.store.protocol import ResourceState
 
 _NEXT = {
@@ -167,7 +167,9 @@ def _show(story: Story, likely_actors: tuple[LikelyActor, ...], now: float) -> N
         _show_told(told, story, now)
     for likely_actor in likely_actors:
         moment = f", {ago(likely_actor.at, now)}" if likely_actor.at is not None else ""
-        console.line(f"  last changed by {likely_actor.who} ({likely_actor.confidence.value} confidence: {likely_actor.why}{moment})")
+        console.line(
+            f"  last changed by {likely_actor.who} ({likely_actor.confidence.value} confidence: {likely_actor.why}{moment})"
+        )
     for entry in story.known:
         shown = _short(entry["observed"]) if "observed" in entry else "(absent)"
         console.line(f"  = {entry['path']}  {entry['kind']}: {shown}", fg="bright_black")

@@ -23,7 +23,7 @@ from holdfast.model.condition import ConditionType
 from holdfast.model.json import Json
 from holdfast.model.verdict import Status
 from holdfast.policy import lost_create_reasons
-from holdfast.store.protocol import UNCHECKED, ResourceState, Step, StatusCounts
+from holdfast.store.protocol import UNCHECKED, ResourceState, StatusCounts, Step
 
 _TABLE: Final = 200  # resources that a table lists; beyond that it only counts them
 
@@ -121,7 +121,9 @@ async def _show_standing(project: Project, states: list[ResourceState]) -> None:
             console.line(f"{operation.address}: {said}", fg="red")
     quarantines = await project.store.quarantines()
     if quarantines:
-        console.line(f"{count(len(quarantines), 'field')} waiting for a decision; see holdfast contention", fg="magenta")
+        console.line(
+            f"{count(len(quarantines), 'field')} waiting for a decision; see holdfast contention", fg="magenta"
+        )
 
 
 async def _unknown(project: Project) -> list[ResourceState]:

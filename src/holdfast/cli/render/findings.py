@@ -12,7 +12,7 @@ from holdfast.compare.normalize import Digest
 from holdfast.model.absent import ABSENT
 from holdfast.model.attribution import LikelyActor
 from holdfast.model.confidence import Confidence
-from holdfast.model.finding import Finding, Op, ChangedBy
+from holdfast.model.finding import ChangedBy, Finding, Op
 from holdfast.model.json import Json
 from holdfast.model.verdict import Status, Verdict
 
@@ -125,7 +125,9 @@ def show_planned(findings: Iterable[Finding], written: frozenset[str], indent: s
 def _show_one(finding: Finding, symbol: tuple[str, str], text: str, indent: str) -> None:
     path = paths.format_path(finding.path) or "(document)"
     console.line(f"{indent}{console.styled(f'{symbol[0]} {path}', fg=symbol[1], bold=True)}  {text}")
-    console.line(f"{indent}    {SIDE_TEXT[finding.changed_by]}; {finding.cls.value}; rule {finding.rule}", fg="bright_black")
+    console.line(
+        f"{indent}    {SIDE_TEXT[finding.changed_by]}; {finding.cls.value}; rule {finding.rule}", fg="bright_black"
+    )
 
 
 def show_likely_actors(likely_actors: Sequence[LikelyActor], indent: str = "  ") -> None:

@@ -12,8 +12,8 @@ from holdfast.cli.render.text import count as counted
 from holdfast.compare import paths
 from holdfast.model.decision import Action
 from holdfast.model.json import Json
-from holdfast.model.verdict import SuppressionReason, Status
-from holdfast.reconcile.action_result import LEFT_TO_OTHERS, ActionResult, ActionOutcome
+from holdfast.model.verdict import Status, SuppressionReason
+from holdfast.reconcile.action_result import LEFT_TO_OTHERS, ActionOutcome, ActionResult
 
 if TYPE_CHECKING:
     from holdfast.reconcile.apply import RunReport
@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 ASKING = frozenset({"approval", "massDrift", "futile"})  # what a yes answers; budgets, windows and pauses it does not
 _SHOWN = 5  # undeclared resources that are named
 CAUSES = frozenset({"drift", "conflict", "intent", "recreate", "immutable", "create"})
-_TOLD = frozenset({ActionOutcome.DONE, ActionOutcome.HELD, ActionOutcome.UNSURE, *LEFT_TO_OTHERS})  # counted under a word of their own
+_TOLD = frozenset(
+    {ActionOutcome.DONE, ActionOutcome.HELD, ActionOutcome.UNSURE, *LEFT_TO_OTHERS}
+)  # counted under a word of their own
 _COLOUR = {
     Action.CREATE: "green",
     Action.UPDATE: "yellow",
@@ -116,7 +118,11 @@ def _show_suppressed(checked: CheckResult, indent: str) -> None:
 def suppressed_line(report: RunReport) -> str | None:
     """Say how much does not count though it is there; it must never look as if it were not."""
     count = Counter(suppressed.because for one in report.checked for suppressed in one.verdict.suppressed)
-    said = [f"{count[because]} {because.value}" for because in SuppressionReason if count[because] and because != SuppressionReason.LATE]
+    said = [
+        f"{count[because]} {because.value}"
+        for because in SuppressionReason
+        if count[because] and because != SuppressionReason.LATE
+    ]
     return f"Suppressed: {', '.join(said)}." if said else None
 
 

@@ -15,7 +15,15 @@ engine could fail.
 
 from __future__ import annotations
 
-from holdfast.testing.conformance.provider_under_test import Doing, Faults, Mistaking, Opening, Sample, Subject, DriftInjector
+from holdfast.testing.conformance.provider_under_test import (
+    Doing,
+    DriftInjector,
+    Faults,
+    Mistaking,
+    Opening,
+    Sample,
+    Subject,
+)
 from holdfast.testing.conformance.runner import Case, run, scenarios
 from holdfast.testing.conformance.scorecard import Outcome, Result, ScoreCard
 
