@@ -98,7 +98,7 @@ def _deleting_needs() -> list[Patch]:
         needed = resources.graph.needed_by(selected(resources, options))
         return [address for address in resources.graph.addresses if address in needed]
 
-    return [(delete.selection, "selected", _with_needed), (delete, "_require_no_dependents", _nothing)]
+    return [(selection, "selected", _with_needed), (delete, "_require_no_dependents", _nothing)]
 
 
 def _ignored_options() -> list[Patch]:

@@ -271,8 +271,8 @@ def open_path(
     `project` and `store` name files other than the usual ones. `targets` and `selector` choose resources, as the
     options --target and --selector do.
     """
-    given = (None if file is None else str(file) for file in (project, store))
-    return open_project(ProjectOptions((str(path),), *given, tuple(targets), selector))
+    config, kept = (None if file is None else str(file) for file in (project, store))
+    return open_project(ProjectOptions((str(path),), config, kept, tuple(targets), selector))
 
 
 @asynccontextmanager

@@ -165,11 +165,9 @@ def _show(story: Story, likely_actors: tuple[LikelyActor, ...], now: float) -> N
         console.line(f"  ○ {path}  {because}: {note}", fg="cyan")
     for told in story.findings:
         _show_told(told, story, now)
-    for likely_actor in likely_actors:
-        moment = f", {ago(likely_actor.at, now)}" if likely_actor.at is not None else ""
-        console.line(
-            f"  last changed by {likely_actor.who} ({likely_actor.confidence.value} confidence: {likely_actor.why}{moment})"
-        )
+    for actor in likely_actors:
+        moment = f", {ago(actor.at, now)}" if actor.at is not None else ""
+        console.line(f"  last changed by {actor.who} ({actor.confidence.value} confidence: {actor.why}{moment})")
     for entry in story.known:
         shown = _short(entry["observed"]) if "observed" in entry else "(absent)"
         console.line(f"  = {entry['path']}  {entry['kind']}: {shown}", fg="bright_black")
