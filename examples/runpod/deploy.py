@@ -14,7 +14,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from holdfast import ResourceManager
+from holdfast.api import ResourceManager
 from holdfast.api.results import Deployment
 from holdfast.providers.runpod import CpuLoadBalancerSlsResource
 from holdfast_emulators.runpod import RunPodServer, running

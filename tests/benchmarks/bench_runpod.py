@@ -26,7 +26,7 @@ import aiohttp
 # Run as a script, Python would look for siblings in this folder only.
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from holdfast import ResourceManager
+from holdfast.api import ResourceManager
 from holdfast.providers import runpod
 from holdfast.providers.runpod import CpuLoadBalancerSlsResource
 from holdfast.providers.runpod.serverless import ServerlessResource

@@ -13,8 +13,8 @@ from unittest import mock
 
 import click
 
-from holdfast.app import manifest_reload, project, undeclared
-from holdfast.cli.commands import delete, limits
+from holdfast.app import project, selection, undeclared, watch
+from holdfast.cli.commands import delete, pause, resume
 from holdfast.compare import known_differences, verdict_rules
 from holdfast.manifests import loader
 from holdfast.model.absent import ABSENT
@@ -92,24 +92,30 @@ def _silent_joining() -> list[Patch]:
 
 
 def _deleting_needs() -> list[Patch]:
-    return [(delete, "meant", project.chosen), (delete, "_require_no_dependents", _nothing)]
+    selected = selection.selected
+
+    def _with_needed(resources: Any, options: Any) -> Any:
+        needed = resources.graph.needed_by(selected(resources, options))
+        return [address for address in resources.graph.addresses if address in needed]
+
+    return [(selection, "selected", _with_needed), (delete, "_require_no_dependents", _nothing)]
 
 
 def _ignored_options() -> list[Patch]:
     target = click.Option(["--target"], expose_value=False)
-    return [(each, "params", [*each.params, target]) for each in (limits.pause_command, limits.resume_command)]
+    return [(each, "params", [*each.params, target]) for each in (pause.pause_command, resume.resume_command)]
 
 
 def _rereading_one_file() -> list[Patch]:
-    async def fleet_for(opened: Any, options: Any, addresses: Any, _templates: Any) -> Any:
+    async def resources_for(opened: Any, _source: Any, addresses: Any, _templates: Any) -> Any:
         states = await opened.store.states(list(addresses))
         files = {state.source.rpartition(":")[0] for state in states.values() if state.source}
         known = [Address.parse(text) for state in states.values() for text in state.depends_on]
-        manifests = loader.read(sorted(filter(os.path.exists, files)), opened.project, whole=False)
-        strategies = tuple(opened.fleet.strategies)
-        return project.fleet_of(replace(manifests, strategies=strategies), known, options)
+        manifests = loader.read(sorted(filter(os.path.exists, files)), opened.config, whole=False)
+        strategies = tuple(opened.resources.strategies)
+        return project.resources_of(replace(manifests, strategies=strategies), known, opened.options)
 
-    return [(manifest_reload, "fleet_for", fleet_for)]
+    return [(watch, "resources_for", resources_for)]
 
 
 def _forgotten_origin() -> list[Patch]:
