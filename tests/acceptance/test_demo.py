@@ -53,7 +53,7 @@ def test_every_finding_of_the_demo_points_at_the_line_that_declares_it(tmp_path)
             demo_fixtures.write(tmp_path / "demo", server.url)
             await _holdfast(tmp_path / "demo", "apply", "-y")
             with contextlib.chdir(tmp_path / "demo"):
-                Tour(server).vandalise()
+                Tour(server).inject_drift()
             return json.loads(await _holdfast(tmp_path / "demo", "check", "-o", "sarif"))
 
     results = asyncio.run(story())["runs"][0]["results"]

@@ -16,7 +16,7 @@ from holdfast.api.workbench import Workbench
 from holdfast.errors import DeployError
 from holdfast.model.address import Address
 from holdfast.model.decision import Action
-from holdfast.model.read_result import Trouble, Unreadable
+from holdfast.model.read_result import ReadError, ReadFailure
 from holdfast.model.resource import Declaration
 from holdfast.model.verdict import Status
 from holdfast.reconcile.action_result import LEFT_TO_OTHERS, Acted, Result
@@ -109,7 +109,7 @@ async def _undisturbed(
 def _is_unconfirmed(report: Report) -> bool:
     """Tell whether two answers about something did not agree, as when somebody else is making it just now."""
     readings = [each.reading for each in report.checked]
-    return any(isinstance(each, Unreadable) and each.trouble is Trouble.UNCONFIRMED for each in readings)
+    return any(isinstance(each, ReadFailure) and each.trouble is ReadError.UNCONFIRMED for each in readings)
 
 
 def _is_known(acted: Acted) -> bool:

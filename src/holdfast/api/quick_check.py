@@ -13,10 +13,10 @@ from typing import Final, TypeVar
 from holdfast.api.object_declarations import Draft
 from holdfast.api.workbench import Workbench
 from holdfast.model.address import Address
-from holdfast.model.attribution import Suspect
+from holdfast.model.attribution import LikelyActor
 from holdfast.model.decision import Decision
-from holdfast.model.read_result import Unreadable
-from holdfast.model.resource_spec import Outline, Outlined
+from holdfast.model.read_result import ReadFailure
+from holdfast.model.resource_spec import Outline, ResourceSpec
 from holdfast.model.verdict import Status, Verdict
 from holdfast.policy.decide import Situation, decide
 from holdfast.providers.protocol import Unchanged
@@ -26,10 +26,10 @@ from holdfast.reconcile.observe import LIST_FROM, Looker
 from holdfast.reconcile.resolved_resource import Prepared
 from holdfast.store.protocol import ResourceState
 
-R = TypeVar("R", bound=Outlined)
+R = TypeVar("R", bound=ResourceSpec)
 
 _SAME: Final = Verdict(Status.IN_SYNC, "nothing moved since the last check")
-UNMOVED: Final[tuple[Verdict, Decision, tuple[Suspect, ...]]] = (_SAME, decide(_SAME, Situation(applied=True)), ())
+UNMOVED: Final[tuple[Verdict, Decision, tuple[LikelyActor, ...]]] = (_SAME, decide(_SAME, Situation(applied=True)), ())
 """What is true of whatever a glance suffices for."""
 
 Sketch = tuple[Address, Outline, R]
@@ -72,7 +72,7 @@ async def _of_group(
     }
     looker = Looker(world, bench.clock, bench.random01, bench.patience, bench.fingerprint)
     items = await looker.listed(first.connection, first.kind, expected)
-    if isinstance(items, Unreadable):
+    if isinstance(items, ReadFailure):
         return set()
     return {
         address
@@ -81,7 +81,7 @@ async def _of_group(
     }
 
 
-async def _prepared(bench: Workbench, world: World, draft: Draft, config: Outlined) -> Prepared | None:
+async def _prepared(bench: Workbench, world: World, draft: Draft, config: ResourceSpec) -> Prepared | None:
     one = Draft(draft.place)
     address = one.add(config)
     ready, _ = await bench.preparer(world, list(one.declarations.values())).prepare([address])

@@ -12,7 +12,7 @@ from typing import Generic, TypeVar
 
 from holdfast.errors import DeployError
 from holdfast.model.address import Address
-from holdfast.model.attribution import Suspect
+from holdfast.model.attribution import LikelyActor
 from holdfast.model.decision import Action, Decision
 from holdfast.model.finding import Side
 from holdfast.model.verdict import Status, Verdict
@@ -42,7 +42,7 @@ class Deployment(Generic[Resource]):
     action: Action  # what was done; UPDATE if only a part that it refers to was written, NONE if nothing was
     verdict: Verdict  # before anything was done
     decision: Decision
-    suspects: tuple[Suspect, ...] = ()  # who may have moved what was left alone
+    likely_actors: tuple[LikelyActor, ...] = ()  # who may have moved what was left alone
     resumed: bool = False  # a write that was begun before, and cut off, was brought to its end first
     notes: tuple[str, ...] = ()  # what is not as asked for, though nothing stands in the way
     changes: tuple[ResourceChange, ...] = ()  # everything that was written, in the order of writing
@@ -63,7 +63,7 @@ class Checkup(Generic[Resource]):
     address: Address
     verdict: Verdict
     decision: Decision  # what deploying it would do
-    suspects: tuple[Suspect, ...] = ()
+    likely_actors: tuple[LikelyActor, ...] = ()
 
     @property
     def is_in_sync(self) -> bool:

@@ -13,7 +13,7 @@ from holdfast.compare.rule_tree import RuleTree
 from holdfast.model.absent import ABSENT
 from holdfast.model.finding import Finding, FindingClass, Side
 from holdfast.model.json import Json
-from holdfast.model.read_result import Found, Gone, Reading, Unreadable
+from holdfast.model.read_result import Found, NotFound, ReadFailure, Reading
 from holdfast.model.verdict import Status, Verdict
 
 SHOWN_PATHS = 3
@@ -29,9 +29,9 @@ def judge(
 ) -> Verdict:
     """Say what is true of a resource, given what was read, declared, last applied and first seen after that."""
     match reading:
-        case Unreadable(trouble=trouble, detail=detail):
+        case ReadFailure(trouble=trouble, detail=detail):
             return Verdict(Status.UNKNOWN, f"could not be read ({trouble.value}){': ' + detail if detail else ''}")
-        case Gone():
+        case NotFound():
             if applied is ABSENT and baseline is None:
                 return Verdict(Status.PENDING, "declared, not there yet")
             return Verdict(Status.MISSING, "was there, is gone")

@@ -10,7 +10,7 @@ from typing import Final
 
 from holdfast.model.address import Address
 from holdfast.model.decision import Action, Decision, Reason
-from holdfast.model.read_result import Gone
+from holdfast.model.read_result import NotFound
 from holdfast.policy import dependency_graph
 from holdfast.policy.decide import decide_removal
 from holdfast.policy.settings import OnFailedVerify
@@ -433,7 +433,7 @@ class Applier:
 
     async def _delete_one(self, checked: Checked) -> Acted:
         item = checked.prepared
-        exists = not isinstance(checked.reading, Gone)
+        exists = not isinstance(checked.reading, NotFound)
         decision = decide_removal(item.declaration.policy, checked.state.origin, item.settings.on_delete, exists=exists)
         if decision.action is Action.DELETE and exists:
             checked = await self.checker.limited(replace(checked, decision=decision))

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from holdfast.model.absent import ABSENT
 from holdfast.model.address import Address
-from holdfast.model.attribution import Suspect
+from holdfast.model.attribution import LikelyActor
 from holdfast.model.budget_charge import Charge
 from holdfast.model.decision import Action, Decision, Reason
 from holdfast.model.json import Json
@@ -20,7 +20,7 @@ from holdfast.policy.contention_rules import Fight
 from holdfast.policy.decide import Situation, decide, hold
 from holdfast.policy.fleet_limits import Allowed
 from holdfast.policy.write_reasons import Motive
-from holdfast.providers.protocol import Habitual, Hint, Listed, Reader, Signed, Unchanged
+from holdfast.providers.protocol import Hint, Listed, Reader, SupportsPlatformChanges, SupportsSignature, Unchanged
 from holdfast.reconcile import (
     api_version_migration,
     attribution,
@@ -61,7 +61,7 @@ class Checked(Judged):
     charges: tuple[Charge, ...] = ()  # what carrying it out takes from the budgets
     fights: tuple[Fight, ...] = ()  # all that are under way
     new_fights: tuple[Fight, ...] = ()
-    suspects: tuple[Suspect, ...] = ()  # who may have moved it, where that was asked
+    likely_actors: tuple[LikelyActor, ...] = ()  # who may have moved it, where that was asked
     limit: Reason | None = None  # why a limit of the fleet holds it back, where one does
 
     @property
@@ -253,7 +253,7 @@ class Checker:
         """Return what tells who wrote a document: what others add just after our write is theirs."""
         address = item.declaration.address
         reader = await self._looker.world.reader(address.connection)
-        return functools.partial(reader.signature, address.kind) if isinstance(reader, Signed) else None
+        return functools.partial(reader.signature, address.kind) if isinstance(reader, SupportsSignature) else None
 
     async def _with_habits(self, batch: Iterable[Judged]) -> list[Judged]:
         """Add what the platform itself seems to have moved, where its reader knows its habits."""
@@ -262,7 +262,7 @@ class Checker:
     async def _with_habit(self, judged: Judged) -> Judged:
         address, desired = judged.prepared.declaration.address, judged.prepared.desired
         reader = await self._looker.world.reader(address.connection)
-        if not isinstance(reader, Habitual):
+        if not isinstance(reader, SupportsPlatformChanges):
             return judged
         platform = reader.habits(address.kind, desired, judged.observed, judged.at)
         return replace(judged, platform=platform) if platform else judged
@@ -380,15 +380,17 @@ class Checker:
         return out
 
     async def _named(self, checked: Checked) -> Checked:
-        return replace(checked, suspects=await attribution.rivals(self._looker.world, checked))
+        return replace(checked, likely_actors=await attribution.rivals(self._looker.world, checked))
 
     async def attributed(self, checks: Sequence[Checked]) -> list[Checked]:
         """Return the checks with who may have moved what; asks the provider once about each that the world moved."""
-        unnamed = [each for each in checks if each.verdict.status in MOVED and not each.suspects]
+        unnamed = [each for each in checks if each.verdict.status in MOVED and not each.likely_actors]
         named = await asyncio.gather(*[self._named(each) for each in unnamed[: attribution.MOST]])
         about = {each.address: attribution.about(each) for each in named}
         return (
-            [replace(each, suspects=about.get(each.address, each.suspects)) for each in checks] if about else [*checks]
+            [replace(each, likely_actors=about.get(each.address, each.likely_actors)) for each in checks]
+            if about
+            else [*checks]
         )
 
     def add(self, transaction: Transaction, checked: Checked) -> str | None:
@@ -456,7 +458,7 @@ class Checker:
                 "since": fight.first,
                 "ours": _plain(fight.ours),
                 "theirs": [_plain(value) for value in fight.theirs],
-                **attribution.as_data(checked.suspects),
+                **attribution.as_data(checked.likely_actors),
             }
             transaction.demotions.append(Demotion(checked.address, fight.path, FIGHT, checked.at, data))
             event = {"path": fight.path, "message": str(fight), **data}

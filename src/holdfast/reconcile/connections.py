@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
 
-from holdfast.providers.protocol import Connection, Metered, Provider, Reader, Writer
+from holdfast.providers.protocol import Connection, Provider, Reader, SupportsQuota, Writer
 from holdfast.reconcile.clock import Clock
 from holdfast.reconcile.known_secrets import KnownSecrets
 from holdfast.reconcile.rate_limit import Gate, Limits
@@ -63,7 +63,7 @@ class World:
                 if connection not in self._readers:
                     opened = self.provider(connection).reader(self.connections[connection])
                     reader = self._readers[connection] = await self._stack.enter_async_context(opened)
-                    self.gate(connection).quota = reader if isinstance(reader, Metered) else None
+                    self.gate(connection).quota = reader if isinstance(reader, SupportsQuota) else None
         return self._readers[connection]
 
 

@@ -11,7 +11,7 @@ from holdfast.compare.rule_tree import RuleTree
 from holdfast.model.absent import ABSENT
 from holdfast.model.finding import Finding
 from holdfast.model.json import Json
-from holdfast.model.read_result import Found, Trouble, Unreadable
+from holdfast.model.read_result import Found, ReadError, ReadFailure
 from holdfast.policy.decide import ReconcileMode, Situation
 from holdfast.policy.settings import Level
 from holdfast.reconcile import evaluate
@@ -72,7 +72,7 @@ def _mode(judged: Judged) -> dict[str, Any]:
     """Return how looking leads to writing here: as the settings say, and without comparing what nobody can see."""
     settings, reading = judged.prepared.settings, judged.reading
     mode = settings.reconcile_mode
-    withheld = isinstance(reading, Unreadable) and reading.trouble is Trouble.WITHHELD
+    withheld = isinstance(reading, ReadFailure) and reading.trouble is ReadError.WITHHELD
     if withheld and mode is not ReconcileMode.OBSERVE:
         mode = ReconcileMode.PUT_ONLY
     uncompared = withheld or (mode is ReconcileMode.PUT_ONLY and isinstance(reading, Found))

@@ -11,7 +11,7 @@ from holdfast.compare.rule_tree import RuleTree
 from holdfast.errors import StoreError
 from holdfast.model.absent import ABSENT
 from holdfast.model.json import Json
-from holdfast.model.read_result import Found, Gone, Reading, Unreadable
+from holdfast.model.read_result import Found, NotFound, ReadFailure, Reading
 from holdfast.model.resource import ManagementPolicy
 from holdfast.model.verdict import LASTING, Aside, SetAside, Status, Verdict
 from holdfast.policy.decide import ReconcileMode
@@ -230,9 +230,9 @@ def _presence_only(reading: Reading) -> Verdict:
     match reading:
         case Found():
             return Verdict(Status.IN_SYNC, "there; unmanaged resources are not compared")
-        case Gone():
+        case NotFound():
             return Verdict(Status.MISSING, "unmanaged, and not there")
-        case Unreadable(trouble=trouble, detail=detail):
+        case ReadFailure(trouble=trouble, detail=detail):
             return Verdict(Status.UNKNOWN, f"could not be read ({trouble.value}){': ' + detail if detail else ''}")
 
 

@@ -13,7 +13,7 @@ from typing import Final
 from holdfast.compare import diff
 from holdfast.model.absent import ABSENT
 from holdfast.model.json import Json
-from holdfast.model.read_result import Found, Gone, Reading, Unreadable
+from holdfast.model.read_result import Found, NotFound, ReadFailure, Reading
 from holdfast.providers.protocol import ReadFailed, Unchanged
 from holdfast.reconcile.check import Checker
 from holdfast.reconcile.resolved_resource import Prepared
@@ -45,8 +45,8 @@ async def look_for(checker: Checker, store: Store, item: Prepared) -> Reading | 
     try:
         found = await _candidates(checker, store, item)
     except ReadFailed as error:
-        return error.reading if isinstance(error.reading, Unreadable) else Gone()
-    return Unsure("the list shows things like it that nobody declares", tuple(found)) if found else Gone()
+        return error.reading if isinstance(error.reading, ReadFailure) else NotFound()
+    return Unsure("the list shows things like it that nobody declares", tuple(found)) if found else NotFound()
 
 
 async def _candidates(checker: Checker, store: Store, item: Prepared) -> list[str]:
@@ -65,6 +65,6 @@ async def _candidates(checker: Checker, store: Store, item: Prepared) -> list[st
 def _may_be(item: Prepared, reading: Reading | Unchanged) -> bool:
     """Return True unless what was read differs from what is declared."""
     if not isinstance(reading, Found):
-        return isinstance(reading, Unreadable)
+        return isinstance(reading, ReadFailure)
     tree, _ = item.rules_for(reading.document)
     return all(each.desired is ABSENT for each in diff.findings(item.desired, reading.document, tree))

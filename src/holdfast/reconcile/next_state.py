@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from holdfast.model.decision import Action, Decision
-from holdfast.model.read_result import Found, Unreadable
+from holdfast.model.read_result import Found, ReadFailure
 from holdfast.model.verdict import LASTING, Status, Verdict
 from holdfast.policy import resync_schedule
 from holdfast.policy.decide import ReconcileMode
@@ -78,7 +78,7 @@ class Memory:
         """Return what a reading changes: times and tags if it succeeded, the count of failures if not."""
         item, now, reading, state = judged.prepared, judged.at, judged.reading, judged.before
         due_at = self.next_due(item, now)
-        if isinstance(reading, Unreadable):
+        if isinstance(reading, ReadFailure):
             failures = state.failures + 1
             retry = now + self.patience.delay(min(failures, 20), reading.retry_after_seconds, self.random01)
             return {"failures": failures, "due_at": None if due_at is None else min(due_at, retry)}

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from holdfast.model.read_result import Found, Reading, Trouble, Unreadable
+from holdfast.model.read_result import Found, ReadError, ReadFailure, Reading
 from holdfast.model.verdict import Status
 from holdfast.policy.decide import ReconcileMode
 from holdfast.providers.protocol import Hint, ItemFailed, Listed, ReadFailed, Unchanged
@@ -29,7 +29,7 @@ _ALWAYS = (ReconcileMode.PUT_ONLY, ReconcileMode.SHADOW)
 LIST_FROM = 4  # resources of one kind from which one list call is worth more than single reads
 
 Listing = dict[str, Listed | Unchanged | None]  # None: the list says two things of it
-Lists = Mapping[tuple[str, str], Listing | Unreadable]
+Lists = Mapping[tuple[str, str], Listing | ReadFailure]
 
 
 @dataclass(slots=True)
@@ -49,7 +49,7 @@ class Looker:
 
         Each connection has workers of its own, so that one that hangs takes none away from the others.
         """
-        out: list[Reading | Unchanged] = [Unreadable(Trouble.OTHER, "not read")] * len(batch)
+        out: list[Reading | Unchanged] = [ReadFailure(ReadError.OTHER, "not read")] * len(batch)
         queues: dict[str, list[int]] = {}
         for place, item in enumerate(batch):
             queues.setdefault(item.declaration.address.connection, []).append(place)
@@ -78,14 +78,14 @@ class Looker:
             tasks = {key: group.create_task(self.listed(*key, expected)) for key, expected in wanted.items()}
         return {key: task.result() for key, task in tasks.items()}
 
-    async def listed(self, connection: str, kind: str, expected: Mapping[str, str | None]) -> Listing | Unreadable:
+    async def listed(self, connection: str, kind: str, expected: Mapping[str, str | None]) -> Listing | ReadFailure:
         """Read what is expected of a kind, by id; of what has the digest beside its id only that it is unchanged.
 
         Of items that have not moved nothing else is kept, so a sweep of many needs little memory.
         """
         reader = await self.world.reader(connection)
         gate = self.world.gate(connection)
-        failure: Unreadable | None = None
+        failure: ReadFailure | None = None
         for attempt in range(1, self.patience.attempts + 1):
             found: Listing = {}
             try:
@@ -101,7 +101,7 @@ class Looker:
                 failure = hidden(_unreadable(error.reading), self.world.known)
             if not await self._may_retry(connection, failure, attempt):
                 break
-        return failure or Unreadable(Trouble.OTHER, "the list could not be read")
+        return failure or ReadFailure(ReadError.OTHER, "the list could not be read")
 
     async def _reading(self, item: Prepared, listed: Lists, hint: Hint | None) -> Reading | Unchanged:
         address = item.declaration.address
@@ -109,7 +109,7 @@ class Looker:
         state = item.state
         if found is None or state is None or state.provider_id is None:
             return await self.read(item, hint)
-        if isinstance(found, Unreadable):
+        if isinstance(found, ReadFailure):
             return found
         entry = found.get(state.provider_id)
         if entry is None:
@@ -145,12 +145,12 @@ class Looker:
                     reading = storable_text.of_reading(fault_isolation.shallow(await reader.read(target, hint)))
                 except Exception as error:  # noqa: BLE001 - whatever it is, the others go on
                     reading = fault_isolation.unreadable(error, item.declaration.address)
-            if not isinstance(reading, Unreadable) or not await self._may_retry(connection, reading, attempt):
+            if not isinstance(reading, ReadFailure) or not await self._may_retry(connection, reading, attempt):
                 return self._redacted(item, reading)
 
     def _redacted(self, item: Prepared, reading: Reading | Unchanged) -> Reading | Unchanged:
         known = self.world.known
-        if isinstance(reading, Unreadable):
+        if isinstance(reading, ReadFailure):
             return hidden(reading, known)
         if isinstance(reading, Unchanged):
             return (
@@ -163,13 +163,13 @@ class Looker:
             reading = _with_hidden(reading, known)
         return reading if document is reading.document else replace(reading, document=document)
 
-    async def _may_retry(self, connection: str, reading: Unreadable, attempt: int) -> bool:
+    async def _may_retry(self, connection: str, reading: ReadFailure, attempt: int) -> bool:
         """Wait if another attempt makes sense; a throttled connection is slowed for everybody."""
-        if reading.trouble is Trouble.THROTTLED:
+        if reading.trouble is ReadError.THROTTLED:
             self.world.gate(connection).throttled(reading.retry_after_seconds)
         if reading.trouble not in RETRIED or attempt >= self.patience.attempts:
             return False
-        if reading.trouble is not Trouble.THROTTLED:
+        if reading.trouble is not ReadError.THROTTLED:
             await self.clock.sleep(self.patience.delay(attempt, reading.retry_after_seconds, self.random01))
         return True
 
@@ -181,7 +181,7 @@ def _place(found: Listing, ident: str, entry: Listed | Unchanged) -> None:
         found[ident] = None
 
 
-def hidden(reading: Unreadable, known: KnownSecrets) -> Unreadable:
+def hidden(reading: ReadFailure, known: KnownSecrets) -> ReadFailure:
     """Return a failure with nothing in its words that nobody may see."""
     return replace(reading, detail=known.hidden(reading.detail)) if reading.detail else reading
 
@@ -198,8 +198,8 @@ def _beside(reading: Found) -> tuple[str | None, str | None, str]:
     return reading.etag, reading.identity, reading.failed
 
 
-def _unreadable(reading: Reading) -> Unreadable:
-    return reading if isinstance(reading, Unreadable) else Unreadable(Trouble.OTHER, "the list could not be read")
+def _unreadable(reading: Reading) -> ReadFailure:
+    return reading if isinstance(reading, ReadFailure) else ReadFailure(ReadError.OTHER, "the list could not be read")
 
 
 def own_hint(item: Prepared) -> Hint | None:

@@ -17,7 +17,7 @@ from holdfast.model.condition import ConditionType
 from holdfast.model.decision import Decision
 from holdfast.model.finding import Finding, Side
 from holdfast.model.json import Json
-from holdfast.model.read_result import Found, Gone
+from holdfast.model.read_result import Found, NotFound
 from holdfast.model.resource import OnDrift
 from holdfast.model.verdict import Aside, SetAside, Status, Verdict
 from holdfast.policy import (
@@ -356,7 +356,7 @@ def _inherited(judged: Judged) -> list[Aside]:
     """Return what was set aside when the rules of now took over, as far as it still is as it was then."""
     item, reading = judged.prepared, judged.reading
     told = rule_migration.told(item)
-    if not told or isinstance(reading, Gone):
+    if not told or isinstance(reading, NotFound):
         return []
     if not isinstance(reading, Found) or judged.tree is None:
         return list(told.values())

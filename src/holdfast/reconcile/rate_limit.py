@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 
-from holdfast.providers.protocol import Metered
+from holdfast.providers.protocol import SupportsQuota
 from holdfast.reconcile.clock import Clock
 
 DEFAULT_PAUSE_SECONDS = 5.0  # where an API throttles without saying for how long
@@ -62,7 +62,7 @@ class Gate:
             Budget.DELETE: _Bucket(limits.deletes_per_second, now),
         }
         self._closed_until = now
-        self.quota: Metered | None = None  # what the API itself has left for us, where its reader knows
+        self.quota: SupportsQuota | None = None  # what the API itself has left for us, where its reader knows
 
     @asynccontextmanager
     async def turn(self, budget: Budget, *, urgent: bool = True) -> AsyncIterator[None]:

@@ -94,7 +94,7 @@ def succeeded(item: Prepared, documents: Mapping[Digest, Json]) -> Prepared:
     base = _Base(documents[_digest(state.desired)], documents[_digest(state.observed)], baseline)
     try:
         old = tree(item, [*_policy(item.rules_document), *_without_policy(before)], base.desired, base.observed)
-    except Unreadable:
+    except RulesUnreadable:
         return replace(item, succession=Succession(unreadable=UNREADABLE))
     return _taken_over(item, state, base, old)
 
@@ -171,7 +171,7 @@ def _absorbed(base: _Base, latent: list[Finding]) -> tuple[Json, Json]:
     return applied, observed
 
 
-class Unreadable(Exception):  # noqa: N818 - an outcome, not a mistake
+class RulesUnreadable(Exception):  # noqa: N818 - an outcome, not a mistake
     """Rules that this release does not understand."""
 
 
@@ -180,7 +180,7 @@ def tree(item: Prepared, rules: Json, desired: Json, observed: Json) -> RuleTree
     try:
         own = [build(each) for each in rules]
     except InputError as error:
-        raise Unreadable from error
+        raise RulesUnreadable from error
     if item.secrets:
         own = [build(secret_profile(item.patterns, observed, stack(own).tree(desired, observed))), *own]
     return stack(own).tree(desired, observed)

@@ -13,7 +13,7 @@ from holdfast.model.absent import ABSENT
 from holdfast.model.decision import Decision, Reason
 from holdfast.model.finding import Finding
 from holdfast.model.json import Json
-from holdfast.model.read_result import Found, Gone, Reading, Trouble, Unreadable
+from holdfast.model.read_result import Found, NotFound, ReadError, ReadFailure, Reading
 from holdfast.model.resource import ManagementPolicy, OnDrift, Origin
 from holdfast.model.verdict import Aside, SetAside, Status, Verdict
 from holdfast.policy.decide import OnImmutable, ReconcileMode, Recreate, Restrained, Restraint, Situation, decide, hold
@@ -111,9 +111,9 @@ def reading_as_json(reading: Reading, observed: Digest | None) -> dict[str, Json
     match reading:
         case Found():
             return {"result": "found", "observed": observed}
-        case Gone():
+        case NotFound():
             return {"result": "gone"}
-        case Unreadable(trouble=trouble, detail=detail):
+        case ReadFailure(trouble=trouble, detail=detail):
             return {"result": "unreadable", "trouble": trouble.value, "detail": detail}
 
 
@@ -196,9 +196,9 @@ def _reading_from_json(body: Mapping[str, Any], documents: Mapping[Digest, Json]
         case "found":
             return Found(documents[Digest(body["observed"])])
         case "gone":
-            return Gone()
+            return NotFound()
         case _:
-            return Unreadable(Trouble(body["trouble"]), body["detail"])
+            return ReadFailure(ReadError(body["trouble"]), body["detail"])
 
 
 def finding_paths(findings: tuple[Finding, ...]) -> list[str]:

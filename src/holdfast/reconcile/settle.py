@@ -16,9 +16,9 @@ from holdfast.model.absent import ABSENT
 from holdfast.model.address import Address
 from holdfast.model.decision import Action
 from holdfast.model.json import Json
-from holdfast.model.read_result import Found, Gone, Reading, Trouble, Unreadable
+from holdfast.model.read_result import Found, NotFound, ReadError, ReadFailure, Reading
 from holdfast.model.verdict import SetAside, Status
-from holdfast.model.write_result import Refusal, Refused
+from holdfast.model.write_result import WriteError, WriteFailure
 from holdfast.policy import decide
 from holdfast.policy.decide import ReconcileMode, Situation
 from holdfast.policy.settings import Assess
@@ -100,7 +100,7 @@ class Settler:
         absent = lagging = 0
         for attempt in range(1, SETTLE_READS + 1):
             reading = await self.checker.read(item, None)
-            absent = absent + 1 if isinstance(reading, Gone) else 0
+            absent = absent + 1 if isinstance(reading, NotFound) else 0
             if absent >= LAGGING_READS:  # longer than any read lags behind a write
                 return await self.given_up(checked, operation, claim, "it was written, and is gone again")
             if isinstance(reading, Found):
@@ -111,10 +111,10 @@ class Settler:
                 lagging += 1  # it did not take, or the read is older than the write
                 await self.clock.sleep(self.patience.delay(lagging, None, self.random01))
                 continue
-            if isinstance(reading, Unreadable) and reading.trouble is Trouble.WITHHELD:
+            if isinstance(reading, ReadFailure) and reading.trouble is ReadError.WITHHELD:
                 return await self._uncaptured(replace(checked, prepared=item), operation, claim, reading)
             wait = self.patience.delay(min(attempt, 8), None, self.random01)
-            if isinstance(reading, Unreadable) and reading.trouble not in (Trouble.UNSETTLED, Trouble.UNCONFIRMED):
+            if isinstance(reading, ReadFailure) and reading.trouble not in (ReadError.UNSETTLED, ReadError.UNCONFIRMED):
                 break
             await self.clock.sleep(wait)
         return Acted(checked, Result.UNSETTLED, "written; its settled state could not be read yet")
@@ -228,7 +228,7 @@ class Settler:
             **learnt,
         )
 
-    async def _uncaptured(self, checked: Checked, operation: Operation, claim: Claim, reading: Unreadable) -> Acted:
+    async def _uncaptured(self, checked: Checked, operation: Operation, claim: Claim, reading: ReadFailure) -> Acted:
         """End the write of something that nobody can read: it was sent, and what became of it stays unknown."""
         item, now = checked.prepared, self.clock.now()
         transaction = Transaction(findings_at=now, fences={claim.address: claim.fence}, finished=[operation.id])
@@ -260,7 +260,7 @@ class Settler:
         address = checked.prepared.declaration.address
         for attempt in range(1, SETTLE_READS + 1):
             reading = await self.checker.read(checked.prepared, None)
-            if isinstance(reading, Gone):
+            if isinstance(reading, NotFound):
                 break
             if isinstance(reading, Found) and self._is_another(checked, reading):
                 return await self.given_up(checked, operation, claim, "it was deleted, and somebody has made another")
@@ -285,10 +285,10 @@ class Settler:
             return False
         return bool(diff.differences(checked.observed, reading.document, checked.tree))
 
-    async def refused(self, checked: Checked, operation: Operation, claim: Claim, refused: Refused) -> Acted:
+    async def refused(self, checked: Checked, operation: Operation, claim: Claim, refused: WriteFailure) -> Acted:
         """Remember a no: a terminal one stops the resource, others leave it for the next round."""
         state = checked.state
-        terminal = refused.refusal is Refusal.TERMINAL
+        terminal = refused.refusal is WriteError.TERMINAL
         after = replace(state, terminal=refused.message if terminal else None, failures=state.failures + 1)
         transaction = Transaction(
             states=[after],
@@ -305,13 +305,13 @@ class Settler:
             )
         )
         await self._end(transaction, operation, Outcome.FAILED)
-        was_sent = refused.refusal is Refusal.RETRYABLE  # the answer may be lost, and not the write
+        was_sent = refused.refusal is WriteError.RETRYABLE  # the answer may be lost, and not the write
         written = Written(Outcome.FAILED, self.clock.now(), was_sent=was_sent)
         await self._assess(transaction, checked, operation, written)
         await self._conclude(transaction, claim)
         if terminal:
             return Acted(checked, Result.TERMINAL, refused.message)
-        if refused.refusal is Refusal.MOVED:
+        if refused.refusal is WriteError.MOVED:
             return Acted(checked, Result.MOVED, refused.message)
         return Acted(checked, Result.FAILED, refused.message)
 

@@ -19,8 +19,8 @@ from holdfast.model.absent import ABSENT
 from holdfast.model.decision import Action
 from holdfast.model.finding import Side
 from holdfast.model.json import Json
-from holdfast.model.read_result import Found, Gone, Unreadable
-from holdfast.model.write_result import Done, Refusal, Refused, UnderWay, Writing
+from holdfast.model.read_result import Found, NotFound, ReadFailure
+from holdfast.model.write_result import Done, InProgress, WriteError, WriteFailure, Writing
 from holdfast.policy.write_history import WHOLE
 from holdfast.policy.write_reasons import Motive
 from holdfast.providers.protocol import Change
@@ -52,7 +52,7 @@ _SENT_BEFORE: Final = "it was begun, and is finished when it may be"
 _UPDATED = Action.UPDATE.value
 _MADE = frozenset({Action.CREATE.value, Action.RECREATE.value})
 _UNWRITTEN = frozenset(
-    {Refusal.MOVED, Refusal.DENIED, Refusal.TERMINAL}
+    {WriteError.MOVED, WriteError.DENIED, WriteError.TERMINAL}
 )  # after other refusals nobody knows: the answer may be lost
 
 
@@ -159,7 +159,7 @@ class Undoer:
         """Finish an undo from where it came to: follow it, note that it is done, or send it again."""
         if undo.operation not in await self.store.operations(undo.taken.address):
             raise Postponed("another worker has carried it on")
-        if isinstance(checked.reading, Unreadable):
+        if isinstance(checked.reading, ReadFailure):
             raise Postponed(f"{undo.taken.address} could not be read; the undo that was begun waits")
         if undo.operation.step is Step.SENT:
             writer = await self.world.writer(undo.taken.address.connection)
@@ -204,20 +204,20 @@ class Undoer:
     async def _finished(self, undo: _Undo, checked: Checked, claim: Claim, writing: Writing) -> Undone:
         """Follow the write to its end and see whether it took; a refusal is recorded before it is told."""
         item = checked.prepared
-        while isinstance(writing, UnderWay):
+        while isinstance(writing, InProgress):
             sent = replace(undo.operation, step=Step.SENT, token={**undo.operation.token, "token": dict(writing.token)})
             await self.store.commit(Transaction(operations=[sent], fences={claim.address: claim.fence}))
             undo = replace(undo, operation=sent)
             await self.clock.sleep(writing.poll_after_seconds)
             await self._keeper.ensure(claim)
             writing = await self.sender.polled(item, writing)
-        if isinstance(writing, Refused):
+        if isinstance(writing, WriteFailure):
             await self._failed(undo, claim, promotes=writing.refusal in _UNWRITTEN)
             raise CannotUndo(f"the provider refused to take {undo.correction.id} back: {writing.message}")
         assert isinstance(writing, Done)
         reading = await self.checker.read(item, None)
         if undo.taken.action != _UPDATED:
-            stuck: tuple[str, ...] = () if isinstance(reading, Gone) else (WHOLE,)
+            stuck: tuple[str, ...] = () if isinstance(reading, NotFound) else (WHOLE,)
         elif isinstance(reading, Found):
             stuck = _not_back(undo.correction, reading.document)
         else:
@@ -354,7 +354,7 @@ def _require_unmoved_since_made(correction: Correction, checked: Checked) -> Non
 def _is_back(correction: Correction, checked: Checked) -> bool:
     """Return True if the live state is what an undo brings about."""
     if correction.action in _MADE:
-        return isinstance(checked.reading, Gone)
+        return isinstance(checked.reading, NotFound)
     return isinstance(checked.reading, Found) and not _not_back(correction, checked.observed)
 
 

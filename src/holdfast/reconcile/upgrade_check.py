@@ -103,7 +103,7 @@ def _verdict(item: Prepared, documents: Mapping[Digest, Json], rules: Json) -> V
         baseline = diff.Baseline(documents[state.applied], documents[state.baseline])
     try:
         tree = rule_migration.tree(item, rules, desired, observed)
-    except rule_migration.Unreadable:
+    except rule_migration.RulesUnreadable:
         return Verdict(Status.UNKNOWN, rule_migration.UNREADABLE)
     return verdict_rules.judge(Found(observed), desired, tree, applied=desired, baseline=baseline)
 

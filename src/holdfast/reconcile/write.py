@@ -20,8 +20,8 @@ from holdfast.model.absent import ABSENT
 from holdfast.model.decision import Action
 from holdfast.model.finding import Side
 from holdfast.model.json import Json
-from holdfast.model.read_result import Found, Gone, Reading, Unreadable
-from holdfast.model.write_result import Done, Refusal, Refused, UnderWay, Writing
+from holdfast.model.read_result import Found, NotFound, ReadFailure, Reading
+from holdfast.model.write_result import Done, InProgress, WriteError, WriteFailure, Writing
 from holdfast.policy import decide, lost_create_reasons, write_reasons
 from holdfast.policy.write_reasons import Motive
 from holdfast.providers.protocol import Change, Unchanged
@@ -31,7 +31,7 @@ from holdfast.reconcile.check import Checked, Checker
 from holdfast.reconcile.claims import Keeper
 from holdfast.reconcile.clock import Clock
 from holdfast.reconcile.connections import WritableWorld
-from holdfast.reconcile.operation_poll import StillUnderWay
+from holdfast.reconcile.operation_poll import StillInProgress
 from holdfast.reconcile.rate_limit import Budget
 from holdfast.reconcile.resolved_resource import Prepared, digest_of, document_bytes
 from holdfast.reconcile.retry import Patience
@@ -101,7 +101,7 @@ class Actor:
                 if _is_overtaken(checked, claim):
                     return Acted(checked, Result.OVERTAKEN, "another worker has just written it")
                 return await act(claim)
-        except StillUnderWay as error:
+        except StillInProgress as error:
             return Acted(checked, Result.UNSETTLED, str(error))
         except ClaimLost:
             return await self._lost(checked)
@@ -161,7 +161,7 @@ class Actor:
     async def _look_again(self, checked: Checked) -> Reading | Unchanged:
         """Read what is to be written; what is to be made again also by its name, which somebody may have taken."""
         again = await self._checker.read(checked.prepared, None)
-        if isinstance(again, Gone) and checked.decision.action is Action.RECREATE:
+        if isinstance(again, NotFound) and checked.decision.action is Action.RECREATE:
             again = await self._checker.read(checked.prepared.without_id(), None)
         return again
 
@@ -263,14 +263,14 @@ class Actor:
     async def ended(self, checked: Checked, operation: Operation, claim: Claim, writing: Writing) -> Acted:
         """Go on from the end of a provider's operation: the second half of a replacement, or settling."""
         item = checked.prepared
-        if isinstance(writing, Refused):
+        if isinstance(writing, WriteFailure):
             if (
                 writing.is_unsure
                 and lost_create_reasons.is_creation(operation.action, operation.phase)
                 and not item.kind.repeats_create
             ):
                 return await self._perhaps_created(checked, operation, claim, writing)
-            if writing.refusal is Refusal.MOVED and operation.action == Action.RECREATE.value:
+            if writing.refusal is WriteError.MOVED and operation.action == Action.RECREATE.value:
                 # The name is taken: what is there is looked at next, and not the id of what is gone.
                 checked = replace(checked, state=replace(checked.state, provider_id=None))
             return await self._settler.refused(checked, operation, claim, writing)
@@ -285,21 +285,23 @@ class Actor:
         await self._advance(operation, item, claim, "write.accepted")
         return await self._settler.settle(checked, operation, claim)
 
-    async def _perhaps_created(self, checked: Checked, operation: Operation, claim: Claim, refused: Refused) -> Acted:
+    async def _perhaps_created(
+        self, checked: Checked, operation: Operation, claim: Claim, refused: WriteFailure
+    ) -> Acted:
         """Look for what a create may have made although no answer says so, before anything is sent again."""
         item = checked.prepared.without_id()
-        seen: Reading | lost_creates.Unsure = Gone()
+        seen: Reading | lost_creates.Unsure = NotFound()
         for attempt in range(1, lost_creates.LOOKS + 1):
             asked = refused.retry_after_seconds if attempt == 1 else None
             await self._clock.sleep(self._patience.delay(attempt, asked, self._random01))
             seen = await lost_creates.look_for(self._checker, self._store, item)
-            if not isinstance(seen, Gone):
+            if not isinstance(seen, NotFound):
                 break
         if isinstance(seen, lost_creates.Unsure):
             return await self.unsure(checked, operation, claim, replace(seen, why=f"{refused.message}; {seen.why}"))
         if isinstance(seen, Found):
             return await self.found(checked, operation, claim, seen)
-        if isinstance(seen, Unreadable):
+        if isinstance(seen, ReadFailure):
             return Acted(checked, Result.FAILED, f"{refused.message}; it could not be looked for, and is not repeated")
         if operation.attempts + 1 >= self._patience.attempts:
             return await self._settler.refused(checked, operation, claim, refused)
@@ -375,7 +377,7 @@ class Actor:
         """Follow a long-running operation to its end, recording its token so that anybody can."""
         seconds = min(self.follows_seconds, item.settings.operation_timeout)
         patience = operation_poll.Patience(self._clock, self.stop, seconds)
-        while isinstance(writing, UnderWay):
+        while isinstance(writing, InProgress):
             now = self._clock.now()
             operation = replace(
                 operation, step=Step.SENT, token=dict(writing.token), poll_at=now + writing.poll_after_seconds
@@ -400,7 +402,7 @@ class Actor:
         try:
             async with self._keeper.keeping(claim):
                 return await resumer.resume(operation, checked, claim, create_again=create_again)
-        except StillUnderWay as error:
+        except StillInProgress as error:
             return Acted(checked, Result.UNSETTLED, str(error))
         except ClaimLost:
             return await self._lost(checked)
@@ -431,9 +433,9 @@ def _moved_since(checked: Checked, again: Reading | Unchanged) -> str | None:
     if checked.situation is not None and checked.situation.uncompared:
         return None  # it is written whatever it holds
     match again:
-        case Unreadable(trouble=trouble):
+        case ReadFailure(trouble=trouble):
             return f"could not be read again before the write ({trouble.value})"
-        case Gone():
+        case NotFound():
             return None if checked.observed is ABSENT else "it disappeared since the plan"
         case Found(document=seen):
             if checked.observed is ABSENT:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from holdfast.compare import diff, paths
 from holdfast.model.absent import ABSENT
 from holdfast.model.decision import Action
-from holdfast.model.read_result import Found, Gone, Reading, Trouble, Unreadable
+from holdfast.model.read_result import Found, NotFound, ReadError, ReadFailure, Reading
 from holdfast.model.write_result import Done
 from holdfast.policy import lost_create_reasons
 from holdfast.providers.protocol import Unchanged
@@ -63,7 +63,7 @@ class Resumer:
     async def _intended(self, operation: Operation, checked: Checked, claim: Claim, *, create_again: bool) -> Acted:
         """Nobody knows whether the provider was asked: the world tells, or the same key makes asking again harmless."""
         reading = checked.reading
-        if isinstance(reading, Unreadable) and reading.trouble is not Trouble.WITHHELD:
+        if isinstance(reading, ReadFailure) and reading.trouble is not ReadError.WITHHELD:
             return Acted(checked, Result.FAILED, "it could not be read; the write that was begun waits")
         is_creation = lost_create_reasons.is_creation(operation.action, operation.phase)
         if is_creation and isinstance(reading, Found):
@@ -72,7 +72,7 @@ class Resumer:
             seen = await self._looked_for(checked, reading)
             if isinstance(seen, lost_creates.Unsure):
                 return await self.actor.unsure(checked, operation, claim, seen)
-        if _is_deletion(operation) and isinstance(reading, Gone):
+        if _is_deletion(operation) and isinstance(reading, NotFound):
             return await self.actor.ended(checked, operation, claim, Done(checked.state.provider_id or ""))
         if digest_of(checked.prepared.desired) != checked.state.desired and operation.action != Action.DELETE.value:
             return await self.settler.given_up(checked, operation, claim, "superseded by an edit before it was sent")
@@ -89,7 +89,7 @@ class Resumer:
     ) -> Reading | Unchanged | lost_creates.Unsure:
         """Look closer for what a create may have made, where a read alone cannot tell that it did not."""
         item = checked.prepared
-        if item.kind.repeats_create or item.kind.finds or not isinstance(reading, Gone):
+        if item.kind.repeats_create or item.kind.finds or not isinstance(reading, NotFound):
             return reading
         return await lost_creates.look_for(self.checker, self.store, item.without_id())
 

@@ -9,7 +9,7 @@ from holdfast.compare.rule_tree import RuleTree
 from holdfast.errors import UnhashableError
 from holdfast.model.absent import ABSENT
 from holdfast.model.json import Json
-from holdfast.model.read_result import Found, Gone, Reading, Unreadable
+from holdfast.model.read_result import Found, NotFound, ReadFailure, Reading
 from holdfast.providers.protocol import Unchanged
 from holdfast.reconcile.resolved_resource import Prepared
 from holdfast.remediation.core import guard, state_hash
@@ -33,9 +33,9 @@ def of_reading(item: Prepared, reading: Reading | Unchanged) -> Sighting:
         case Found(document=document, identity=identity):
             tree, _ = item.rules_for(document)
             return of_document(item, document, tree, identity)
-        case Gone():
+        case NotFound():
             return guard.GONE
-        case Unreadable(trouble=trouble, detail=detail):
+        case ReadFailure(trouble=trouble, detail=detail):
             return Unread(f"it could not be read ({trouble.value}){': ' + detail if detail else ''}")
         case Unchanged():
             return Unread("it was not read")

@@ -64,14 +64,14 @@ def of_subject(name: str, label: str, path: str, values: tuple[Any, Any]) -> Ope
             where = paths.parse_path(path)
 
             async def ident() -> str:
-                (found,) = await subject.vandal.ids(sample.kind)
+                (found,) = await subject.drift_injector.ids(sample.kind)
                 return str(found)
 
             async def get() -> Any:
-                return paths.resolve(await subject.vandal.get(sample.kind, await ident()), where)
+                return paths.resolve(await subject.drift_injector.get(sample.kind, await ident()), where)
 
             async def put(value: Any) -> None:
-                await subject.vandal.put(sample.kind, await ident(), where, value)
+                await subject.drift_injector.put(sample.kind, await ident(), where, value)
 
             yield Place(
                 subject.provider,

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.model.write_result import Refusal, Refused
+from holdfast.model.write_result import WriteError, WriteFailure
 from holdfast.reconcile.action_result import Result
 from holdfast.reconcile.connections import WritableWorld
 from holdfast.reconcile.rate_limit import Limits
@@ -86,7 +86,7 @@ def test_a_worker_that_waits_for_a_retry_keeps_its_claim():
         one = Bench(clock=clock, owner="one")
         two = Bench(live=one.live, store=one.store, clock=clock, seed=2, owner="two")
         without_keys(one)
-        one.live.faults.append(once("create*", Refused(Refusal.RETRYABLE, "503", 330)))
+        one.live.faults.append(once("create*", WriteFailure(WriteError.RETRYABLE, "503", 330)))
         first = asyncio.ensure_future(one.apply(fleet(1)))
         await clock.sleep(308)
         second = await two.apply(fleet(1))
@@ -109,7 +109,7 @@ def test_a_worker_that_was_stopped_and_woken_writes_nothing_over_its_successor(a
         two = Bench(live=one.live, store=one.store, clock=clock, seed=2, owner="two")
         one.store = Stopped(one.store, clock)
         one.live.writes.clear()
-        one.live.faults.append(once(f"{action}*", Refused(Refusal.RETRYABLE, "503", 330)))
+        one.live.faults.append(once(f"{action}*", WriteFailure(WriteError.RETRYABLE, "503", 330)))
         begun = one.delete(fleet(1)) if action == "delete" else one.apply(fleet(1, "blue"))
         first = asyncio.ensure_future(begun)
         await clock.sleep(320)

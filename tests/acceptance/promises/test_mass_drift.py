@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from holdfast.model.decision import Action
-from holdfast.model.read_result import Trouble, Unreadable
+from holdfast.model.read_result import ReadError, ReadFailure
 from holdfast.policy.budgets import BudgetRule
 from holdfast.policy.correction_limits import CorrectionRules
 from holdfast.reconcile.apply import look
@@ -178,7 +178,7 @@ def test_a_list_that_is_refused_is_no_list():
         things = fleet(50)
         await bench.apply(things)
         moved(bench, things)
-        refused = Unreadable(Trouble.UNAUTHORISED, "you may not list")
+        refused = ReadFailure(ReadError.UNAUTHORISED, "you may not list")
         bench.live.faults.append(lambda call: refused if call.startswith("list") else None)
         assert await one_by_one(bench, things, 72.0) == 0
         bench.clock.advance(7200)

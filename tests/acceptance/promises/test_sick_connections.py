@@ -14,7 +14,7 @@ import pytest
 from holdfast.compare import comparators
 from holdfast.manifests.secrets import Resolver
 from holdfast.model.address import Address
-from holdfast.model.read_result import Trouble, Unreadable
+from holdfast.model.read_result import ReadError, ReadFailure
 from holdfast.policy import dependency_graph
 from holdfast.policy.correction_limits import CorrectionRules
 from holdfast.providers.protocol import Connection
@@ -116,7 +116,9 @@ class Two:
 
 
 def throttle(two: Two) -> None:
-    two.bad.faults.append(lambda call: Unreadable(Trouble.THROTTLED, "429", 300.0) if call.startswith("read") else None)
+    two.bad.faults.append(
+        lambda call: ReadFailure(ReadError.THROTTLED, "429", 300.0) if call.startswith("read") else None
+    )
 
 
 def hang(two: Two) -> None:

@@ -16,7 +16,7 @@ from holdfast.compare.rules import ListKind, ListRule, Rule
 from holdfast.model.absent import ABSENT
 from holdfast.model.finding import Finding, FindingClass, Op, Side
 from holdfast.model.json import Json
-from holdfast.model.read_result import Found, Gone, Reading, Trouble, Unreadable
+from holdfast.model.read_result import Found, NotFound, ReadError, ReadFailure, Reading
 from holdfast.model.verdict import Status
 from tests import strategies
 from tests.strategies import tree
@@ -24,7 +24,7 @@ from tests.strategies import tree
 NO_RULES = tree()
 DOCUMENTS = strategies.maps(max_leaves=6)
 READINGS: st.SearchStrategy[Reading] = st.one_of(
-    DOCUMENTS.map(Found), st.just(Gone()), st.sampled_from(Trouble).map(Unreadable)
+    DOCUMENTS.map(Found), st.just(NotFound()), st.sampled_from(ReadError).map(ReadFailure)
 )
 APPLIED = st.just(ABSENT) | DOCUMENTS
 BASELINES = st.none() | st.builds(diff.Baseline, DOCUMENTS, DOCUMENTS)
@@ -42,20 +42,20 @@ def test_every_combination_has_a_verdict_with_a_reason(
     assert verdict.reason
     assert verdict.stale is False
     match reading:
-        case Unreadable():
+        case ReadFailure():
             assert verdict.status is Status.UNKNOWN
-        case Gone():
+        case NotFound():
             assert verdict.status in (Status.MISSING, Status.PENDING)
         case Found():
             assert verdict.status not in (Status.MISSING, Status.UNKNOWN)
             assert bool(verdict.findings) is (verdict.status is not Status.IN_SYNC)
 
 
-@pytest.mark.parametrize("trouble", Trouble)
-def test_a_failed_read_is_unknown_whatever_else_is_known(trouble: Trouble):
+@pytest.mark.parametrize("trouble", ReadError)
+def test_a_failed_read_is_unknown_whatever_else_is_known(trouble: ReadError):
     for applied, baseline in itertools.product((ABSENT, {"a": 1}), (None, diff.Baseline({"a": 1}, {"a": 2}))):
         verdict = verdict_rules.judge(
-            Unreadable(trouble, "after 3 tries"), {"a": 1}, NO_RULES, applied=applied, baseline=baseline
+            ReadFailure(trouble, "after 3 tries"), {"a": 1}, NO_RULES, applied=applied, baseline=baseline
         )
         assert (verdict.status, verdict.findings) == (Status.UNKNOWN, ())
         assert verdict.reason == f"could not be read ({trouble.value}): after 3 tries"
@@ -74,7 +74,7 @@ def test_a_failed_read_is_unknown_whatever_else_is_known(trouble: Trouble):
 def test_what_is_not_there_is_missing_only_if_it_once_was(
     applied: Json, baseline: diff.Baseline | None, status: Status
 ):
-    assert verdict_rules.judge(Gone(), {"a": 1}, NO_RULES, applied=applied, baseline=baseline).status is status
+    assert verdict_rules.judge(NotFound(), {"a": 1}, NO_RULES, applied=applied, baseline=baseline).status is status
 
 
 # -- who moved

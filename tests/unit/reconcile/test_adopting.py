@@ -8,7 +8,7 @@ import dataclasses
 import pytest
 
 from holdfast.model.address import Address
-from holdfast.model.read_result import Trouble, Unreadable
+from holdfast.model.read_result import ReadError, ReadFailure
 from holdfast.policy.selectors import LabelSelector, Operator, Requirement
 from holdfast.rollouts.child_declarations import declarations
 from holdfast.rollouts.core.adoption import Unstamped
@@ -162,7 +162,7 @@ def test_a_child_that_is_not_there_is_made_and_one_that_nobody_can_read_is_neith
     nursery.declared = chosen("absent", "hidden")
     nursery.lists = False
     made_by_others(nursery, "hidden", HASH, expireAfter="1h")
-    nursery.live.faults = [lambda call: Unreadable(Trouble.UNREACHABLE) if call == "read Thing/hidden" else None]
+    nursery.live.faults = [lambda call: ReadFailure(ReadError.UNREACHABLE) if call == "read Thing/hidden" else None]
     brood = apply(nursery, selecting(content()))
     assert [each.name for each in brood.children] == ["absent"]
     assert [verb for verb, _, _ in nursery.live.writes] == ["create"]

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from holdfast.model.address import Address
-from holdfast.model.attribution import Suspect
+from holdfast.model.attribution import LikelyActor
 from holdfast.model.confidence import Confidence
 from holdfast.model.json import Json
 from holdfast.model.resource import Declaration
@@ -51,13 +51,13 @@ def detected(bench: Bench) -> list[dict[str, Json]]:
     return [dict(each.event.data) for each in run(listed(bench.store.events(type_prefix="fight.detected")))]
 
 
-def suspicions(bench: Bench, fleet) -> tuple[Suspect, ...]:
+def suspicions(bench: Bench, fleet) -> tuple[LikelyActor, ...]:
     """Ask for suspects as the engine does."""
 
     async def ask():
         async with bench.world() as world:
             (item,), _ = await bench.applier(world, fleet).preparer.prepare([fleet[0].address])
-            return await attribution.suspects_of(world, item)
+            return await attribution.likely_actors_of(world, item)
 
     return run(ask())
 
@@ -78,13 +78,13 @@ def test_a_new_fight_names_the_rival_in_the_demotion_in_the_event_and_in_what_is
     assert "a fight with rival" in one.decision.reasons[0].message
 
 
-def test_the_check_that_sees_a_fight_first_hands_its_suspects_on():
+def test_the_check_that_sees_a_fight_first_hands_its_likely_actors_on():
     bench = Bench(rules=RULES)
     fight(bench, FLEET, rounds=2)
     bench.live_thing("a")["color"] = "black"
     bench.live.actors["Thing", bench.id_of("a")] = "rival"
     (one,) = run(bench.check(FLEET)).checked
-    assert [each.who for each in one.suspects] == ["rival"]
+    assert [each.who for each in one.likely_actors] == ["rival"]
 
 
 def test_nobody_is_asked_where_no_fight_begins():
@@ -102,7 +102,7 @@ def test_a_look_that_is_not_recorded_asks_nobody():
     fight(bench, FLEET, rounds=2)
     bench.live_thing("a")["color"] = "black"
     (one,) = run(bench.check(FLEET, record=False)).checked
-    assert (len(one.new_fights), one.suspects) == (1, ())
+    assert (len(one.new_fights), one.likely_actors) == (1, ())
     assert not [call for call in bench.live.calls if call.startswith("suspects")]
 
 
@@ -153,7 +153,7 @@ class Nameless(Plain):
 
     def __init__(self, reader: Any) -> None:
         super().__init__(reader)
-        self.suspects = reader.suspects
+        self.likely_actors = reader.likely_actors
 
 
 class Narrowed:
@@ -184,24 +184,24 @@ def test_a_provider_that_cannot_tell_is_not_asked():
     assert suspicions(bench, FLEET) == ()
 
 
-def test_a_reader_that_does_not_know_our_name_tells_its_suspects_all_the_same():
+def test_a_reader_that_does_not_know_our_name_tells_its_likely_actors_all_the_same():
     bench = NarrowBench(rules=RULES, narrow=Nameless)
     fight(bench, FLEET)
     (demotion,) = run(bench.store.demotions())
     assert demotion.data["rival"] == "rival"
 
 
-def offering(monkeypatch, *found: Suspect) -> None:
+def offering(monkeypatch, *found: LikelyActor) -> None:
     from holdfast.testing.memory import _MemoryReader
 
-    async def suspects(_self, _target):
+    async def likely_actors(_self, _target):
         return found
 
-    monkeypatch.setattr(_MemoryReader, "suspects", suspects)
+    monkeypatch.setattr(_MemoryReader, "suspects", likely_actors)
 
 
-def test_the_surest_suspect_is_the_rival_and_one_that_is_only_possible_is_none(monkeypatch):
-    low, medium, high = (Suspect(name, Confidence(name), "a clause") for name in ("low", "medium", "high"))
+def test_the_surest_likely_actor_is_the_rival_and_one_that_is_only_possible_is_none(monkeypatch):
+    low, medium, high = (LikelyActor(name, Confidence(name), "a clause") for name in ("low", "medium", "high"))
     offering(monkeypatch, low, medium, high)
     bench = Bench(rules=RULES)
     assert [each.who for each in suspicions(bench, FLEET)] == ["high", "medium", "low"]
@@ -212,7 +212,7 @@ def test_the_surest_suspect_is_the_rival_and_one_that_is_only_possible_is_none(m
 
 def test_no_secret_and_no_nonsense_becomes_a_name(monkeypatch):
     names = ("ada", "with s3cret-value inside", "", "two\nlines", "x" * 500)
-    offering(monkeypatch, *(Suspect(name, Confidence.HIGH, "a clause") for name in names))
+    offering(monkeypatch, *(LikelyActor(name, Confidence.HIGH, "a clause") for name in names))
     bench = Bench(environ={"PASSWORD": "s3cret-value"})
     fleet = [declare("a", {"color": "red", "password": {"secretRef": {"env": "PASSWORD"}}})]
     found = [each.who for each in suspicions(bench, fleet)]
@@ -263,8 +263,8 @@ def fought_over_http(*, last_writer_is_us: bool) -> dict[str, Json]:
 def test_over_http_the_rival_is_who_the_thing_says_wrote_it_last():
     data = fought_over_http(last_writer_is_us=False)
     assert data["rival"] == "autoscaler"
-    (suspect,) = data["suspects"]
-    assert (suspect["confidence"], suspect["why"]) == ("high", "/updated_by of the thing")
+    (likely_actor,) = data["suspects"]
+    assert (likely_actor["confidence"], likely_actor["why"]) == ("high", "/updated_by of the thing")
 
 
 def test_over_http_our_own_name_is_learnt_from_our_own_writes_and_never_accused():

@@ -20,7 +20,7 @@ from holdfast.manifests.secrets import Resolver
 from holdfast.model.address import Address
 from holdfast.model.decision import Action, Reason
 from holdfast.model.json import Json
-from holdfast.model.read_result import Trouble, Unreadable
+from holdfast.model.read_result import ReadError, ReadFailure
 from holdfast.model.verdict import Status
 from holdfast.notify import deliver, rules
 from holdfast.notify.cloudevents import Type
@@ -140,7 +140,7 @@ def test_missing_and_unknown_are_told_as_what_they_are(tmp_path):
         town = Town(tmp_path, bench=Bench(lists=False))
         await town.apply(RED, BLUE)
         del town.bench.live.things["Thing", town.bench.id_of("a")]
-        town.bench.live.faults.append(lambda call: Unreadable(Trouble.TIMEOUT) if call.endswith("/b") else None)
+        town.bench.live.faults.append(lambda call: ReadFailure(ReadError.TIMEOUT) if call.endswith("/b") else None)
         assert sorted(await town.check(RED, BLUE)) == ["check.unknown b", "drift.detected a"]
         statuses = {each["subject"]: each["data"]["resources"][0]["status"] for each in town.events()}
         assert statuses == {"mem/Thing/a": "missing", "mem/Thing/b": "unknown"}
@@ -157,7 +157,7 @@ def test_a_read_that_fails_in_between_does_not_make_an_old_drift_news(tmp_path):
         await town.apply(RED)
         town.set("a", colour="green")
         assert await town.check(RED) == ["drift.detected a"]
-        town.bench.live.faults.append(lambda _: Unreadable(Trouble.SERVER_ERROR))
+        town.bench.live.faults.append(lambda _: ReadFailure(ReadError.SERVER_ERROR))
         assert await town.check(RED) == ["check.unknown a"]
         town.bench.live.faults.clear()
         assert await town.check(RED) == []

@@ -91,7 +91,7 @@ def live(rules, patches):
     return bench, ledger
 
 
-def vandalise(bench, changes):
+def inject_drift(bench, changes):
     for what, name, place, value in changes:
         ident = bench.live.find("Thing", name)
         if ident is not None and what == "set":
@@ -108,7 +108,7 @@ def test_corrections_never_exceed_a_budget_nor_leave_the_policys_paths(rules, po
     run(bench.apply(fleet))
     ledger.writes.clear()
     for changes, seconds in history:
-        vandalise(bench, changes)
+        inject_drift(bench, changes)
         run(bench.apply(fleet))
         bench.clock.advance(seconds)
     for rule in rules.budgets:
@@ -149,7 +149,7 @@ def test_what_is_seen_is_the_same_with_and_without_limits(rules, policy, history
     for changes, seconds in history:
         seen = []
         for bench in (free, bound):
-            vandalise(bench, changes)
+            inject_drift(bench, changes)
             report = run(bench.check(fleet))
             seen.append([(one.address, one.verdict.status, one.verdict.findings) for one in report.checked])
             bench.clock.advance(seconds)

@@ -9,7 +9,7 @@ import pytest
 
 from holdfast.errors import InputError, Location
 from holdfast.model.address import Address
-from holdfast.model.write_result import Refusal, Refused
+from holdfast.model.write_result import WriteError, WriteFailure
 from holdfast.policy.dependency_graph import DEPENDS_ON
 from holdfast.rollouts.child_declarations import declarations
 from holdfast.rollouts.core import group_rollouts
@@ -91,7 +91,7 @@ def test_fields_that_do_not_count_are_written_to_it_and_roll_nobody(nursery, fie
 def test_nothing_is_rolled_while_it_is_not_what_is_declared_of_it(nursery):
     """A child made with the old one would be told to be of the new."""
     apply(nursery, web(), part({"ami": "one"}))
-    nursery.live.faults = [lambda call: Refused(Refusal.TERMINAL, "no") if call.startswith("update") else None]
+    nursery.live.faults = [lambda call: WriteFailure(WriteError.TERMINAL, "no") if call.startswith("update") else None]
     brood = apply(nursery, web(), part({"ami": "two"}))
     assert nursery.names() == ["class", "web-0", "web-1"]
     assert brood.rollout is not None
@@ -120,7 +120,7 @@ def test_there_is_no_way_back_to_what_it_was_but_by_its_declaration(nursery):
 def test_a_rollout_for_its_edit_that_fails_stays_where_it_is(nursery):
     limits = Limits(max_surge=1, canary=1, halt_after=1, on_halt=OnHalt.ROLL_BACK)
     apply(nursery, web(limits=limits), part({"ami": "one"}))
-    nursery.live.faults = [lambda call: Refused(Refusal.TERMINAL, "no") if "create Thing/web" in call else None]
+    nursery.live.faults = [lambda call: WriteFailure(WriteError.TERMINAL, "no") if "create Thing/web" in call else None]
     brood = apply(nursery, web(limits=limits), part({"ami": "two"}))
     assert brood.rollout is not None
     assert brood.rollout.rollout.phase is Phase.HALTED

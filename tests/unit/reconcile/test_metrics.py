@@ -17,10 +17,10 @@ from holdfast.metrics import definitions, resources, store_samples
 from holdfast.metrics.families import Sort
 from holdfast.model.address import Address
 from holdfast.model.finding import Finding, FindingClass, Op, Side
-from holdfast.model.read_result import Trouble, Unreadable
+from holdfast.model.read_result import ReadError, ReadFailure
 from holdfast.model.resource import OnDrift
 from holdfast.model.verdict import Status
-from holdfast.model.write_result import Refusal, Refused
+from holdfast.model.write_result import WriteError, WriteFailure
 from holdfast.policy.windows import Mode, Window
 from holdfast.rollouts import serialization
 from holdfast.rollouts.core.rollout_limits import Limits
@@ -233,7 +233,7 @@ def test_unknown_is_told_when_a_read_fails_and_green_only_when_it_does_not():
     read = Read(bench.store, bench.clock.now())
     assert read("holdfast_resources", status="in_sync", **at) == 2
     assert read("holdfast_stale_resources", **at) == 0
-    bench.live.faults.append(lambda _call: Unreadable(Trouble.UNREACHABLE, "down"))
+    bench.live.faults.append(lambda _call: ReadFailure(ReadError.UNREACHABLE, "down"))
     run(bench.check(fleet))
     read = Read(bench.store, bench.clock.now())
     assert read("holdfast_resources", status="unknown", **at) == read("holdfast_stale_resources", **at) == 2
@@ -262,7 +262,7 @@ def test_counters_only_grow_over_applies_and_tell_how_writes_ended():
     before: dict[Sample, float] = {}
     for value in range(6):
         if value == 3:
-            bench.live.faults.append(once("update*", Refused(Refusal.TERMINAL, "too large")))
+            bench.live.faults.append(once("update*", WriteFailure(WriteError.TERMINAL, "too large")))
         if value == 5:
             bench.live_thing("a")["v"] = "moved"
         run(bench.apply([declare("a", {"v": value}), declare("b", {"v": value % 2})]))
@@ -353,7 +353,9 @@ def test_a_canary_that_soaks():
 def test_a_rollout_that_halted_backs_off_and_says_why_it_waits():
     nursery, after = Nursery(), template({"v": 2}, 4, limits=CAREFUL)
     rolled(nursery, template({"v": 1}, 4, limits=CAREFUL))
-    nursery.live.faults.append(lambda call: Refused(Refusal.TERMINAL, "no") if call.startswith("create") else None)
+    nursery.live.faults.append(
+        lambda call: WriteFailure(WriteError.TERMINAL, "no") if call.startswith("create") else None
+    )
     rolled(nursery, after)
     read = reading(nursery)
     assert read("holdfast_rollout_phase", template="web", phase="halted") == 1

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from holdfast.model.attribution import Suspect
+from holdfast.model.attribution import LikelyActor
 from holdfast.model.confidence import Confidence
 from holdfast.model.decision import Action
 from holdfast.model.finding import Finding, FindingClass, Op, Side
@@ -46,7 +46,7 @@ def test_whoever_moved_something_is_named_and_of_the_others_nobody_is_asked_abou
         return await attributed(bench), asked(bench)
 
     found, calls = asyncio.run(story())
-    assert {name: [each.who for each in one.suspects] for name, one in found.items()} == {
+    assert {name: [each.who for each in one.likely_actors] for name, one in found.items()} == {
         "a": [],
         "b": ["mallory"],
         "c": [],
@@ -74,7 +74,7 @@ def test_where_very_many_moved_at_once_not_all_are_asked_about(monkeypatch):
         for thing in THINGS:
             moved(bench, thing.address.name, "mallory", color="blue")
         found = await attributed(bench)
-        return [len(one.suspects) for one in found.values()], asked(bench)
+        return [len(one.likely_actors) for one in found.values()], asked(bench)
 
     named, calls = asyncio.run(story())
     assert (sum(named), len(calls)) == (2, 2)
@@ -83,7 +83,7 @@ def test_where_very_many_moved_at_once_not_all_are_asked_about(monkeypatch):
 @dataclass
 class Seen:
     verdict: Verdict
-    suspects: tuple[Suspect, ...]
+    likely_actors: tuple[LikelyActor, ...]
 
 
 @pytest.mark.parametrize(
@@ -92,9 +92,9 @@ class Seen:
 )
 def test_only_those_who_may_have_moved_what_was_found_are_named(paths, is_about):
     finding = Finding(("env", "MODE"), Op.CHANGED, FindingClass.SPECIFIED, Side.WORLD)
-    suspect = Suspect("mallory", Confidence.HIGH, "a release", paths=paths)
-    seen = Seen(Verdict(Status.DRIFTED, "moved", (finding,)), (suspect,))
-    assert attribution.about(seen) == ((suspect,) if is_about else ())
+    likely_actor = LikelyActor("mallory", Confidence.HIGH, "a release", paths=paths)
+    seen = Seen(Verdict(Status.DRIFTED, "moved", (finding,)), (likely_actor,))
+    assert attribution.about(seen) == ((likely_actor,) if is_about else ())
 
 
 # -- the platform's own hand

@@ -11,10 +11,10 @@ from holdfast.model.address import Address
 from holdfast.model.condition import ConditionType, Truth
 from holdfast.model.decision import Action
 from holdfast.model.json import Json
-from holdfast.model.read_result import Trouble, Unreadable
+from holdfast.model.read_result import ReadError, ReadFailure
 from holdfast.model.resource import Import, ManagementPolicy, Origin
 from holdfast.model.verdict import Status
-from holdfast.model.write_result import Refusal, Refused
+from holdfast.model.write_result import WriteError, WriteFailure
 from holdfast.reconcile import finding_actions, serialize
 from holdfast.reconcile.action_result import Result
 from holdfast.testing.memory import UNREACHABLE, MemoryProvider, once
@@ -127,7 +127,7 @@ def test_a_write_that_does_not_take_is_unresolved_and_not_repeated():
     assert len(bench.live.writes) == written
 
 
-TROUBLES = [Unreadable(trouble, "broken") for trouble in Trouble if trouble is not Trouble.WITHHELD]
+TROUBLES = [ReadFailure(trouble, "broken") for trouble in ReadError if trouble is not ReadError.WITHHELD]
 
 
 @pytest.mark.parametrize("trouble", TROUBLES, ids=lambda trouble: trouble.trouble.value)
@@ -185,7 +185,7 @@ def test_however_many_ask_at_once_a_connection_is_opened_once():
 
 def test_throttling_slows_the_whole_connection():
     bench = Bench(lists=False)
-    bench.live.faults.append(once("read Thing/a", Unreadable(Trouble.THROTTLED, "slow down", 30.0)))
+    bench.live.faults.append(once("read Thing/a", ReadFailure(ReadError.THROTTLED, "slow down", 30.0)))
     run(bench.apply([declare("a", {"x": 1}), declare("b", {"x": 1})]))
     assert bench.clock.slept >= 30.0
 
@@ -291,7 +291,7 @@ def test_the_guard_aborts_when_the_world_moves_between_plan_and_write(when):
             elif when == "delete":
                 bench.live.things.clear()
         if len(reads) >= 2 and when == "unreadable":
-            return Unreadable(Trouble.UNAUTHORISED)
+            return ReadFailure(ReadError.UNAUTHORISED)
         return None
 
     bench.live.faults.append(meddle)
@@ -303,7 +303,7 @@ def test_the_guard_aborts_when_the_world_moves_between_plan_and_write(when):
 
 def test_a_terminal_refusal_stops_until_the_user_edits():
     bench = Bench()
-    bench.live.faults.append(once("create *", Refused(Refusal.TERMINAL, "no such colour")))
+    bench.live.faults.append(once("create *", WriteFailure(WriteError.TERMINAL, "no such colour")))
     fleet = [declare("a", {"color": "octarine"})]
     assert run(bench.apply(fleet)).acted[0].result is Result.TERMINAL
     assert run(bench.apply(fleet)).acted == []
@@ -312,7 +312,9 @@ def test_a_terminal_refusal_stops_until_the_user_edits():
 
 def test_what_depends_on_a_failure_is_not_touched():
     bench = Bench()
-    bench.live.faults.append(lambda call: Refused(Refusal.TERMINAL, "no") if call == "create Thing/net" else None)
+    bench.live.faults.append(
+        lambda call: WriteFailure(WriteError.TERMINAL, "no") if call == "create Thing/net" else None
+    )
     fleet = [declare("net", {"x": 1}), declare("port", {"network": "${Thing/net.id}"})]
     report = run(bench.apply(fleet))
     assert [one.declaration.address.name for one in report.waiting] == ["port"]

@@ -9,7 +9,7 @@ import pytest
 
 from holdfast.errors import InputError
 from holdfast.model.decision import Action
-from holdfast.model.read_result import Trouble, Unreadable
+from holdfast.model.read_result import ReadError, ReadFailure
 from holdfast.policy.correction_limits import CorrectionRules
 from holdfast.policy.windows import Mode, Window
 from holdfast.remediation import repository
@@ -34,7 +34,7 @@ def run(coroutine):
 def failing(**options):
     """Return a ward in which corrections hold and do not help."""
     ward = Ward(declarations=[declare("a", {"color": "red", "size": 1}, assess="corrections", **options)])
-    ward.live.vitals["running"] = False
+    ward.live.health_signals["running"] = False
     ward.servers.firing = [Alert({"alertname": "HighMemory"})]
     ward.servers.after = ward.servers.before
     return ward
@@ -77,7 +77,7 @@ def test_without_a_threshold_nothing_is_taken_back(below, undo):
 
 def test_what_scores_at_the_threshold_stays():
     ward = failing(undoBelow=0.5)
-    ward.live.vitals["running"] = True
+    ward.live.health_signals["running"] = True
     ward.servers.firing = []
     run(ward.correct())
     record = run(ward.finish())
@@ -215,7 +215,7 @@ def test_another_state_is_another_matter():
 def test_one_that_helped_ends_the_count():
     ward = refusing(refuseAfter=2)
     failed(ward, 1)
-    ward.live.vitals["running"] = True
+    ward.live.health_signals["running"] = True
     ward.servers.firing = []
     failed(ward, 1)
     ward.live_thing("a")["color"] = "black"
@@ -264,7 +264,7 @@ def test_57_the_limits_of_the_section_hold_for_announced_ones():
 def test_57_a_target_that_cannot_be_read_is_not_refused():
     ward = refusing(refuseAfter=1)
     failed(ward, 1)
-    ward.live.faults.append(once("read *", Unreadable(Trouble.UNAUTHORISED)))
+    ward.live.faults.append(once("read *", ReadFailure(ReadError.UNAUTHORISED)))
     assert run(ward.start()).pre is None
 
 
@@ -342,7 +342,7 @@ def test_55_56_an_account_tells_not_holding_from_not_helping_and_what_a_state_go
 
 def test_declining_and_recurring_chains_are_named():
     ward = refusing()
-    ward.live.vitals["running"] = True
+    ward.live.health_signals["running"] = True
     for after in (400.0, 600.0, 900.0):
         ward.servers.after = after
         run(ward.start(signal=Signal("Other"), workflow=Workflow(action_type="restart")))

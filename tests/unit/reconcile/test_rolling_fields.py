@@ -9,7 +9,7 @@ from collections import Counter
 import pytest
 
 from holdfast.cli.render import rollouts
-from holdfast.model.write_result import Refusal, Refused
+from holdfast.model.write_result import WriteError, WriteFailure
 from holdfast.rollouts import serialization
 from holdfast.rollouts.core import group_rollouts
 from holdfast.rollouts.core.records import Phase
@@ -124,7 +124,7 @@ def test_two_edits_one_after_the_other_replace_those_that_got_neither(nursery):
 def test_a_rewrite_that_fails_gives_back_what_was_there_and_is_tried_again(nursery):
     limits = Limits(max_unavailable=1, canary=0, has_waves=False, halt_after=None)
     rolled(nursery, template({"image": 1}, fields=REWRITTEN, limits=limits))
-    nursery.live.faults.append(once("update *", Refused(Refusal.TERMINAL, "no")))
+    nursery.live.faults.append(once("update *", WriteFailure(WriteError.TERMINAL, "no")))
     wanted = template({"image": 2}, fields=REWRITTEN, limits=limits)
     (brood,) = rolled(nursery, wanted)
     assert sorted(nursery.values("image").values()) == [1, 2, 2]

@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 from holdfast.cli.render import rollouts
-from holdfast.model.write_result import Refusal, Refused
+from holdfast.model.write_result import WriteError, WriteFailure
 from holdfast.policy.budgets import Percent
 from holdfast.policy.windows import Mode as WindowMode
 from holdfast.policy.windows import Window
@@ -199,7 +199,9 @@ def test_a_bad_template_gives_its_turns_to_others_while_it_waits_to_try_again(nu
     api, _ = of(2)
     refused = [True]
     nursery.live.faults.append(
-        lambda call: Refused(Refusal.TERMINAL, "no") if refused[0] and call.startswith("create Thing/api") else None
+        lambda call: (
+            WriteFailure(WriteError.TERMINAL, "no") if refused[0] and call.startswith("create Thing/api") else None
+        )
     )
     rolled(nursery, api, at_once=1)  # its findings are the older ones
     (brood, _) = rolled(nursery, *of(2), at_once=1)

@@ -12,7 +12,7 @@ from fnmatch import fnmatchcase
 import pytest
 
 from holdfast.errors import InputError
-from holdfast.model.write_result import Refusal, Refused
+from holdfast.model.write_result import WriteError, WriteFailure
 from holdfast.policy.selectors import LabelSelector, Operator, Requirement
 from holdfast.rollouts.core import group_rollouts
 from holdfast.rollouts.core.records import Phase
@@ -64,7 +64,7 @@ def kinds(brood) -> set[tuple[str, str]]:
 
 def refuse(nursery: Nursery, pattern: str) -> None:
     def strike(call: str):
-        return Refused(Refusal.TERMINAL, "no room") if fnmatchcase(call, pattern) else None
+        return WriteFailure(WriteError.TERMINAL, "no room") if fnmatchcase(call, pattern) else None
 
     nursery.live.faults.append(strike)
 
@@ -300,7 +300,7 @@ def test_a_bad_revision_is_rolled_back_by_itself_and_not_tried_again(nursery, me
     rolled(nursery, template({"level": "info"}, 5, method=method, limits=limits))
     wanted = template({"level": "bad"}, 5, method=method, limits=limits)
     verb = "update" if method is Method.REWRITE else "create"
-    nursery.live.faults.append(once(f"{verb} Thing/web-1*", Refused(Refusal.TERMINAL, "no room")))
+    nursery.live.faults.append(once(f"{verb} Thing/web-1*", WriteFailure(WriteError.TERMINAL, "no room")))
     brood = rolled_often(nursery, wanted, 60.0)
     assert phase(brood) is Phase.ROLLED_BACK
     assert set(nursery.values("level").values()) == {"info"}

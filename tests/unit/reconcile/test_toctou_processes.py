@@ -8,7 +8,7 @@ import pytest
 
 from holdfast.app.project import Options
 from holdfast.cli import plan_files
-from holdfast.model.read_result import Trouble, Unreadable
+from holdfast.model.read_result import ReadError, ReadFailure
 from holdfast.model.verdict import Status
 from holdfast.policy.budgets import BudgetRule
 from holdfast.policy.correction_limits import CorrectionRules
@@ -36,7 +36,7 @@ from tests.unit.reconcile.meddling import (
     to_replace,
 )
 
-WITHHELD = Unreadable(Trouble.WITHHELD, "shown to nobody")
+WITHHELD = ReadFailure(ReadError.WITHHELD, "shown to nobody")
 UNDER_THE_CLAIM = ("claimed", "write.intended", "write.sent", "write.accepted")
 
 

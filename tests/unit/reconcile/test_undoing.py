@@ -7,8 +7,8 @@ import asyncio
 import pytest
 
 from holdfast.model.decision import Action
-from holdfast.model.read_result import Trouble, Unreadable
-from holdfast.model.write_result import Refusal, Refused
+from holdfast.model.read_result import ReadError, ReadFailure
+from holdfast.model.write_result import WriteError, WriteFailure
 from holdfast.reconcile.action_result import Result
 from holdfast.reconcile.undo import CannotUndo
 from holdfast.store.protocol import Outcome, Pause, Transaction
@@ -63,7 +63,7 @@ def test_what_somebody_moved_since_is_not_overwritten():
 
 def test_what_cannot_be_read_is_not_undone():
     bench, fleet, ident = corrected()
-    bench.live.faults.append(lambda call: Unreadable(Trouble.UNREACHABLE) if call.startswith("read") else None)
+    bench.live.faults.append(lambda call: ReadFailure(ReadError.UNREACHABLE) if call.startswith("read") else None)
     with pytest.raises(CannotUndo, match="could not be found"):
         run(bench.undo(ident, fleet))
 
@@ -98,7 +98,7 @@ def test_what_we_made_is_removed_and_not_made_again():
 
 def test_a_refused_undo_changes_nothing_and_says_so():
     bench, fleet, ident = corrected()
-    bench.live.faults.append(once("update *", Refused(Refusal.TERMINAL, "no")))
+    bench.live.faults.append(once("update *", WriteFailure(WriteError.TERMINAL, "no")))
     with pytest.raises(CannotUndo, match="refused"):
         run(bench.undo(ident, fleet))
     assert newest(bench).outcome is Outcome.FAILED

@@ -22,7 +22,7 @@ from pathlib import Path
 import orjson
 
 from holdfast.app.project import tune_collector
-from holdfast.model.write_result import Refusal, Refused
+from holdfast.model.write_result import WriteError, WriteFailure
 from holdfast.policy.budgets import Percent
 from holdfast.rollouts import serialization
 from holdfast.rollouts.core import group_rollouts
@@ -96,10 +96,10 @@ def is_failing(name: str) -> bool:
     return "-r" in name and zlib.crc32(name.encode()) % 100 < FAILING
 
 
-def _failing(call: str) -> Refused | None:
+def _failing(call: str) -> WriteFailure | None:
     verb, _, target = call.partition(" ")
     if verb == "create" and is_failing(target.partition("/")[2]):
-        return Refused(Refusal.TERMINAL, "this one never starts")
+        return WriteFailure(WriteError.TERMINAL, "this one never starts")
     return None
 
 

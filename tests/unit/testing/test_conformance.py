@@ -119,7 +119,7 @@ def altered(**fields):
 def test_the_world_is_left_as_it_was_found():
     async def story():
         async with providers_under_test.memory() as subject:
-            world = subject.vandal._world  # type: ignore[attr-defined]
+            world = subject.drift_injector._world  # type: ignore[attr-defined]
             world.things["Thing", "mine"] = {"name": "mine", "color": "blue"}
             card = await conformance.run(subject)
             return card, world

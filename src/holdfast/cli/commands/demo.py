@@ -73,7 +73,7 @@ class Tour:
     async def _detecting(self) -> None:
         await self._apply("Twenty resources are declared: twelve widgets behind an API, eight files.")
         await self._check("Nobody touched anything. The service filled in sizes and reordered tags; that is known:")
-        self.vandalise()
+        self.inject_drift()
         await self._check("A vandal went through. Everything it did is found, and told apart:")
         await self._apply("Put back, with the smallest write that does it. What nobody declared is only reported:")
         green = "color: green # as in the brand book\n"
@@ -116,7 +116,7 @@ class Tour:
         report = await self._apply("So they are put back:")
         self._expect(len(report.acted) == 6, "not all six were put back")
 
-    def vandalise(self) -> None:
+    def inject_drift(self) -> None:
         """Go through the shop and the files behind everybody's back."""
         _edit(self._widgets, "red", "a-vandal", color="crimson", tags=["red", "demo", "shop", "stolen"])
         _edit(self._widgets, "green", "a-vandal", size="enormous")

@@ -79,9 +79,9 @@ def status_command(addresses: tuple[str, ...], output_: str, **rest: Any) -> int
         now = session.clock.now()
         scope.insist()
         tally, states = await _counted(session, scope, addresses, now, as_table=output_ == "table")
-        suspects = states or await _unknown(session)  # a table of too many lists none of them
-        missed = await undeclared.in_store(session, suspects)
-        tally = _without_missed(tally, suspects, missed)
+        likely_actors = states or await _unknown(session)  # a table of too many lists none of them
+        missed = await undeclared.in_store(session, likely_actors)
+        tally = _without_missed(tally, likely_actors, missed)
         if console.structured(
             output_,
             {
@@ -109,7 +109,7 @@ def status_command(addresses: tuple[str, ...], output_: str, **rest: Any) -> int
             console.line()
         said = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in sorted(tally.by_status.items()))
         console.line(f"{tally.total} resources: {said or 'none'}; {tally.overdue} overdue for a check.", bold=True)
-        undeclared.show([state for state in suspects if state.address in missed])
+        undeclared.show([state for state in likely_actors if state.address in missed])
         await stored_groups.show_templates(session.store)
         await _show_standing(session, states)
         return 0

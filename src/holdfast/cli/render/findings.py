@@ -10,7 +10,7 @@ from holdfast.cli import console
 from holdfast.compare import paths
 from holdfast.compare.normalize import Digest
 from holdfast.model.absent import ABSENT
-from holdfast.model.attribution import Suspect
+from holdfast.model.attribution import LikelyActor
 from holdfast.model.confidence import Confidence
 from holdfast.model.finding import Finding, Op, Side
 from holdfast.model.json import Json
@@ -128,21 +128,21 @@ def _show_one(finding: Finding, symbol: tuple[str, str], text: str, indent: str)
     console.line(f"{indent}    {_WHO[finding.side]}; {finding.cls.value}; rule {finding.rule}", fg="bright_black")
 
 
-def show_suspects(suspects: Sequence[Suspect], indent: str = "  ") -> None:
+def show_likely_actors(likely_actors: Sequence[LikelyActor], indent: str = "  ") -> None:
     """Print who may have done it: those for whom more speaks than a possibility, else the first that there is."""
-    likely = [each for each in suspects if each.confidence is not Confidence.LOW]
-    for each in likely or suspects[:1]:
+    likely = [each for each in likely_actors if each.confidence is not Confidence.LOW]
+    for each in likely or likely_actors[:1]:
         console.line(f"{indent}by {each.who}  {each.confidence.value} confidence: {each.why}", fg="bright_black")
 
 
-def suspect_as_json(suspect: Suspect) -> dict[str, Json]:
+def likely_actor_as_json(likely_actor: LikelyActor) -> dict[str, Json]:
     """Return a suspect for programs."""
     return {
-        "who": suspect.who,
-        "confidence": suspect.confidence.value,
-        "why": suspect.why,
-        "at": suspect.at,
-        "paths": list(suspect.paths),
+        "who": likely_actor.who,
+        "confidence": likely_actor.confidence.value,
+        "why": likely_actor.why,
+        "at": likely_actor.at,
+        "paths": list(likely_actor.paths),
     }
 
 

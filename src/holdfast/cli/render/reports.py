@@ -69,7 +69,7 @@ def show_checked(checked: Checked) -> None:
     if status is Status.UNKNOWN:
         console.line(f"        {checked.verdict.reason}", fg="bright_black")
     findings.show_planned(checked.verdict.findings, _written(checked), indent="      ")
-    findings.show_suspects(checked.suspects, indent="      ")
+    findings.show_likely_actors(checked.likely_actors, indent="      ")
     _show_aside(checked, indent="      ")
     for reason in checked.decision.reasons[1:]:
         if reason.code in CAUSES:  # of what is held back: the findings say as much
@@ -170,7 +170,7 @@ def show_check(report: Report, *, everything: bool = False) -> None:
             )
             console.line(f"{label}  {checked.prepared.declaration.address}  {checked.verdict.reason}")
             findings.show(checked.verdict.findings, indent="            ")
-            findings.show_suspects(checked.suspects, indent="            ")
+            findings.show_likely_actors(checked.likely_actors, indent="            ")
         if everything or any(each.because is not SetAside.IGNORED for each in checked.verdict.aside):
             if checked.verdict.status is Status.IN_SYNC and not everything:
                 console.line(f"{'in sync':>10}  {checked.address}  apart from what is set aside", fg="green")
@@ -333,7 +333,7 @@ def checked_as_json(checked: Checked) -> dict[str, Json]:
     return {
         "address": str(checked.prepared.declaration.address),
         **findings.verdict_as_json(checked.verdict),
-        "suspects": [findings.suspect_as_json(each) for each in checked.suspects],
+        "suspects": [findings.likely_actor_as_json(each) for each in checked.likely_actors],
         "action": checked.decision.action.value,
         "held": checked.decision.held.value if checked.decision.held else None,
         "plan": checked.plan or None,

@@ -59,7 +59,7 @@ class Bench:
     tenant: Tenant
     connection: Connection
     process: Process
-    vandal: Client  # an administrator in the same project
+    drift_injector: Client  # an administrator in the same project
     reader: Reader
     writer: Writer
     _runner: asyncio.Runner
@@ -74,7 +74,7 @@ class Bench:
         connection = Connection(name, "openstack", given, {"password": tenant.auth["password"]})
         provider = registry.get("openstack")
         subject = Subject(provider, connection, (), cast("Any", Nobody()), real_time=True)
-        vandal = Client(tenant.auth)
+        drift_injector = Client(tenant.auth)
         with asyncio.Runner() as runner:
             stack = AsyncExitStack()
             # Open all the while, so that the runs of one test share a token.
@@ -82,10 +82,10 @@ class Bench:
             writer = runner.run(stack.enter_async_context(provider.writer(connection)))
             try:
                 process = Process(subject, clock=BriskClock())
-                yield cls(plane, tenants, tenant, connection, process, vandal, reader, writer, runner)
+                yield cls(plane, tenants, tenant, connection, process, drift_injector, reader, writer, runner)
             finally:
                 runner.run(stack.aclose())
-                vandal.close()
+                drift_injector.close()
 
     # -- declaring
 
@@ -115,7 +115,7 @@ class Bench:
     def vlan(self) -> int:
         """Return a segment that nobody has; only one file of tests asks, so only one worker does."""
         taken = "/networks?provider:physical_network=physnet2&fields=provider:segmentation_id"
-        found = self.vandal.get("network", taken)["networks"]
+        found = self.drift_injector.get("network", taken)["networks"]
         return max((int(each["provider:segmentation_id"]) for each in found), default=99) + 1
 
     def word(self, name: str) -> str:
@@ -133,7 +133,9 @@ class Bench:
             case "elsewhere":
                 return self.tenants.project(f"elsewhere-{next(_counter)}-{self.tenant.name}")
             case _:
-                return str(self.vandal.post("network", "/qos/policies", {"policy": {"name": "q"}})["policy"]["id"])
+                return str(
+                    self.drift_injector.post("network", "/qos/policies", {"policy": {"name": "q"}})["policy"]["id"]
+                )
 
     def until(self, holds: Callable[[], bool], what: str) -> None:
         """Wait for something that a service takes its time over."""

@@ -13,7 +13,7 @@ from holdfast.manifests.project import ConnectionSpec, Project
 from holdfast.model.address import Address
 from holdfast.model.finding import Finding, FindingClass, Op, Side
 from holdfast.model.json import Json
-from holdfast.model.read_result import Trouble, Unreadable
+from holdfast.model.read_result import ReadError, ReadFailure
 from holdfast.model.resource import Declaration
 from holdfast.model.verdict import Aside, SetAside
 from holdfast.reconcile.apply import Report
@@ -99,7 +99,7 @@ async def _troubled(found: dict[str, Declaration], value: Json) -> Report:
     live["extra`|`<b>"] = value
     del bench.live.things["Thing", bench.id_of("missing")]
     bench.live.faults.append(
-        lambda call: Unreadable(Trouble.TIMEOUT, "no <answer> in 5 s") if call.endswith("/unknown") else None
+        lambda call: ReadFailure(ReadError.TIMEOUT, "no <answer> in 5 s") if call.endswith("/unknown") else None
     )
     bench.lists = False
     report = await bench.check([*there, found["pending"]])

@@ -128,7 +128,7 @@ def test_a_check_names_the_fields_and_changes_nothing(tmp_path):
     seen, writes = at_desk(tmp_path, story)
     found = {finding.path: finding.side.value for finding in seen.verdict.findings}
     assert (found, writes) == ({("imageName",): "world", ("workersMax",): "intent"}, [])
-    assert [each.who for each in seen.suspects] == ["user_alice"]
+    assert [each.who for each in seen.likely_actors] == ["user_alice"]
     assert (seen.is_in_sync, seen.decision.action) == (False, Action.UPDATE)
 
 

@@ -92,7 +92,7 @@ async def _defaulted(trial: Trial, spared: dict[str, str]) -> AsyncIterator[tupl
     for pointer, value in _reachable(trial, desired, live, spared):
         if pointer in document:
             yield pointer, value
-    await trial.subject.vandal.delete(trial.sample.kind, ident)
+    await trial.subject.drift_injector.delete(trial.sample.kind, ident)
 
 
 def _is_in_declared_list(pointer: Pointer, desired: Json) -> bool:
@@ -120,16 +120,16 @@ def _excuse(trial: Trial, text: str) -> str | None:
 async def _mutate(trial: Trial, naming: Naming, pointer: Pointer, value: Json) -> Fate:
     """Damage one field of a thing made for that, and see that it is found and mended; clear up afterwards."""
     victim = await _prepared(trial, naming)
-    vandal, kind = trial.subject.vandal, trial.sample.kind
+    drift_injector, kind = trial.subject.drift_injector, trial.sample.kind
     try:
-        await vandal.put(kind, victim.ident, pointer, value)
+        await drift_injector.put(kind, victim.ident, pointer, value)
         fate = await _judged(trial, victim, pointer, value)
-        beside = await vandal.get(kind, victim.bystander)
+        beside = await drift_injector.get(kind, victim.bystander)
         expect(typed_equal(beside, victim.bystander_before), "a thing beside it, which nobody touched, was changed")
         return fate
     finally:
         for ident in await trial.new_ids():
-            await vandal.delete(kind, ident)
+            await drift_injector.delete(kind, ident)
 
 
 async def _prepared(trial: Trial, naming: Naming) -> _Victim:

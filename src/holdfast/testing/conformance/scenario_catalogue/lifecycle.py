@@ -51,7 +51,7 @@ async def external_delete(trial: Trial) -> str:
     process, name = trial.process(), trial.name()
     desired = trial.sample.full(name)
     declaration, ident = await trial.made(process, desired, name)
-    await trial.subject.vandal.delete(trial.sample.kind, ident)
+    await trial.subject.drift_injector.delete(trial.sample.kind, ident)
     expect_status(the_only(await process.check([declaration])), Status.MISSING, "after somebody removed it")
     expect_done(await process.apply([declaration]), Action.RECREATE)
     await trial.expect_only(desired, "after recreation")
