@@ -12,7 +12,7 @@ from holdfast.model.read_result import Found, NotFound, ReadFailure
 from holdfast.model.write_result import Done, WriteError, WriteFailure
 from holdfast.providers.protocol import Connection, Provider, ReadFailed
 from holdfast.testing import providers_under_test
-from holdfast.testing.conformance import Subject
+from holdfast.testing.conformance import ProviderUnderTest
 from holdfast.testing.memory import MemoryWorld
 
 Make = Callable[[Any, MemoryWorld], Any]
@@ -54,7 +54,7 @@ def on_memory(reader: Make = Half, writer: Make = Half, **fields: Any):
     """Return what opens the world in memory, its patched kind only, behind an altered provider."""
 
     @asynccontextmanager
-    async def opening() -> AsyncIterator[Subject]:
+    async def opening() -> AsyncIterator[ProviderUnderTest]:
         async with providers_under_test.memory() as sound:
             world = sound.drift_injector._world  # type: ignore[attr-defined]
             provider = Altered(sound.provider, world, reader, writer)
@@ -68,7 +68,7 @@ def on_files(writer: Make):
     """Return what opens the file provider, texts only, with an altered writer."""
 
     @asynccontextmanager
-    async def opening() -> AsyncIterator[Subject]:
+    async def opening() -> AsyncIterator[ProviderUnderTest]:
         async with providers_under_test.file() as sound:
             provider = Altered(sound.provider, MemoryWorld(), Half, writer)
             yield replace(sound, provider=provider, samples=sound.samples[-1:])
@@ -80,7 +80,7 @@ def on_rest(reader: Make):
     """Return what opens the http provider, its widgets only, with an altered reader."""
 
     @asynccontextmanager
-    async def opening() -> AsyncIterator[Subject]:
+    async def opening() -> AsyncIterator[ProviderUnderTest]:
         async with providers_under_test.http() as sound:
             provider = Altered(sound.provider, MemoryWorld(), reader, Half)
             yield replace(sound, provider=provider, samples=sound.samples[:1])

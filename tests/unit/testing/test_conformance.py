@@ -139,7 +139,7 @@ def test_without_faults_the_scenarios_that_need_them_are_not_applicable_and_say_
 def test_what_the_author_says_cannot_be_asked_is_shown_with_his_reason():
     async def story():
         async with providers_under_test.memory() as subject:
-            samples = tuple(replace(sample, cannot={"list": "no such call"}) for sample in subject.samples)
+            samples = tuple(replace(sample, not_applicable={"list": "no such call"}) for sample in subject.samples)
             return await conformance.run(replace(subject, samples=samples), ["list"])
 
     card = asyncio.run(story())
@@ -212,7 +212,7 @@ MISTAKES = {
     "no colon": ("holdfast.testing.providers_under_test", "module:name"),
     "no module": ("nowhere.at_all:subject", "nowhere"),
     "no such name": ("holdfast.testing.providers_under_test:nothing", "nothing"),
-    "not a subject": ("holdfast.testing.providers_under_test:__doc__", "neither a Subject"),
+    "not a subject": ("holdfast.testing.providers_under_test:__doc__", "neither a ProviderUnderTest"),
 }
 
 

@@ -81,7 +81,7 @@ def test_what_a_provider_does_wrong_is_said_in_words_for_its_author(subject, sce
     assert result.outcome is Outcome.FAILED
     assert says in result.detail
     with pytest.raises(AssertionError, match=f"{scenario}: Patched: "):
-        asyncio.run(case.insist())
+        asyncio.run(case.assert_passes())
 
 
 def test_for_every_scenario_there_is_a_provider_that_fails_it():

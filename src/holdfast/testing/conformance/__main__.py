@@ -12,7 +12,7 @@ from typing import cast
 import orjson
 
 from holdfast.testing.conformance import runner, scenario_catalogue
-from holdfast.testing.conformance.provider_under_test import Opening, Subject
+from holdfast.testing.conformance.provider_under_test import OpenProvider, ProviderUnderTest
 from holdfast.testing.conformance.scorecard import ScoreCard
 
 FAILED, USAGE = 1, 64
@@ -38,7 +38,7 @@ def _parser() -> argparse.ArgumentParser:
         epilog="Example: python -m holdfast.testing.conformance holdfast.testing.providers_under_test:http",
     )
     parser.add_argument(
-        "subject", metavar="MODULE:NAME", help="a Subject, or what opens one (an async context manager)"
+        "subject", metavar="MODULE:NAME", help="a ProviderUnderTest, or what opens one (an async context manager)"
     )
     parser.add_argument("-o", "--output", choices=("text", "json", "markdown"), default="text", help="output format")
     names = ", ".join(scenario_catalogue.ALL)
@@ -53,7 +53,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _found(text: str) -> Subject | Opening:
+def _found(text: str) -> ProviderUnderTest | OpenProvider:
     """Import the subject; the current folder comes first, as with `python -m`."""
     module, colon, name = text.partition(":")
     if not colon or not module or not name:
@@ -61,9 +61,9 @@ def _found(text: str) -> Subject | Opening:
     if str(Path.cwd()) not in sys.path:
         sys.path.insert(0, str(Path.cwd()))
     found = getattr(importlib.import_module(module), name)
-    if not isinstance(found, Subject) and not callable(found):
-        raise TypeError(f"{name} is neither a Subject nor something that opens one")
-    return cast("Subject | Opening", found)
+    if not isinstance(found, ProviderUnderTest) and not callable(found):
+        raise TypeError(f"{name} is neither a ProviderUnderTest nor something that opens one")
+    return cast("ProviderUnderTest | OpenProvider", found)
 
 
 def _rendered(card: ScoreCard, output: str) -> str:

@@ -34,7 +34,7 @@ class Killed(BaseException):
 
 
 @dataclass(slots=True)
-class Life:
+class Lifetime:
     """Counts the boundaries that a process crosses, and ends it at the one it is told; the dead do nothing more."""
 
     ends_at: int | None = None
@@ -69,11 +69,11 @@ _READS = frozenset({"read", "list", "find"})
 
 
 @dataclass(slots=True)
-class Ledger:
+class CallRecorder:
     """A provider, and what was asked of it."""
 
     provider: Provider
-    life: Life = field(default_factory=Life)
+    life: Lifetime = field(default_factory=Lifetime)
     calls: list[Call] = field(default_factory=list)
     hides_lists: bool = False  # lists come back empty, as from an API that lost its index
 
@@ -106,7 +106,7 @@ class Ledger:
 
 
 class _Reader:
-    def __init__(self, reader: Reader, ledger: Ledger) -> None:
+    def __init__(self, reader: Reader, ledger: CallRecorder) -> None:
         self._reader = reader
         self._ledger = ledger
         self.kinds = reader.kinds
@@ -130,7 +130,7 @@ class _Reader:
 
 
 class _Writer:
-    def __init__(self, writer: Writer, ledger: Ledger) -> None:
+    def __init__(self, writer: Writer, ledger: CallRecorder) -> None:
         self._writer = writer
         self._ledger = ledger
 
@@ -157,10 +157,10 @@ class _Writer:
         return answer
 
 
-class MortalStore:
+class CrashingStore:
     """A store whose process may die before or after each commit."""
 
-    def __init__(self, store: Store, life: Life) -> None:
+    def __init__(self, store: Store, life: Lifetime) -> None:
         self._store = store
         self._life = life
 

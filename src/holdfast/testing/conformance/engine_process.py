@@ -25,8 +25,8 @@ from holdfast.reconcile.write import Actor
 from holdfast.store.memory import MemoryStore
 from holdfast.store.protocol import ResourceState, Store
 from holdfast.testing.clock import FakeClock
-from holdfast.testing.conformance.call_recorder import Ledger, Life, MortalStore
-from holdfast.testing.conformance.provider_under_test import Subject
+from holdfast.testing.conformance.call_recorder import CallRecorder, CrashingStore, Lifetime
+from holdfast.testing.conformance.provider_under_test import ProviderUnderTest
 
 OPTIONS: Final = {"resyncPeriod": "1h", "onImmutable": "replace"}
 LATER_SECONDS: Final = 1000.0  # after which the claims of a dead process have run out
@@ -80,15 +80,15 @@ class RealClock:
 
 
 @dataclass(slots=True)
-class Process:
+class EngineProcess:
     """The engine, opened anew for every run, as the command line does."""
 
-    subject: Subject
+    subject: ProviderUnderTest
     store: Store = field(default_factory=lambda: cast("Store", MemoryStore()))
     clock: Clock = field(default_factory=FakeClock)
-    life: Life = field(default_factory=Life)
+    life: Lifetime = field(default_factory=Lifetime)
     environ: Mapping[str, str] = field(default_factory=dict)
-    ledger: Ledger = field(init=False)
+    ledger: CallRecorder = field(init=False)
     _store: Store = field(init=False)
     _seed: int = field(init=False)
     _chance: random.Random = field(init=False)
@@ -96,15 +96,15 @@ class Process:
     def __post_init__(self) -> None:
         if self.subject.real_time and isinstance(self.clock, FakeClock):
             self.clock = RealClock()
-        self.ledger = Ledger(self.subject.provider, self.life)
-        self._store = cast("Store", MortalStore(self.store, self.life))
+        self.ledger = CallRecorder(self.subject.provider, self.life)
+        self._store = cast("Store", CrashingStore(self.store, self.life))
         self._seed = next(_seeds)
         self._chance = random.Random(self._seed)  # noqa: S311 - names of operations, not secrets
 
-    def restarted(self) -> Process:
+    def restarted(self) -> EngineProcess:
         """Return the process that comes after this one died: same store, same world, some time later."""
         self.clock.advance(LATER_SECONDS)
-        return Process(self.subject, self.store, self.clock, environ=self.environ)
+        return EngineProcess(self.subject, self.store, self.clock, environ=self.environ)
 
     def declare(
         self, kind: str, name: str, desired: Mapping[str, Json], import_from: Import | None = None

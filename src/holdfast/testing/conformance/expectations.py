@@ -11,7 +11,7 @@ from holdfast.reconcile.apply import Report
 from holdfast.reconcile.check import Checked
 
 
-class Disappointed(Exception):  # noqa: N818 - an outcome, not a mistake
+class ExpectationFailed(Exception):  # noqa: N818 - an outcome, not a mistake
     """The provider did not do what was expected of it."""
 
 
@@ -22,7 +22,7 @@ class NotApplicable(Exception):  # noqa: N818 - an outcome
 def expect(holds: object, message: str) -> None:
     """Go on only if it holds; the message says what happened instead, in words for the author of the provider."""
     if not holds:
-        raise Disappointed(message)
+        raise ExpectationFailed(message)
 
 
 def the_only(report: Report) -> Checked:

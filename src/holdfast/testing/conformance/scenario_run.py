@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 
-from holdfast.compare import diff, paths, profiles
+from holdfast.compare import apply_patch, diff, paths, profiles
 from holdfast.compare.rule_tree import RuleTree
 from holdfast.model.decision import Action
 from holdfast.model.json import Json
@@ -17,18 +17,18 @@ from holdfast.model.write_result import Done, InProgress, Writing
 from holdfast.providers.protocol import Kind, Reader, Target, Writer
 from holdfast.reconcile.action_result import Result
 from holdfast.reconcile.apply import Report
-from holdfast.testing.conformance.engine_process import Process
+from holdfast.testing.conformance.engine_process import EngineProcess
 from holdfast.testing.conformance.expectations import NotApplicable, expect, expect_status, named_paths, the_only
-from holdfast.testing.conformance.provider_under_test import Doing, Faults, Sample, Subject
+from holdfast.testing.conformance.provider_under_test import CallType, Faults, ProviderUnderTest, Sample
 
 MOST_POLLS = 1000
 
 
 @dataclass(slots=True)
-class Trial:
+class ScenarioRun:
     """The stage of a scenario; names are new for each thing, so that no two scenarios meet."""
 
-    subject: Subject
+    subject: ProviderUnderTest
     sample: Sample
     kind: Kind
     prefix: str
@@ -40,9 +40,9 @@ class Trial:
         self._made += 1
         return f"{self.prefix}-{self._made}"
 
-    def process(self, **environ: str) -> Process:
+    def process(self, **environ: str) -> EngineProcess:
         """Return a process that remembers nothing."""
-        return Process(self.subject, environ=environ)
+        return EngineProcess(self.subject, environ=environ)
 
     def rules(self, desired: Json, observed: Json) -> RuleTree:
         """Return the rules of the kind for two documents."""
@@ -63,9 +63,9 @@ class Trial:
 
     async def live(self, ident: str) -> Json:
         """Return a thing as it really is; fail if it is not there."""
-        found = await self.subject.drift_injector.get(self.sample.kind, ident)
-        expect(found is not None, f"there is no {self.sample.kind} {ident!r}, though the provider says so")
-        return found
+        document = await self.subject.drift_injector.get(self.sample.kind, ident)
+        expect(document is not None, f"there is no {self.sample.kind} {ident!r}, although the provider says so")
+        return apply_patch.copied(document)
 
     async def expect_only(self, desired: Mapping[str, Json], when: str, before: frozenset[str] = frozenset()) -> None:
         """Expect that one thing appeared, no more and no less, and that it is as it was declared."""
@@ -81,7 +81,7 @@ class Trial:
 
     # -- steps that most scenarios begin with
 
-    async def made(self, process: Process, desired: Mapping[str, Json], name: str) -> tuple[Declaration, str]:
+    async def made(self, process: EngineProcess, desired: Mapping[str, Json], name: str) -> tuple[Declaration, str]:
         """Declare and create a thing; return its declaration and its id."""
         declaration = process.declare(self.sample.kind, name, desired)
         before = await self.new_ids()
@@ -93,7 +93,7 @@ class Trial:
         expect(kept == ident, f"it was created as {ident!r}, and the provider says {kept!r}")
         return declaration, ident
 
-    async def expect_clean(self, process: Process, declaration: Declaration, when: str) -> None:
+    async def expect_clean(self, process: EngineProcess, declaration: Declaration, when: str) -> None:
         """Expect that the next check finds everything in sync and writes nothing, and that nothing is left undone."""
         before = len(process.ledger.writes)
         expect_status(the_only(await process.check([declaration])), Status.IN_SYNC, when)
@@ -104,26 +104,26 @@ class Trial:
 
     # -- faults
 
-    def faults(self, doing: Doing, trouble: ReadError | None = None) -> Faults:
+    def faults(self, call_type: CallType, trouble: ReadError | None = None) -> Faults:
         """Return what makes calls fail; the scenario does not apply if it cannot."""
         faults = self.subject.faults
         if faults is None:
             raise NotApplicable("the subject brings nothing that makes calls fail")
-        able = any(does is doing and trouble in (None, what) for does, what in faults.provokes)
+        able = any(does is call_type and trouble in (None, what) for does, what in faults.supported)
         if not able:
             how = f" ({trouble.value})" if trouble is not None else ""
-            raise NotApplicable(f"the subject's faults cannot make a {doing.value} fail{how}")
+            raise NotApplicable(f"the subject's faults cannot make a {call_type.value} fail{how}")
         return faults
 
 
 @contextmanager
-def failing(faults: Faults, doing: Doing, trouble: ReadError, times: int | None = None) -> Iterator[None]:
+def failing(faults: Faults, call_type: CallType, trouble: ReadError, times: int | None = None) -> Iterator[None]:
     """Let calls fail for a while."""
-    faults.fail(doing, trouble, times)
+    faults.fail(call_type, trouble, times)
     try:
         yield
     finally:
-        faults.mend()
+        faults.clear()
 
 
 def expect_done(report: Report, action: Action) -> None:

@@ -17,9 +17,9 @@ from holdfast.testing.conformance.scenario_catalogue import (
     lifecycle,
     secrets,
 )
-from holdfast.testing.conformance.scenario_run import Trial
+from holdfast.testing.conformance.scenario_run import ScenarioRun
 
-Scenario = Callable[[Trial], Awaitable[str]]
+Scenario = Callable[[ScenarioRun], Awaitable[str]]
 
 ALL: Final[Mapping[str, Scenario]] = {
     "create": lifecycle.create,

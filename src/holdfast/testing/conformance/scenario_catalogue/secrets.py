@@ -17,10 +17,10 @@ from holdfast.model.verdict import Status
 from holdfast.reconcile.apply import Report
 from holdfast.store.protocol import Store
 from holdfast.store.sqlite import SqliteStore
-from holdfast.testing.conformance.engine_process import Process
+from holdfast.testing.conformance.engine_process import EngineProcess
 from holdfast.testing.conformance.expectations import NotApplicable, expect, expect_status, the_only
-from holdfast.testing.conformance.provider_under_test import Doing
-from holdfast.testing.conformance.scenario_run import Trial, failing
+from holdfast.testing.conformance.provider_under_test import CallType
+from holdfast.testing.conformance.scenario_run import ScenarioRun, failing
 
 VARIABLE = "HOLDFAST_CONFORMANCE_SECRET"
 FIRST, SECOND = "S3cr3t-one-of-the-kit", "S3cr3t-two-of-the-kit"
@@ -37,15 +37,15 @@ class _Heard:
         return self.out.getvalue() + repr(self.reports)
 
 
-async def secret(trial: Trial) -> str:
+async def secret(run: ScenarioRun) -> str:
     """Create with a secret, rotate it, let writes fail with it; it must arrive, and must be found nowhere else."""
-    if trial.sample.secret is None:
+    if run.sample.sensitive_path is None:
         raise NotApplicable("the sample names no field that may hold a secret")
     heard = _Heard()
     with tempfile.TemporaryDirectory(prefix="holdfast-conformance-") as folder, _listening(heard.out):
         store = await SqliteStore.open(Path(folder) / "store.db")
         try:
-            await _told(trial, store, heard)
+            await _told(run, store, heard)
             kept = await _shown(store)
         finally:
             await store.close()
@@ -62,38 +62,36 @@ def _files(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-async def _told(trial: Trial, store: Store, heard: _Heard) -> None:
-    name = trial.name()
-    where = paths.parse_path(trial.sample.secret or "")
-    desired = apply_patch.put(
-        apply_patch.copied(dict(trial.sample.full(name))), where, {"secretRef": {"env": VARIABLE}}
-    )
-    process = Process(trial.subject, store, environ={VARIABLE: FIRST})
-    declaration = process.declare(trial.sample.kind, name, desired)
-    before = await trial.new_ids()
-    await _unlucky(trial, process, desired, heard)
+async def _told(run: ScenarioRun, store: Store, heard: _Heard) -> None:
+    name = run.name()
+    where = paths.parse_path(run.sample.sensitive_path or "")
+    desired = apply_patch.put(apply_patch.copied(dict(run.sample.full(name))), where, {"secretRef": {"env": VARIABLE}})
+    process = EngineProcess(run.subject, store, environ={VARIABLE: FIRST})
+    declaration = process.declare(run.sample.kind, name, desired)
+    before = await run.new_ids()
+    await _unlucky(run, process, desired, heard)
     for value in (FIRST, SECOND):
         process.environ = {VARIABLE: value}
         heard.reports.append(await process.apply([declaration]))
-        made = await trial.new_ids() - before
+        made = await run.new_ids() - before
         expect(len(made) == 1, f"{len(made)} things were made of one declaration with a secret")
-        arrived = paths.resolve(await trial.live(min(made)), where)
+        arrived = paths.resolve(await run.live(min(made)), where)
         expect(arrived == value, "the secret did not arrive where it was declared")
         heard.reports.append(await process.check([declaration]))
         expect_status(the_only(heard.reports[-1]), Status.IN_SYNC, "after the secret was written")
 
 
-async def _unlucky(trial: Trial, process: Process, desired: Json, heard: _Heard) -> None:
+async def _unlucky(run: ScenarioRun, process: EngineProcess, desired: Json, heard: _Heard) -> None:
     """Let a write with the secret fail in each way that can be provoked, for the messages that come of it."""
-    for doing, trouble in trial.subject.faults.provokes if trial.subject.faults is not None else ():
-        if doing is Doing.WRITE:
-            faults = trial.faults(doing, trouble)
-            before = await trial.new_ids()
-            declaration = process.declare(trial.sample.kind, trial.name(), desired)
-            with failing(faults, doing, ReadError(trouble)):
+    for call_type, trouble in run.subject.faults.supported if run.subject.faults is not None else ():
+        if call_type is CallType.WRITE:
+            faults = run.faults(call_type, trouble)
+            before = await run.new_ids()
+            declaration = process.declare(run.sample.kind, run.name(), desired)
+            with failing(faults, call_type, ReadError(trouble)):
                 heard.reports.append(await process.apply([declaration]))
-            for ident in await trial.new_ids() - before:  # it may have failed after it was done
-                await trial.subject.drift_injector.delete(trial.sample.kind, ident)
+            for ident in await run.new_ids() - before:  # it may have failed after it was done
+                await run.subject.drift_injector.delete(run.sample.kind, ident)
 
 
 @contextlib.contextmanager
