@@ -13,22 +13,18 @@ from holdfast.model.confidence import Confidence
 from holdfast.model.health import HealthSignal, Workload
 from holdfast.model.json import Json
 from holdfast.model.path import Path
-from holdfast.model.read_result import Found, NotFound, ReadError, ReadFailure
-from holdfast.model.read_result import Reading as ReadResult
+from holdfast.model.read_result import Found, NotFound, ReadError, ReadFailure, ReadResult
 from holdfast.model.resource import Declaration
-from holdfast.model.write_result import Done, InProgress, WriteError, WriteFailure
-from holdfast.model.write_result import Writing as WriteResult
-from holdfast.providers.minimal_patch import of_change as desired_document
+from holdfast.model.write_result import Done, InProgress, WriteError, WriteFailure, WriteResult
+from holdfast.providers.minimal_patch import desired_document
 from holdfast.providers.protocol import (
     Change,
     Connection,
     Draft,
     Hint,
-    Identifying,
     ItemFailed,
     Kind,
     Listed,
-    Proofreading,
     Provider,
     Reader,
     ReadFailed,
@@ -36,9 +32,11 @@ from holdfast.providers.protocol import (
     SupportsAttribution,
     SupportsDefaultConnection,
     SupportsHealth,
+    SupportsIdentity,
     SupportsPlatformChanges,
     SupportsQuota,
     SupportsSignature,
+    SupportsValidation,
     Target,
     Unchanged,
     Versions,
@@ -58,7 +56,6 @@ __all__ = [
     "HealthSignal",
     "Hint",
     "HoldfastError",
-    "Identifying",
     "InProgress",
     "InputError",
     "ItemFailed",
@@ -70,7 +67,6 @@ __all__ = [
     "NotFound",
     "Path",
     "Profile",
-    "Proofreading",
     "Provider",
     "ReadError",
     "ReadFailed",
@@ -81,9 +77,11 @@ __all__ = [
     "SupportsAttribution",
     "SupportsDefaultConnection",
     "SupportsHealth",
+    "SupportsIdentity",
     "SupportsPlatformChanges",
     "SupportsQuota",
     "SupportsSignature",
+    "SupportsValidation",
     "Target",
     "Unchanged",
     "Versions",

@@ -29,11 +29,11 @@ from holdfast.reconcile.resolve import Fleet, Preparer
 from holdfast.reconcile.write import Actor
 from holdfast.store.memory import MemoryStore
 from holdfast.store.protocol import Transaction
-from holdfast.testing.virtual_time import VirtualClock, run
 from holdfast.watch.list_scan import Sweeper
 from holdfast.watch.loop import Watcher
 from holdfast_emulators.azure import Limits, World
 from holdfast_emulators.azure.transport import ArmTransport
+from holdfast_emulators.virtual_time import VirtualClock, run
 
 PERIOD: Final = 900.0
 GROUP: Final = "rg"

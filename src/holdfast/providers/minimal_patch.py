@@ -28,7 +28,7 @@ def wanted(desired: Json, observed: Json, changed: tuple[str, ...]) -> Json:
     return work.finished()
 
 
-def of_change(change: Change) -> Json:
+def desired_document(change: Change) -> Json:
     """Return the document that a change wants."""
     return wanted(change.desired, change.observed, change.paths)
 

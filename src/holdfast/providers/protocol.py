@@ -20,9 +20,9 @@ from holdfast.errors import InputError
 from holdfast.model.attribution import LikelyActor
 from holdfast.model.health import HealthSignal, Workload
 from holdfast.model.json import Json
-from holdfast.model.read_result import Found, ReadError, ReadFailure, Reading
+from holdfast.model.read_result import Found, ReadError, ReadFailure, ReadResult
 from holdfast.model.resource import Declaration
-from holdfast.model.write_result import WriteError, WriteFailure, Writing
+from holdfast.model.write_result import WriteError, WriteFailure, WriteResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +148,7 @@ class Reader(Protocol):
     kinds: Mapping[str, Kind]
 
     @abstractmethod
-    async def read(self, target: Target, hint: Hint | None = None) -> Reading | Unchanged:
+    async def read(self, target: Target, hint: Hint | None = None) -> ReadResult | Unchanged:
         """Read one resource, by its id if known, else by the fields that identify it in the declaration."""
 
     async def list(self, kind: str) -> AsyncIterator[Listed]:
@@ -200,7 +200,7 @@ class SupportsSignature(Protocol):
 class SupportsPlatformChanges(Protocol):
     """Optional for a reader: know the changes that the platform itself makes to resources."""
 
-    def habits(self, kind: str, desired: Mapping[str, Json], observed: Json, now: float) -> Mapping[str, str]:
+    def platform_changes(self, kind: str, desired: Mapping[str, Json], observed: Json, now: float) -> Mapping[str, str]:
         """Return the paths that the platform itself seems to have changed, each with the reason as a sentence.
 
         Depend on the two documents and the time of the check alone, so that a decision can be replayed.
@@ -246,18 +246,18 @@ class Writer(Protocol):
     """The half that writes. Every method is safe to repeat with the same `key`."""
 
     @abstractmethod
-    async def create(self, target: Target, key: str) -> Writing:
+    async def create(self, target: Target, key: str) -> WriteResult:
         """Create the resource; with a `key` seen before, return the result of that attempt."""
 
     @abstractmethod
-    async def update(self, target: Target, change: Change, key: str) -> Writing:
+    async def update(self, target: Target, change: Change, key: str) -> WriteResult:
         """Write the paths of the change and nothing else."""
 
     @abstractmethod
-    async def delete(self, target: Target, key: str, etag: str | None = None) -> Writing:
+    async def delete(self, target: Target, key: str, etag: str | None = None) -> WriteResult:
         """Delete the resource; Done if there is none. With an etag, delete only the state that has it."""
 
-    async def poll(self, target: Target, token: Mapping[str, Json]) -> Writing:  # noqa: ARG002 - for overrides
+    async def poll(self, target: Target, token: Mapping[str, Json]) -> WriteResult:  # noqa: ARG002 - for overrides
         """Return the state of an operation in progress. The default is for services without operations."""
         return WriteFailure(WriteError.TERMINAL, f"{target.kind} has no operations in progress")
 
@@ -265,7 +265,7 @@ class Writer(Protocol):
 class ReadFailed(Exception):  # noqa: N818 - an outcome, not a mistake
     """A list or search could not be completed; carries the ReadFailure."""
 
-    def __init__(self, reading: Reading) -> None:
+    def __init__(self, reading: ReadResult) -> None:
         self.reading = reading
         super().__init__(str(reading))
 
@@ -291,15 +291,15 @@ class Provider(Protocol):
 
 
 @runtime_checkable
-class Proofreading(Protocol):
+class SupportsValidation(Protocol):
     """Optional for a provider: validate a declaration before any call."""
 
-    def mistakes(self, declaration: Declaration) -> Sequence[InputError]:
+    def validate(self, declaration: Declaration) -> Sequence[InputError]:
         """Return the mistakes, each with the field below spec.resource as its location."""
 
 
 @runtime_checkable
-class Identifying(Protocol):
+class SupportsIdentity(Protocol):
     """Optional for a provider: name the live resource of a declaration without a call."""
 
     def identity(self, connection: Connection, declaration: Declaration) -> str | None:
@@ -310,7 +310,7 @@ class Identifying(Protocol):
 class SupportsDefaultConnection(Protocol):
     """Optional for a provider: a default connection from the environment."""
 
-    def ambient(self, environ: Mapping[str, str]) -> Connection:
+    def default_connection(self, environ: Mapping[str, str]) -> Connection:
         """Return the connection that the environment describes, as the provider's own tools read it.
 
         Raise InputError that names the missing variable.

@@ -13,7 +13,7 @@ from holdfast.model.attribution import LikelyActor
 from holdfast.model.budget_charge import Charge
 from holdfast.model.decision import Action, Decision, Reason
 from holdfast.model.json import Json
-from holdfast.model.read_result import Found, Reading
+from holdfast.model.read_result import Found, ReadResult
 from holdfast.model.verdict import Aside, SetAside, Status, Verdict
 from holdfast.policy import write_reasons
 from holdfast.policy.contention_rules import Fight
@@ -128,11 +128,11 @@ class Checker:
         """Return the reader of a connection."""
         return await self._looker.world.reader(connection)
 
-    async def read(self, item: Prepared, hint: Hint | None) -> Reading | Unchanged:
+    async def read(self, item: Prepared, hint: Hint | None) -> ReadResult | Unchanged:
         """Read one thing, with patience for passing troubles."""
         return await self._looker.read(item, hint)
 
-    async def parsed(self, item: Prepared, entry: Listed) -> Reading | Unchanged:
+    async def parsed(self, item: Prepared, entry: Listed) -> ReadResult | Unchanged:
         """Return a listed item as a read of it would be."""
         return await self._looker.parsed(item, entry)
 
@@ -210,10 +210,10 @@ class Checker:
 
     async def _judged_alone(
         self,
-        pair: tuple[Prepared, Reading | Unchanged],
+        pair: tuple[Prepared, ReadResult | Unchanged],
         digest: Digest | None,
         means: evaluate.Means,
-        first: tuple[Prepared, Reading | Unchanged],
+        first: tuple[Prepared, ReadResult | Unchanged],
     ) -> Judged:
         """Judge one; an object that nobody can deal with is unknown, and stops no other."""
         try:
@@ -223,7 +223,7 @@ class Checker:
             return evaluate.judge(pair[0], reading, None, means)
 
     async def _judged(
-        self, pair: tuple[Prepared, Reading | Unchanged], digest: Digest | None, means: evaluate.Means
+        self, pair: tuple[Prepared, ReadResult | Unchanged], digest: Digest | None, means: evaluate.Means
     ) -> Judged:
         original, reading = pair
         item = rule_migration.succeeded(original, means.documents) if digest is not None else original
@@ -264,7 +264,7 @@ class Checker:
         reader = await self._looker.world.reader(address.connection)
         if not isinstance(reader, SupportsPlatformChanges):
             return judged
-        platform = reader.habits(address.kind, desired, judged.observed, judged.at)
+        platform = reader.platform_changes(address.kind, desired, judged.observed, judged.at)
         return replace(judged, platform=platform) if platform else judged
 
     async def _prefetch(self, batch: Iterable[Prepared]) -> dict[Digest, Json]:

@@ -11,7 +11,7 @@ from holdfast.compare.rule_tree import RuleTree
 from holdfast.errors import StoreError
 from holdfast.model.absent import ABSENT
 from holdfast.model.json import Json
-from holdfast.model.read_result import Found, NotFound, ReadFailure, Reading
+from holdfast.model.read_result import Found, NotFound, ReadFailure, ReadResult
 from holdfast.model.resource import ManagementPolicy
 from holdfast.model.verdict import LASTING, Aside, SetAside, Status, Verdict
 from holdfast.policy.decide import ReconcileMode
@@ -31,7 +31,7 @@ class Judged:
 
     prepared: Prepared
     at: float
-    reading: Reading | Unchanged
+    reading: ReadResult | Unchanged
     observed: Json  # as it was read, redacted; ABSENT if nothing was found
     tree: RuleTree | None  # None: nothing was compared
     verdict: Verdict
@@ -83,7 +83,7 @@ class Means:
     touched: bool = False  # the provider says that somebody else has written since we did
 
 
-def judge(item: Prepared, reading: Reading | Unchanged, seen: Digest | None, means: Means) -> Judged:
+def judge(item: Prepared, reading: ReadResult | Unchanged, seen: Digest | None, means: Means) -> Judged:
     """Say what a reading means."""
     documents, now = means.documents, means.now
     if isinstance(reading, Unchanged):
@@ -120,7 +120,7 @@ def judge(item: Prepared, reading: Reading | Unchanged, seen: Digest | None, mea
     )  # fmt: skip
 
 
-def _invalid(item: Prepared, reading: Reading | Unchanged) -> str:
+def _invalid(item: Prepared, reading: ReadResult | Unchanged) -> str:
     """Say why what is known of a resource is not about what was read: that has been made since, under the same id.
 
     Where either side has no identity, or no version, nothing speaks against it.
@@ -143,7 +143,7 @@ def _of_last_write(what: str, item: Prepared, documents: Mapping[Digest, Json]) 
 
 
 def _is_damaged(
-    item: Prepared, reading: Reading | Unchanged, documents: Mapping[Digest, Json], seen: Digest | None
+    item: Prepared, reading: ReadResult | Unchanged, documents: Mapping[Digest, Json], seen: Digest | None
 ) -> bool:
     """Tell whether the baseline is lost, or is not what was kept; then it says nothing, and must not be believed."""
     state = item.state
@@ -156,7 +156,7 @@ def _is_damaged(
 
 
 def _remembered(
-    item: Prepared, reading: Reading, documents: Mapping[Digest, Json], seen: Digest | None, *, damaged: bool = False
+    item: Prepared, reading: ReadResult, documents: Mapping[Digest, Json], seen: Digest | None, *, damaged: bool = False
 ) -> tuple[Json, diff.Baseline | None]:
     """Return what was applied and the baseline, as far as the verdict can depend on their contents."""
     state = item.state
@@ -190,7 +190,7 @@ def _is_only_observed(item: Prepared) -> bool:
     return observes or item.declaration.policy is ManagementPolicy.OBSERVED
 
 
-def _is_touched(reading: Reading, baseline: diff.Baseline | None, signature: Signature | None) -> bool:
+def _is_touched(reading: ReadResult, baseline: diff.Baseline | None, signature: Signature | None) -> bool:
     """Tell whether what was read bears another name than what was read back after our own write."""
     if signature is None or baseline is None or not isinstance(reading, Found):
         return False
@@ -226,7 +226,7 @@ def _kept(documents: Mapping[Digest, Json], digest: Digest, item: Prepared) -> J
         raise StoreError(message) from None
 
 
-def _presence_only(reading: Reading) -> Verdict:
+def _presence_only(reading: ReadResult) -> Verdict:
     match reading:
         case Found():
             return Verdict(Status.IN_SYNC, "there; unmanaged resources are not compared")
@@ -236,7 +236,7 @@ def _presence_only(reading: Reading) -> Verdict:
             return Verdict(Status.UNKNOWN, f"could not be read ({trouble.value}){': ' + detail if detail else ''}")
 
 
-def observed_digest(item: Prepared, reading: Reading | Unchanged) -> Digest | None:
+def observed_digest(item: Prepared, reading: ReadResult | Unchanged) -> Digest | None:
     """Return the digest of what was found; the last one holds if not even the raw bytes moved."""
     if not isinstance(reading, Found):
         return None
@@ -247,7 +247,7 @@ def observed_digest(item: Prepared, reading: Reading | Unchanged) -> Digest | No
     return state.observed if same else digest_of(reading.document)
 
 
-def digested(item: Prepared, reading: Reading | Unchanged) -> tuple[Reading | Unchanged, Digest | None]:
+def digested(item: Prepared, reading: ReadResult | Unchanged) -> tuple[ReadResult | Unchanged, Digest | None]:
     """Return a reading with the digest of what was found; what has none is unreadable."""
     try:
         return reading, observed_digest(item, reading)
@@ -255,7 +255,7 @@ def digested(item: Prepared, reading: Reading | Unchanged) -> tuple[Reading | Un
         return fault_isolation.unreadable(error, item.declaration.address), None
 
 
-def unmoved(item: Prepared, reading: Reading | Unchanged, seen: Digest | None) -> Reading | Unchanged:
+def unmoved(item: Prepared, reading: ReadResult | Unchanged, seen: Digest | None) -> ReadResult | Unchanged:
     """Return a whole reading of something at rest as the news that it is: none, if its hash is that of the baseline.
 
     For what a hint may be offered for (see `looking.hint`). Then all that a check would find, decide and remember is

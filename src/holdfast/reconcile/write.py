@@ -20,8 +20,8 @@ from holdfast.model.absent import ABSENT
 from holdfast.model.decision import Action
 from holdfast.model.finding import Side
 from holdfast.model.json import Json
-from holdfast.model.read_result import Found, NotFound, ReadFailure, Reading
-from holdfast.model.write_result import Done, InProgress, WriteError, WriteFailure, Writing
+from holdfast.model.read_result import Found, NotFound, ReadFailure, ReadResult
+from holdfast.model.write_result import Done, InProgress, WriteError, WriteFailure, WriteResult
 from holdfast.policy import decide, lost_create_reasons, write_reasons
 from holdfast.policy.write_reasons import Motive
 from holdfast.providers.protocol import Change, Unchanged
@@ -158,14 +158,14 @@ class Actor:
         after = f"{held.why}; it was begun, and is finished when it may be" if held.was_sent else held.why
         return Acted(checked, Result.HELD, after)
 
-    async def _look_again(self, checked: Checked) -> Reading | Unchanged:
+    async def _look_again(self, checked: Checked) -> ReadResult | Unchanged:
         """Read what is to be written; what is to be made again also by its name, which somebody may have taken."""
         again = await self._checker.read(checked.prepared, None)
         if isinstance(again, NotFound) and checked.decision.action is Action.RECREATE:
             again = await self._checker.read(checked.prepared.without_id(), None)
         return again
 
-    async def _aborted(self, checked: Checked, claim: Claim, moved: str, again: Reading | Unchanged) -> Acted:
+    async def _aborted(self, checked: Checked, claim: Claim, moved: str, again: ReadResult | Unchanged) -> Acted:
         """Note that nothing was written; if another bears the name of what is gone by now, that is looked at next."""
         transaction = Transaction(fences={claim.address: claim.fence})
         transaction.events.append(self._settler.event("write.aborted", checked.prepared, {"reason": moved}))
@@ -256,11 +256,11 @@ class Actor:
             return await self._held_back(checked, operation, held)
         return await self._sent(checked, operation, claim, writing)
 
-    async def _sent(self, checked: Checked, operation: Operation, claim: Claim, writing: Writing) -> Acted:
+    async def _sent(self, checked: Checked, operation: Operation, claim: Claim, writing: WriteResult) -> Acted:
         writing, operation = await self._follow(checked.prepared, operation, claim, writing)
         return await self.ended(checked, operation, claim, writing)
 
-    async def ended(self, checked: Checked, operation: Operation, claim: Claim, writing: Writing) -> Acted:
+    async def ended(self, checked: Checked, operation: Operation, claim: Claim, writing: WriteResult) -> Acted:
         """Go on from the end of a provider's operation: the second half of a replacement, or settling."""
         item = checked.prepared
         if isinstance(writing, WriteFailure):
@@ -290,7 +290,7 @@ class Actor:
     ) -> Acted:
         """Look for what a create may have made although no answer says so, before anything is sent again."""
         item = checked.prepared.without_id()
-        seen: Reading | lost_creates.Unsure = NotFound()
+        seen: ReadResult | lost_creates.Unsure = NotFound()
         for attempt in range(1, lost_creates.LOOKS + 1):
             asked = refused.retry_after_seconds if attempt == 1 else None
             await self._clock.sleep(self._patience.delay(attempt, asked, self._random01))
@@ -337,7 +337,7 @@ class Actor:
         leave: Leave,
         *,
         has_turn: bool = False,
-    ) -> Writing:
+    ) -> WriteResult:
         writer = await self._world.writer(item.declaration.address.connection)
         target = replace(item.target(), version=None)  # what is written is written as declared
         if target.id is None and isinstance(checked.reading, Found):
@@ -372,8 +372,8 @@ class Actor:
         return Change(_pinned(checked), observed, _written_paths(checked, caused), etag, _left(checked))
 
     async def _follow(
-        self, item: Prepared, operation: Operation, claim: Claim, writing: Writing
-    ) -> tuple[Writing, Operation]:
+        self, item: Prepared, operation: Operation, claim: Claim, writing: WriteResult
+    ) -> tuple[WriteResult, Operation]:
         """Follow a long-running operation to its end, recording its token so that anybody can."""
         seconds = min(self.follows_seconds, item.settings.operation_timeout)
         patience = operation_poll.Patience(self._clock, self.stop, seconds)
@@ -428,7 +428,7 @@ def _is_overtaken(checked: Checked, claim: Claim) -> bool:
     return claim.revision != (before.applied_revision if before is not None else 0)
 
 
-def _moved_since(checked: Checked, again: Reading | Unchanged) -> str | None:
+def _moved_since(checked: Checked, again: ReadResult | Unchanged) -> str | None:
     """Say how the world differs from what a decision was made on; None if it does not, where that counts."""
     if checked.situation is not None and checked.situation.uncompared:
         return None  # it is written whatever it holds

@@ -26,11 +26,11 @@ from holdfast.reconcile.policy_evaluation import Rules
 from holdfast.reconcile.resolve import Fleet, Preparer
 from holdfast.reconcile.write import Actor
 from holdfast.store.memory import MemoryStore
-from holdfast.testing import virtual_time
 from holdfast.testing.memory import MemoryProvider, MemoryWorld
-from holdfast.testing.virtual_time import VirtualClock
 from holdfast.watch.list_scan import Sweeper
 from holdfast.watch.loop import Watcher
+from holdfast_emulators import virtual_time
+from holdfast_emulators.virtual_time import VirtualClock
 from tests.unit.reconcile.fixtures import declare
 
 HANGS_SECONDS = 120.0

@@ -12,9 +12,7 @@ from typing import Final
 
 import orjson
 
-from holdfast.model.json import Json
-from holdfast.model.read_result import ReadError
-from holdfast.model.write_result import WriteError
+from holdfast.provider import Json, ReadError, WriteError
 
 # Not quota: what the request needs is not there yet, or somebody is at work on it.
 NOT_READY: Final = frozenset(

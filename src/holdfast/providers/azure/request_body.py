@@ -14,11 +14,9 @@ from typing import Final
 
 from holdfast.compare import apply_patch, paths
 from holdfast.model.absent import ABSENT
-from holdfast.model.json import Json
-from holdfast.model.path import Path
+from holdfast.provider import Change, Json, Path
 from holdfast.providers.azure.conversion import UNSENT
 from holdfast.providers.azure.type_catalog import Children, Clears, Habits
-from holdfast.providers.protocol import Change
 
 _SERVERS: Final = frozenset({"provisioningState", "etag", "eTag", "resourceGuid"})
 

@@ -6,12 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from holdfast.errors import InputError
-from holdfast.model.json import Json
+from holdfast.provider import InputError, Json, Target
 from holdfast.providers.azure import ids, references, type_catalog
 from holdfast.providers.azure.settings import Account
 from holdfast.providers.azure.type_catalog import Habits, Scope
-from holdfast.providers.protocol import Target
 
 _SUBSCRIPTION: Final = "name an owner, or give the connection a `subscription`"
 

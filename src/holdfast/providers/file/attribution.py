@@ -7,13 +7,10 @@ from __future__ import annotations
 
 import os
 
-from holdfast.model.attribution import LikelyActor
-from holdfast.model.confidence import Confidence
-from holdfast.model.json import Json
+from holdfast.provider import Confidence, Json, LikelyActor, Target
 from holdfast.providers.file import file_state, spec
 from holdfast.providers.file.safe_path import OutsideError, Root
 from holdfast.providers.file.spec import BadDeclarationError
-from holdfast.providers.protocol import Target
 
 
 def likely_actors(root: Root, target: Target) -> tuple[LikelyActor, ...]:

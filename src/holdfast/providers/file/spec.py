@@ -6,13 +6,10 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from holdfast.errors import InputError, Location
 from holdfast.model.absent import ABSENT
-from holdfast.model.json import Json
-from holdfast.model.resource import Declaration
+from holdfast.provider import Declaration, InputError, Json, Location, Target
 from holdfast.providers import unknown_fields
 from holdfast.providers.file import formats
-from holdfast.providers.protocol import Target
 
 DOCUMENT, TEXT = "Document", "Text"
 

@@ -10,13 +10,11 @@ import orjson
 
 from holdfast.compare import paths
 from holdfast.model.absent import ABSENT
-from holdfast.model.json import Json
-from holdfast.model.resource import Declaration
+from holdfast.provider import Connection, Declaration, Json, Kind, Reader, Writer
 from holdfast.providers.http import client, description_parser
 from holdfast.providers.http.description import Described
 from holdfast.providers.http.reader import HttpReader
 from holdfast.providers.http.writer import HttpWriter
-from holdfast.providers.protocol import Connection, Kind, Reader, Writer
 
 
 class HttpProvider:

@@ -16,11 +16,9 @@ from holdfast.compare.comparators import typed_equal
 from holdfast.compare.rule_tree import Node
 from holdfast.compare.rules import HIDDEN_UNLESS_DECLARED, FieldClass
 from holdfast.model.absent import ABSENT
-from holdfast.model.json import Json
-from holdfast.model.path import Path
+from holdfast.provider import Change, Json, Path
 from holdfast.providers import minimal_patch
 from holdfast.providers.http.description import Body, Described
-from holdfast.providers.protocol import Change
 
 FINGERPRINT: Final = "hmac-sha256:"  # how the engine marks, in Change.observed, what it keeps from everybody
 

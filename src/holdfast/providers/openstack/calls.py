@@ -10,14 +10,11 @@ from urllib.parse import parse_qsl, urlsplit
 
 import orjson
 
-from holdfast.model.json import Json
-from holdfast.model.read_result import NotFound, ReadError, ReadFailure
-from holdfast.model.write_result import WriteFailure
+from holdfast.provider import Json, NotFound, ReadError, ReadFailed, ReadFailure, WriteFailure
 from holdfast.providers.http.client import Answer, Lost
 from holdfast.providers.http.status_mapping import is_success
 from holdfast.providers.openstack import status_mapping
 from holdfast.providers.openstack.cloud import Cloud, Params
-from holdfast.providers.protocol import ReadFailed
 
 _PAGES: Final = 10_000
 

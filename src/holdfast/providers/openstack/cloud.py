@@ -20,9 +20,7 @@ from typing import Any, Final, TypeVar
 import orjson
 import yaml
 
-from holdfast.errors import InputError, Location
-from holdfast.model.json import Json
-from holdfast.model.read_result import ReadError
+from holdfast.provider import InputError, Json, Location, ReadError
 from holdfast.providers.http.client import Answer, Lost
 from holdfast.providers.openstack.settings import Account
 

@@ -10,12 +10,10 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping
 
-from holdfast.errors import InputError, Location
 from holdfast.model.absent import ABSENT
-from holdfast.model.json import Json
+from holdfast.provider import Draft, InputError, Json, Location
 from holdfast.providers.openstack import naming
 from holdfast.providers.openstack.kind_definition import NAME, Thing
-from holdfast.providers.protocol import Draft
 
 
 def complete(thing: Thing, draft: Draft) -> dict[str, Json]:

@@ -12,15 +12,12 @@ from typing import Final
 from holdfast.compare import paths
 from holdfast.compare.comparators import typed_equal
 from holdfast.model.absent import ABSENT
-from holdfast.model.json import Json
-from holdfast.model.path import Path
-from holdfast.model.read_result import ReadFailure
+from holdfast.provider import Json, Path, ReadFailed, ReadFailure, Target
 from holdfast.providers.http.client import Lost
 from holdfast.providers.openstack import documents
 from holdfast.providers.openstack.calls import Calls, Place
 from holdfast.providers.openstack.cloud import Params
 from holdfast.providers.openstack.kind_definition import Companion, Item, Thing
-from holdfast.providers.protocol import ReadFailed, Target
 
 _FEW: Final = 20  # things whose companions are asked for by name
 

@@ -13,9 +13,7 @@ from importlib import resources
 from typing import Final
 
 from holdfast.compare import profiles
-from holdfast.errors import InputError, Location
-from holdfast.model.json import Json
-from holdfast.providers.protocol import Draft, Kind, Target
+from holdfast.provider import Draft, InputError, Json, Kind, Location, Target
 
 ENDPOINT: Final = "Endpoint"
 VOLUME: Final = "NetworkVolume"

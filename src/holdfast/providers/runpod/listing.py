@@ -15,11 +15,9 @@ from typing import Any, Final
 import msgspec
 import orjson
 
-from holdfast.model.json import Json
-from holdfast.model.read_result import ReadError, ReadFailure
+from holdfast.provider import ItemFailed, Json, Listed, ReadError, ReadFailed, ReadFailure
 from holdfast.providers.http import paging, raw_slices, url_templates
 from holdfast.providers.http.description import ByCursor, Call, Listing
-from holdfast.providers.protocol import ItemFailed, Listed, ReadFailed
 from holdfast.providers.runpod import documents, graphql, kinds
 from holdfast.providers.runpod.calls import Calls
 

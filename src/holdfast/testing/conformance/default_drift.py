@@ -12,7 +12,7 @@ from holdfast.compare import apply_patch, paths
 from holdfast.model.json import Json
 from holdfast.model.path import Path
 from holdfast.model.read_result import Found, NotFound
-from holdfast.model.write_result import Done, InProgress, Writing
+from holdfast.model.write_result import Done, InProgress, WriteResult
 from holdfast.providers.protocol import Change, Connection, Provider, ReadFailed, Target, Unchanged, Writer
 
 
@@ -64,7 +64,7 @@ class ProviderDriftInjector:
         return reading
 
 
-async def _finish(writer: Writer, target: Target, writing: Writing) -> None:
+async def _finish(writer: Writer, target: Target, writing: WriteResult) -> None:
     while isinstance(writing, InProgress):
         writing = await writer.poll(target, writing.token)
     if not isinstance(writing, Done):

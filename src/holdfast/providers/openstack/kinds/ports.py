@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from holdfast.model.json import Json
-from holdfast.model.write_result import WriteFailure
+from holdfast.provider import Json, Target, WriteFailure
 from holdfast.providers.openstack import naming
 from holdfast.providers.openstack.calls import Calls, Place
 from holdfast.providers.openstack.kind_definition import NAME, Item, Manner, Thing, fixed, mutable
 from holdfast.providers.openstack.subresources.rules import Rules
 from holdfast.providers.openstack.subresources.subports import SubPorts
 from holdfast.providers.openstack.subresources.tags import Tags
-from holdfast.providers.protocol import Target
 
 _PLACE: Final = Place("network")
 

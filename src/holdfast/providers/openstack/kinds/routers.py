@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from holdfast.model.json import Json
-from holdfast.model.write_result import WriteFailure
+from holdfast.provider import Json, Target, WriteFailure
 from holdfast.providers import url_paths
 from holdfast.providers.openstack import defaults
 from holdfast.providers.openstack.calls import Calls, Place
@@ -24,7 +23,6 @@ from holdfast.providers.openstack.kind_definition import (
 from holdfast.providers.openstack.subresources import interfaces
 from holdfast.providers.openstack.subresources.interfaces import Interfaces
 from holdfast.providers.openstack.subresources.tags import Tags
-from holdfast.providers.protocol import Target
 
 _PLACE: Final = Place("network")
 

@@ -10,7 +10,7 @@ from holdfast.compare.comparators import typed_equal
 from holdfast.compare.rule_tree import Node
 from holdfast.model.json import Json
 from holdfast.model.read_result import Found
-from holdfast.model.write_result import WriteError, WriteFailure, Writing
+from holdfast.model.write_result import WriteError, WriteFailure, WriteResult
 from holdfast.providers.protocol import Change, Reader, Target, Writer
 from holdfast.testing.conformance import leaf_values
 from holdfast.testing.conformance.expectations import NotApplicable, expect
@@ -85,7 +85,7 @@ async def precondition(run: ScenarioRun) -> str:
 
 def _writes(
     run: ScenarioRun, writer: Writer, target: Target, change: Change
-) -> dict[str, Callable[[str], Awaitable[Writing]]]:
+) -> dict[str, Callable[[str], Awaitable[WriteResult]]]:
     """Return the writes that have a precondition; each is another operation for each etag."""
     return {
         "change": lambda etag: writer.update(target, replace(change, etag=etag), f"{run.prefix}-change-{etag}"),
@@ -100,7 +100,7 @@ async def _meddle(run: ScenarioRun, target: Target, change: Change, besides: str
     await run.subject.drift_injector.put(run.sample.kind, target.id or "", paths.parse_path(place), value)
 
 
-async def _expect_refused(run: ScenarioRun, target: Target, before: Json, what: str, answer: Writing) -> None:
+async def _expect_refused(run: ScenarioRun, target: Target, before: Json, what: str, answer: WriteResult) -> None:
     refused = isinstance(answer, WriteFailure) and answer.refusal is WriteError.MOVED
     expect(refused, f"a {what} decided on an old state was answered {answer!r}, not refused as moved")
     live = await run.subject.drift_injector.get(run.sample.kind, target.id or "")
