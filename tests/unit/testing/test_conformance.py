@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import subprocess
 import sys
 from contextlib import asynccontextmanager
@@ -203,7 +204,8 @@ def test_the_command_fails_if_something_failed(tmp_path):
         "from tests.unit.testing import broken\nsubject = broken.on_memory(broken.ForgetsTheLast)\n"
     )
     command = [sys.executable, "-m", "holdfast.testing.conformance", "wrong:subject", "--scenario", "list"]
-    environment = {"PYTHONPATH": str(ROOT), "PATH": ""}
+    places = (ROOT, ROOT / "src", ROOT / "packages/holdfast-emulators/src")
+    environment = {"PYTHONPATH": os.pathsep.join(map(str, places)), "PATH": ""}
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path, env=environment)
     assert done.returncode == 1, done.stderr
     assert "✗ list" in done.stdout
