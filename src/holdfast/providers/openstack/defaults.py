@@ -13,10 +13,10 @@ from collections.abc import Mapping
 from holdfast.model.absent import ABSENT
 from holdfast.provider import Draft, InputError, Json, Location
 from holdfast.providers.openstack import naming
-from holdfast.providers.openstack.kind_definition import NAME, Thing
+from holdfast.providers.openstack.kind_definition import NAME, KindDefinition
 
 
-def complete(thing: Thing, draft: Draft) -> dict[str, Json]:
+def complete(thing: KindDefinition, draft: Draft) -> dict[str, Json]:
     """Return the declaration in full, in the service's spelling; raise InputError for a field that there is not."""
     refuse_unknown(thing, draft.desired)
     out = dict(draft.desired)
@@ -28,7 +28,7 @@ def complete(thing: Thing, draft: Draft) -> dict[str, Json]:
     return out
 
 
-def refuse_unknown(thing: Thing, desired: Mapping[str, Json]) -> None:
+def refuse_unknown(thing: KindDefinition, desired: Mapping[str, Json]) -> None:
     """Raise InputError, with the field as its place, if something is declared that a kind does not have."""
     for name in desired:
         if name not in thing.names:
@@ -37,7 +37,7 @@ def refuse_unknown(thing: Thing, desired: Mapping[str, Json]) -> None:
             raise InputError(f"a {thing.kind} has no field {name!r}; {guess}", Location(field=f"/{name}"))
 
 
-def _fill(thing: Thing, draft: Draft, out: dict[str, Json]) -> None:
+def _fill(thing: KindDefinition, draft: Draft, out: dict[str, Json]) -> None:
     usual = [(each.name, each.default) for each in thing.fields] + [(sub.name, sub.default) for sub in thing.subs]
     for name, default in usual:
         if default is not ABSENT and name not in out:

@@ -17,7 +17,7 @@ from holdfast.model.write_result import Done, InProgress, WriteError, WriteFailu
 from holdfast.providers import minimal_patch
 from holdfast.providers.openstack import documents, kind_registry, status_mapping
 from holdfast.providers.openstack.calls import Calls
-from holdfast.providers.openstack.kind_definition import Item, Role, Sub, Thing
+from holdfast.providers.openstack.kind_definition import Item, KindDefinition, Role, Sub
 from holdfast.providers.openstack.lookup import Finder
 from holdfast.providers.openstack.reader import OpenStackReader
 from holdfast.providers.protocol import Change, ReadFailed, Target, Unchanged
@@ -55,12 +55,12 @@ class OpenStackWriter:
             return finished
         return await thing.manner.born(self._calls, made, target) or Done(made.id)
 
-    async def _finished(self, thing: Thing, made: Item, target: Target) -> WriteResult:
+    async def _finished(self, thing: KindDefinition, made: Item, target: Target) -> WriteResult:
         """Give a thing that is there what could not be given to it at birth."""
         wanted = [(sub, target.desired[sub.name]) for sub in thing.subs if target.desired.get(sub.name) is not None]
         return await self._changed(thing, made, (target.desired, documents.late(thing, target.desired)), wanted, None)
 
-    async def _there(self, target: Target, thing: Thing) -> Item | WriteFailure | None:
+    async def _there(self, target: Target, thing: KindDefinition) -> Item | WriteFailure | None:
         try:
             found = await self._finder.declared(target, thing)
         except ReadFailed as error:
@@ -73,7 +73,7 @@ class OpenStackWriter:
             )
         return found[0]
 
-    async def _made(self, target: Target, thing: Thing) -> Item | WriteFailure:
+    async def _made(self, target: Target, thing: KindDefinition) -> Item | WriteFailure:
         body = await thing.manner.birth(self._calls, target, documents.birth(thing, target.desired))
         if isinstance(body, WriteFailure):
             return body
@@ -115,7 +115,7 @@ class OpenStackWriter:
 
     async def _changed(
         self,
-        thing: Thing,
+        thing: KindDefinition,
         live: Item,
         change: tuple[Mapping[str, Json], Sequence[str]],
         subs: Sequence[tuple[Sub, Json]],
@@ -140,7 +140,7 @@ class OpenStackWriter:
                 return done
         return thing.manner.begun(live, {**body, **{sub.name: value for sub, value in subs}}) or Done(live.id)
 
-    async def _live(self, thing: Thing, ident: str, etag: str | None) -> Item | WriteFailure:
+    async def _live(self, thing: KindDefinition, ident: str, etag: str | None) -> Item | WriteFailure:
         """Read what is there, and see that it is what was decided on."""
         try:
             item = await self._reader.item(thing, ident)
@@ -196,18 +196,18 @@ class OpenStackWriter:
         return polled
 
 
-def _is_stuck(thing: Thing, name: str) -> bool:
+def _is_stuck(thing: KindDefinition, name: str) -> bool:
     found = thing.field(name)
     return found is not None and found.role in (Role.FIXED, Role.READ_ONLY)
 
 
-def _is_self_moving(thing: Thing, name: str) -> bool:
+def _is_self_moving(thing: KindDefinition, name: str) -> bool:
     found = thing.field(name)
     return found is not None and found.is_self_moving
 
 
-def _if_match(thing: Thing, etag: str | None) -> dict[str, str]:
-    return {"If-Match": f"revision_number={etag}"} if thing.is_revised and etag is not None else {}
+def _if_match(thing: KindDefinition, etag: str | None) -> dict[str, str]:
+    return {"If-Match": f"revision_number={etag}"} if thing.revision is not None and etag is not None else {}
 
 
 def _moved(refused: WriteFailure) -> WriteFailure:

@@ -10,12 +10,13 @@ from holdfast.model.json import Json
 from holdfast.model.read_result import ReadError, ReadFailure
 from holdfast.model.write_result import Done, InProgress, WriteError, WriteFailure, WriteResult
 from holdfast.providers import url_paths
-from holdfast.providers.openstack.calls import Calls
+from holdfast.providers.openstack.calls import Calls, Place
 from holdfast.providers.openstack.kind_definition import (
     NAME,
     Item,
+    KindDefinition,
+    ListCall,
     Manner,
-    Thing,
     birth_only,
     fixed,
     mutable,
@@ -73,7 +74,7 @@ class _ImageManner(Manner):
         return Done(item.id) if status == "active" else InProgress(item.id, dict(token), self.poll_seconds)
 
     async def put(
-        self, calls: Calls, thing: Thing, item: Item, body: Mapping[str, Json], headers: Mapping[str, str]
+        self, calls: Calls, thing: KindDefinition, item: Item, body: Mapping[str, Json], headers: Mapping[str, str]
     ) -> Mapping[str, Json] | WriteFailure:
         """Change attributes by patch."""
         del headers
@@ -91,9 +92,9 @@ class _ImageManner(Manner):
         return not isinstance(answer, WriteFailure)
 
 
-IMAGE: Final = Thing(
+IMAGE: Final = KindDefinition(
     kind="Image",
-    service="image",
+    place=Place("image"),
     path="/images",
     one="",
     many="images",
@@ -112,6 +113,6 @@ IMAGE: Final = Thing(
         read_only("os_hash_value", "hash"),
     ),
     subs=(Properties(),),
-    project_param="owner",
     manner=_ImageManner(),
+    listing=ListCall(project_param="owner"),
 )

@@ -15,8 +15,9 @@ from holdfast.providers.openstack.calls import Calls, Place
 from holdfast.providers.openstack.kind_definition import (
     NAME,
     Item,
+    KindDefinition,
+    ListCall,
     Manner,
-    Thing,
     birth_only,
     fixed,
     mutable,
@@ -40,7 +41,7 @@ class _ServerManner(Manner):
     reads_first = True
     is_slow = True
 
-    def filters(self, thing: Thing, criteria: Mapping[str, Json]) -> list[tuple[str, str]]:
+    def filters(self, thing: KindDefinition, criteria: Mapping[str, Json]) -> list[tuple[str, str]]:
         """Narrow by name where that is safe: Nova takes a pattern."""
         del thing
         name = criteria.get("name")
@@ -120,7 +121,7 @@ class _ServerManner(Manner):
         return Done(item.id) if is_over else InProgress(item.id, dict(token), self.poll_seconds)
 
     async def put(
-        self, calls: Calls, thing: Thing, item: Item, body: Mapping[str, Json], headers: Mapping[str, str]
+        self, calls: Calls, thing: KindDefinition, item: Item, body: Mapping[str, Json], headers: Mapping[str, str]
     ) -> Mapping[str, Json] | WriteFailure:
         """Change names, replace the metadata, start and stop."""
         plain = {key: value for key, value in body.items() if key in ("name", "description")}
@@ -168,9 +169,9 @@ _BORN_APART: Final = frozenset(
     {"image", "flavor", "power", "OS-EXT-AZ:availability_zone", "user_data", "networks", "boot", "group", "hints"}
 )
 
-SERVER: Final = Thing(
+SERVER: Final = KindDefinition(
     kind="Server",
-    service="compute",
+    place=_PLACE,
     path="/servers",
     one="server",
     many="servers",
@@ -194,8 +195,6 @@ SERVER: Final = Thing(
     subs=(_INTERFACES, _VOLUMES, Tags(_PLACE, "/servers")),
     companions=(attachments.PORTS,),
     is_scoped=False,  # a list is our own project's, unless asked for more
-    list_path="/servers/detail",
-    everybody=(("all_tenants", "1"),),
-    microversion=MICROVERSION,
     manner=_ServerManner(),
+    listing=ListCall(path="/servers/detail", all_projects=(("all_tenants", "1"),)),
 )
