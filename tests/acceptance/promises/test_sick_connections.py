@@ -26,7 +26,7 @@ from holdfast.reconcile.policy_evaluation import Rules
 from holdfast.reconcile.resolve import Fleet, Preparer
 from holdfast.reconcile.write import Actor
 from holdfast.store.memory import MemoryStore
-from holdfast.testing.memory import MemoryProvider, MemoryWorld
+from holdfast.testing.memory import MemoryProvider, MemoryService
 from holdfast.watch.list_scan import Sweeper
 from holdfast.watch.loop import Watcher
 from holdfast_emulators import virtual_time
@@ -76,8 +76,8 @@ class Sick(MemoryProvider):
 class Two:
     """An engine over two connections: `good`, and `bad` which can be made sick."""
 
-    good: MemoryWorld = field(default_factory=MemoryWorld)
-    bad: MemoryWorld = field(default_factory=MemoryWorld)
+    good: MemoryService = field(default_factory=MemoryService)
+    bad: MemoryService = field(default_factory=MemoryService)
     store: MemoryStore = field(default_factory=MemoryStore)
     clock: VirtualClock = field(default_factory=VirtualClock)
 
@@ -110,7 +110,7 @@ class Two:
         actor = Actor(self.store, world, checker, self.clock, self.chance, "one")
         return Applier(self.store, preparer, checker, actor, **options)
 
-    def live(self, world: MemoryWorld, name: str) -> dict[str, Any]:
+    def live(self, world: MemoryService, name: str) -> dict[str, Any]:
         ident = world.find("Thing", name)
         return world.things["Thing", ident or ""]
 
