@@ -135,7 +135,7 @@ def test_the_world_is_left_as_it_was_found():
 def test_without_faults_the_scenarios_that_need_them_are_not_applicable_and_say_so():
     card = asyncio.run(conformance.run(altered(faults=None), ["unreadable", "throttle", "create"]))
     assert {result.outcome for result in card.results if result.scenario != "create"} == {Outcome.NOT_APPLICABLE}
-    assert "brings nothing that makes calls fail" in card.text()
+    assert "no faults are given" in card.text()
 
 
 def test_what_the_author_says_cannot_be_asked_is_shown_with_his_reason():

@@ -1,7 +1,7 @@
-"""A provider with its calls written down, and a store with its commits; both can die where they are told to.
+"""A provider that records its calls, and a store; both can crash at a given boundary.
 
-The engine does not notice: what stands between it and the provider passes everything on. Faults are not made here;
-made at this seam they would try the engine, and not the provider.
+The recorder passes every call on. Faults are not injected here, because at this seam they would test the engine and not
+the provider.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ from holdfast.store.protocol import Store, Transaction
 
 
 class Killed(BaseException):
-    """The process died here. No Exception, so that nothing which handles errors can come between."""
+    """The process crashed here. Not an Exception, so that no error handler catches it."""
 
 
 @dataclass(slots=True)
 class Lifetime:
-    """Counts the boundaries that a process crosses, and ends it at the one it is told; the dead do nothing more."""
+    """Counts the boundaries that a process crosses, and ends it at a given one."""
 
     ends_at: int | None = None
     crossed: int = 0
     is_over: bool = False
 
     def cross(self) -> None:
-        """Cross one boundary, unless it is the last."""
+        """Cross one boundary; raise Killed at the last."""
         self.go_on()
         if self.crossed == self.ends_at:
             self.is_over = True
@@ -50,7 +50,7 @@ class Lifetime:
         self.crossed += 1
 
     def go_on(self) -> None:
-        """Do nothing, unless dead: then not even what stands in a `finally`."""
+        """Raise Killed after the crash, so that not even a `finally` does anything."""
         if self.is_over:
             raise Killed
 
@@ -70,7 +70,7 @@ _READS = frozenset({"read", "list", "find"})
 
 @dataclass(slots=True)
 class CallRecorder:
-    """A provider, and what was asked of it."""
+    """A provider and its recorded calls."""
 
     provider: Provider
     life: Lifetime = field(default_factory=Lifetime)
@@ -89,7 +89,7 @@ class CallRecorder:
 
     @property
     def writes(self) -> list[Call]:
-        """The calls that may have changed something."""
+        """The calls that may have written."""
         return [call for call in self.calls if call.verb not in _READS and call.verb != "poll"]
 
     @asynccontextmanager
@@ -149,7 +149,7 @@ class _Writer:
         return await self._crossed(Call("poll", target.kind, target.name), lambda: self._writer.poll(target, token))
 
     async def _crossed(self, call: Call, send: Callable[[], Awaitable[WriteResult]]) -> WriteResult:
-        """Send a call between two boundaries: before it nothing has happened, after it nobody has heard the answer."""
+        """Send a call between two boundaries: a crash before it, or after it and before the answer is recorded."""
         self._ledger.life.cross()
         self._ledger.calls.append(call)
         answer = await send()
@@ -158,13 +158,13 @@ class _Writer:
 
 
 class CrashingStore:
-    """A store whose process may die before or after each commit."""
+    """A store whose process may crash before or after each commit."""
 
     def __init__(self, store: Store, life: Lifetime) -> None:
         self._store = store
         self._life = life
 
-    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever a store offers
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - all methods of a store
         self._life.go_on()
         return getattr(self._store, name)
 

@@ -1,4 +1,4 @@
-"""Running scenarios: each on a subject opened for it, each kind by itself, and whatever it made removed again."""
+"""Run scenarios: each on a provider opened for it, each kind by itself, and delete what it created."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from holdfast.testing.conformance.provider_under_test import OpenProvider, Provi
 from holdfast.testing.conformance.scenario_run import ScenarioRun
 from holdfast.testing.conformance.scorecard import Outcome, Result, ScoreCard
 
-_trials = itertools.count(1)  # names differ between trials, for worlds that remember what was once there
+_trials = itertools.count(1)  # names differ between runs, for services that remember deleted resources
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One scenario on all kinds of a subject; its name is what a test is called by."""
+    """One scenario on all kinds of a provider under test; its name is the id of a test."""
 
     name: str
     subject: ProviderUnderTest | OpenProvider
 
     async def run(self) -> tuple[Result, ...]:
-        """Open the subject and ask; a result for each kind."""
+        """Run the scenario; return a result for each kind."""
         async with _opened(self.subject) as subject:
             return tuple([await _examined(subject, sample, self.name) for sample in subject.samples])
 
     async def assert_passes(self) -> tuple[Result, ...]:
-        """Ask, and raise AssertionError with everything that failed: what a test calls."""
+        """Run the scenario; raise AssertionError with all failures."""
         results = await self.run()
         failed = [f"{result.kind}: {result.detail}" for result in results if result.outcome is Outcome.FAILED]
         if failed:
@@ -43,7 +43,7 @@ class Case:
 
 
 def scenarios(subject: ProviderUnderTest | OpenProvider, only: Sequence[str] = ()) -> list[Case]:
-    """Return every scenario as a case to parametrise a test with; nothing is opened by this."""
+    """Return the scenarios as cases to parametrise a test with; opens nothing."""
     unknown = [name for name in only if name not in scenario_catalogue.ALL]
     if unknown:
         raise ValueError(f"there is no scenario {unknown[0]!r}; there are {', '.join(scenario_catalogue.ALL)}")
@@ -68,7 +68,7 @@ async def _opened(subject: ProviderUnderTest | OpenProvider) -> AsyncIterator[Pr
 
 
 async def _examined(subject: ProviderUnderTest, sample: Sample, scenario: str) -> Result:
-    """Run one scenario on one kind; whatever a provider raises is its failure, and not the kit's."""
+    """Run one scenario on one kind; an exception of the provider is a failure of the provider."""
     try:
         async with asyncio.timeout(subject.longest_seconds):
             outcome, detail = await _asked(subject, sample, scenario)
@@ -91,21 +91,21 @@ async def _asked(subject: ProviderUnderTest, sample: Sample, scenario: str) -> t
         return Outcome.FAILED, str(error)
     except TimeoutError:
         raise
-    except Exception as error:  # noqa: BLE001 - the provider is strange code, and a card must come of it
+    except Exception as error:  # noqa: BLE001 - the provider is foreign code, and the card reports its errors
         return Outcome.FAILED, f"raised {_root(error)}"
     finally:
         await _cleared(subject, sample.kind, known)
 
 
 def _root(error: BaseException) -> str:
-    """Name the error inside groups of one, as tasks make them."""
+    """Return the error inside exception groups of one, as text."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return f"{type(error).__name__}: {error}"
 
 
 async def _kind(subject: ProviderUnderTest, sample: Sample) -> Kind:
-    """Return what the provider says of a kind; some know their kinds only once they are open."""
+    """Return the Kind of a sample; some providers know their kinds only once they are open."""
     async with subject.provider.reader(subject.connection) as reader:
         kind = reader.kinds.get(sample.kind)
     if kind is None:
@@ -114,7 +114,7 @@ async def _kind(subject: ProviderUnderTest, sample: Sample) -> Kind:
 
 
 async def _cleared(subject: ProviderUnderTest, kind: str, known: frozenset[str]) -> None:
-    """Remove what a scenario left, with the faults mended first: it may have ended in the middle of one."""
+    """Delete what a scenario left; clear the faults first, because it may have ended in the middle of one."""
     if subject.faults is not None:
         subject.faults.clear()
     for ident in frozenset(await subject.drift_injector.ids(kind)) - known:

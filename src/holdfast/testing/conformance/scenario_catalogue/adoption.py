@@ -1,4 +1,4 @@
-"""Taking over what others made: by its id, or by a filter that must match exactly one."""
+"""Adoption of existing resources: by id, or by a filter that must match exactly one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from holdfast.testing.conformance.scenario_run import ScenarioRun, expect_done
 
 
 async def by_id(run: ScenarioRun) -> str:
-    """Expect that a live thing is adopted by its id without a write, and that an id without a thing makes none."""
+    """Expect adoption by id without a write, and no creation for an id that does not exist."""
     name = run.name()
     desired = run.sample.full(name)
     _, ident = await run.made(run.process(), desired, name)
@@ -24,9 +24,9 @@ async def by_id(run: ScenarioRun) -> str:
     missing = process.declare(run.sample.kind, run.name(), desired, Import(id=ident))
     checked = the_only(await process.apply([missing]))
     action = checked.decision.action
-    expect(action is Action.BLOCK, f"an import of what is not there was answered with {action.value}")
+    expect(action is Action.BLOCK, f"an import of a resource that does not exist was answered with {action.value}")
     _expect_untouched(process)
-    return "adopted without a write; one that is gone is not made"
+    return "adopted without a write; a deleted resource is not created"
 
 
 async def _adopted(run: ScenarioRun, wanted: Import, desired: Mapping[str, Json], ident: str) -> None:
@@ -35,22 +35,22 @@ async def _adopted(run: ScenarioRun, wanted: Import, desired: Mapping[str, Json]
     declaration = process.declare(run.sample.kind, run.name(), desired, wanted)
     expect_done(await process.apply([declaration]), Action.ADOPT)
     _expect_untouched(process)
-    expect(typed_equal(before, await run.live(ident)), "taking it over changed it")
+    expect(typed_equal(before, await run.live(ident)), "the adoption changed the resource")
     state = await process.state(declaration)
-    expect(state.provider_id == ident, f"{ident!r} was to be taken over, and it was {state.provider_id!r}")
-    expect(state.origin is Origin.IMPORTED, "it counts as made by us, though it was imported")
+    expect(state.provider_id == ident, f"{ident!r} was to be adopted, but {state.provider_id!r} was")
+    expect(state.origin is Origin.IMPORTED, "it counts as created by Holdfast, although it was imported")
     await run.expect_clean(process, declaration, "after it was imported")
 
 
 async def by_filter(run: ScenarioRun) -> str:
-    """Expect that a filter which matches one thing adopts it, that none is waited for, and that two are an error."""
+    """Expect adoption of a single match, waiting without a match, and an error for two."""
     one, two = run.name(), run.name()
     telling, shared = criteria(run, one, two)
     nothing = run.process()
     declared = nothing.declare(run.sample.kind, run.name(), run.sample.full(one), Import(filter=telling))
     report = await nothing.apply([declared])
     expect(len(report.waiting) == 1, "an import whose filter matches nothing did not wait")
-    expect(not report.waiting[0].is_error, f"a filter that matches nothing is called an error: {_why(report)}")
+    expect(not report.waiting[0].is_error, f"a filter that matches nothing is reported as an error: {_why(report)}")
     _expect_untouched(nothing)
     process = run.process()
     _, ident = await run.made(process, run.sample.full(one), one)
@@ -60,13 +60,13 @@ async def by_filter(run: ScenarioRun) -> str:
     declared = several.declare(run.sample.kind, run.name(), run.sample.full(one), Import(filter=shared))
     report = await several.apply([declared])
     said = bool(report.waiting) and report.waiting[0].is_error
-    expect(said, f"a filter that matches two things is no error: {_why(report)}")
+    expect(said, f"a filter that matches two resources is not an error: {_why(report)}")
     _expect_untouched(several)
     return f"none by {_named(telling)}, then one; two by {_named(shared)}"
 
 
 def criteria(run: ScenarioRun, one: str, two: str) -> tuple[dict[str, Json], dict[str, Json]]:
-    """Return a top-level field that tells two samples apart, and one that they share."""
+    """Return a top-level field that differs between two samples, and one that they share."""
     first, second = run.sample.full(one), run.sample.full(two)
     plain = [key for key, value in first.items() if isinstance(value, str | int | float)]
     telling = [key for key in plain if first[key] != second.get(key)]
@@ -81,7 +81,7 @@ def _named(fields: Mapping[str, Json]) -> str:
 
 
 def _why(report: object) -> str:
-    return "; ".join(one.reason for one in getattr(report, "waiting", ())) or "it was not even held back"
+    return "; ".join(one.reason for one in getattr(report, "waiting", ())) or "it was not held"
 
 
 def _expect_untouched(process: EngineProcess) -> None:

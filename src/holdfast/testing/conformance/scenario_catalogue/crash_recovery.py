@@ -1,4 +1,4 @@
-"""Dying between any two steps: whoever comes next finishes what was begun, and makes nothing twice."""
+"""Crashes between any two steps: the next process finishes the write and creates nothing twice."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _STORIES: dict[str, Beginning] = {"create": _nothing_yet, "update": _made_otherw
 
 
 async def _everywhere(run: ScenarioRun, what: str, begin: Beginning) -> int:
-    """Die at the first boundary, then at the second, until one life is long enough to see the end."""
+    """Crash at the first boundary, then at the second, until a run completes."""
     for boundary in range(MOST):
         before = await run.new_ids()
         process, declaration = await begin(run)
@@ -46,7 +46,7 @@ async def _everywhere(run: ScenarioRun, what: str, begin: Beginning) -> int:
             await _resumed(run, process.restarted(), declaration, before)
         except ExpectationFailed as error:
             raise ExpectationFailed(f"{what}, killed at boundary {boundary}: {error}") from None
-    raise ExpectationFailed(f"{what} did not come to an end within {MOST} steps")
+    raise ExpectationFailed(f"{what} did not end within {MOST} steps")
 
 
 async def _dies(process: EngineProcess, declaration: Declaration) -> bool:
@@ -59,7 +59,7 @@ async def _dies(process: EngineProcess, declaration: Declaration) -> bool:
 
 
 async def _resumed(run: ScenarioRun, process: EngineProcess, declaration: Declaration, before: frozenset[str]) -> None:
-    for _ in range(3):  # a write that was given up is tried anew by the next run, as the next round of a watch would
+    for _ in range(3):  # a write that was given up is retried by the next run, as in the next round of a watch
         await process.apply([declaration])
         process = process.restarted()
     await run.expect_only(declaration.desired, "afterwards", before)

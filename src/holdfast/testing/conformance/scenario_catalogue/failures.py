@@ -1,4 +1,4 @@
-"""When calls fail: what cannot be read is unknown, and an API that says slow down is given time."""
+"""Failing calls: a failed read is unknown, and an API that throttles is given time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from holdfast.testing.conformance.scenario_run import ScenarioRun, expect_done, 
 
 
 async def unreadable(run: ScenarioRun) -> str:
-    """Expect that a failed read is unknown, never missing, drifted or a reason to write, and a failed list no list."""
+    """Expect an unknown verdict and no write for a failed read, and ReadFailed for a failed list."""
     faults = run.faults(CallType.READ)
     process, name = run.process(), run.name()
     declaration, ident = await run.made(process, run.sample.full(name), name)
@@ -38,21 +38,24 @@ async def unreadable(run: ScenarioRun) -> str:
 
 
 async def not_the_thing(run: ScenarioRun) -> str:
-    """Expect that a read which succeeds, and brings something else than the thing, is unknown, and not written over."""
+    """Expect an unknown verdict and no write if a read succeeds with something other than the resource."""
     faults = run.subject.faults
     if not isinstance(faults, SupportsWrongAnswers) or not faults.wrong_answers:
-        raise NotApplicable("the subject brings nothing that answers with something else")
+        raise NotApplicable("the faults cannot answer with something else")
     process, name = run.process(), run.name()
     declaration, ident = await run.made(process, run.sample.full(name), name)
     before = await run.live(ident)
     for answer_wrongly in faults.wrong_answers:
         faults.answer_wrongly(answer_wrongly)
         try:
-            await _expect_unknown(process, declaration, f"when a read brought {answer_wrongly}")
+            await _expect_unknown(process, declaration, f"when a read returned {answer_wrongly}")
         finally:
             faults.clear()
-        expect(typed_equal(before, await run.live(ident)), f"while reads brought {answer_wrongly} it was changed")
-        expect_status(the_only(await process.check([declaration])), Status.IN_SYNC, "once reads bring it again")
+        expect(
+            typed_equal(before, await run.live(ident)),
+            f"while reads returned {answer_wrongly} the resource was changed",
+        )
+        expect_status(the_only(await process.check([declaration])), Status.IN_SYNC, "once reads return it again")
     return ", ".join(faults.wrong_answers)
 
 
@@ -64,7 +67,7 @@ async def _expect_unknown(process: EngineProcess, declaration: Declaration, when
 
 
 async def _expect_no_half_list(run: ScenarioRun, trouble: ReadError) -> None:
-    """See that a list which fails raises, however much of it had come, and that checks do not conclude from it."""
+    """Expect ReadFailed from a failed list, even after some items, and no verdict from it."""
     faults = run.faults(CallType.LIST, trouble)
     process = run.process()
     declarations = [
@@ -80,7 +83,7 @@ async def _expect_no_half_list(run: ScenarioRun, trouble: ReadError) -> None:
                 await _expect_raised(found, f"a search that failed ({trouble.value})")
         for checked in (await process.check(declarations)).checked:
             wrong = checked.verdict.status not in (Status.IN_SYNC, Status.UNKNOWN)
-            expect(not wrong, f"a failed list ({trouble.value}) made a verdict {checked.verdict.status.value}")
+            expect(not wrong, f"a failed list ({trouble.value}) led to the verdict {checked.verdict.status.value}")
     for ident in await run.new_ids():
         await run.subject.drift_injector.delete(run.sample.kind, ident)
 
@@ -94,11 +97,11 @@ async def _expect_raised(looking: Awaitable[Sequence[object]], what: str) -> Non
         brought = await looking
     except ReadFailed:
         return
-    expect(holds=False, message=f"{what} brought {len(brought)} things instead of ReadFailed")
+    expect(holds=False, message=f"{what} returned {len(brought)} items instead of ReadFailed")
 
 
 async def throttle(run: ScenarioRun) -> str:
-    """Expect that an API which says slow down gets its pause, and that no verdict is made of it."""
+    """Expect a pause after throttling, and no verdict from it."""
     faults = run.faults(CallType.READ, ReadError.THROTTLED)
     process, name = run.process(), run.name()
     declaration, _ = await run.made(process, run.sample.full(name), name)
@@ -106,14 +109,14 @@ async def throttle(run: ScenarioRun) -> str:
     with failing(faults, CallType.READ, ReadError.THROTTLED, times=1):
         checked = the_only(await process.check([declaration]))
     expect_status(checked, Status.IN_SYNC, "when a read was throttled once")
-    expect(process.clock.slept > slept, "a read was throttled, and nobody waited")
+    expect(process.clock.slept > slept, "a read was throttled, and no call waited")
     with failing(faults, CallType.READ, ReadError.THROTTLED):
         await _expect_unknown(process, declaration, "when it could not be read (throttled)")
-    expect_status(the_only(await process.check([declaration])), Status.IN_SYNC, "once the API has time again")
+    expect_status(the_only(await process.check([declaration])), Status.IN_SYNC, "once the API no longer throttles")
     try:
         run.faults(CallType.WRITE, ReadError.THROTTLED)
     except NotApplicable:
-        return "reads; writes could not be tried"
+        return "reads; the faults cannot throttle writes"
     await _expect_patient_write(run)
     return "reads and writes"
 
@@ -126,5 +129,5 @@ async def _expect_patient_write(run: ScenarioRun) -> None:
     declaration = process.declare(run.sample.kind, name, desired)
     with failing(faults, CallType.WRITE, ReadError.THROTTLED, times=1):
         expect_done(await process.apply([declaration]), Action.CREATE)
-    expect(process.clock.slept > 0, "a write was throttled, and nobody waited")
+    expect(process.clock.slept > 0, "a write was throttled, and no call waited")
     await run.expect_only(desired, "after a write that was throttled once", before)

@@ -1,4 +1,4 @@
-"""The writer itself: everything may be said twice, and what was decided on an old state is refused."""
+"""The writer: every call may be repeated, and a write with an old etag fails."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _target(run: ScenarioRun, name: str, desired: Mapping[str, Json], ident: str
 
 
 async def create(run: ScenarioRun) -> str:
-    """Expect that a creation repeated with its key makes no second thing, and gives the same id."""
+    """Expect no second resource and the same id from a repeated create."""
     name = run.name()
     target = _target(run, name, run.sample.full(name))
     async with run.halves() as (_reader, writer):
@@ -30,15 +30,13 @@ async def create(run: ScenarioRun) -> str:
         answer = await settled(writer, target, await writer.create(target, run.prefix))
         second = expect_accepted(answer, "the same creation with the same key")
     made = await run.new_ids()
-    expect(
-        made == {first.id}, f"a creation said twice made {len(made)} things; the answers were {first.id!r} and so on"
-    )
+    expect(made == {first.id}, f"a repeated create made {len(made)} resources; the first answer was {first.id!r}")
     expect(second.id == first.id, f"the same creation was answered {first.id!r}, then {second.id!r}")
-    return "one thing, one id"
+    return "one resource, one id"
 
 
 async def update(run: ScenarioRun) -> str:
-    """Expect that a change which is repeated is done, and changes nothing more."""
+    """Expect a repeated update to be done and to change nothing more."""
     _, target, change = await _changed(run)
     async with run.halves() as (_reader, writer):
         first = await settled(writer, target, await writer.update(target, change, run.prefix))
@@ -47,29 +45,29 @@ async def update(run: ScenarioRun) -> str:
         again = await settled(writer, target, await writer.update(target, change, run.prefix))
         expect_accepted(again, "the same change with the same key")
     same = typed_equal(_seen(run, after), _seen(run, await run.live(target.id or "")))
-    expect(same, "a change said twice is not the same as said once")
+    expect(same, "a repeated update is not the same as a single one")
     await run.expect_live(target.id or "", change.desired, "after the change")
-    return "said twice, done once"
+    return "repeated, done once"
 
 
 async def delete(run: ScenarioRun) -> str:
-    """Expect that a deletion which is repeated is done; so is one of what is gone."""
+    """Expect a repeated deletion, and the deletion of a missing resource, to be done."""
     name = run.name()
     desired = run.sample.full(name)
     _, ident = await run.made(run.process(), desired, name)
     target = _target(run, name, desired, ident)
     async with run.halves() as (_reader, writer):
-        for what, key in (("a deletion", "1"), ("the same deletion", "1"), ("a deletion of what is gone", "2")):
+        for what, key in (("a deletion", "1"), ("the same deletion", "1"), ("a deletion of a missing resource", "2")):
             answer = await settled(writer, target, await writer.delete(target, f"{run.prefix}-{key}"))
             expect_accepted(answer, what)
-            expect(ident not in await run.new_ids(), f"{what} is done, and the thing is still there")
-    return "gone stays gone"
+            expect(ident not in await run.new_ids(), f"{what} is done, but the resource still exists")
+    return "deleted stays deleted"
 
 
 async def precondition(run: ScenarioRun) -> str:
-    """Expect that a change or deletion decided on an old state is refused as moved, and not made."""
+    """Expect MOVED, and no write, for an update or deletion with an old etag."""
     if not run.kind.conditional:
-        raise NotApplicable("the kind does not say that its writes honour an etag")
+        raise NotApplicable("the kind is not conditional")
     place, target, change = await _changed(run)
     async with run.halves() as (reader, writer):
         stale = await _etag(reader, target)
@@ -79,14 +77,14 @@ async def precondition(run: ScenarioRun) -> str:
             await _expect_refused(run, target, before, what, await settled(writer, target, await write(stale)))
         for what, write in _writes(run, writer, target, change).items():
             answer = await settled(writer, target, await write(await _etag(reader, target)))
-            expect_accepted(answer, f"the {what} decided anew")
-    return "changes and deletions: refused on the old etag, done on the new"
+            expect_accepted(answer, f"the {what} with the new etag")
+    return "updates and deletions: MOVED with the old etag, done with the new"
 
 
 def _writes(
     run: ScenarioRun, writer: Writer, target: Target, change: Change
 ) -> dict[str, Callable[[str], Awaitable[WriteResult]]]:
-    """Return the writes that have a precondition; each is another operation for each etag."""
+    """Return the writes with a precondition; each etag is another operation."""
     return {
         "change": lambda etag: writer.update(target, replace(change, etag=etag), f"{run.prefix}-change-{etag}"),
         "deletion": lambda etag: writer.delete(target, f"{run.prefix}-deletion-{etag}", etag),
@@ -94,7 +92,7 @@ def _writes(
 
 
 async def _meddle(run: ScenarioRun, target: Target, change: Change, besides: str) -> None:
-    """Let somebody change another field of the thing."""
+    """Change another field of the resource outside Holdfast."""
     place = _other_place(run, change.desired, besides)
     value = _drifted(run, place, change.desired)
     await run.subject.drift_injector.put(run.sample.kind, target.id or "", paths.parse_path(place), value)
@@ -102,22 +100,20 @@ async def _meddle(run: ScenarioRun, target: Target, change: Change, besides: str
 
 async def _expect_refused(run: ScenarioRun, target: Target, before: Json, what: str, answer: WriteResult) -> None:
     refused = isinstance(answer, WriteFailure) and answer.refusal is WriteError.MOVED
-    expect(refused, f"a {what} decided on an old state was answered {answer!r}, not refused as moved")
+    expect(refused, f"a {what} with an old etag was answered {answer!r}, not refused as moved")
     live = await run.subject.drift_injector.get(run.sample.kind, target.id or "")
-    expect(typed_equal(live, before), f"a {what} that was refused was made all the same")
+    expect(typed_equal(live, before), f"a {what} that was refused was done nevertheless")
 
 
 async def _etag(reader: Reader, target: Target) -> str:
     reading = await reader.read(target)
-    expect(
-        isinstance(reading, Found) and reading.etag, f"the kind is conditional, and a read brings no etag: {reading!r}"
-    )
+    expect(isinstance(reading, Found) and reading.etag, f"the kind is conditional, but a read has no etag: {reading!r}")
     assert isinstance(reading, Found)
     return reading.etag or ""
 
 
 async def _changed(run: ScenarioRun) -> tuple[str, Target, Change]:
-    """Make a thing; return a field of it, and the change that a declaration with another value there asks for."""
+    """Create a resource; return one of its fields, and an update that gives it another value."""
     name = run.name()
     desired = dict(run.sample.full(name))
     _, ident = await run.made(run.process(), desired, name)
@@ -157,5 +153,5 @@ def _drifted(run: ScenarioRun, place: str, desired: Mapping[str, Json]) -> Json:
 
 
 def _seen(run: ScenarioRun, live: Json) -> Json:
-    """Return a thing without what the service counts up at every write."""
+    """Return a resource without the fields that the service changes at every write."""
     return normalize.normalise(run.rules(live, live).root, live)

@@ -28,7 +28,7 @@ FIRST, SECOND = "S3cr3t-one-of-the-kit", "S3cr3t-two-of-the-kit"
 
 @dataclass(slots=True)
 class _Heard:
-    """Everything that was said while a story was told."""
+    """The output and the reports of a run."""
 
     out: io.StringIO = field(default_factory=io.StringIO)
     reports: list[Report] = field(default_factory=list)
@@ -38,9 +38,9 @@ class _Heard:
 
 
 async def secret(run: ScenarioRun) -> str:
-    """Create with a secret, rotate it, let writes fail with it; it must arrive, and must be found nowhere else."""
+    """Create with a secret, rotate it, let writes fail with it; expect it in the resource and nowhere else."""
     if run.sample.sensitive_path is None:
-        raise NotApplicable("the sample names no field that may hold a secret")
+        raise NotApplicable("the sample has no sensitive path")
     heard = _Heard()
     with tempfile.TemporaryDirectory(prefix="holdfast-conformance-") as folder, _listening(heard.out):
         store = await SqliteStore.open(Path(folder) / "store.db")
@@ -52,9 +52,9 @@ async def secret(run: ScenarioRun) -> str:
         files = _files(Path(folder))
     for value in (FIRST, SECOND):
         leaky = [name for name, data in files.items() if value.encode() in data]
-        expect(not leaky, f"the secret stands in the store ({', '.join(leaky)})")
-        expect(value not in kept, "the secret stands in a state, event, finding or decision")
-        expect(value not in heard.text(), "the secret was said: in a log, an output, a message or a repr")
+        expect(not leaky, f"the secret is in the store ({', '.join(leaky)})")
+        expect(value not in kept, "the secret is in a state, event, finding or decision")
+        expect(value not in heard.text(), "the secret is in a log, an output, a message or a repr")
     return "created, rotated; not in store, events, findings, logs, reprs"
 
 
@@ -74,7 +74,7 @@ async def _told(run: ScenarioRun, store: Store, heard: _Heard) -> None:
         process.environ = {VARIABLE: value}
         heard.reports.append(await process.apply([declaration]))
         made = await run.new_ids() - before
-        expect(len(made) == 1, f"{len(made)} things were made of one declaration with a secret")
+        expect(len(made) == 1, f"{len(made)} resources were created for one declaration with a secret")
         arrived = paths.resolve(await run.live(min(made)), where)
         expect(arrived == value, "the secret did not arrive where it was declared")
         heard.reports.append(await process.check([declaration]))
@@ -82,7 +82,7 @@ async def _told(run: ScenarioRun, store: Store, heard: _Heard) -> None:
 
 
 async def _unlucky(run: ScenarioRun, process: EngineProcess, desired: Json, heard: _Heard) -> None:
-    """Let a write with the secret fail in each way that can be provoked, for the messages that come of it."""
+    """Let a write with the secret fail in every supported way, for its messages."""
     for call_type, trouble in run.subject.faults.supported if run.subject.faults is not None else ():
         if call_type is CallType.WRITE:
             faults = run.faults(call_type, trouble)
@@ -90,13 +90,13 @@ async def _unlucky(run: ScenarioRun, process: EngineProcess, desired: Json, hear
             declaration = process.declare(run.sample.kind, run.name(), desired)
             with failing(faults, call_type, ReadError(trouble)):
                 heard.reports.append(await process.apply([declaration]))
-            for ident in await run.new_ids() - before:  # it may have failed after it was done
+            for ident in await run.new_ids() - before:  # it may have failed after it succeeded
                 await run.subject.drift_injector.delete(run.sample.kind, ident)
 
 
 @contextlib.contextmanager
 def _listening(out: io.StringIO) -> Iterator[None]:
-    """Listen to standard output, standard error and every log, down to the finest."""
+    """Capture standard output, standard error and every log record."""
     handler, root = logging.StreamHandler(out), logging.getLogger()
     level = root.level
     root.addHandler(handler)
@@ -110,7 +110,7 @@ def _listening(out: io.StringIO) -> Iterator[None]:
 
 
 async def _shown(store: Store) -> str:
-    """Return everything that the store gives out."""
+    """Return all records of the store as text."""
     states = [state async for state in store.all_states()]
     told: list[object] = [states, [event async for event in store.events()], await store.findings()]
     for record in await store.decisions(None, 1000):
