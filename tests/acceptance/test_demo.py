@@ -18,13 +18,13 @@ from tests.acceptance.test_commands import run
 
 
 @pytest.mark.slow
-def test_the_tour_ends_well_and_shows_a_fight_a_freeze_and_a_storm(tmp_path):
+def test_the_tour_ends_well_and_shows_a_contention_a_freeze_and_a_mass_drift(tmp_path):
     told = run("demo", "--keep", str(tmp_path / "demo"), cwd=tmp_path)
     assert told.returncode == 0, told.stdout + told.stderr
     assert "NOT" not in told.stdout
     for part in (
         "for the third time",
-        "autoscaler-bot puts",  # the rival, by name
+        "autoscaler-bot puts",  # the other writer, by name
         "0 to change",  # the plan after accept
         "year-end freeze",
         "1 held back",

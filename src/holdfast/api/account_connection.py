@@ -16,7 +16,7 @@ from holdfast.model.read_result import ReadFailure
 from holdfast.policy import did_you_mean
 from holdfast.providers import registry
 from holdfast.providers.protocol import Connection, ReadFailed, SupportsAccount, SupportsDefaultConnection
-from holdfast.reconcile.rate_limit import Limits
+from holdfast.reconcile.rate_limit import RateLimits
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Chosen:
     """The way to an account, and whose it is where the provider can tell."""
 
     connection: Connection
-    limits: Limits = field(default_factory=Limits)
+    limits: RateLimits = field(default_factory=RateLimits)
     account: str | None = None
 
 
@@ -41,7 +41,7 @@ async def choose(project: Project, provider: str, name: str | None, environ: Map
     clear = {key: str(secret.reveal()) for key, secret in spec.fetch_secrets(Resolver(environ)).items()}
     connection = Connection(spec.name, spec.provider, spec.settings, clear, spec.base_dir)
     given = {rate: value for rate, value in asdict(spec.limits).items() if value is not None}
-    return Chosen(connection, replace(Limits(), **given), await account_of(connection))
+    return Chosen(connection, replace(RateLimits(), **given), await account_of(connection))
 
 
 def _declared(project: Project, provider: str, name: str | None) -> ConnectionSpec | None:

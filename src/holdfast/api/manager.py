@@ -33,7 +33,7 @@ from holdfast.model.resource_spec import ResourceSpec
 from holdfast.model.verdict import Status, Verdict
 from holdfast.reconcile.apply import look
 from holdfast.reconcile.clock import Clock, SystemClock
-from holdfast.reconcile.retry import Patience
+from holdfast.reconcile.retry import RetryPolicy
 from holdfast.store.protocol import ResourceState, Store
 
 R = TypeVar("R", bound=ResourceSpec)
@@ -57,14 +57,14 @@ class ResourceManager:
         environment: str | None = None,
         options: Mapping[str, Json] | None = None,
         clock: Clock | None = None,
-        patience: Patience | None = None,
+        patience: RetryPolicy | None = None,
     ) -> None:
         self._folder = Path(folder or ".").absolute()
         self._connection = connection
         self._environment = environment
         self._options = dict(options or {})
         self._clock = clock or SystemClock()
-        self._patience = patience or Patience()
+        self._patience = patience or RetryPolicy()
         self._chosen: dict[str, Chosen] = {}  # by provider: whose account it is does not change under way
 
     # -- deploying

@@ -11,7 +11,7 @@ from holdfast.model.address import Address
 from holdfast.model.read_result import ReadFailure
 from holdfast.model.resource import Declaration
 from holdfast.providers.protocol import Kind, Reader, ReadFailed, SupportsAccount, Target
-from holdfast.reconcile.connections import World
+from holdfast.reconcile.connections import Connections
 from holdfast.store.protocol import ResourceState
 
 MOST: Final = 100  # resources that are considered to be asked for
@@ -28,7 +28,7 @@ class Answer:
 
 
 async def ask(
-    world: World, connection: str, declared: Sequence[Declaration], states: Mapping[Address, ResourceState]
+    world: Connections, connection: str, declared: Sequence[Declaration], states: Mapping[Address, ResourceState]
 ) -> Answer:
     """Ask a connection for one thing of each declared kind, or of any kind where nothing is declared."""
     reader = await world.reader(connection)

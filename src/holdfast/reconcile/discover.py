@@ -19,9 +19,9 @@ from holdfast.model.resource import Declaration, ManagementPolicy
 from holdfast.providers.protocol import Kind, Listed, Reader, ReadFailed, Target, Unchanged
 from holdfast.reconcile import generate_manifest, observe
 from holdfast.reconcile.generate_manifest import CannotDraft
-from holdfast.reconcile.observe import Looker
-from holdfast.reconcile.rate_limit import Budget
-from holdfast.reconcile.resolve import Preparer
+from holdfast.reconcile.observe import Observer
+from holdfast.reconcile.rate_limit import CallKind
+from holdfast.reconcile.resolve import ResourceResolver
 from holdfast.reconcile.retry import RETRIED
 
 
@@ -113,8 +113,8 @@ class _Placed:
 class Discoverer:
     """Lists the world and compares it with what is declared."""
 
-    preparer: Preparer
-    looker: Looker
+    preparer: ResourceResolver
+    looker: Observer
     keeps_raw: bool = False  # keep the bytes of strangers, for drafting
 
     async def survey(self, connection: str, wanted: Callable[[str], bool] = lambda _kind: True) -> list[Survey]:
@@ -147,7 +147,7 @@ class Discoverer:
         while True:
             attempt += 1
             try:
-                async with gate.turn(Budget.READ):
+                async with gate.turn(CallKind.READ):
                     return [item async for item in reader.list(kind)]
             except ReadFailed as error:
                 failure = observe.hidden(_unreadable(error.reading), self.preparer.world.known)
@@ -188,7 +188,7 @@ class Discoverer:
         address, wanted = declaration.address, declaration.import_from
         pool = _pool_of(reader, address.kind)
         try:
-            async with self.preparer.world.gate(address.connection).turn(Budget.READ):
+            async with self.preparer.world.gate(address.connection).turn(CallKind.READ):
                 found = await reader.find(address.kind, (wanted.filter if wanted is not None else None) or {})
         except ReadFailed as error:
             why = self.preparer.world.known.hidden(_said(error.reading))
@@ -245,7 +245,7 @@ class Discoverer:
                 return reader.parse(kind.name, stranger.raw)
             except ReadFailed as error:
                 raise CannotDraft(self.preparer.world.known.hidden(_said(error.reading))) from None
-        async with self.preparer.world.gate(survey.connection).turn(Budget.READ):
+        async with self.preparer.world.gate(survey.connection).turn(CallKind.READ):
             reading = await reader.read(Target(kind.name, "", stranger.id, _nothing()))
         if not isinstance(reading, Found):
             raise CannotDraft(self.preparer.world.known.hidden(_said(reading)))

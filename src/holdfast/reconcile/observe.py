@@ -16,12 +16,12 @@ from holdfast.policy.decide import ReconcileMode
 from holdfast.providers.protocol import Hint, ItemFailed, Listed, ReadFailed, Unchanged
 from holdfast.reconcile import fault_isolation, storable_text
 from holdfast.reconcile.clock import Clock
-from holdfast.reconcile.connections import World
+from holdfast.reconcile.connections import Connections
 from holdfast.reconcile.known_secrets import Fingerprint, KnownSecrets
-from holdfast.reconcile.rate_limit import Budget
-from holdfast.reconcile.redact import Means
-from holdfast.reconcile.resolved_resource import Prepared
-from holdfast.reconcile.retry import RETRIED, Patience
+from holdfast.reconcile.rate_limit import CallKind
+from holdfast.reconcile.redact import RedactionContext
+from holdfast.reconcile.resolved_resource import ResolvedResource
+from holdfast.reconcile.retry import RETRIED, RetryPolicy
 from holdfast.store.protocol import ResourceState
 
 WORKERS = 64  # reading at once on a connection; its gate lets fewer through
@@ -33,17 +33,17 @@ Lists = Mapping[tuple[str, str], Listing | ReadFailure]
 
 
 @dataclass(slots=True)
-class Looker:
+class Observer:
     """Reads prepared resources."""
 
-    world: World
+    world: Connections
     clock: Clock
     random01: Callable[[], float]
-    patience: Patience
+    patience: RetryPolicy
     fingerprint: Fingerprint
 
     async def read_all(
-        self, batch: Sequence[Prepared], listed: Lists, hints: Sequence[Hint | None]
+        self, batch: Sequence[ResolvedResource], listed: Lists, hints: Sequence[Hint | None]
     ) -> list[ReadResult | Unchanged]:
         """Read a batch with a few workers that take turns: cheaper than a task for each that waits for its slot.
 
@@ -65,7 +65,7 @@ class Looker:
                     group.create_task(work(places), name=f"read {connection} {number}")
         return out
 
-    async def lists(self, prepared: Sequence[Prepared], *, fresh: bool) -> Lists:
+    async def lists(self, prepared: Sequence[ResolvedResource], *, fresh: bool) -> Lists:
         """Read whole kinds with one call where many of them are asked for and the provider can."""
         groups: dict[tuple[str, str], dict[str, str | None]] = {}
         for item in prepared:
@@ -89,7 +89,7 @@ class Looker:
         for attempt in range(1, self.patience.attempts + 1):
             found: Listing = {}
             try:
-                async with gate.turn(Budget.READ):
+                async with gate.turn(CallKind.READ):
                     async for item in reader.list(kind):
                         if item.id in expected:
                             same = expected[item.id] == item.raw_digest
@@ -103,7 +103,7 @@ class Looker:
                 break
         return failure or ReadFailure(ReadError.OTHER, "the list could not be read")
 
-    async def _reading(self, item: Prepared, listed: Lists, hint: Hint | None) -> ReadResult | Unchanged:
+    async def _reading(self, item: ResolvedResource, listed: Lists, hint: Hint | None) -> ReadResult | Unchanged:
         address = item.declaration.address
         found = listed.get((address.connection, address.kind))
         state = item.state
@@ -119,7 +119,7 @@ class Looker:
             return entry
         return await self.parsed(item, entry)
 
-    async def parsed(self, item: Prepared, entry: Listed) -> ReadResult | Unchanged:
+    async def parsed(self, item: ResolvedResource, entry: Listed) -> ReadResult | Unchanged:
         """Return a listed item as a read of it would be."""
         address = item.declaration.address
         reader = await self.world.reader(address.connection)
@@ -131,7 +131,7 @@ class Looker:
             return fault_isolation.unreadable(error, address)
         return self._redacted(item, fault_isolation.shallow(Found(document, None, entry.raw_digest, entry.id)))
 
-    async def read(self, item: Prepared, hint: Hint | None) -> ReadResult | Unchanged:
+    async def read(self, item: ResolvedResource, hint: Hint | None) -> ReadResult | Unchanged:
         """Read one thing through its connection's gate, with patience for passing troubles."""
         connection = item.declaration.address.connection
         reader = await self.world.reader(connection)
@@ -140,7 +140,7 @@ class Looker:
         attempt = 0
         while True:
             attempt += 1
-            async with gate.turn(Budget.READ, urgent=item.is_urgent):
+            async with gate.turn(CallKind.READ, urgent=item.is_urgent):
                 try:
                     reading = storable_text.of_reading(fault_isolation.shallow(await reader.read(target, hint)))
                 except Exception as error:  # noqa: BLE001 - whatever it is, the others go on
@@ -148,7 +148,7 @@ class Looker:
             if not isinstance(reading, ReadFailure) or not await self._may_retry(connection, reading, attempt):
                 return self._redacted(item, reading)
 
-    def _redacted(self, item: Prepared, reading: ReadResult | Unchanged) -> ReadResult | Unchanged:
+    def _redacted(self, item: ResolvedResource, reading: ReadResult | Unchanged) -> ReadResult | Unchanged:
         known = self.world.known
         if isinstance(reading, ReadFailure):
             return hidden(reading, known)
@@ -158,7 +158,9 @@ class Looker:
             )
         if not isinstance(reading, Found):
             return reading
-        document = item.redacted(reading.document, Means(self.fingerprint, known, str(item.declaration.address)))
+        document = item.redacted(
+            reading.document, RedactionContext(self.fingerprint, known, str(item.declaration.address))
+        )
         if reading.failed or reading.etag or reading.identity:
             reading = _with_hidden(reading, known)
         return reading if document is reading.document else replace(reading, document=document)
@@ -202,7 +204,7 @@ def _unreadable(reading: ReadResult) -> ReadFailure:
     return reading if isinstance(reading, ReadFailure) else ReadFailure(ReadError.OTHER, "the list could not be read")
 
 
-def own_hint(item: Prepared) -> Hint | None:
+def own_hint(item: ResolvedResource) -> Hint | None:
     """Offer the last etag and digest of a resource whose declaration says what it said at the last look."""
     state, declared = item.state, item.declaration
     if state is None or state.desired != item.desired_digest:
@@ -217,7 +219,7 @@ def own_hint(item: Prepared) -> Hint | None:
     return hint(item, state) if is_remembered else None
 
 
-def hint(item: Prepared, state: ResourceState) -> Hint | None:
+def hint(item: ResolvedResource, state: ResourceState) -> Hint | None:
     """Offer the last etag and digest only if an unchanged answer means an unchanged verdict.
 
     That the declaration is the one that was seen last is for the caller to know; `item` may be another one of the same

@@ -18,7 +18,7 @@ class StillInProgress(Exception):  # noqa: N818 - an outcome, not a mistake
 
 
 @dataclass(slots=True)
-class Patience:
+class PollPolicy:
     """How long one operation is followed at a time."""
 
     clock: Clock

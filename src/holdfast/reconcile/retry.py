@@ -13,7 +13,7 @@ RETRIED = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class RetryPolicy:
     """How often and how long to try within one run."""
 
     attempts: int = 4

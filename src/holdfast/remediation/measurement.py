@@ -16,7 +16,7 @@ from holdfast.model.read_result import Found
 from holdfast.providers.protocol import SupportsHealth
 from holdfast.reconcile.check import Checker
 from holdfast.reconcile.clock import Clock
-from holdfast.reconcile.resolved_resource import Prepared
+from holdfast.reconcile.resolved_resource import ResolvedResource
 from holdfast.remediation import repository, target_state
 from holdfast.remediation.core import alerts, health, measurements, metrics, queries
 from holdfast.remediation.core.alerts import Alert, Listing, Signal
@@ -64,7 +64,7 @@ class Subject:
 
     store: Store
     checker: Checker
-    item: Prepared | str  # why it cannot be looked at
+    item: ResolvedResource | str  # why it cannot be looked at
     rules: AssessmentRules
     instruments: Instruments
     clock: Clock

@@ -11,12 +11,12 @@ from holdfast.model.absent import ABSENT
 from holdfast.model.json import Json
 from holdfast.model.read_result import Found, NotFound, ReadFailure, ReadResult
 from holdfast.providers.protocol import Unchanged
-from holdfast.reconcile.resolved_resource import Prepared
+from holdfast.reconcile.resolved_resource import ResolvedResource
 from holdfast.remediation.core import guard, state_hash
 from holdfast.remediation.core.guard import Sighted, Sighting, Unread
 
 
-def of_document(item: Prepared, observed: Json, tree: RuleTree, identity: str | None = None) -> Sighting:
+def of_document(item: ResolvedResource, observed: Json, tree: RuleTree, identity: str | None = None) -> Sighting:
     """Return the state that a redacted document is in; nothing there is a state too."""
     if observed is ABSENT:
         return guard.GONE
@@ -27,7 +27,7 @@ def of_document(item: Prepared, observed: Json, tree: RuleTree, identity: str | 
         return Unread(f"what is there cannot be hashed: {error}")
 
 
-def of_reading(item: Prepared, reading: ReadResult | Unchanged) -> Sighting:
+def of_reading(item: ResolvedResource, reading: ReadResult | Unchanged) -> Sighting:
     """Return the state that a reading shows."""
     match reading:
         case Found(document=document, identity=identity):

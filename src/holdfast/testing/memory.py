@@ -158,7 +158,7 @@ class _MemoryReader:
                 yield Listed(ident, *_sealed(body))
 
     async def health_signals(self, target: Target, since: float) -> Sequence[HealthSignal] | Workload:  # noqa: ARG002 - no past here
-        self._world.fault(f"vitals {target.kind}/{target.name}")
+        self._world.fault(f"health signals {target.kind}/{target.name}")
         return self._world.workload or [HealthSignal(*signal) for signal in self._world.health_signals.items()]
 
     def parse(self, kind: str, raw: bytes) -> Json:  # noqa: ARG002 - one shape for all
@@ -175,7 +175,7 @@ class _MemoryReader:
         ]
 
     async def likely_actors(self, target: Target) -> Sequence[LikelyActor]:
-        if isinstance(self._world.fault(f"suspects {target.kind}/{target.name}"), ReadFailure):
+        if isinstance(self._world.fault(f"likely actors {target.kind}/{target.name}"), ReadFailure):
             return ()
         ident = target.id or self._world.find(target.kind, target.name) or ""
         who = self._world.actors.get((target.kind, ident))

@@ -21,9 +21,9 @@ from holdfast.providers.azure import references
 from holdfast.providers.http.client import Answer
 from holdfast.providers.openstack.cloud import Cloud
 from holdfast.providers.protocol import Connection, Provider
-from holdfast.reconcile.policy_evaluation import Rules
+from holdfast.reconcile.policy_evaluation import PolicyRules
 from holdfast.remediation.core.alerts import Alert, Signal
-from holdfast.remediation.core.past_attempts import Limits
+from holdfast.remediation.core.past_attempts import AttemptLimits
 from holdfast.remediation.core.records import Record, Undo
 from holdfast.remediation.core.rules import CommandProbe
 from holdfast.remediation.intake import Refused
@@ -216,8 +216,8 @@ everywhere = pytest.mark.parametrize("name", PLACES)
 def play(name: str, patch: pytest.MonkeyPatch, story: Callable[[Rounds], Any], profile: str = "", **options: Any):
     async def opened() -> None:
         async with PLACES[name](patch) as place:
-            limits = Limits(same_state=99, chained=99, total=99, within=100_000.0)
-            rules = Rules(CorrectionRules(storm=None), assessment=replace(RULES, refusal=limits))
+            limits = AttemptLimits(same_state=99, chained=99, total=99, within=100_000.0)
+            rules = PolicyRules(CorrectionRules(mass_drift=None), assessment=replace(RULES, refusal=limits))
             rounds = Rounds(place=place, options=options, own_profile=profile, rules=rules)
             await rounds.apply(rounds.declarations)
             await story(rounds)

@@ -9,7 +9,7 @@ import pytest
 from holdfast.model.read_result import ReadError, ReadFailure
 from holdfast.model.verdict import Status
 from holdfast.model.write_result import WriteError, WriteFailure
-from holdfast.reconcile.action_result import Result
+from holdfast.reconcile.action_result import ActionOutcome
 from holdfast.store.memory import MemoryStore
 from holdfast.store.protocol import Store
 from holdfast.store.sqlite import SqliteStore
@@ -28,7 +28,11 @@ def test_an_error_with_a_lone_surrogate_is_recorded_and_the_others_go_on(kind, t
             lambda call: WriteFailure(WriteError.TERMINAL, ODD) if call == "create Thing/n1" else None
         )
         report = await bench.apply(fleet)
-        assert sorted(each.result for each in report.acted) == [Result.DONE, Result.DONE, Result.TERMINAL]
+        assert sorted(each.result for each in report.acted) == [
+            ActionOutcome.DONE,
+            ActionOutcome.DONE,
+            ActionOutcome.TERMINAL,
+        ]
         bench.live.faults.append(lambda call: ReadFailure(ReadError.OTHER, ODD) if call == "read Thing/n0" else None)
         checked = {each.address.name: each.verdict for each in (await bench.check(fleet)).checked}
         assert (checked["n0"].status, checked["n2"].status) == (Status.UNKNOWN, Status.IN_SYNC)

@@ -14,7 +14,7 @@ from holdfast.compare import diff, paths, verdict_rules
 from holdfast.compare.rule_tree import RuleTree
 from holdfast.compare.rules import ListKind, ListRule, Rule
 from holdfast.model.absent import ABSENT
-from holdfast.model.finding import Finding, FindingClass, Op, Side
+from holdfast.model.finding import ChangedBy, Finding, FindingClass, Op
 from holdfast.model.json import Json
 from holdfast.model.read_result import Found, NotFound, ReadError, ReadFailure, ReadResult
 from holdfast.model.verdict import Status
@@ -119,11 +119,11 @@ def test_drift_is_never_said_without_a_finding_that_the_world_moved(
     desired: Json, observed: Json, baseline: diff.Baseline | None, rules: RuleTree
 ):
     verdict = verdict_rules.judge(Found(observed), desired, rules, baseline=baseline)
-    sides = {finding.side for finding in verdict.findings}
+    sides = {finding.changed_by for finding in verdict.findings}
     if verdict.status is Status.DRIFTED:
-        assert sides in ({Side.WORLD}, {Side.UNSETTLED})
+        assert sides in ({ChangedBy.LIVE}, {ChangedBy.UNKNOWN})
     if verdict.status is Status.PENDING:
-        assert sides == {Side.INTENT}
+        assert sides == {ChangedBy.DECLARED}
 
 
 # -- what does not matter does not change a verdict
@@ -155,11 +155,11 @@ def test_after_convergence_the_next_check_is_in_sync(document: Json, rules: Rule
 
 
 def test_the_reason_names_the_first_paths_and_counts_the_rest():
-    found = [Finding((f"f{i}",), Op.CHANGED, FindingClass.SPECIFIED, Side.WORLD) for i in range(5)]
-    assert verdict_rules.conclude(found).reason == "the world moved: /f0, /f1, /f2 and 2 more"
-    assert verdict_rules.conclude(found[:1]).reason == "the world moved: /f0"
+    found = [Finding((f"f{i}",), Op.CHANGED, FindingClass.SPECIFIED, ChangedBy.LIVE) for i in range(5)]
+    assert verdict_rules.conclude(found).reason == "changed outside Holdfast: /f0, /f1, /f2 and 2 more"
+    assert verdict_rules.conclude(found[:1]).reason == "changed outside Holdfast: /f0"
     assert verdict_rules.conclude(found[:1]).findings == (found[0],)
-    whole = Finding((), Op.CHANGED, FindingClass.SPECIFIED, Side.INTENT)
+    whole = Finding((), Op.CHANGED, FindingClass.SPECIFIED, ChangedBy.DECLARED)
     assert verdict_rules.conclude([whole]).reason == "the declaration moved: (document)"
 
 

@@ -10,7 +10,7 @@ import pytest
 from holdfast.model.health import Workload
 from holdfast.model.read_result import ReadError, ReadFailure
 from holdfast.model.write_result import WriteError, WriteFailure
-from holdfast.reconcile.policy_evaluation import Rules
+from holdfast.reconcile.policy_evaluation import PolicyRules
 from holdfast.remediation.core.alerts import Alert, Signal
 from holdfast.remediation.core.records import Ending
 from holdfast.remediation.core.rules import AssessmentRules
@@ -310,7 +310,7 @@ def test_a_write_that_was_refused_was_not_executed():
 
 
 def test_34_without_servers_only_the_hash_and_health_are_measured():
-    ward = Ward(rules=Rules(assessment=AssessmentRules()))
+    ward = Ward(rules=PolicyRules(assessment=AssessmentRules()))
     ward.live.health_signals["running"] = True
     run(ward.correct())
     state = run(ward.finish()).assessment
@@ -385,7 +385,7 @@ def test_16_what_we_had_to_put_back_again_did_not_hold_though_it_is_back():
     run(ward.finish())
     before, after = run(ward.all())
     assert before.correlation_id == first.correlation_id
-    assert (before.assessment.reason.value, "put back since" in before.assessment.message) == ("spec_drift", True)
+    assert (before.assessment.reason.value, "revert since" in before.assessment.message) == ("spec_drift", True)
     assert after.assessment.reason.value == "full"
 
 

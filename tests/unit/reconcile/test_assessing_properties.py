@@ -17,7 +17,7 @@ FIRING = Alert({"alertname": "HighMemory"})
 STEPS = (
     "pass",
     "change",
-    "put back",
+    "revert",
     "delete",
     "down",
     "up",
@@ -51,7 +51,7 @@ class Story:
                 await ward.look()
             case "change" if thing is not None:
                 thing["size"] = 9
-            case "put back" if thing is not None:
+            case "revert" if thing is not None:
                 thing["size"] = 1
             case "delete":
                 ward.live.things.clear()

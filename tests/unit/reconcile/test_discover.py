@@ -10,7 +10,7 @@ import pytest
 from holdfast.model.read_result import ReadError, ReadFailure
 from holdfast.model.resource import Import, ManagementPolicy
 from holdfast.reconcile.discover import Coverage, Discoverer, Listing, Survey, coverage
-from holdfast.reconcile.observe import Looker
+from holdfast.reconcile.observe import Observer
 from holdfast.testing.memory import MemoryProvider, once
 from tests.unit.reconcile.fixtures import Bench, declare
 
@@ -40,7 +40,7 @@ async def discovered(made: Bench, declarations=(), provider=None, keeps_raw=Fals
         if provider is not None:
             world.providers = {"memory": provider}
         preparer = made.applier(world, list(declarations)).preparer
-        looker = Looker(world, made.clock, made.random, made.patience, made.fingerprint)
+        looker = Observer(world, made.clock, made.random, made.patience, made.fingerprint)
         discoverer = Discoverer(preparer, looker, keeps_raw)
         surveys = await discoverer.survey("mem", wanted)
         drafts = [await discoverer.drafts(each, ManagementPolicy.OBSERVED) for each in surveys] if keeps_raw else []

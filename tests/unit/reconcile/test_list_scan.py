@@ -6,7 +6,7 @@ import asyncio
 
 from holdfast.model.read_result import ReadError, ReadFailure
 from holdfast.watch import loop
-from holdfast.watch.list_scan import Sweeper
+from holdfast.watch.list_scan import ListScanner
 from tests.unit.reconcile.fixtures import Bench, declare
 
 
@@ -19,7 +19,7 @@ def swept(bench):
 
     async def sweep():
         async with bench.world() as world:
-            sweeper = Sweeper(bench.store, world, bench.clock, bench.random)
+            sweeper = ListScanner(bench.store, world, bench.clock, bench.random)
             out = await sweeper.sweep("mem", "Thing")
             closer = [address.name async for batch in sweeper.closer("mem", "Thing", out) for address in batch]
             return out, sorted(closer)

@@ -57,7 +57,7 @@ class Fleet(RuleBasedStateMachine):
 
     @rule(name=NAMES, size=VALUES.filter(lambda value: value is not None))
     def the_world_edits_a_default(self, name, size):
-        """A default that vanishes is reported, not put back: nothing declared could do that."""
+        """A default that vanishes is reported, not revert: nothing declared could do that."""
         thing = self.bench.live_thing(name)
         if thing is not None:
             thing["size"] = size

@@ -16,7 +16,7 @@ from holdfast.model.resource import Import, ManagementPolicy, Origin
 from holdfast.model.verdict import Status
 from holdfast.model.write_result import WriteError, WriteFailure
 from holdfast.reconcile import finding_actions, serialize
-from holdfast.reconcile.action_result import Result
+from holdfast.reconcile.action_result import ActionOutcome
 from holdfast.testing.memory import UNREACHABLE, MemoryProvider, once
 from tests.unit.reconcile.fixtures import Bench, declare
 
@@ -35,7 +35,7 @@ def test_after_an_apply_the_next_check_is_clean_and_writes_nothing(patches, poll
     bench.live.polls = polls
     fleet = [declare("a", {"color": "red"}), declare("b", {"color": "blue", "size": "large"})]
     first = run(bench.apply(fleet))
-    assert {one.result for one in first.acted} == {Result.DONE}
+    assert {one.result for one in first.acted} == {ActionOutcome.DONE}
     written = len(bench.live.writes)
     again = run(bench.apply(fleet))
     assert again.acted == []
@@ -160,7 +160,7 @@ def test_a_passing_trouble_is_retried_within_the_run():
     bench = Bench()
     bench.live.faults.append(once("read *", UNREACHABLE))
     report = run(bench.apply([declare("a", {"color": "red"})]))
-    assert report.acted[0].result is Result.DONE
+    assert report.acted[0].result is ActionOutcome.DONE
     assert bench.clock.slept > 0
 
 
@@ -204,13 +204,13 @@ def test_external_deletion_is_recreated_where_resync_is_on_and_stops_where_it_is
         bench.live.things.clear()
         report = run(bench.apply(fleet))
         if result == "recreated":
-            assert report.acted[0].result is Result.DONE
+            assert report.acted[0].result is ActionOutcome.DONE
             assert run(bench.store.state(A)).provider_id != old
         else:
             assert report.checked[0].decision.action is Action.BLOCK
             assert run(bench.store.state(A)).terminal is not None
             assert bench.live.things == {}
-            assert run(bench.apply(fleet, reconsider=finding_actions.recreated)).acted[0].result is Result.DONE
+            assert run(bench.apply(fleet, reconsider=finding_actions.recreated)).acted[0].result is ActionOutcome.DONE
 
 
 def test_to_set_what_a_block_says_is_enough_to_lift_it():
@@ -221,7 +221,7 @@ def test_to_set_what_a_block_says_is_enough_to_lift_it():
     for _ in range(2):
         assert run(bench.apply([off])).checked[0].decision.action is Action.BLOCK
     on = replace(off, options={"resyncPeriod": "1h"})
-    assert run(bench.apply([on])).acted[0].result is Result.DONE
+    assert run(bench.apply([on])).acted[0].result is ActionOutcome.DONE
 
 
 def test_dependents_are_linked_to_the_new_id_after_a_recreation():
@@ -297,7 +297,7 @@ def test_the_guard_aborts_when_the_world_moves_between_plan_and_write(when):
     bench.live.faults.append(meddle)
     written = len(bench.live.writes)
     report = run(bench.apply(fleet))
-    assert report.acted[0].result is Result.MOVED
+    assert report.acted[0].result is ActionOutcome.MOVED
     assert len(bench.live.writes) == written
 
 
@@ -305,9 +305,9 @@ def test_a_terminal_refusal_stops_until_the_user_edits():
     bench = Bench()
     bench.live.faults.append(once("create *", WriteFailure(WriteError.TERMINAL, "no such colour")))
     fleet = [declare("a", {"color": "octarine"})]
-    assert run(bench.apply(fleet)).acted[0].result is Result.TERMINAL
+    assert run(bench.apply(fleet)).acted[0].result is ActionOutcome.TERMINAL
     assert run(bench.apply(fleet)).acted == []
-    assert run(bench.apply([declare("a", {"color": "red"})])).acted[0].result is Result.DONE
+    assert run(bench.apply([declare("a", {"color": "red"})])).acted[0].result is ActionOutcome.DONE
 
 
 def test_what_depends_on_a_failure_is_not_touched():

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.model.finding import Finding, FindingClass, Op, Side
+from holdfast.model.finding import ChangedBy, Finding, FindingClass, Op
 from holdfast.model.path import Selector
 from holdfast.testing import conformance
 from holdfast.testing.conformance import Outcome, Result, ScoreCard, leaf_values, scenario_catalogue
@@ -85,7 +85,7 @@ def test_another_value_differs_and_keeps_its_kind_where_it_has_one(value):
 
 
 def finding(*path: str | int | Selector) -> Finding:
-    return Finding(path, Op.CHANGED, FindingClass.SPECIFIED, Side.WORLD)
+    return Finding(path, Op.CHANGED, FindingClass.SPECIFIED, ChangedBy.LIVE)
 
 
 SSH = Selector((("name", "ssh"),))

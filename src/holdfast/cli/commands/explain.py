@@ -15,20 +15,20 @@ from holdfast.cli.render.times import ago
 from holdfast.errors import InputError
 from holdfast.model.address import Address
 from holdfast.model.attribution import LikelyActor
-from holdfast.model.finding import FindingClass, Side
+from holdfast.model.finding import ChangedBy, FindingClass
 from holdfast.model.json import Json
 from holdfast.policy import strategies
 from holdfast.reconcile import attribution, explain, serialize
-from holdfast.reconcile.explain import Story, Told
+from holdfast.reconcile.explain import ExplainedFinding, Story
 from holdfast.store.protocol import ResourceState
 
 _FORMATS = ("table", "json", "yaml")
 _NEXT = {
     "none": "nothing is to be done",
     "create": "it will be created",
-    "update": "it will be put back",
+    "update": "it will be reverted",
     "replace": "it will be deleted and created anew",
-    "recreate": "it will be made again",
+    "recreate": "it will be recreated",
     "adopt": "it will be taken over as it is",
     "delete": "it will be deleted",
     "report": "it is only reported",
@@ -112,7 +112,7 @@ def _as_json(story: Story, settings: dict[str, Json], likely_actors: tuple[Likel
         "known": list(story.known),
         "unresolved": list(story.unresolved),
         "rule": {"path": story.rule.path, "says": story.rule.says, "rule": story.rule.rule} if story.rule else None,
-        "suspects": [findings.likely_actor_as_json(each) for each in likely_actors],
+        "attributedTo": [findings.likely_actor_as_json(each) for each in likely_actors],
         "lastDecision": {"id": decision.id, "at": decision.at, "summary": decision.summary} if decision else None,
         "next": {"action": story.outcome["action"], "held": story.outcome["held"], "reasons": story.outcome["reasons"]}
         if story.outcome
@@ -121,7 +121,7 @@ def _as_json(story: Story, settings: dict[str, Json], likely_actors: tuple[Likel
     }
 
 
-def _told_as_json(told: Told, story: Story) -> dict[str, Json]:
+def _told_as_json(told: ExplainedFinding, story: Story) -> dict[str, Json]:
     record = told.record
     return {
         **findings.as_json(record.finding),
@@ -155,7 +155,7 @@ def _show(story: Story, likely_actors: tuple[LikelyActor, ...], now: float) -> N
         console.line(f"  stopped: {state.terminal}", fg="red")
     for condition in state.conditions:
         console.line(f"  {condition.type.value}={condition.status.value} ({condition.reason}) {condition.message}")
-    for because, path, note in state.aside:
+    for because, path, note in state.suppressed:
         console.line(f"  ○ {path}  {because}: {note}", fg="cyan")
     for told in story.findings:
         _show_told(told, story, now)
@@ -172,9 +172,11 @@ def _show(story: Story, likely_actors: tuple[LikelyActor, ...], now: float) -> N
     _show_next(story, now)
 
 
-def _show_told(told: Told, story: Story, now: float) -> None:
+def _show_told(told: ExplainedFinding, story: Story, now: float) -> None:
     finding = told.record.finding
-    who = {Side.INTENT: "you moved it", Side.BOTH: "both moved it"}.get(finding.side, "the world moved it")
+    who = {ChangedBy.DECLARED: "you moved it", ChangedBy.BOTH: "both changed"}.get(
+        finding.changed_by, "changed outside Holdfast"
+    )
     console.line(
         f"  ~ {told.path or '(document)'}  {finding.op.value}, {finding.cls.value}; {who}", fg="yellow", bold=True
     )
@@ -192,13 +194,13 @@ def _times(count: int) -> str:
     return "once" if count == 1 else f"{count} times in a row"
 
 
-def _commands(told: Told, story: Story) -> dict[str, str]:
+def _commands(told: ExplainedFinding, story: Story) -> dict[str, str]:
     """Return the exact command or rule for each way to settle a finding."""
     path = shlex.quote(told.path) if told.path else ""
     target = f"{shlex.quote(str(story.state.address))} {path}".rstrip() + " -f …"
     ignore = f"managedOptions: {{onDriftPaths: {{{told.path or '/'}: ignore}}}}"
-    out = {"put back": f"holdfast revert {target}"}
-    if told.record.finding.side is Side.INTENT:
+    out = {"revert": f"holdfast revert {target}"}
+    if told.record.finding.changed_by is ChangedBy.DECLARED:
         return {"apply": "holdfast apply -f …"}
     if told.record.finding.cls is not FindingClass.SECRET:
         out["keep it"] = f"holdfast accept {target}"

@@ -21,7 +21,7 @@ from holdfast.providers.runpod.attribution import LiveChange
 from holdfast.providers.runpod.calls import Calls, quoted
 from holdfast.providers.runpod.listing import Lists, Shared, joined, split
 
-_REMEMBERED: Final = 5_000  # documents kept in mind for naming suspects
+_REMEMBERED: Final = 5_000  # documents kept in mind for naming likely actors
 
 
 class RunPodReader:

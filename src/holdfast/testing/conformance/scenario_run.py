@@ -15,8 +15,8 @@ from holdfast.model.resource import Declaration
 from holdfast.model.verdict import Status
 from holdfast.model.write_result import Done, InProgress, WriteResult
 from holdfast.providers.protocol import Kind, Reader, Target, Writer
-from holdfast.reconcile.action_result import Result
-from holdfast.reconcile.apply import Report
+from holdfast.reconcile.action_result import ActionOutcome
+from holdfast.reconcile.apply import RunReport
 from holdfast.testing.conformance.engine_process import EngineProcess
 from holdfast.testing.conformance.expectations import NotApplicable, expect, expect_status, named_paths, the_only
 from holdfast.testing.conformance.provider_under_test import CallType, Faults, ProviderUnderTest, Sample
@@ -126,7 +126,7 @@ def failing(faults: Faults, call_type: CallType, trouble: ReadError, times: int 
         faults.clear()
 
 
-def expect_done(report: Report, action: Action) -> None:
+def expect_done(report: RunReport, action: Action) -> None:
     """Expect that one action was taken and is done."""
     if not report.acted:
         checked = the_only(report)
@@ -136,12 +136,12 @@ def expect_done(report: Report, action: Action) -> None:
     (acted,) = report.acted
     taken = acted.checked.decision.action
     expect(taken is action, f"{action.value} was expected, but {taken.value} was chosen: {acted.message}")
-    expect(acted.result is Result.DONE, f"{action.value} ended as {acted.result.value}: {acted.message}")
+    expect(acted.result is ActionOutcome.DONE, f"{action.value} ended as {acted.result.value}: {acted.message}")
     stuck = f"{action.value} was done, but had no effect: {', '.join(acted.unresolved)}"
     expect(not acted.unresolved, stuck)
 
 
-def _told(report: Report) -> str:
+def _told(report: RunReport) -> str:
     return "; ".join(f"{a.checked.decision.action.value} {a.result.value}, {a.message}" for a in report.acted)
 
 

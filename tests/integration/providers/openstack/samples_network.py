@@ -302,7 +302,7 @@ PORT = Sample(
         port("/extraDhcpOpts", {"extra_dhcp_opts": [{"opt_name": "mtu", "opt_value": None}]}),
         port("/extraDhcpOpts", {"extra_dhcp_opts": [{"opt_name": "domain-name", "opt_value": "intruder"}]}),
         port("/deviceId", {"device_id": "intruder"}),
-        port("/deviceOwner", {"device_owner": "vandal:x"}),
+        port("/deviceOwner", {"device_owner": "drift_injector:x"}),
         port("/dnsName", {"dns_name": "intruder"}),
         port("/dnsDomain", {"dns_domain": "elsewhere.org."}),
         port("/vnicType", {"binding:vnic_type": "normal"}),

@@ -20,7 +20,7 @@ from tests.integration.providers.openstack.sampling import Sample
 A_DAY = 86_400.0  # seconds
 EACH = pytest.mark.parametrize("sample", samples.ALL, ids=lambda sample: sample.label)
 EACH_KIND = pytest.mark.parametrize("sample", samples.KINDS, ids=lambda sample: sample.label)
-# What moves by itself, or is another after the same thing was made again.
+# What moves by itself, or is another after the same thing was recreated.
 VOLATILE = {"updated_at", "revision_number", "created_at", "security_group_rules", "status", "password_expires_at"}
 SERVER_VOLATILE = {"updated", "addresses", "OS-SRV-USG:launched_at", "progress", "security_groups", "hostId"}
 RULE = ("direction", "ethertype", "protocol", "port_range_min", "port_range_max", "normalized_cidr", "description")
@@ -131,7 +131,7 @@ def test_every_field_that_somebody_changes_is_named_and_put_back(bench: Bench, s
     before = stage.live()
     wrong: list[str] = []
     for drift in sample.drifts:
-        bench.process.clock.advance(A_DAY)  # so that two changes of one field are no fight
+        bench.process.clock.advance(A_DAY)  # so that two changes of one field are no contention
         drift.act(Unique(bench), bench.id(stage.it))  # type: ignore[arg-type]
         (checked,) = bench.check(*stage.all, only=stage.it)
         found = named(checked)
@@ -196,7 +196,7 @@ def test_update(bench: Bench, sample: Sample):
 
 @EACH_KIND
 def test_external_deletion(bench: Bench, sample: Sample):
-    """What was made by us and somebody deleted is made again, under another id."""
+    """What was made by us and somebody deleted is recreated, under another id."""
     stage = Stage(bench, sample, sample.minimal)
     bench.made(*stage.all)
     first = bench.id(stage.it)

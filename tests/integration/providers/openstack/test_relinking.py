@@ -76,7 +76,7 @@ def test_networks_subnets_ports_and_groups(bench: Bench):
 
 
 def test_by_watching(bench: Bench):
-    """What refers to something that the loop made again is looked at right then, not an hour later."""
+    """What refers to something that the loop recreated is looked at right then, not an hour later."""
     everything = tenant_network(bench)
     bench.made(*everything)
     wipe(bench, everything)

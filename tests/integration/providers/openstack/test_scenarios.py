@@ -223,7 +223,7 @@ def test_report_only(bench: Bench):
 
 
 def test_policy_by_field(bench: Bench):
-    """One field is put back, another only reported."""
+    """One field is reverted, another only reported."""
     wanted = bench.declare("Network", "it", {"description": "mine", "mtu": 1400}, onDriftPaths={"/mtu": "report"})
     bench.made(wanted)
     ident = bench.id(wanted)
@@ -234,7 +234,7 @@ def test_policy_by_field(bench: Bench):
 
 
 def test_recreate_always_is_an_option(bench: Bench):
-    """As merged upstream: made again even where periodic checks are off."""
+    """As merged upstream: recreated even where periodic checks are off."""
     wanted = bench.declare("Network", "it", resyncPeriod="0", recreate="always")
     bench.made(wanted)
     first = bench.id(wanted)

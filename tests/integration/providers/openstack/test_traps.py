@@ -147,7 +147,7 @@ DIFFERENT = [
 
 @pytest.mark.parametrize("declared, body", DIFFERENT)
 def test_another_rule_is_another_rule(bench: Bench, declared: Json, body: Json):
-    """A rule that lets more through, or less, takes the place of the declared one: named, and put back."""
+    """A rule that lets more through, or less, takes the place of the declared one: named, and revert."""
     wanted = group(bench, [declared])
     bench.made(wanted)
     before = live_rules(bench, bench.id(wanted))

@@ -107,7 +107,7 @@ BUGS: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "2.6": ("the stored hash is rewritten at each start", ("test_a_restart_hides_no_change",)),
     "2.7": (
-        "what was made although the answer was lost is made again",
+        "what was made although the answer was lost is recreated",
         ("test_a_create_whose_answer_was_lost_is_not_repeated",),
     ),
     "2.8": (

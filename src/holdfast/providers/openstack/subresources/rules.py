@@ -5,7 +5,7 @@ no prefix is 0.0.0.0/0 (measured: 409 SecurityGroupRuleExists), a description do
 a prefix as it was given, 10.0.0.5/24, and lets it stand beside 10.0.0.0/24, which is the same. So declared and live
 rules are brought into one spelling before anybody compares them, and doubles are one rule.
 
-A rule cannot be changed: what differs is deleted and made again.
+A rule cannot be changed: what differs is deleted and recreated.
 """
 
 from __future__ import annotations

@@ -17,8 +17,8 @@ from holdfast.model.json import Json
 from holdfast.model.path import Pointer
 from holdfast.model.resource import Declaration
 from holdfast.model.verdict import Status
-from holdfast.reconcile.apply import Report
-from holdfast.reconcile.check import Checked
+from holdfast.reconcile.apply import RunReport
+from holdfast.reconcile.check import CheckResult
 from holdfast.testing.conformance import leaf_values
 from holdfast.testing.conformance.engine_process import LATER_SECONDS, EngineProcess
 from holdfast.testing.conformance.expectations import ExpectationFailed, expect, expect_status, named_paths, the_only
@@ -172,13 +172,13 @@ async def _left_alone(run: ScenarioRun, victim: _Victim, pointer: Pointer) -> Fa
     return Fate.REPORTED
 
 
-async def _put_back(run: ScenarioRun, victim: _Victim, pointer: Pointer, node: Node, checked: Checked) -> Fate:
+async def _put_back(run: ScenarioRun, victim: _Victim, pointer: Pointer, node: Node, checked: CheckResult) -> Fate:
     """Expect a correction that reverts the field and changes nothing else."""
     action = Action.REPLACE if node.create_only else Action.UPDATE
     expect(checked.decision.action is action, f"{action.value} was expected: {checked.decision.reasons[0].message}")
     process = victim.process
     written = len(process.ledger.writes)
-    report: Report = await process.apply([victim.declaration])
+    report: RunReport = await process.apply([victim.declaration])
     expect_done(report, action)
     calls = process.ledger.writes[written:]
     verbs = [call.verb for call in calls]
