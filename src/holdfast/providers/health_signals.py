@@ -8,7 +8,7 @@ from holdfast.providers.protocol import Unchanged
 
 
 def of_reading(name: str, reading: ReadResult | Unchanged) -> HealthSignal:
-    """Tell whether a thing is there and at rest, its last operation having gone well; a failed read tells nothing."""
+    """Return True if a thing is there and at rest, its last operation having gone well; a failed read tells nothing."""
     match reading:
         case Found(failed=failed):
             return HealthSignal(name, not failed)

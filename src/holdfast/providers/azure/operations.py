@@ -46,7 +46,7 @@ class Begun:
 
 
 def begun(answer: Begun, terminal: frozenset[str]) -> WriteResult:
-    """Say what an accepted write comes to: done, or under way with how to ask again."""
+    """Return the result of an accepted write: Done, or InProgress with its token."""
     wait = pause(answer.headers)
     operation = answer.headers.get(_ASYNC)
     if operation:
@@ -83,7 +83,7 @@ class Polled:
 
 
 def polled(token: Token, answer: Polled, terminal: frozenset[str]) -> WriteResult:
-    """Say what an answer to a poll means: further, done, or failed."""
+    """Return the result of a poll: in progress, done, or failed."""
     ident = str(token.get("id", ""))
     is_delete = token.get("method") == "DELETE"
     if answer.status == 404:
@@ -109,7 +109,7 @@ def polled(token: Token, answer: Polled, terminal: frozenset[str]) -> WriteResul
 
 
 def _vanished(token: Token, ident: str, *, is_delete: bool) -> WriteResult:
-    """Say what it means that there is nothing where to ask."""
+    """Return the result of a poll whose operation does not exist."""
     if token.get("ask") == "resource":
         gone = WriteFailure(WriteError.RETRYABLE, "it was accepted, and is not there")
         return Done(ident) if is_delete else gone

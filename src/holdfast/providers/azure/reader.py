@@ -56,7 +56,7 @@ class AzureReader:
         return self._judged(place, answer, target, hint)
 
     async def health_signals(self, target: Target, since: float) -> Sequence[HealthSignal]:  # noqa: ARG002 - only the present is known
-        """Tell whether the last operation on a resource went well."""
+        """Return True if the last operation on a resource went well."""
         return (health_signals.of_reading("provisioned", await self.read(target)),)
 
     async def get(self, place: Place) -> Answer | Lost:
@@ -164,7 +164,7 @@ class AzureReader:
     # -- who did it
 
     async def likely_actors(self, target: Target) -> Sequence[LikelyActor]:
-        """Name who wrote the thing last, as its systemData has it."""
+        """Return the last writer of the resource from its systemData."""
         now = await self.read(target)
         found = attribution.likely_actor(now.document) if isinstance(now, Found) else None
         return () if found is None else (found,)
@@ -175,7 +175,7 @@ class AzureReader:
 
 
 def _busy(place: Place, body: Mapping[str, Json]) -> str:
-    """Say that somebody is at work on a thing, or that we may only be taking a word for that."""
+    """Return the ReadFailure of a resource with an operation in progress."""
     word = conversion.state(body) or ""
     said = f"GET {place.label}: it is {word}"
     if conversion.seems_at_rest(word):
@@ -193,7 +193,7 @@ def parsed(body: bytes) -> dict[str, Json] | None:
 
 
 def absence(answer: Answer | Lost, label: str) -> NotFound | ReadFailure | None:
-    """Tell whether an answer says that the thing is not there; None if it is about something else."""
+    """Return True if an answer says that the thing is not there; None if it is about something else."""
     if not isinstance(answer, Answer) or answer.status not in (404, 410):
         return None
     if status_mapping.is_html(answer):
@@ -206,7 +206,7 @@ def absence(answer: Answer | Lost, label: str) -> NotFound | ReadFailure | None:
 
 
 def unreadable(answer: Answer | Lost, label: str) -> ReadFailure:
-    """Say why an answer to a read tells nothing about the thing."""
+    """Return the ReadFailure of an answer to a read."""
     if isinstance(answer, Lost):
         return ReadFailure(answer.trouble, answer.detail)
     complaint = errors.read(answer.body)

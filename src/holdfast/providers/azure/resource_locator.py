@@ -30,7 +30,7 @@ class Place:
 
 
 def place(target: Target, account: Account) -> Place:
-    """Say where a target is; raise InputError that tells what is missing."""
+    """Return the place of a target; raise InputError with the missing field."""
     desired = target.desired
     named = type_catalog.named(target.kind)
     type_ = references.type_of(target.kind, desired)

@@ -50,7 +50,7 @@ class AzureWriter:
         return written
 
     async def _made_before(self, target: Target, place: Place) -> Done | None:
-        """Return what an earlier attempt of ours made; None if what is there is not what would be made."""
+        """Return the result of our own earlier attempt; None if the existing resource is not as declared."""
         now = await self._reader.read(replace(target, id=place.id))
         if not isinstance(now, Found):
             return None
@@ -157,7 +157,7 @@ class AzureWriter:
         return writing
 
     def _refused(self, answer: Answer | Lost, label: str, sent: Json) -> WriteFailure:
-        """Say which kind of no it was, with Azure's code and, as far as nothing we sent stands in it, its words."""
+        """Return the WriteFailure, with Azure's code, and its text unless that repeats a value that we sent."""
         if isinstance(answer, Lost):
             terminal = answer.trouble is ReadError.OTHER
             return WriteFailure(WriteError.TERMINAL if terminal else WriteError.RETRYABLE, answer.detail)

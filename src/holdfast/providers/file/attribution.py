@@ -14,7 +14,7 @@ from holdfast.providers.file.spec import BadDeclarationError
 
 
 def likely_actors(root: Root, target: Target) -> tuple[LikelyActor, ...]:
-    """Name the owner; likelier to be the one if it is not who we are."""
+    """Return the owner of a file as its likely last writer; more likely if that is not our own user."""
     try:
         place = root.locate(spec.of(target).path)
         with root.passing(place.real.parent) as folder:

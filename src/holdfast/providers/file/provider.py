@@ -27,7 +27,7 @@ class FileProvider:
     name = "file"
 
     def validate(self, declaration: Declaration) -> list[InputError]:
-        """Return what is wrong with a declaration, each with its field."""
+        """Return the mistakes in a declaration, each with its field."""
         return spec.mistakes(declaration)
 
     def identity(self, connection: Connection, declaration: Declaration) -> str | None:

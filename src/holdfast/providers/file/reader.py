@@ -68,7 +68,7 @@ class FileReader:
         return not is_ours and any(glob.fullmatch(path) for glob in self._include)
 
     def _is_inside(self, path: str) -> bool:
-        """Tell whether an entry is, or leads to, something below the root; if the root is gone, reading will say so."""
+        """Return True if an entry is, or leads to, a file below the root; a missing root fails at the read."""
         if not (self._root.path / path).is_symlink():
             return True
         try:
@@ -96,7 +96,7 @@ class FileReader:
         return out
 
     async def likely_actors(self, target: Target) -> Sequence[LikelyActor]:
-        """Name the owner of the file: who replaced it last, if it was replaced."""
+        """Return the owner of the file as its likely last writer."""
         return await asyncio.to_thread(attribution.likely_actors, self._root, target)
 
     def signature(self, kind: str, document: Json) -> str | None:  # noqa: ARG002 - both kinds have an owner

@@ -48,7 +48,7 @@ class FileWriter:
         return await asyncio.to_thread(_answered, lambda: self._delete(target, etag))
 
     async def poll(self, target: Target, token: Mapping[str, Json]) -> WriteResult:  # noqa: ARG002 - the contract's
-        """Say that there is nothing to wait for."""
+        """Reject the call, because file writes complete at once."""
         return WriteFailure(WriteError.TERMINAL, "files are written at once; there is no operation to ask about")
 
     # -- blocking from here on
@@ -162,7 +162,7 @@ def _attributes(wanted: Declared) -> Attributes:
 
 
 def _kept_attributes(seen: Seen, wanted: Declared, now: Json, after: Json) -> Attributes:
-    """Return what the file has, with what the change wants otherwise."""
+    """Return the content of the file with the change applied."""
     declared_ones = _attributes(wanted)
     return Attributes(
         declared_ones.mode if after.get("mode") != now["mode"] else seen.mode,

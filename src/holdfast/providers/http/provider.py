@@ -24,7 +24,7 @@ class HttpProvider:
     kinds: Mapping[str, Kind] = {}
 
     def identity(self, connection: Connection, declaration: Declaration) -> str | None:
-        """Return what a kind with `find` is found by, at the address of its API; the id where one is said."""
+        """Return the identity of a resource: the declared id, or the API's address with the fields of `find`."""
         kind = declaration.address.kind
         base = str(connection.settings.get("base_url", "")).rstrip("/")
         if declaration.import_from is not None:

@@ -64,7 +64,7 @@ class HttpReader:
         return status_mapping.unreadable(answer, call.label)
 
     async def health_signals(self, target: Target, since: float) -> Sequence[HealthSignal]:  # noqa: ARG002 - only the present is known
-        """Tell whether a thing is settled, where the description says what a thing looks like that is not."""
+        """Return True if a thing is settled, where the description says what a thing looks like that is not."""
         kind = self._described.get(target.kind)
         if kind is None or kind.status.unsettled is None:
             return ()
@@ -182,7 +182,7 @@ def _has(raw: bytes, wanted: Mapping[Path, Json], label: str) -> bool:
 
 
 def _is_another(raw: bytes, wanted: Mapping[Path, Json]) -> bool:
-    """Tell whether an item that cannot be parsed as a whole shows all the same that it is not the one meant."""
+    """Return True if an item that cannot be parsed as a whole shows all the same that it is not the one meant."""
     for pointer, value in wanted.items():
         try:
             seen = bracket_scan.value(bracket_scan.find(raw, tuple(map(str, pointer))))
@@ -216,7 +216,7 @@ def found(kind: Described, answer: Answer, hint: Hint | None, asked: Asked, url:
 
 
 def _state(kind: Described, document: Json, label: str) -> NotFound | ReadFailure | None:
-    """Tell what a document says about itself: that it is not settled, or not there; None if it counts."""
+    """Return the read result that a document states about itself: not settled or not found; None otherwise."""
     rules = kind.status
     if rules.unsettled is not None and rules.unsettled.holds(document):
         return ReadFailure(ReadError.UNSETTLED, f"{label}: it is still being changed")

@@ -61,7 +61,7 @@ class HttpWriter:
         return _done(kind, Asked(ident, target.desired), answer)
 
     async def _made_before(self, kind: Described, target: Target) -> Done | None:
-        """Return what an earlier attempt of ours made; None if what is there is not what would be made."""
+        """Return the result of our own earlier attempt; None if the existing resource is not as declared."""
         now = await self._reader.read(replace(target, id=None))
         if not isinstance(now, Found) or now.id is None:
             return None
@@ -225,7 +225,7 @@ class HttpWriter:
 
 
 def _is_taken(refused: WriteFailure, headers: Mapping[str, str]) -> bool:
-    """Tell whether a creation that was to make something new found that there is something."""
+    """Return True if a creation that was to make something new found that there is something."""
     return refused.refusal is WriteError.MOVED and "If-None-Match" in headers
 
 
@@ -243,7 +243,7 @@ def _headers(kind: Described, key: str, content_type: str | None) -> dict[str, s
 
 
 def _done(kind: Described, asked: Asked, answer: Answer) -> Done:
-    """Return what the answer says of the thing, where it says anything that can be used."""
+    """Return the document in an answer, if it has a usable one."""
     ident = asked.ident or ""
     seen = reader.found(kind, answer, None, asked, answer.url) if answer.body else ReadFailure(ReadError.OTHER)
     if isinstance(seen, Found):

@@ -29,7 +29,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Calls:
-    """What the halves of a connection ask of a cloud."""
+    """The calls that reader and writer make to a cloud."""
 
     cloud: Cloud
 
@@ -49,7 +49,7 @@ class Calls:
         return found if found is not None else ReadFailure(ReadError.MALFORMED, f"the answer to {label} is not JSON")
 
     async def pages(self, place: Place, path: str, many: str, params: Params = ()) -> AsyncIterator[Mapping[str, Json]]:
-        """Go through a list, page by page; raise ReadFailed if any page fails, so that no half list is believed."""
+        """Yield a list page by page; raise ReadFailed if any page fails."""
         label = f"GET {path}"
         for _ in range(_PAGES):
             answer = await self.cloud.send(

@@ -1,4 +1,4 @@
-"""What a declaration leaves unsaid, and what it says in another spelling than the service.
+"""Defaults of a declaration, and its fields in the spelling of the service.
 
 A managed resource that we make is called what its manifest calls it, and where the meaning of absence is documented
 (an empty description, no tags, up) absence is declared: somebody else's change of it is reverted. Something that is
@@ -45,5 +45,5 @@ def _fill(thing: KindDefinition, draft: Draft, out: dict[str, Json]) -> None:
 
 
 def live_name(name: str, namespace: str | None) -> str:
-    """Return what a thing is called that is not given a name: with its namespace, as one project may hold several."""
+    """Return the default name of a resource, with its namespace, because one project may hold several."""
     return f"{name}@{namespace}" if namespace else name

@@ -18,7 +18,7 @@ _BORN_WITH: Final = frozenset({Role.MUTABLE, Role.FIXED, Role.BIRTH_ONLY, Role.W
 
 
 def document(thing: KindDefinition, item: Item) -> dict[str, Json]:
-    """Return what a thing is, as a declaration would say it; what the service does not tell is left out."""
+    """Return the document of a resource in the shape of a declaration; unknown fields are left out."""
     out: dict[str, Json] = {}
     for each in thing.fields:
         if each.role not in _UNTOLD and each.api in item.body:
@@ -40,7 +40,7 @@ def birth(thing: KindDefinition, desired: Mapping[str, Json]) -> dict[str, Json]
 
 
 def late(thing: KindDefinition, desired: Mapping[str, Json]) -> list[str]:
-    """Name the declared fields that can be set only after birth."""
+    """Return the declared fields that can be set only after the create."""
     return [each.name for each in thing.fields if each.is_late and desired.get(each.name) is not None]
 
 
@@ -71,13 +71,13 @@ def _encoded(each: Field, value: Json) -> Json:
 
 
 def etag(thing: KindDefinition, item: Item) -> str | None:
-    """Return what a conditional write names: the revision, where a kind has one."""
+    """Return the etag of a resource: its revision, if the kind has one."""
     revision = item.body.get("revision_number") if thing.revision is not None else None
     return str(revision) if revision is not None else None
 
 
 def digest(thing: KindDefinition, item: Item, *, trusts_revision: bool) -> str:
-    """Return what tells an unmoved thing from one that moved.
+    """Return the digest of a resource.
 
     The revision, where it was found to grow with everything that is compared; else a hash over just that, so that a
     status or a time stamp which moves by itself is no news.

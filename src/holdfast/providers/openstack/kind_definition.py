@@ -56,7 +56,7 @@ class Field:
 
     @property
     def released(self) -> Json:
-        """What is sent when a declaration no longer speaks of it; ABSENT: nothing can be."""
+        """The value to send when the field is no longer declared; ABSENT: none can be sent."""
         return self.cleared if self.cleared is not ABSENT else self.default
 
 
@@ -115,7 +115,7 @@ class Item:
 
 
 class Sub(Protocol):
-    """What belongs to a thing, but has calls of its own."""
+    """A part of a resource that has calls of its own."""
 
     @property
     def name(self) -> str:
@@ -123,7 +123,7 @@ class Sub(Protocol):
 
     @property
     def default(self) -> Json:
-        """What its absence means; ABSENT: whatever the service makes of it."""
+        """The meaning of its absence; ABSENT: the service decides."""
 
     def view(self, item: Item) -> Json:
         """Return it as a declaration would have it."""
@@ -162,14 +162,14 @@ class Referrer:
 
 
 class Manner:
-    """What a kind does otherwise than most; most take a body, answer at once, and are there."""
+    """The behaviour of a kind; the defaults suit kinds that take a body and answer at once."""
 
     poll_seconds: float = 1.0
     reads_first: bool = False  # an update needs to know what is there
     is_slow: bool = False  # takes its time to be born, and cannot be touched before
 
     def identity(self, thing: KindDefinition, target: Target) -> dict[str, Json] | None:
-        """Return what tells whether something that exists is the one declared; None if that cannot be told."""
+        """Return the criteria that identify an existing resource as the declared one; None if there are none."""
         out = {name: target.desired[name] for name in thing.found_by if target.desired.get(name) is not None}
         return out if thing.found_by[0] in out else None
 
@@ -178,7 +178,7 @@ class Manner:
         return found
 
     def trouble(self, item: Item) -> ReadFailure | None:
-        """Say why a thing cannot be judged: it is still changing, or broken."""
+        """Return the ReadFailure of a resource that is still changing or broken."""
         del item
         return None
 
@@ -195,7 +195,7 @@ class Manner:
         return body
 
     def beside(self, target: Target) -> dict[str, Json]:
-        """Return what stands beside a thing in the request that makes it."""
+        """Return the fields beside a resource in the request of a create."""
         del target
         return {}
 
@@ -211,12 +211,12 @@ class Manner:
         return None
 
     def begun(self, item: Item, wanted: Mapping[str, Json]) -> InProgress | None:
-        """Say if a change takes its time: of fields by the API's names, of subs by those of declarations."""
+        """Return InProgress if an update takes time; fields have the API's names, subs those of declarations."""
         del item, wanted
         return None
 
     def ending(self, ident: str) -> InProgress | None:
-        """Say if a deletion takes its time."""
+        """Return InProgress if a deletion takes time."""
         del ident
         return None
 
@@ -226,7 +226,7 @@ class Manner:
         return None
 
     def polled(self, item: Item, token: Mapping[str, Json]) -> WriteResult:
-        """Say how something that takes its time is doing."""
+        """Return the state of an operation in progress."""
         del token
         return Done(item.id)
 

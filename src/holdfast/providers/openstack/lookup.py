@@ -29,7 +29,7 @@ class Finder:
     calls: Calls
 
     async def everything(self, thing: KindDefinition) -> AsyncIterator[Item]:
-        """Go through all things of a kind: the project's own, or everybody's where the connection says so."""
+        """Yield all resources of a kind: of our own project, or of all projects if the connection says so."""
         params = list(thing.listing.params)
         if self.calls.cloud.account.all_projects:
             params += thing.listing.all_projects
@@ -97,5 +97,5 @@ def _fits(found: Json, wanted: Mapping[Path, Json]) -> bool:
 
 
 def _all_in(wanted: Sequence[Json], there: Sequence[Json]) -> bool:
-    """Tell whether everything asked for is there, as with tags."""
+    """Return True if everything asked for is there, as with tags."""
     return all(any(typed_equal(one, other) for other in there) for one in wanted)

@@ -38,7 +38,7 @@ class OpenStackReader:
             return error.reading
 
     async def health_signals(self, target: Target, since: float) -> Sequence[HealthSignal]:  # noqa: ARG002 - only the present is known
-        """Tell whether a thing is well, where its service has a word for that; DOWN is also what nobody uses."""
+        """Return True if a thing is well, where its service has a word for that; DOWN is also what nobody uses."""
         thing = kind_registry.BY_KIND.get(target.kind)
         if thing is None or target.id is None:
             return ()

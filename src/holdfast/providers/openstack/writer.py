@@ -211,7 +211,7 @@ def _if_match(thing: KindDefinition, etag: str | None) -> dict[str, str]:
 
 
 def _moved(refused: WriteFailure) -> WriteFailure:
-    """Say of a thing that is not there any more that it moved: the next check will see that it is gone."""
+    """Return MOVED for a resource that no longer exists, because the next check will find it missing."""
     return WriteFailure(WriteError.MOVED, refused.message) if status_mapping.is_gone(refused) else refused
 
 

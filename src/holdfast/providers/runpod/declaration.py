@@ -163,7 +163,7 @@ def template(resource: PodTemplate, secret: Wrap = _as_it_is) -> Document:
 
 
 def outline(resource: BaseResource, means: SpecContext) -> Outline:
-    """Describe a resource to whoever deploys it."""
+    """Return the outline of a resource."""
     parts = _OUTLINES[resource.KIND](resource, means)
     return Outline(
         resource.KIND,
@@ -180,7 +180,7 @@ def outline(resource: BaseResource, means: SpecContext) -> Outline:
 
 @dataclass(frozen=True, slots=True)
 class _Parts:
-    """What differs from class to class."""
+    """The parts of an outline that differ between classes."""
 
     name: str
     desired: Callable[[], Document]
@@ -233,7 +233,7 @@ def _template_parts(resource: Any, means: SpecContext) -> _Parts:  # noqa: ANN40
 
 
 def _live_name(name: str, means: SpecContext) -> str:
-    """Return what a thing is called at RunPod: names are shared by a whole account, so the environment is in them."""
+    """Return the name at RunPod, with the environment, because an account shares names."""
     return f"{name}@{means.environment}" if means.environment else name
 
 

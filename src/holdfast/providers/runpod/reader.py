@@ -158,7 +158,7 @@ class RunPodReader:
     # -- who did it
 
     async def changes(self, target: Target) -> Sequence[LiveChange]:
-        """Return what the releases of an endpoint changed, newest first; nothing where there is nothing to be told."""
+        """Return the changes of an endpoint's releases, newest first; empty if unknown."""
         if target.kind not in kinds.ENDPOINTS or target.id is None:
             return []
         raw = await self._calls.get(f"/serverless/{quoted(target.id)}/releases", "GET /v2/serverless/{id}/releases")
@@ -169,7 +169,7 @@ class RunPodReader:
         return attribution.changes(body) if isinstance(body, dict) else []
 
     async def likely_actors(self, target: Target) -> Sequence[LikelyActor]:
-        """Name who may have moved an endpoint: its releases say so, and the platform's own habits."""
+        """Return the likely actors of an endpoint, from its releases and the platform's own behaviour."""
         found = await self.changes(target)
         live = self._seen.get(target.id or "")
         if live is None and target.id is not None and target.kind in kinds.ENDPOINTS:
@@ -204,7 +204,7 @@ class RunPodReader:
 
 
 def _may_be(target: Target, document: Mapping[str, Json]) -> bool:
-    """Tell whether an endpoint of the right name is of the right kind, where the kind says which."""
+    """Return True if an endpoint of the right name is of the right kind, where the kind says which."""
     implied = kinds.ENDPOINTS.get(target.kind, kinds.Implied())
     return all(
         want is None or document.get(field, ABSENT) == want

@@ -1,4 +1,4 @@
-"""What belongs together in an endpoint's configuration, and what cannot be; each no says what would be right."""
+"""Consistency rules of an endpoint's configuration; each error names a correct value."""
 
 from __future__ import annotations
 

@@ -242,7 +242,7 @@ def _done(answer: bytes, label: str) -> WriteResult:
 
 
 def _with_exclusions(body: Document, item: Mapping[str, Json]) -> Document:
-    """Say again which cards are left out: a change that does not has been seen to bring them back."""
+    """Repeat the excluded cards, because an update without them was seen to include them again."""
     gpu = item.get("gpu")
     if not isinstance(gpu, Mapping) or not gpu.get("excludedTypes") or "pools" in body.get("gpu", {}):
         return body

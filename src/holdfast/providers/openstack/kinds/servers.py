@@ -48,7 +48,7 @@ class _ServerManner(Manner):
         return [("name", f"^{name}$")] if isinstance(name, str) and _PLAIN.fullmatch(name) else []
 
     def body(self, found: Mapping[str, Json]) -> Mapping[str, Json]:
-        """Say whether it runs in one word that can be asked for."""
+        """Return the power state as one declarable word."""
         status = str(found.get("status"))
         return {**found, "power": _POWER.get(status, status.lower())}
 
@@ -64,7 +64,7 @@ class _ServerManner(Manner):
         return None
 
     async def birth(self, calls: Calls, target: Target, body: dict[str, Json]) -> dict[str, Json] | WriteFailure:
-        """Say it in the words of a birth: references, networks, data, the group it belongs to."""
+        """Return the body of a create: references, networks, data, the server group."""
         del calls
         desired = target.desired
         out = {key: value for key, value in body.items() if key not in _BORN_APART}
@@ -80,7 +80,7 @@ class _ServerManner(Manner):
         return out
 
     def beside(self, target: Target) -> dict[str, Json]:
-        """Return what stands beside the server in the request that makes it."""
+        """Return the fields beside the server in the request of a create."""
         hints = dict(target.desired.get("schedulerHints") or {})
         if target.desired.get("serverGroupId"):
             hints["group"] = target.desired["serverGroupId"]
@@ -143,7 +143,7 @@ class _ServerManner(Manner):
 
 
 def _is_at_rest(manner: _ServerManner, item: Item, token: Mapping[str, Json]) -> bool:
-    """Tell whether a server does nothing, and has plugged in what it was to have."""
+    """Return True if a server does nothing, and has plugged in what it was to have."""
     wanted = attachments.wanted_of(token)
     plugs = (each for each in (_INTERFACES, _VOLUMES) if each.name in wanted)
     return manner.trouble(item) is None and all(each.is_so(item, wanted[each.name]) for each in plugs)
@@ -155,7 +155,7 @@ async def _acted(calls: Calls, item: Item, action: Json, token: Mapping[str, Jso
 
 
 def _networks(desired: Mapping[str, Json]) -> Json:
-    """Return what a server is born with: the declared ports, else ports of its own on the declared networks."""
+    """Return the networks of a create: the declared ports, else new ports on the declared networks."""
     ports = [{"port": row["portId"]} for row in desired.get("interfaces") or () if row.get("portId")]
     networks = [{"uuid": ident} for ident in desired.get("networkIds") or ()]
     return ports + networks or "none"

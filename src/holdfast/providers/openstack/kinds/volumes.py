@@ -30,7 +30,7 @@ _SETTLED: Final = frozenset({"available", "in-use", "reserved", "maintenance"})
 
 class _TypeManner(Manner):
     async def birth(self, calls: Calls, target: Target, body: dict[str, Json]) -> dict[str, Json] | WriteFailure:
-        """Say who may use it in the words of a birth, which are not those of a change; and its extra specs at once."""
+        """Return the body of a create, whose access fields differ from those of an update; with extra specs."""
         del calls
         out = {key: value for key, value in body.items() if key != "is_public"}
         if "is_public" in body:

@@ -1,4 +1,4 @@
-"""What Flash hashes, field by field, oddities included: for recognising the stamps it left behind."""
+"""The document that Flash hashes, with its oddities, to recognise Flash's stamps."""
 
 from __future__ import annotations
 

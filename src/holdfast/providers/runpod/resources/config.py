@@ -224,7 +224,7 @@ def prepare(cls: type[ServerlessResource]) -> None:
 
 
 def _given(cls: type[ServerlessResource]) -> Iterable[str]:
-    """Return what a class says itself; without ClassVar, pydantic has taken it for a private attribute."""
+    """Return an attribute of a class; without ClassVar, pydantic made it a private attribute."""
     private = cls.__private_attributes__.get("_hashed_fields")
     found: Any = private.default if private is not None else cls.__dict__.get("_hashed_fields")
     return found or ()

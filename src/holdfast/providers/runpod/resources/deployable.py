@@ -20,7 +20,7 @@ R = TypeVar("R", bound="DeployableResource")
 
 
 class Manager(Protocol):
-    """What the methods of a resource need of `holdfast.flash.ResourceManager`."""
+    """The methods of `holdfast.flash.ResourceManager` that resources call."""
 
     async def get_or_deploy_resource(self, config: R) -> R:
         """Deploy a resource."""

@@ -212,7 +212,7 @@ class ServerlessResource(DeployableResource):
         return config.of(self._plan, values, self.ENV_POLICY, key)
 
     def flash_document(self) -> dict[str, Json]:
-        """Return what Flash hashes for this class."""
+        """Return the document that Flash hashes for this class."""
         return flash_dump.of(self)
 
     def changed_fields(self, other: ServerlessResource) -> tuple[str, ...]:
