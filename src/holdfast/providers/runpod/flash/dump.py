@@ -1,16 +1,16 @@
-"""What Flash hashes, field by field, oddities included: for recognising the stamps it left behind."""
+"""The document that Flash hashes, with its oddities, to recognise Flash's stamps."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
 from holdfast.model.json import Json
-from holdfast.providers.runpod import gpus
-from holdfast.providers.runpod.endpoint_fields import Family
-from holdfast.providers.runpod.enums import ServerlessType
+from holdfast.providers.runpod.resources import gpus
+from holdfast.providers.runpod.resources.endpoint_fields import Family
+from holdfast.providers.runpod.resources.enums import ServerlessType
 
 if TYPE_CHECKING:
-    from holdfast.providers.runpod.serverless import ServerlessResource
+    from holdfast.providers.runpod.resources.serverless import ServerlessResource
 
 _CPU_QUEUE: Final[tuple[str, ...]] = (
     "datacenter",

@@ -1,4 +1,4 @@
-"""What all RunPod resources share: strict about what people write, lenient about what the service says.
+"""The base of all RunPod resources: strict about declarations, lenient about answers of the service.
 
 A misspelt field is an error that names the field it was meant to be, at construction and at assignment. A document
 read from the service goes through `from_server`, which drops fields nobody here knows and lets unknown words pass: the
@@ -24,7 +24,7 @@ SERVER: Mapping[str, bool] = {"from_server": True}
 
 
 def is_from_server(info: ValidationInfo) -> bool:
-    """Tell whether a document being validated came from the service."""
+    """Return True if a document being validated came from the service."""
     return isinstance(info.context, Mapping) and bool(info.context.get("from_server"))
 
 
@@ -79,7 +79,7 @@ class BaseResource(BaseModel):
         raise NotImplementedError
 
     def flash_document(self) -> dict[str, Json]:
-        """Return what Flash hashes."""
+        """Return the document that Flash hashes."""
         raise NotImplementedError
 
     @property
@@ -98,13 +98,13 @@ class BaseResource(BaseModel):
         return hashing.flash_digest(wrapped).removeprefix("md5:")
 
     def outline(self, means: SpecContext) -> Outline:
-        """Describe itself to whoever deploys it; see `declaring`."""
+        """Return the outline of the resource; see `declaration`."""
         from holdfast.providers.runpod import declaration  # noqa: PLC0415 - it knows the classes, which know this one
 
         return declaration.outline(self, means)
 
     def has_stamp(self, stamp: str) -> bool:
-        """Tell whether a stamp is of this configuration: ours, or the 32 digits that Flash keeps."""
+        """Return True if a stamp is of this configuration: ours, or the 32 digits that Flash keeps."""
         plain = stamp.removeprefix(f"{hashing.FLASH.id}:").removeprefix("md5:")
         return stamp == self.config_hash or plain == self.flash_hash
 

@@ -22,7 +22,7 @@ from holdfast.model.path import Path
 from holdfast.model.read_result import ReadError
 from holdfast.providers import registry
 from holdfast.providers.protocol import Connection
-from holdfast.testing.conformance import Doing, Sample, Subject
+from holdfast.testing.conformance import CallType, ProviderUnderTest, Sample
 
 _SPARED: Final = {"/path": "another path is another file"}
 _CANNOT: Final = {"throttle": "a file system asks nobody to slow down"}
@@ -64,38 +64,38 @@ class FileDriftInjector:
         found = (path for path in files if (path.suffix == ".txt") is (kind == "Text"))
         return [path.relative_to(self._root).as_posix() for path in found]
 
-    async def get(self, kind: str, id: str) -> Json:  # noqa: A002, ARG002 - as the protocol has it
+    async def get(self, kind: str, ident: str) -> Json:  # noqa: ARG002 - as the protocol has it
         """Return what the file says, and its mode."""
-        file = self._root / id
+        file = self._root / ident
         if not file.is_file():
             return None
         parse, _ = _FORMATS[file.suffix]
         content = parse(file.read_text(encoding="utf-8"))
-        return {"path": id, "content": content, "mode": f"{file.stat().st_mode & 0o7777:04o}"}
+        return {"path": ident, "content": content, "mode": f"{file.stat().st_mode & 0o7777:04o}"}
 
-    async def put(self, kind: str, id: str, path: Path, value: Json) -> None:  # noqa: A002
+    async def put(self, kind: str, ident: str, path: Path, value: Json) -> None:
         """Write the file anew, or change its mode."""
-        file = self._root / id
+        file = self._root / ident
         if path == ("mode",):
             file.chmod(int(value, 8))
             return
         _, dump = _FORMATS[file.suffix]
-        document = apply_patch.put(await self.get(kind, id), path, value)
+        document = apply_patch.put(await self.get(kind, ident), path, value)
         file.write_text(dump(document["content"]), encoding="utf-8")
 
-    async def delete(self, kind: str, id: str) -> None:  # noqa: A002, ARG002 - paths tell kinds apart
+    async def delete(self, kind: str, ident: str) -> None:  # noqa: ARG002 - paths tell kinds apart
         """Remove the file."""
-        (self._root / id).unlink(missing_ok=True)
+        (self._root / ident).unlink(missing_ok=True)
 
 
 class FileFaults:
     """Takes the disk away, or breaks what is on it; a file system does not ask anybody to slow down."""
 
-    provokes = (
-        (Doing.READ, ReadError.UNREACHABLE),
-        (Doing.READ, ReadError.MALFORMED),
-        (Doing.LIST, ReadError.UNREACHABLE),
-        (Doing.WRITE, ReadError.UNREACHABLE),
+    supported = (
+        (CallType.READ, ReadError.UNREACHABLE),
+        (CallType.READ, ReadError.MALFORMED),
+        (CallType.LIST, ReadError.UNREACHABLE),
+        (CallType.WRITE, ReadError.UNREACHABLE),
     )
 
     def __init__(self, root: FilePath) -> None:
@@ -103,7 +103,7 @@ class FileFaults:
         self._away = root.with_name(root.name + "-away")
         self._whole: dict[FilePath, bytes] = {}
 
-    def fail(self, doing: Doing, trouble: ReadError, times: int | None = None) -> None:  # noqa: ARG002 - for good
+    def fail(self, call_type: CallType, trouble: ReadError, times: int | None = None) -> None:  # noqa: ARG002 - for good
         """Unmount the root, or put bytes that are no text into every file."""
         if trouble is ReadError.UNREACHABLE:
             os.replace(self._root, self._away)  # noqa: PTH105 - Path.replace says it backwards
@@ -112,7 +112,7 @@ class FileFaults:
             self._whole[file] = file.read_bytes()
             file.write_bytes(b'{"cut off": \xff')
 
-    def mend(self) -> None:
+    def clear(self) -> None:
         """Mount the root again, and restore the files."""
         if self._away.exists():
             os.replace(self._away, self._root)  # noqa: PTH105
@@ -151,10 +151,10 @@ def _document(format_: str) -> Sample:
         "Document",
         minimal,
         full,
-        others={"/mode": "0600"},
-        spared=_SPARED,
-        cannot=_CANNOT,
-        secret=inner,
+        drift_values={"/mode": "0600"},
+        fixed=_SPARED,
+        not_applicable=_CANNOT,
+        sensitive_path=inner,
         variant=format_,
     )
 
@@ -163,19 +163,19 @@ _TEXT: Final = Sample(
     "Text",
     lambda name: {"path": f"{name}.txt"},
     lambda name: {"path": f"{name}.txt", "content": f"first line\nthis is {name}\n", "mode": "0640"},
-    others={"/mode": "0600"},
-    spared=_SPARED,
-    cannot=_CANNOT,
-    secret="/content",  # noqa: S106 - a path
+    drift_values={"/mode": "0600"},
+    fixed=_SPARED,
+    not_applicable=_CANNOT,
+    sensitive_path="/content",
 )
 _SAMPLES: Final = (*(_document(format_) for format_ in _CONTENTS), _TEXT)
 
 
 @asynccontextmanager
-async def file() -> AsyncIterator[Subject]:
+async def file() -> AsyncIterator[ProviderUnderTest]:
     """Open the provider on an empty folder."""
     with tempfile.TemporaryDirectory(prefix="holdfast-conformance-") as folder:
         root = FilePath(folder) / "root"
         root.mkdir()
         connection = Connection("conformance", "file", {"root": str(root)})
-        yield Subject(registry.get("file"), connection, _SAMPLES, FileDriftInjector(root), FileFaults(root))
+        yield ProviderUnderTest(registry.get("file"), connection, _SAMPLES, FileDriftInjector(root), FileFaults(root))

@@ -1,4 +1,4 @@
-"""What Flash left behind: the ids and stamps in its `.flash/resources.pkl`, so that they can be taken over.
+"""Flash's state: the ids and stamps in its `.flash/resources.pkl`, for adoption.
 
 The file is a pickle of live objects, and loading a pickle runs whatever it says. Here nothing in it is ever imported
 or called: every class it names is taken for an inert one that keeps what it is given.
@@ -70,7 +70,7 @@ class _Unpickler(pickle.Unpickler):
 
 
 def read(file: str | PathLike[str]) -> dict[str, Left]:
-    """Return what Flash tracked, by its key; raise InputError if the file is not one of Flash's."""
+    """Return Flash's resources by key; raise InputError if the file is not one of Flash's."""
     path = Path(file)
     try:
         with path.open("rb") as stream:

@@ -16,12 +16,13 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
 
 from holdfast.model.json import Json
-from holdfast.providers.runpod import datacenters, endpoint_fields, gpus, hashing
-from holdfast.providers.runpod.enums import CudaVersion
+from holdfast.providers.runpod import hashing
 from holdfast.providers.runpod.hashing import EnvPolicy
+from holdfast.providers.runpod.resources import datacenters, endpoint_fields, gpus
+from holdfast.providers.runpod.resources.enums import CudaVersion
 
 if TYPE_CHECKING:
-    from holdfast.providers.runpod.serverless import ServerlessResource
+    from holdfast.providers.runpod.resources.serverless import ServerlessResource
 
 Values = dict[str, Any]
 
@@ -223,7 +224,7 @@ def prepare(cls: type[ServerlessResource]) -> None:
 
 
 def _given(cls: type[ServerlessResource]) -> Iterable[str]:
-    """Return what a class says itself; without ClassVar, pydantic has taken it for a private attribute."""
+    """Return an attribute of a class; without ClassVar, pydantic made it a private attribute."""
     private = cls.__private_attributes__.get("_hashed_fields")
     found: Any = private.default if private is not None else cls.__dict__.get("_hashed_fields")
     return found or ()

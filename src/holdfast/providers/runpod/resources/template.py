@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 from holdfast.model.json import Json
 from holdfast.providers.runpod import hashing
 from holdfast.providers.runpod.hashing import DEFAULT_KEY
-from holdfast.providers.runpod.resource_base import BaseResource
+from holdfast.providers.runpod.resources.base import BaseResource
 
 DEFAULT_DISK_GB: Final = 64
 
@@ -44,7 +44,7 @@ class PodTemplate(BaseResource):
         "ports",
         "startScript",
     )
-    """What an endpoint takes from its template besides image and environment."""
+    """The settings that an endpoint takes from its template, apart from image and environment."""
 
     advancedStart: bool | None = False
     config: dict[str, Any] | None = {}  # noqa: RUF012 - pydantic copies it
@@ -63,7 +63,7 @@ class PodTemplate(BaseResource):
         return ",".join(value) if isinstance(value, list | tuple) else value
 
     def settings(self) -> dict[str, Json]:
-        """Return what was asked for beyond image and environment: given, and not what would be there anyway."""
+        """Return the settings that differ from their defaults, apart from image and environment."""
         fields, defaults = self.__dict__, type(self).model_fields
         given = self.model_fields_set
         return {
@@ -87,7 +87,7 @@ class PodTemplate(BaseResource):
         return out
 
     def flash_document(self) -> dict[str, Json]:
-        """Return what Flash hashes: with a name that has a hash of all this in it."""
+        """Return the document that Flash hashes, with a name that contains a hash of it."""
         dump = {name: self.__dict__[name] for name in type(self).model_fields if name != "id"}
         dump["env"] = None if self.env is None else [{"key": pair.key, "value": pair.value} for pair in self.env]
         given = {name: value for name, value in dump.items() if value is not None}

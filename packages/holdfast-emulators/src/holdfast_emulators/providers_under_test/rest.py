@@ -17,7 +17,7 @@ from holdfast.model.path import Path
 from holdfast.model.read_result import ReadError
 from holdfast.providers import registry
 from holdfast.providers.protocol import Connection
-from holdfast.testing.conformance import Doing, Sample, Subject
+from holdfast.testing.conformance import CallType, ProviderUnderTest, Sample
 from holdfast.testing.rest_server import Fault, RestServer, Shape, Wrong
 
 _COLLECTIONS: Final = {"Widget": "widgets", "Gadget": "gadgets"}
@@ -104,50 +104,50 @@ class RestDriftInjector:
         """Return the ids of a collection."""
         return self._server.collections[_COLLECTIONS[kind]].ids()
 
-    async def get(self, kind: str, id: str) -> Json:  # noqa: A002 - as the protocol has it
+    async def get(self, kind: str, ident: str) -> Json:
         """Return a thing with what the API hides."""
         collection = self._server.collections[_COLLECTIONS[kind]]
-        return collection[id] if id in collection else None  # noqa: SIM401 - no mapping
+        return collection[ident] if ident in collection else None  # noqa: SIM401 - no mapping
 
-    async def put(self, kind: str, id: str, path: Path, value: Json) -> None:  # noqa: A002
+    async def put(self, kind: str, ident: str, path: Path, value: Json) -> None:
         """Change a field."""
         collection = self._server.collections[_COLLECTIONS[kind]]
-        collection.edit(id, lambda document: apply_patch.put(document, path, value))
+        collection.edit(ident, lambda document: apply_patch.put(document, path, value))
 
-    async def delete(self, kind: str, id: str) -> None:  # noqa: A002
+    async def delete(self, kind: str, ident: str) -> None:
         """Remove a thing."""
         collection = self._server.collections[_COLLECTIONS[kind]]
-        if id in collection:
-            collection.drop(id)
+        if ident in collection:
+            collection.drop(ident)
 
 
 class RestFaults:
     """Lets the server answer wrongly: by status, by bytes, or not at all."""
 
-    provokes = tuple((doing, trouble) for doing in Doing for trouble in _WAYS)
+    supported = tuple((call_type, trouble) for call_type in CallType for trouble in _WAYS)
 
     def __init__(self, server: RestServer) -> None:
         self._server = server
 
-    def fail(self, doing: Doing, trouble: ReadError, times: int | None = None) -> None:
+    def fail(self, call_type: CallType, trouble: ReadError, times: int | None = None) -> None:
         """Let the next requests be answered wrongly."""
         way = _WAYS[trouble]
-        methods = ("GET",) if doing is not Doing.WRITE else ("PUT", "POST", "PATCH", "DELETE")
-        path = "/*s" if doing is Doing.LIST else "/*s*" if doing is Doing.WRITE else "/*s/*"
+        methods = ("GET",) if call_type is not CallType.WRITE else ("PUT", "POST", "PATCH", "DELETE")
+        path = "/*s" if call_type is CallType.LIST else "/*s*" if call_type is CallType.WRITE else "/*s/*"
         for method in methods:
             fault = Fault(way.wrong, method, path, way.status, way.headers, times)
             self._server.faults.append(fault)
 
     @property
-    def mistakes(self) -> Collection[str]:
+    def wrong_answers(self) -> Collection[str]:
         """What may be brought instead of a thing."""
         return _MISTAKES.keys()
 
-    def mistake(self, name: str) -> None:
+    def answer_wrongly(self, name: str) -> None:
         """Let every read of one thing be answered with something else."""
         self._server.faults.append(replace(_MISTAKES[name], method="GET", path="/*s/*", times=None))
 
-    def mend(self) -> None:
+    def clear(self) -> None:
         """Let everything work again."""
         self._server.faults.clear()
 
@@ -171,13 +171,15 @@ def _full(name: str) -> dict[str, Json]:
 
 
 @asynccontextmanager
-async def http() -> AsyncIterator[Subject]:
+async def http() -> AsyncIterator[ProviderUnderTest]:
     """Open the provider on a server of this machine."""
     async with RestServer(_SHAPES) as server:
         settings = {
             "base_url": server.url,
             "kinds": {"Widget": _WIDGET, "Gadget": _GADGET},
         }
-        samples = tuple(Sample(kind, _minimal, _full, secret="/password") for kind in _COLLECTIONS)  # noqa: S106 - a path
+        samples = tuple(Sample(kind, _minimal, _full, sensitive_path="/password") for kind in _COLLECTIONS)
         connection = Connection("conformance", "http", settings)
-        yield Subject(registry.get("http"), connection, samples, RestDriftInjector(server), RestFaults(server))
+        yield ProviderUnderTest(
+            registry.get("http"), connection, samples, RestDriftInjector(server), RestFaults(server)
+        )

@@ -14,10 +14,14 @@ from pydantic import Field, PrivateAttr, field_serializer, field_validator, mode
 from pydantic_core.core_schema import ValidationInfo
 
 from holdfast.model.json import Json
-from holdfast.providers.runpod import config, config_diff, datacenters, endpoint_fields, flash_dump, gpus, rules
-from holdfast.providers.runpod.deployable import DeployableResource
-from holdfast.providers.runpod.endpoint_fields import Effect, Family
-from holdfast.providers.runpod.enums import (
+from holdfast.providers.runpod import rules
+from holdfast.providers.runpod.flash import dump as flash_dump
+from holdfast.providers.runpod.hashing import DEFAULT_KEY
+from holdfast.providers.runpod.resources import config, datacenters, endpoint_fields, gpus
+from holdfast.providers.runpod.resources.base import is_from_server
+from holdfast.providers.runpod.resources.deployable import DeployableResource
+from holdfast.providers.runpod.resources.endpoint_fields import Effect, Family
+from holdfast.providers.runpod.resources.enums import (
     CpuInstanceType,
     CudaVersion,
     DataCenter,
@@ -26,10 +30,8 @@ from holdfast.providers.runpod.enums import (
     ServerlessScalerType,
     ServerlessType,
 )
-from holdfast.providers.runpod.hashing import DEFAULT_KEY
-from holdfast.providers.runpod.resource_base import is_from_server
-from holdfast.providers.runpod.templates import PodTemplate
-from holdfast.providers.runpod.volumes import NetworkVolume
+from holdfast.providers.runpod.resources.template import PodTemplate
+from holdfast.providers.runpod.resources.volume import NetworkVolume
 
 # An enum member where the word is known, a plain text where it is not.
 CudaWord = Annotated[CudaVersion | str, Field(union_mode="left_to_right")]
@@ -44,6 +46,8 @@ _LISTS: Final = ("gpus", "cudaVersions", "datacenter", "networkVolumes")
 
 class ServerlessResource(DeployableResource):
     """A serverless endpoint on GPUs; the base of all kinds of endpoint."""
+
+    # Its many fields are Flash's public shape, which programs rely on: they are not split into records.
 
     KIND: ClassVar[str] = "Endpoint"
     FAMILY: ClassVar[Family] = Family.GPU
@@ -208,19 +212,22 @@ class ServerlessResource(DeployableResource):
         return config.of(self._plan, values, self.ENV_POLICY, key)
 
     def flash_document(self) -> dict[str, Json]:
-        """Return what Flash hashes for this class."""
+        """Return the document that Flash hashes for this class."""
         return flash_dump.of(self)
 
     def changed_fields(self, other: ServerlessResource) -> tuple[str, ...]:
-        """Name the settings in which another configuration differs from this one, by the names of `config_document`."""
-        return config_diff.changed(self.config_document(), other.config_document())
+        """Return the names of `config_document` whose values differ; lists are compared as sets."""
+        before, after = self.config_document(), other.config_document()
+        names = sorted(before.keys() | after.keys())
+        return tuple(name for name in names if _unordered(before.get(name)) != _unordered(after.get(name)))
 
     def change_effect(self, other: ServerlessResource) -> Effect | None:
-        """Tell what going over to another configuration leads to; None if the two are the same."""
-        return config_diff.effect(self.config_document(), other.config_document(), self.FAMILY, other.FAMILY)
+        """Return the gravest effect of a change to another configuration; None if the two are the same."""
+        effects = [endpoint_fields.effect(name) for name in self.changed_fields(other)]
+        return endpoint_fields.worst(effects if self.FAMILY is other.FAMILY else [*effects, Effect.REPLACE])
 
     def has_structural_changes(self, other: ServerlessResource) -> bool:
-        """Tell whether going over to another configuration replaces workers, or the whole endpoint."""
+        """Return True if a change to another configuration replaces workers or the whole endpoint."""
         return self.change_effect(other) in (Effect.ROLLING, Effect.REPLACE)
 
     def _has_structural_changes(self, new_config: ServerlessResource) -> bool:
@@ -238,6 +245,10 @@ class ServerlessResource(DeployableResource):
         if value is None:
             return None
         return [str(each) for each in value] if isinstance(value, list | tuple) else str(value)
+
+
+def _unordered(value: Json) -> Json:
+    return sorted(map(repr, value)) if isinstance(value, list) else value
 
 
 config.prepare(ServerlessResource)

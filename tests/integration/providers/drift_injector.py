@@ -22,7 +22,7 @@ class Damage(StrEnum):
 class RandomDriftInjector:
     """Strikes at random, from a source of randomness that is given: the same seed does the same damage."""
 
-    def __init__(self, chance: random.Random, name: str = "drift_injector") -> None:
+    def __init__(self, chance: random.Random, name: str = "intruder") -> None:
         self._chance = chance
         self.name = name  # what it leaves behind, where the service asks who writes
 
@@ -44,7 +44,7 @@ class RandomDriftInjector:
             if kind is Damage.FIELD:
                 del document[name]
             elif kind is Damage.ELEMENT:
-                document[name].append(document[name][-1] if document[name] else "drift_injector")
+                document[name].append(document[name][-1] if document[name] else "intruder")
             else:
                 document[name] = _other(document[name])
 
@@ -64,4 +64,4 @@ def _fields(document: dict[str, Json], kind: Damage) -> list[str]:
 def _other(value: Json) -> Json:
     if isinstance(value, bool):
         return not value
-    return value + 1 if isinstance(value, int | float) else f"{value}-vandalised"
+    return value + 1 if isinstance(value, int | float) else f"{value}-altered"

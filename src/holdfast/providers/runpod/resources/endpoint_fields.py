@@ -12,7 +12,7 @@ from typing import Final
 
 
 class Role(StrEnum):
-    """What a field is to us."""
+    """The role of a field."""
 
     IDENTITY = "identity"  # names the thing; not configuration
     CONFIG = "config"  # what the user wants; hashed
@@ -29,7 +29,7 @@ class Family(StrEnum):
 
 
 class Effect(StrEnum):
-    """What a change leads to, mildest first."""
+    """The effect of a change, mildest first."""
 
     IN_PLACE = "in_place"  # reaches the autoscaler at once
     ROLLING = "rolling"  # makes a release; workers are replaced one by one
@@ -113,14 +113,14 @@ SPELLINGS: Final = {
 
 
 def of_other_family(family: Family) -> frozenset[str]:
-    """Name the fields that an endpoint of this family does not have."""
+    """Return the fields that an endpoint of this family does not have."""
     return frozenset(
         field.name for field in TABLE.values() if field.family is not Family.BOTH and field.family is not family
     )
 
 
 def effect(name: str) -> Effect:
-    """Tell what changing a field leads to; one that nobody has classed is taken to replace workers."""
+    """Return the effect of changing a field; an unknown field is taken to replace workers."""
     return TABLE[name].effect if name in TABLE else Effect.ROLLING
 
 

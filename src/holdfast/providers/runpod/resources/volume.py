@@ -10,11 +10,11 @@ from pydantic import Field, field_serializer, field_validator, model_validator
 from pydantic_core.core_schema import ValidationInfo
 
 from holdfast.model.json import Json
-from holdfast.providers.runpod import datacenters
-from holdfast.providers.runpod.deployable import DeployableResource, storage_url
-from holdfast.providers.runpod.enums import DataCenter
 from holdfast.providers.runpod.hashing import DEFAULT_KEY
-from holdfast.providers.runpod.resource_base import is_from_server
+from holdfast.providers.runpod.resources import datacenters
+from holdfast.providers.runpod.resources.base import is_from_server
+from holdfast.providers.runpod.resources.deployable import DeployableResource, storage_url
+from holdfast.providers.runpod.resources.enums import DataCenter
 
 
 class NetworkVolume(DeployableResource):
@@ -63,11 +63,11 @@ class NetworkVolume(DeployableResource):
 
     @property
     def is_created(self) -> bool:
-        """Tell whether it has an id."""
+        """Return True if it has an id."""
         return self.id is not None
 
     def get_resource_key(self) -> str:
-        """Return what tells it from others: one name may stand for a volume in each data centre."""
+        """Return the key of the volume, with its data centre, because names repeat between data centres."""
         return f"NetworkVolume:{self.name}@{self.dataCenterId}" if self.name else f"NetworkVolume:{self.id}"
 
     def identity(self) -> dict[str, Json]:
@@ -81,7 +81,7 @@ class NetworkVolume(DeployableResource):
         return {"kind": self.KIND, "size": self.size, "dataCenterId": str(self.dataCenterId)}
 
     def flash_document(self) -> dict[str, Json]:
-        """Return what Flash hashes."""
+        """Return the document that Flash hashes."""
         whole = {"dataCenterId": str(self.dataCenterId), "name": self.name, "size": self.size}
         return {name: value for name, value in whole.items() if value is not None}
 

@@ -9,7 +9,7 @@ from enum import StrEnum
 
 
 class ServerlessScalerType(StrEnum):
-    """What the autoscaler goes by."""
+    """The measure of the autoscaler."""
 
     QUEUE_DELAY = "QUEUE_DELAY"
     REQUEST_COUNT = "REQUEST_COUNT"
