@@ -14,7 +14,6 @@ from holdfast.compare import comparators
 from holdfast.manifests import user_profiles, waivers
 from holdfast.manifests.project import Project
 from holdfast.manifests.secrets import Resolver
-from holdfast.manifests.validation import raise_all
 from holdfast.model.address import Address
 from holdfast.model.decision import Action
 from holdfast.model.json import Json
@@ -32,6 +31,7 @@ from holdfast.reconcile.retry import Patience
 from holdfast.reconcile.send import Sender
 from holdfast.reconcile.undo import Undoer
 from holdfast.reconcile.write import Actor
+from holdfast.schema.document import raise_all
 from holdfast.store import audit_head_file, fingerprint_key
 from holdfast.store.protocol import Store
 from holdfast.store.sqlite import SqliteStore
@@ -90,7 +90,7 @@ class Workbench:
     def checker(self, world: World) -> Checker:
         """Return what looks and concludes."""
         waived = waivers.load(self.project.waivers, self.clock.now())
-        rules = Rules(self.project.corrections, waived, self.project.assessment.rules)
+        rules = Rules(self.project.corrections, waived, self.project.assessment_rules)
         return Checker(self.store, world, self.clock, self.random01, self.fingerprint, self.patience, rules)
 
     def applier(self, world: WritableWorld, preparer: Preparer) -> Applier:

@@ -9,25 +9,25 @@ from holdfast.app.project import Session
 from holdfast.cli import console
 from holdfast.cli.render import remediations
 from holdfast.errors import HoldfastError, InputError, Location
-from holdfast.manifests.assessment_spec import SECTION, ServerSpec
 from holdfast.model.address import Address
-from holdfast.policy import did_you_mean
 from holdfast.reconcile.connections import World, WritableWorld
 from holdfast.reconcile.resolved_resource import Prepared
 from holdfast.remediation.controller import Assessor, Prepare
 from holdfast.remediation.intake import Announcer
+from holdfast.remediation.manifest import Assessment, ServerSpec
 from holdfast.remediation.measurement import Instruments
 from holdfast.remediation.probes import http_query
 from holdfast.remediation.probes.alertmanager import Alertmanager
 from holdfast.remediation.probes.http_query import Server
 from holdfast.remediation.probes.prometheus import Prometheus
 from holdfast.remediation.repository import SHELF
+from holdfast.schema import did_you_mean
 from holdfast.watch.loop import WAITING_SECONDS
 
 
 def instruments(session: Session) -> Instruments:
     """Return the servers of the project file."""
-    declared = session.project.assessment
+    declared = session.project.assessment or Assessment()
     prometheus = _server(session, "prometheus", declared.prometheus)
     alertmanager = _server(session, "alertmanager", declared.alertmanager)
     return Instruments(
@@ -43,13 +43,13 @@ def _server(session: Session, name: str, spec: ServerSpec | None) -> Server | No
         url, token = spec.fetched(session.resolver)
     except InputError as error:
         file = session.project.file
-        raise error.at(Location(str(file) if file else None, field=f"/{SECTION}/{name}")) from None
+        raise error.at(Location(str(file) if file else None, field=f"/assessment/{name}")) from None
     return Server(url, token, spec.timeout)
 
 
 async def troubles(session: Session) -> list[tuple[str, str | None]]:
     """Say which servers answer, and which rules are for nothing that is declared."""
-    declared = session.project.assessment
+    declared = session.project.assessment or Assessment()
     out: list[tuple[str, str | None]] = []
     for name, spec in (("prometheus", declared.prometheus), ("alertmanager", declared.alertmanager)):
         server = _server(session, name, spec)

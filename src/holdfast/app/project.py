@@ -24,7 +24,6 @@ from holdfast.errors import InputError, StoreError
 from holdfast.manifests import file_discovery, loader, provider_validation, user_profiles, waivers
 from holdfast.manifests import project as projects
 from holdfast.manifests.secrets import Resolver
-from holdfast.manifests.validation import raise_all
 from holdfast.model.address import Address
 from holdfast.model.json import Json
 from holdfast.model.resource import Declaration
@@ -46,6 +45,7 @@ from holdfast.reconcile.undo import Undoer
 from holdfast.reconcile.write import Actor
 from holdfast.rollouts.core.template_groups import Brood
 from holdfast.rollouts.core.templates import Template
+from holdfast.schema.document import raise_all
 from holdfast.store import audit_head_file, fingerprint_key
 from holdfast.store.sqlite import SqliteStore
 
@@ -288,7 +288,7 @@ async def opened(
             key,
             resolver,
             worker_identity.name(),
-            Rules(project.corrections, waivers.load(project.waivers, clock.now()), project.assessment.rules),
+            Rules(project.corrections, waivers.load(project.waivers, clock.now()), project.assessment_rules),
             templates=manifests.templates,
             by_hand=by_hand,
             broods=broods,

@@ -163,7 +163,7 @@ def _told(error: Exception) -> list[str]:
 
     What the operating system refuses (a full disk, a folder that may not be written) is nobody's fault but has a name.
     """
-    from holdfast.manifests.validation import InputErrors
+    from holdfast.schema.document import InputErrors
 
     if isinstance(error, ExceptionGroup):
         parts = [_told(each) for each in error.exceptions]

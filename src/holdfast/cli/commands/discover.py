@@ -20,13 +20,14 @@ from holdfast.manifests import file_discovery
 from holdfast.manifests import project as projects
 from holdfast.model.json import Json
 from holdfast.model.resource import ManagementPolicy
-from holdfast.policy import dependency_graph, did_you_mean
+from holdfast.policy import dependency_graph
 from holdfast.providers.file import formats
 from holdfast.reconcile.connections import World
 from holdfast.reconcile.discover import Coverage, Discoverer, Drafted, Listing, Survey, coverage
 from holdfast.reconcile.observe import Looker
 from holdfast.reconcile.resolve import Fleet
 from holdfast.reconcile.retry import Patience
+from holdfast.schema import did_you_mean
 
 _SHOWN: Final = 20  # strangers of a kind that the table names; -o json has all
 _UNSAFE: Final = re.compile(r"[^A-Za-z0-9._-]+")

@@ -17,12 +17,12 @@ from holdfast.cli.render import rollouts
 from holdfast.cli.render.times import ago, when
 from holdfast.errors import InputError
 from holdfast.model.json import Json
-from holdfast.policy import did_you_mean
 from holdfast.rollouts import child_status
 from holdfast.rollouts.core import group_rollouts, rollout_steps
 from holdfast.rollouts.core.records import OVER, Phase
 from holdfast.rollouts.core.template_groups import Brood, RolloutFile
 from holdfast.rollouts.repository import Batch, Shelves
+from holdfast.schema import did_you_mean
 from holdfast.store.protocol import DossierMoved
 
 _FORMATS = ("table", "json", "yaml")

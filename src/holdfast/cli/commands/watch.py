@@ -27,7 +27,6 @@ from holdfast.cli import console
 from holdfast.errors import HoldfastError
 from holdfast.manifests import file_discovery, loader
 from holdfast.manifests import project as projects
-from holdfast.manifests.validation import InputErrors
 from holdfast.model.address import Address
 from holdfast.notify.deliver import Office
 from holdfast.policy.strategies import Strategy
@@ -38,6 +37,7 @@ from holdfast.reconcile.mass_drift_scan import Scheduled
 from holdfast.reconcile.resolve import Fleet
 from holdfast.reconcile.resolved_resource import Prepared
 from holdfast.rollouts.core.templates import Template
+from holdfast.schema.document import InputErrors
 from holdfast.store import audit_head_file
 from holdfast.watch.list_scan import Sweeper
 from holdfast.watch.loop import Watcher
