@@ -62,10 +62,10 @@ class Type(Generic[T]):
         """Return a type whose value is converted by a function that may note mistakes at its place."""
 
         def read(value: Json, at: Place) -> U | Invalid:
-            raw = self.read(value, at)
-            if raw is INVALID:
-                return INVALID
             before = len(at.errors)
+            raw = self.read(value, at)
+            if raw is INVALID or len(at.errors) > before:  # a list or mapping with a wrong element is incomplete
+                return INVALID
             try:
                 converted = convert(raw, at)
             except InputError as error:

@@ -10,9 +10,9 @@ from holdfast.errors import InputError, Location
 from holdfast.model.absent import ABSENT
 from holdfast.model.json import Json
 from holdfast.model.resource import Declaration
-from holdfast.providers import unknown_fields
 from holdfast.providers.file import formats
 from holdfast.providers.protocol import Target
+from holdfast.schema import fields
 
 DOCUMENT, TEXT = "Document", "Text"
 
@@ -100,7 +100,7 @@ def mistakes(declaration: Declaration) -> list[InputError]:
     known = _FIELDS if kind == DOCUMENT else tuple(name for name in _FIELDS if name != "format")
     strangers = [word for word in wanted if word not in known]
     if kind not in (DOCUMENT, TEXT) or strangers:
-        return [InputError(unknown_fields.unknown_word(word, known), Location(field=f"/{word}")) for word in strangers]
+        return [InputError(fields.unknown_field(word, known), Location(field=f"/{word}")) for word in strangers]
     imported = declaration.import_from is not None and declaration.import_from.id is not None
     path = wanted.get("path")
     if (not isinstance(path, str) or not path) and not (imported and path is None):
