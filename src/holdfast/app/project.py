@@ -320,7 +320,7 @@ async def _known(
 
 def _located(error: InputError, project: projects.Project) -> InputError:
     """Add the line of the project file to what a provider says about a connection."""
-    if project.file is None or error.location.file or not (error.location.field or "").startswith("/connections/"):
+    if project.file is None:
         return error
     documents = yaml_reader.documents(Path(project.file).read_bytes(), str(project.file))
     return registry.located(error, documents[0], str(project.file))

@@ -12,7 +12,7 @@ from typing import Final
 
 from holdfast.compare import go_json, yaml_reader
 from holdfast.errors import DocumentError, InputError, Location
-from holdfast.manifests import json_places
+from holdfast.manifests.edit import json_places
 from holdfast.model.json import Json
 from holdfast.model.path import Pointer
 from holdfast.schema.document import Document

@@ -97,7 +97,7 @@ SPEC: Final = fields.plain(
         "dependsOn": DEPENDS_ON,
     },
 )
-_TOP: Final = fields.plain(
+TOP: Final = fields.plain(
     {
         **HEAD,
         "spec": fields.required(fields.DOCUMENT, "write spec: {resource: {...}}"),
@@ -156,7 +156,7 @@ class ResourceParts:
 
 def read_parts(at: Place, provider: str, around: Surroundings) -> ResourceParts:
     """Return the parts of a resource document; mistakes are noted, also in its connection, kind and secrets."""
-    given = _TOP.read_fields(at.document.value, at)
+    given = TOP.read_fields(at.document.value, at)
     kind = check_kind(given.get("kind"), at.below("kind"), provider, around)
     if "spec" not in given:
         return ResourceParts(given.get("metadata"), kind, None, None)

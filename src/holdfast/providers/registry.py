@@ -95,6 +95,8 @@ def located(error: InputError, document: yaml_reader.Document, file: str | None 
     if isinstance(error, InputErrors):
         return InputErrors(located(single, document, file) for single in error.errors)
     field = error.location.field or ""
+    if error.location.file or not field.startswith("/connections/"):
+        return error
     try:
         pointer = tuple(_steps(document, field))
     except InputError:

@@ -120,7 +120,7 @@ def _stamping(at: Keys, of: Keys | None = None, ca_bundle: str | None = None, **
     return Stamping(at, **key, hashed=None if of is None else Hashed(of, ca_bundle))
 
 
-_SETTINGS: Final = fields.plain(
+SETTINGS: Final = fields.plain(
     {
         "replicas": fields.whole(0, MOST),
         "selector": strategies.SELECTOR,
@@ -163,7 +163,7 @@ _SETTINGS: Final = fields.plain(
         "keepRevisions": fields.renamed(fields.COUNT, "kept"),
     },
 )
-_CHILD: Final = fields.plain(
+CHILD: Final = fields.plain(
     {
         "apiVersion": fields.required(fields.STRING, "such as file.holdfast.dev/v1"),
         "kind": fields.required(fields.STRING, "name the kind of the children, such as Document"),
@@ -174,10 +174,10 @@ _CHILD: Final = fields.plain(
         "dependsOn": resources.DEPENDS_ON,
     },
 )
-_SPEC: Final = fields.plain(
-    {"child": fields.DOCUMENT, "resource": fields.required(fields.DOCUMENT, _CONTENT), **_SETTINGS.table}
+SPEC: Final = fields.plain(
+    {"child": fields.DOCUMENT, "resource": fields.required(fields.DOCUMENT, _CONTENT), **SETTINGS.table}
 )
-_TOP: Final = fields.plain(
+TOP: Final = fields.plain(
     {
         **resources.HEAD,
         "spec": fields.required(fields.DOCUMENT, "write spec: {child: {...}, replicas: 3, resource: {...}}"),
@@ -191,12 +191,12 @@ _TOP: Final = fields.plain(
 def read(at: Place, around: Surroundings) -> Template | None:
     """Return the template of a document of kind Template, or None if a mistake was noted."""
     before = len(at.errors)
-    top = _TOP.read_fields(at.document.value, at)
+    top = TOP.read_fields(at.document.value, at)
     written = top.get("spec")
     if written is None:
         return None
     place = at.below("spec")
-    given = _SPEC.read_fields(written, place)
+    given = SPEC.read_fields(written, place)
     child = _child(written, place, around)
     connection = around.connections.get(child.connection) if child is not None else None
     content = given.pop("resource", {})
@@ -223,7 +223,7 @@ def _child(spec: Mapping[str, Json], at: Place, around: Surroundings) -> ChildKi
         return None
     if not has_children and spec.get("selector") is not None:
         _refuse_own(written, place, _OWN)
-    given = _CHILD.read_fields(written, place)
+    given = CHILD.read_fields(written, place)
     version, kind = given.get("api_version"), given.get("kind")
     if version is None or kind is None:
         return None
@@ -312,7 +312,7 @@ def read_block(at: Place, provider: str, around: Surroundings) -> tuple[Template
             if name in written:
                 place.fail(message, name)
         written = {name: value for name, value in written.items() if name not in _ELSEWHERE}
-    given = _SETTINGS.read_fields(written, place)
+    given = SETTINGS.read_fields(written, place)
     if not isinstance(written, dict):
         written = {}
     has_children = written.get("replicas") is not None or written.get("selector") is not None

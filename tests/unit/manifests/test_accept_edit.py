@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 
 from holdfast.compare import diff, paths
 from holdfast.errors import InputError, Location
-from holdfast.manifests import accept_edit, documents
-from holdfast.manifests.accept_edit import Edit, Refused
+from holdfast.manifests import documents
+from holdfast.manifests.edit import accept_edit
+from holdfast.manifests.edit.accept_edit import Edit, Refused
 from holdfast.manifests.secrets import Secret
 from holdfast.model.absent import ABSENT
 from holdfast.model.address import Address

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.errors import InputError
-from holdfast.manifests import project, waiver_edit, waivers
+from holdfast.manifests import project, waivers
+from holdfast.manifests.edit import waiver_edit
 from holdfast.policy import time_parsing
 from holdfast.policy.waivers import Waiver
 from holdfast.schema.document import InputErrors

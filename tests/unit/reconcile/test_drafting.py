@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from holdfast.compare import diff, profiles
 from holdfast.compare.profiles import stack
 from holdfast.manifests import secrets
-from holdfast.schema.fields import name_problem
 from holdfast.model.address import Address
 from holdfast.model.resource import ManagementPolicy
 from holdfast.reconcile import generate_manifest
 from holdfast.reconcile.generate_manifest import CannotDraft, Draft
 from holdfast.reconcile.known_secrets import KnownSecrets
+from holdfast.schema.fields import name_problem
 from tests import strategies
 
 RULES = """\

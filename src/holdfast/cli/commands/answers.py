@@ -15,7 +15,8 @@ from holdfast.cli.commands.limits import person, who_option
 from holdfast.cli.render import findings, reports
 from holdfast.compare import paths
 from holdfast.errors import InputError, Location
-from holdfast.manifests import accept_edit, file_discovery, waiver_edit
+from holdfast.manifests import file_discovery
+from holdfast.manifests.edit import accept_edit, waiver_edit
 from holdfast.model.address import Address
 from holdfast.model.decision import Action
 from holdfast.model.finding import FindingClass, Side
