@@ -35,7 +35,7 @@ from typing import Any, Final
 from holdfast.compare import comparators, paths, yaml_reader
 from holdfast.compare.comparators import Comparator
 from holdfast.compare.rule_tree import RuleTree
-from holdfast.compare.rules import Condition, FieldClass, ListKind, ListRule, MapRule, Presence, Rule
+from holdfast.compare.rules import FieldClass, ListKind, ListRule, MapRule, Presence, Rule, RuleCondition
 from holdfast.errors import InputError
 from holdfast.model.absent import ABSENT
 from holdfast.model.json import Json
@@ -99,7 +99,7 @@ class RuleSet:
         return tree
 
 
-def _holds(condition: Condition, desired: Json, observed: Json) -> bool:
+def _holds(condition: RuleCondition, desired: Json, observed: Json) -> bool:
     for document in (desired, observed):
         value = paths.resolve(document, paths.parse_path(condition.path.text))
         if value is not ABSENT:
@@ -184,12 +184,12 @@ def _list_rule(given: dict[str, Any], at: Place) -> ListRule:
     return ListRule(ListKind.KEYED, names, tuple(normalise.items()), **flags)
 
 
-def _condition(given: dict[str, Any]) -> Condition:
+def _condition(given: dict[str, Any]) -> RuleCondition:
     words = given.keys() & {"equals", "in", "not"}
     if len(words) != 1:
         raise InputError("a condition needs exactly one of equals, in, not")
     (word,) = words
-    return Condition(given["path"], given["in"] if word == "in" else (given[word],), negated=word == "not")
+    return RuleCondition(given["path"], given["in"] if word == "in" else (given[word],), negated=word == "not")
 
 
 def _rule(value: Json, at: Place) -> dict[str, Any]:

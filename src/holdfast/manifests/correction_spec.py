@@ -6,12 +6,12 @@
         - {max: 5%, per: 1d, kinds: [Network], each: connection}
         - {max: 1, per: 1h, actions: destructive}
         - {max: 50, per: 1h, reasons: [drift], each: kind}
-      storm: {share: 30%, atLeast: 10, identical: 10}      # or storm: off
+      massDrift: {share: 30%, atLeast: 10, identical: 10}      # or massDrift: off
       windows:
         - {freeze: {days: [fri, sat, sun], hours: "16:00-08:00"}, zone: Europe/Berlin, reason: weekend}
         - {allow: {days: mon-fri, hours: "09:00-17:00"}, zone: Europe/Berlin}
         - {freeze: {from: 2026-12-24T18:00, until: 2027-01-02T08:00}, zone: UTC, reason: holidays}
-      fights: {reverts: 3, forgetAfter: 30d, backoff: 10s}
+      contention: {reverts: 3, forgetAfter: 30d, backoff: 10s}
 
 A percentage counts the resources of a budget, rounded down, but at least one. Times are local to the zone unless they
 name an offset.
@@ -30,11 +30,11 @@ from holdfast.model.decision import Action
 from holdfast.model.json import Json
 from holdfast.policy import durations, time_parsing
 from holdfast.policy.budgets import DESTRUCTIVE, BudgetRule, Each, Percent
-from holdfast.policy.contention_rules import FightRules
+from holdfast.policy.contention_rules import ContentionRules
 from holdfast.policy.correction_limits import CorrectionRules
-from holdfast.policy.mass_drift import StormGuard
+from holdfast.policy.mass_drift import MassDriftGuard
 from holdfast.policy.windows import ALL_DAY, DAYS, EVERY_DAY, MIDNIGHT, Hours, Mode, Window
-from holdfast.policy.write_reasons import CORRECTIONS, EVERY, Motive
+from holdfast.policy.write_reasons import CORRECTIONS, EVERY, WriteReason
 from holdfast.schema import did_you_mean, fields
 from holdfast.schema.document import Place
 from holdfast.schema.fields import shown
@@ -65,10 +65,10 @@ def _actions(words: tuple[str, ...]) -> frozenset[Action] | None:
     return chosen | DESTRUCTIVE if "destructive" in words else chosen
 
 
-def _reasons(words: tuple[str, ...]) -> frozenset[Motive]:
+def _reasons(words: tuple[str, ...]) -> frozenset[WriteReason]:
     if "all" in words:
         return EVERY
-    chosen = frozenset(Motive(word) for word in words if word != "corrections")
+    chosen = frozenset(WriteReason(word) for word in words if word != "corrections")
     return chosen | CORRECTIONS if "corrections" in words else chosen
 
 
@@ -80,7 +80,7 @@ def _not_zero(limit: int | Percent) -> int | Percent:
 
 AMOUNT: Final = fields.parsed(_amount, type=["integer", "string"])
 SOME: Final = AMOUNT.then(_not_zero)  # a limit of 0 would stop all rollouts without a message
-REASONS: Final = fields.one_or_many(fields.word(("all", "corrections", *Motive))).then(_reasons)
+REASONS: Final = fields.one_or_many(fields.word(("all", "corrections", *WriteReason))).then(_reasons)
 _BUDGET: Final = fields.record(
     BudgetRule,
     {
@@ -212,12 +212,12 @@ WINDOW: Final = fields.plain(
 def _share(value: Json) -> float:
     share = fields.fraction(value)
     if share == 0:
-        raise InputError("expected a fraction > 0, such as 30% or 0.3; storm: off switches the guard off")
+        raise InputError("expected a fraction > 0, such as 30% or 0.3; massDrift: off switches the guard off")
     return share
 
 
-_STORM: Final = fields.record(
-    StormGuard,
+_MASS_DRIFT: Final = fields.record(
+    MassDriftGuard,
     {
         "share": fields.parsed(_share, type=["number", "string"]),
         "atLeast": fields.COUNT,
@@ -229,9 +229,9 @@ SECTION: Final = fields.record(
     {
         "budgets": fields.list_of(_BUDGET),
         "windows": fields.list_of(WINDOW),
-        "storm": fields.either({False: None, "off": None}, _STORM),
-        "fights": fields.record(
-            FightRules,
+        "massDrift": fields.either({False: None, "off": None}, _MASS_DRIFT),
+        "contention": fields.record(
+            ContentionRules,
             {"reverts": fields.COUNT, "forgetAfter": durations.POSITIVE, "backoff": durations.DURATION},
         ),
     },

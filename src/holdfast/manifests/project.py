@@ -57,7 +57,7 @@ _IN_CLEAR = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ConnectionLimits:
     """What the project allows a connection to use; None where it does not say."""
 
     concurrency: int | None = None
@@ -74,7 +74,7 @@ class ConnectionSpec:
     provider: str
     settings: Mapping[str, Json] = field(default_factory=dict)
     secrets: Mapping[str, Reference] = field(default_factory=dict)
-    limits: Limits = field(default_factory=Limits)
+    limits: ConnectionLimits = field(default_factory=ConnectionLimits)
     base_dir: str = "."
     location: Location = field(default_factory=Location, compare=False)
 
@@ -246,7 +246,7 @@ class _Defaults:
 
 def _connection(given: dict[str, Any], at: Place) -> ConnectionSpec:
     name = str(at.pointer[-1])
-    limits = given.get("limits", Limits())
+    limits = given.get("limits", ConnectionLimits())
     others = {key: item for key, item in given["others"].items() if item is not None}
     return ConnectionSpec(name, given["provider"], others, given.get("secrets", {}), limits, at.folder, at.location)
 
@@ -290,7 +290,7 @@ CONNECTION: Final = fields.plain(
         "provider": fields.required(fields.STRING, "write provider: file, http or another"),
         "secrets": fields.mapping_of(SECRET),
         "limits": fields.record(
-            Limits,
+            ConnectionLimits,
             {
                 "concurrency": fields.COUNT,
                 "reads_per_second": fields.POSITIVE,

@@ -49,7 +49,7 @@ class OnFailedVerify(StrEnum):
     """What to do when a correction did not take everywhere."""
 
     REPORT = "report"
-    UNDO = "undo"  # put back what was there before
+    UNDO = "undo"  # revert what was there before
 
 
 class Assess(StrEnum):

@@ -30,7 +30,7 @@ from holdfast.model.json import Json
 from holdfast.policy import durations, selectors
 from holdfast.remediation.core import labels, queries
 from holdfast.remediation.core.alerts import Signal
-from holdfast.remediation.core.past_attempts import Limits
+from holdfast.remediation.core.past_attempts import AttemptLimits
 from holdfast.remediation.core.queries import Query
 from holdfast.remediation.core.rules import AssessmentRules, CommandProbe, HttpProbe, ProbeSpec, TargetRule, TcpProbe
 from holdfast.remediation.core.timing import Windows
@@ -239,7 +239,7 @@ SECTION: Final = fields.plain(
         "patience": durations.DURATION,
         "refuse": fields.renamed(
             fields.record(
-                Limits,
+                AttemptLimits,
                 {
                     "sameState": fields.COUNT,
                     "chained": fields.COUNT,

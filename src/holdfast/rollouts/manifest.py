@@ -67,7 +67,7 @@ MOST: Final = 100_000  # children of one template
 
 _OWN = ("labels", "managedOptions", "dependsOn")  # what selected children say themselves
 _LISTS = ("ordered", *(kind.value for kind in ListKind))
-_PROMOTED = (FindingKind.LATENT.value, FindingKind.DEFAULTS_CHANGED.value)
+_PROMOTED = (FindingKind.NEWLY_VISIBLE.value, FindingKind.DEFAULTS_CHANGED.value)
 _CONTENT = "write what children are made from: resource: {...}"
 _ELSEWHERE: Final = {  # fields of a document of kind Template that a block has elsewhere
     "child": "the document itself says what its children are, in apiVersion, kind, metadata and spec; remove it",

@@ -37,7 +37,7 @@ from holdfast.model.json import Json
 from holdfast.policy import durations
 from holdfast.policy.write_reasons import EVERY
 from holdfast.rollouts.core.requirements import AT_ONCE, WITH_VALUES, Asks, Debounce, Offer, Predicate
-from holdfast.rollouts.core.rollout_limits import Limits, OnHalt
+from holdfast.rollouts.core.rollout_limits import OnHalt, RolloutLimits
 from holdfast.rollouts.core.template_schemes import Keys
 from holdfast.rollouts.core.templates import Gate, Method
 from holdfast.schema import fields
@@ -50,7 +50,7 @@ class RolloutSettings:
     """The section as read."""
 
     method: Method
-    limits: Limits
+    limits: RolloutLimits
     gates: tuple[Gate, ...] = ()
     holds: Mapping[str, float] = field(default_factory=dict)
     spread_by: str = ""
@@ -175,7 +175,7 @@ def settings_of(given: Mapping[str, Any], default: Method, at: Place) -> Rollout
     retry = {f"retry_{name}": seconds for name, seconds in values.pop("retry", {}).items()}
     if "canary" in values:
         values["canary"], values["canary_slots"] = values["canary"]
-    limits = Limits(**values, **retry)
+    limits = RolloutLimits(**values, **retry)
     name, limit = (
         ("maxSurge", limits.max_surge)
         if method is Method.REPLACE_BEFORE_REMOVE

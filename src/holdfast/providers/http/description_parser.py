@@ -18,7 +18,7 @@ from holdfast.compare.profiles import Profile
 from holdfast.errors import InputError
 from holdfast.model.json import Json
 from holdfast.model.path import Path
-from holdfast.model.write_result import Refusal
+from holdfast.model.write_result import WriteError
 from holdfast.providers import connection_settings
 from holdfast.providers.http import description, raw_slices, url_templates
 from holdfast.providers.http.description import (
@@ -193,7 +193,7 @@ def _etag(header: str | None = None, pointer: Path | None = None) -> Etag:
 
 
 def _status(given: dict[str, Any]) -> StatusRules:
-    refusals = {code: refusal for refusal in Refusal for code in given.pop(refusal.value, ())}
+    refusals = {code: refusal for refusal in WriteError for code in given.pop(refusal.value, ())}
     gone = given.pop("gone", None) or description.GONE
     return StatusRules(gone, refusals, **given)
 
@@ -324,7 +324,7 @@ _KIND: Final = fields.plain(
         "status": fields.plain(
             {
                 "gone": _CODES,
-                **{refusal.value: fields.renamed(_CODES, refusal.value) for refusal in Refusal},
+                **{refusal.value: fields.renamed(_CODES, refusal.value) for refusal in WriteError},
                 "unsettled": _MATCH,
                 "deleted": _MATCH,
                 "html_404_is_gone": fields.BOOLEAN,
