@@ -49,7 +49,11 @@ def test_the_connection_on_the_page_can_be_opened():
 
 
 def test_the_page_names_every_word_of_a_connection_every_way_to_sign_in_and_every_habit():
-    words = [f"`{word}" for word in settings._WORDS if word not in ("subscription", "resource_group", "auth", "habits")]
+    words = [
+        f"`{word}"
+        for word in settings.SETTINGS.table
+        if word not in ("subscription", "resource_group", "auth", "habits")
+    ]
     words += [f"type: {each}" for each in settings.AUTHS]
     words += [f"| `{word}" for word in type_catalog._WORDS if word != "types"]
     assert [word for word in words if word not in PAGE] == []

@@ -236,7 +236,7 @@ def test_mistakes_are_told_with_file_line_and_field(folder):
     assert "infra/web.yaml:6" in told
     assert "replicas must be a whole number from 0 to" in told
     assert "/spec/rollout/canary" in told
-    assert "did you mean inPlace?" in told
+    assert "did you mean `inPlace`?" in told
     folder.edit()
     assert "there is no template 'wbe'; did you mean web?" in folder("rollout", "undo", "wbe", code=1)
 

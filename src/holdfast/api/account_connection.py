@@ -13,10 +13,10 @@ from holdfast.errors import DeployError, InputError
 from holdfast.manifests.project import ConnectionSpec, Project
 from holdfast.manifests.secrets import Resolver
 from holdfast.model.read_result import ReadFailure
-from holdfast.policy import did_you_mean
 from holdfast.providers import registry
 from holdfast.providers.protocol import Connection, ReadFailed, SupportsAccount, SupportsDefaultConnection
 from holdfast.reconcile.rate_limit import RateLimits
+from holdfast.schema import did_you_mean
 
 
 @dataclass(frozen=True, slots=True)

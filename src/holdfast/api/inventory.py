@@ -9,7 +9,7 @@ from holdfast.api import object_declarations
 from holdfast.errors import InputError
 from holdfast.model.address import Address
 from holdfast.model.verdict import Status
-from holdfast.policy import did_you_mean
+from holdfast.schema import did_you_mean
 from holdfast.store.protocol import ResourceState
 
 

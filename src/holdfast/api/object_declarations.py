@@ -8,12 +8,12 @@ from dataclasses import dataclass, field, replace
 from holdfast.errors import InputError
 from holdfast.manifests.resources import GROUP, VERSION
 from holdfast.manifests.secrets import Secret, Unwatched
-from holdfast.manifests.validation import name_trouble
 from holdfast.model.address import Address
 from holdfast.model.json import Json
 from holdfast.model.resource import Declaration, Import
 from holdfast.model.resource_spec import Outline, ResourceSpec, SpecContext
 from holdfast.policy import references
+from holdfast.schema.fields import name_problem
 from holdfast.store.protocol import ResourceState
 
 ACCOUNT = "python.holdfast.dev/account"
@@ -73,7 +73,7 @@ class Draft:
     def _address(self, outline: Outline) -> Address:
         environment = self.place.environment or outline.environment
         for part in (outline.name, *([environment] if environment else ())):
-            trouble = name_trouble(part)
+            trouble = name_problem(part)
             if trouble:
                 raise InputError(f"the name {part!r} {trouble}")
         return Address(self.place.connection, outline.kind, outline.name, environment)

@@ -14,7 +14,6 @@ from holdfast.app.wiring import Engine
 from holdfast.manifests import user_profiles, waivers
 from holdfast.manifests.project import Project
 from holdfast.manifests.secrets import Resolver
-from holdfast.manifests.validation import raise_all
 from holdfast.model.address import Address
 from holdfast.model.decision import Action
 from holdfast.model.resource import Declaration
@@ -28,6 +27,7 @@ from holdfast.reconcile.connections import Connections, WritableConnections
 from holdfast.reconcile.policy_evaluation import PolicyRules
 from holdfast.reconcile.resolve import ResourceResolver, ResourceSet
 from holdfast.reconcile.retry import RetryPolicy
+from holdfast.schema.document import raise_all
 from holdfast.store import audit_head_file, fingerprint_key
 from holdfast.store.protocol import Store
 from holdfast.store.sqlite import SqliteStore
@@ -54,7 +54,7 @@ class Workbench:
     def engine(self) -> Engine:
         """The engine on the store of the project."""
         waived = waivers.load(self.project.waivers, self.clock.now())
-        rules = PolicyRules(self.project.corrections, waived, self.project.assessment.rules)
+        rules = PolicyRules(self.project.corrections, waived, self.project.assessment_rules)
         return Engine(self.store, self.key, self.clock, self.random01, self.owner, rules, self.patience)
 
     def world(self) -> Connections:

@@ -7,19 +7,19 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from holdfast.errors import HoldfastError, InputError, Location
-from holdfast.manifests.assessment_spec import SECTION, ServerSpec
 from holdfast.model.address import Address
-from holdfast.policy import did_you_mean
 from holdfast.reconcile.connections import Connections, WritableConnections
 from holdfast.reconcile.resolved_resource import ResolvedResource
 from holdfast.remediation.controller import AssessmentController, Prepare
 from holdfast.remediation.intake import Announcer
+from holdfast.remediation.manifest import Assessment, ServerSpec
 from holdfast.remediation.measurement import Instruments
 from holdfast.remediation.probes import http_query
 from holdfast.remediation.probes.alertmanager import Alertmanager
 from holdfast.remediation.probes.http_query import Server
 from holdfast.remediation.probes.prometheus import Prometheus
 from holdfast.remediation.repository import COLLECTION
+from holdfast.schema import did_you_mean
 from holdfast.watch.loop import WAITING_SECONDS
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 def instruments(project: Project) -> Instruments:
     """Return the servers of the project file."""
-    declared = project.config.assessment
+    declared = project.config.assessment or Assessment()
     prometheus = _server(project, "prometheus", declared.prometheus)
     alertmanager = _server(project, "alertmanager", declared.alertmanager)
     return Instruments(
@@ -45,13 +45,13 @@ def _server(project: Project, name: str, spec: ServerSpec | None) -> Server | No
         url, token = spec.fetched(project.secrets)
     except InputError as error:
         file = project.config.file
-        raise error.at(Location(str(file) if file else None, field=f"/{SECTION}/{name}")) from None
+        raise error.at(Location(str(file) if file else None, field=f"/assessment/{name}")) from None
     return Server(url, token, spec.timeout)
 
 
 async def troubles(project: Project) -> list[tuple[str, str | None]]:
     """Say which servers answer, and which rules are for nothing that is declared."""
-    declared = project.config.assessment
+    declared = project.config.assessment or Assessment()
     out: list[tuple[str, str | None]] = []
     for name, spec in (("prometheus", declared.prometheus), ("alertmanager", declared.alertmanager)):
         server = _server(project, name, spec)

@@ -24,7 +24,6 @@ from holdfast.errors import InputError, StoreError
 from holdfast.manifests import file_discovery, loader, provider_validation, user_profiles, waivers
 from holdfast.manifests import project as project_files
 from holdfast.manifests.secrets import Resolver
-from holdfast.manifests.validation import raise_all
 from holdfast.model.address import Address
 from holdfast.model.resource import Declaration
 from holdfast.policy import settings
@@ -39,6 +38,7 @@ from holdfast.reconcile.known_secrets import KnownSecrets
 from holdfast.reconcile.policy_evaluation import PolicyRules
 from holdfast.reconcile.rate_limit import RateLimits
 from holdfast.reconcile.resolve import ResourceResolver, ResourceSet
+from holdfast.schema.document import raise_all
 from holdfast.store import audit_head_file, fingerprint_key
 from holdfast.store.sqlite import SqliteStore
 
@@ -304,7 +304,7 @@ async def open_project(
     try:
         engine = Engine(store, fingerprint_key.key_in(path.parent))
         rules = PolicyRules(
-            config.corrections, waivers.load(config.waivers, engine.clock.now()), config.assessment.rules
+            config.corrections, waivers.load(config.waivers, engine.clock.now()), config.assessment_rules
         )
         project = await _declared(
             Project(
@@ -383,7 +383,7 @@ def resources_of(manifests: loader.Manifests, known: Iterable[Address], options:
 
 def _located(error: InputError, config: project_files.Project) -> InputError:
     """Add the line of the project file to an error that a provider raises about a connection."""
-    if config.file is None or error.location.file or not (error.location.field or "").startswith("/connections/"):
+    if config.file is None:
         return error
     documents = yaml_reader.documents(Path(config.file).read_bytes(), str(config.file))
     return registry.located(error, documents[0], str(config.file))

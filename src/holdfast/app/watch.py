@@ -27,7 +27,6 @@ from holdfast.app.rollout_task import Rollouts
 from holdfast.app.sources.files import FileSource
 from holdfast.errors import HoldfastError
 from holdfast.manifests import loader
-from holdfast.manifests.validation import InputErrors
 from holdfast.model.address import Address
 from holdfast.notify.deliver import Notifier
 from holdfast.policy.strategies import Strategy
@@ -43,6 +42,7 @@ from holdfast.reconcile.resolved_resource import ResolvedResource
 from holdfast.remediation.core.records import Record
 from holdfast.rollouts.core.template_groups import TemplateGroup
 from holdfast.rollouts.core.templates import Template
+from holdfast.schema.document import InputErrors
 from holdfast.store import audit_head_file
 from holdfast.watch import manifest_source
 from holdfast.watch.list_scan import ListScanner

@@ -184,7 +184,7 @@ def _outcome(arguments: Sequence[str] | None) -> int:
 
 def _messages(error: Exception) -> list[str]:
     """Return the messages of an error, each once; none for a defect of Holdfast, which shows a traceback."""
-    from holdfast.manifests.validation import InputErrors
+    from holdfast.schema.document import InputErrors
 
     if isinstance(error, ExceptionGroup):
         parts = [_messages(each) for each in error.exceptions]

@@ -21,7 +21,7 @@ is to go by, and a service's habits of spelling must be forgiven; once a baselin
 A rule with `guess: true` goes by a name or a habit and gives way where the schema of the kind is known: one that a
 corpus brings, or a profile that says `schema: true`, whose rules are what the service itself publishes.
 
-Reading one is strict: an unknown word is an error with its line. Several profiles stack: a user's before the shipped
+Reading one is strict: an unknown field is an error with its line. Several profiles stack: a user's before the shipped
 ones, a kind's before the general; the first rule that speaks about an aspect of a path wins.
 """
 
@@ -30,16 +30,18 @@ from __future__ import annotations
 import fnmatch
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import NoReturn
+from typing import Any, Final
 
 from holdfast.compare import comparators, paths, yaml_reader
 from holdfast.compare.comparators import Comparator
 from holdfast.compare.rule_tree import RuleTree
 from holdfast.compare.rules import FieldClass, ListKind, ListRule, MapRule, Presence, Rule, RuleCondition
-from holdfast.errors import InputError, ProfileError
+from holdfast.errors import InputError
 from holdfast.model.absent import ABSENT
 from holdfast.model.json import Json
-from holdfast.model.path import Pointer
+from holdfast.schema import fields
+from holdfast.schema.document import Document, Place
+from holdfast.schema.fields import Type
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,211 +121,142 @@ def stack(profiles: Iterable[Profile], schema: Sequence[Rule] | None = None) -> 
 
 
 def parse(text: str | bytes, file: str | None = None) -> list[Profile]:
-    """Read the profiles in a YAML text; raise ProfileError with file, line and field at the first mistake."""
-    try:
-        found = yaml_reader.documents(text, file)
-    except InputError as error:
-        raise ProfileError(error.message, error.location) from None
-    return [_Reader(document, file).profile() for document in found]
+    """Return the profiles of a YAML text; raise InputError or InputErrors with file, line and field of all mistakes."""
+    found = yaml_reader.documents(text, file)
+    return [_read(Document(document.value, file, document.line, document.places)) for document in found]
 
 
 def build(raw: Json) -> Profile:
-    """Read a profile from its value as kept in `Profile.raw`."""
-    return _Reader(yaml_reader.Document(raw, 1, {}), None).profile()
+    """Return a profile from its value as kept in `Profile.raw`."""
+    return _read(Document(raw, None, 1))
 
 
-_TOP = {"profile", "version", "applies", "defaults", "schema", "rules", "description"}
-_RULE = {
-    "path",
-    "class",
-    "compare",
-    "list",
-    "map",
-    "presence",
-    "default",
-    "adopt",
-    "adopt_list",
-    "adopt_presence",
-    "adopt_missing",
-    "when",
-    "guess",
-    "why",
-}
+def _read(document: Document) -> Profile:
+    given = fields.read(SCHEMA, document)
+    name, version = given["profile"], given["version"]
+    applies, defaults = given.get("applies", {}), given.get("defaults", {})
+    return Profile(
+        name,
+        version,
+        applies.get("provider", "*"),
+        applies.get("kinds", ("*",)),
+        tuple(Rule(**rule, source=f"{name}@{version}") for rule in given.get("rules", ())),
+        defaults.get("presence"),
+        defaults.get("keys"),
+        given.get("is_schema", False),
+        document.value,
+    )
 
 
-class _Reader:
-    """Turns one YAML document into a Profile, or says which line keeps it from being one."""
+# --- the schema
 
-    def __init__(self, document: yaml_reader.Document, file: str | None) -> None:
-        self._document = document
-        self._file = file
-        self._source = ""
 
-    def _fail(self, message: str, pointer: Pointer) -> NoReturn:
-        location = self._document.location(pointer, self._file)
-        field_name = paths.format_path(pointer) or None
-        raise ProfileError(message, type(location)(location.file, location.line, location.column, field_name))
+def _pattern(value: Json) -> paths.Pattern:
+    if not isinstance(value, str):
+        raise fields.expected("a path such as /properties/*/name", value)
+    return paths.parse_pattern(value)
 
-    def _mapping(self, value: Json, allowed: set[str], pointer: Pointer) -> dict[str, Json]:
-        if not isinstance(value, dict):
-            self._fail("a mapping is needed here", pointer)
-        for key in value:
-            if key not in allowed:
-                self._fail(f"unknown word {key!r}; allowed here: {', '.join(sorted(allowed))}", (*pointer, key))
-        return value
 
-    def _strings(self, value: Json, pointer: Pointer) -> tuple[str, ...]:
-        items = value if isinstance(value, list) else [value]
-        if not items or not all(isinstance(item, str) for item in items):
-            self._fail("a word or a list of words is needed here", pointer)
-        return tuple(items)
+def _exact_path(pattern: paths.Pattern) -> paths.Pattern:
+    paths.parse_path(pattern.text)
+    return pattern
 
-    def _string(self, value: Json, pointer: Pointer) -> str:
-        if not isinstance(value, str):
-            self._fail("a word is needed here", pointer)
-        return value
 
-    def _flag(self, body: dict[str, Json], word: str, pointer: Pointer) -> bool:
-        value = body.get(word, False)
-        if not isinstance(value, bool):
-            self._fail(f"{word} is true or false", (*pointer, word))
-        return value
+def _comparator(value: Json) -> Comparator:
+    if isinstance(value, str):
+        return comparators.build(value)
+    if not isinstance(value, dict) or len(value) != 1:
+        raise InputError("write `compare: region`, or `compare: {token_set: {sep: ','}}` to give options")
+    ((name, options),) = value.items()
+    if options is not None and not isinstance(options, dict):
+        raise InputError(f"the options of {name} must be a mapping")
+    return comparators.build(name, **(options or {}))
 
-    def profile(self) -> Profile:
-        top = self._mapping(self._document.value, _TOP, ())
-        name, version = top.get("profile"), top.get("version")
-        if not isinstance(name, str) or not name:
-            self._fail("a profile needs a name: `profile: azure/general`", ("profile",))
-        if type(version) is not int or version < 1:
-            self._fail("a profile needs a whole version number: `version: 1`", ("version",))
-        self._source = f"{name}@{version}"
-        applies = self._mapping(top.get("applies", {}), {"provider", "kinds"}, ("applies",))
-        defaults = self._mapping(top.get("defaults", {}), {"presence", "keys"}, ("defaults",))
-        rules = top.get("rules", [])
-        if not isinstance(rules, list):
-            self._fail("rules must be a list", ("rules",))
-        return Profile(
-            name,
-            version,
-            self._string(applies.get("provider", "*"), ("applies", "provider")),
-            self._strings(applies.get("kinds", "*"), ("applies", "kinds")),
-            tuple(self._rule(rule, ("rules", index)) for index, rule in enumerate(rules)),
-            self._presence(defaults.get("presence"), ("defaults", "presence")),
-            self._comparator(defaults["keys"], ("defaults", "keys")) if "keys" in defaults else None,
-            self._flag(top, "schema", ()),
-            self._document.value,
-        )
 
-    def _rule(self, value: Json, pointer: Pointer) -> Rule:
-        body = self._mapping(value, _RULE, pointer)
-        if "path" not in body:
-            self._fail("a rule needs a path", pointer)
-        says = {word for word, given in body.items() if word == "default" or given not in (None, [], {})}
+def _list_rule(given: dict[str, Any], at: Place) -> ListRule:
+    flags = {name: given[name] for name in ("one_or_many", "whole") if name in given}
+    names, normalise = given.get("keyed", ()), given.get("normalise", {})
+    if not names:
+        return ListRule(ListKind(given.get("kind", ListKind.ORDERED)), **flags)
+    for name in normalise:
+        if name not in names:
+            at.fail(fields.unknown_field(name, names), "normalise", name)
+    return ListRule(ListKind.KEYED, names, tuple(normalise.items()), **flags)
+
+
+def _condition(given: dict[str, Any]) -> RuleCondition:
+    words = given.keys() & {"equals", "in", "not"}
+    if len(words) != 1:
+        raise InputError("a condition needs exactly one of equals, in, not")
+    (word,) = words
+    return RuleCondition(given["path"], given["in"] if word == "in" else (given[word],), negated=word == "not")
+
+
+def _rule(value: Json, at: Place) -> dict[str, Any]:
+    given = _RULE.read_fields(value, at)
+    if isinstance(value, dict) and "path" in value:
+        says = {name for name, item in value.items() if name == "default" or item not in (None, [], {})}
         if not says - {"path", "why", "when", "guess"}:
-            self._fail("the rule says nothing: give it a class, compare, list, map, presence or default", pointer)
-        return Rule(
-            path=self._pattern(body["path"], (*pointer, "path")),
-            cls=self._class(body.get("class"), (*pointer, "class")),
-            comparator=self._comparator(body["compare"], (*pointer, "compare")) if "compare" in body else None,
-            list_rule=self._list(body["list"], (*pointer, "list")) if "list" in body else None,
-            map_rule=self._map(body["map"], (*pointer, "map")) if "map" in body else None,
-            presence=self._presence(body.get("presence"), (*pointer, "presence")),
-            default=body.get("default", ABSENT),
-            adopt=self._comparators(body.get("adopt", []), (*pointer, "adopt")),
-            adopt_list=self._list(body["adopt_list"], (*pointer, "adopt_list")) if "adopt_list" in body else None,
-            adopt_presence=self._presence(body.get("adopt_presence"), (*pointer, "adopt_presence")),
-            adopt_missing=self._flag(body, "adopt_missing", pointer),
-            guess=self._flag(body, "guess", pointer),
-            when=self._condition(body["when"], (*pointer, "when")) if "when" in body else None,
-            why=str(body.get("why", "")),
-            source=self._source,
-        )
+            at.fail("the rule says nothing: give it a class, compare, list, map, presence or default")
+    return given
 
-    def _pattern(self, value: Json, pointer: Pointer) -> paths.Pattern:
-        if not isinstance(value, str):
-            self._fail("a path is a string such as /properties/*/name", pointer)
-        try:
-            return paths.parse_pattern(value)
-        except InputError as error:
-            self._fail(error.message, pointer)
 
-    def _class(self, value: Json, pointer: Pointer) -> FieldClass | None:
-        if value is None:
-            return None
-        try:
-            return FieldClass(value)
-        except ValueError:
-            self._fail(f"{value!r} is not a class; one of {', '.join(FieldClass)}", pointer)
-
-    def _presence(self, value: Json, pointer: Pointer) -> Presence | None:
-        if value is None:
-            return None
-        try:
-            return Presence(value)
-        except ValueError:
-            self._fail(f"{value!r} is not a presence; one of {', '.join(Presence)}", pointer)
-
-    def _comparator(self, value: Json, pointer: Pointer) -> Comparator:
-        name, options = (value, {}) if isinstance(value, str) else self._named(value, pointer)
-        try:
-            return comparators.build(name, **options)
-        except InputError as error:
-            self._fail(error.message, pointer)
-
-    def _comparators(self, value: Json, pointer: Pointer) -> tuple[Comparator, ...]:
-        if not isinstance(value, list):
-            self._fail("adopt needs a list of comparators", pointer)
-        return tuple(self._comparator(item, (*pointer, index)) for index, item in enumerate(value))
-
-    def _named(self, value: Json, pointer: Pointer) -> tuple[str, dict[str, Json]]:
-        if not isinstance(value, dict) or len(value) != 1:
-            self._fail("write `compare: region`, or `compare: {token_set: {sep: ','}}` to give options", pointer)
-        ((name, options),) = value.items()
-        if options is not None and not isinstance(options, dict):
-            self._fail(f"the options of {name} must be a mapping", (*pointer, name))
-        return name, options or {}
-
-    def _list(self, value: Json, pointer: Pointer) -> ListRule:
-        if isinstance(value, str):
-            if value not in (ListKind.ORDERED, ListKind.SET, ListKind.MULTISET):
-                self._fail(f"{value!r} is not a list semantics; ordered, set, multiset or {{keyed: [field]}}", pointer)
-            return ListRule(ListKind(value))
-        body = self._mapping(value, {"keyed", "normalise", "one_or_many", "kind", "whole"}, pointer)
-        one_or_many, whole = self._flag(body, "one_or_many", pointer), self._flag(body, "whole", pointer)
-        if "keyed" not in body:
-            kind = body.get("kind", "ordered")
-            if kind not in (ListKind.ORDERED, ListKind.SET, ListKind.MULTISET):
-                self._fail(f"{kind!r} is not a list semantics; ordered, set or multiset", (*pointer, "kind"))
-            return ListRule(ListKind(kind), one_or_many=one_or_many, whole=whole)
-        fields = self._strings(body["keyed"], (*pointer, "keyed"))
-        normalise = self._mapping(body.get("normalise", {}), set(fields), (*pointer, "normalise"))
-        return ListRule(
-            ListKind.KEYED,
-            fields,
-            tuple((name, self._comparator(how, (*pointer, "normalise", name))) for name, how in normalise.items()),
-            one_or_many,
-            whole,
-        )
-
-    def _map(self, value: Json, pointer: Pointer) -> MapRule:
-        if value == "subset":
-            return MapRule(subset=True)
-        body = self._mapping(value, {"keys", "subset", "whole"}, pointer)
-        keys = self._comparator(body["keys"], (*pointer, "keys")) if "keys" in body else None
-        return MapRule(keys, self._flag(body, "subset", pointer), self._flag(body, "whole", pointer))
-
-    def _condition(self, value: Json, pointer: Pointer) -> RuleCondition:
-        body = self._mapping(value, {"path", "equals", "in", "not"}, pointer)
-        pattern = self._pattern(body.get("path"), (*pointer, "path"))
-        try:
-            paths.parse_path(pattern.text)
-        except InputError as error:
-            self._fail(error.message, (*pointer, "path"))
-        given = body.keys() & {"equals", "in", "not"}
-        if len(given) != 1:
-            self._fail("a condition needs exactly one of equals, in, not", pointer)
-        (word,) = given
-        values = body[word] if word == "in" else [body[word]]
-        if not isinstance(values, list):
-            self._fail("`in` needs a list", (*pointer, "in"))
-        return RuleCondition(pattern, tuple(values), negated=word == "not")
+_PATTERN = fields.parsed(_pattern, type="string")
+_COMPARATOR = fields.parsed(_comparator, type=["string", "object"])
+_PRESENCE = fields.choice(Presence)
+_LIST_KIND = fields.word([kind.value for kind in (ListKind.ORDERED, ListKind.SET, ListKind.MULTISET)])
+_LIST_RECORD = fields.plain(
+    {
+        "keyed": fields.one_or_many(fields.STRING),
+        "normalise": fields.mapping_of(_COMPARATOR),
+        "one_or_many": fields.BOOLEAN,
+        "kind": _LIST_KIND,
+        "whole": fields.BOOLEAN,
+    }
+).then_at(_list_rule)
+_LIST_WORD = _LIST_KIND.then(lambda word: ListRule(ListKind(word)))
+_LIST: Final[Type[ListRule]] = Type(
+    lambda value, at: (_LIST_WORD if isinstance(value, str) else _LIST_RECORD).read(value, at),
+    lambda: {"anyOf": [_LIST_WORD.json_schema, _LIST_RECORD.json_schema]},
+)
+_MAP: Final[Type[MapRule]] = fields.either(
+    {"subset": MapRule(subset=True)},
+    fields.record(MapRule, {"keys": _COMPARATOR, "subset": fields.BOOLEAN, "whole": fields.BOOLEAN}),
+)
+_RULE: Final = fields.plain(
+    {
+        "path": fields.required(_PATTERN),
+        "class": fields.renamed(fields.choice(FieldClass), "cls"),
+        "compare": fields.renamed(_COMPARATOR, "comparator"),
+        "list": fields.renamed(_LIST, "list_rule"),
+        "map": fields.renamed(_MAP, "map_rule"),
+        "presence": _PRESENCE,
+        "default": fields.Field(fields.ANY, keeps_null=True),
+        "adopt": fields.list_of(_COMPARATOR),
+        "adopt_list": _LIST,
+        "adopt_presence": _PRESENCE,
+        "adopt_missing": fields.BOOLEAN,
+        "when": fields.plain(
+            {
+                "path": fields.required(_PATTERN.then(_exact_path)),
+                "equals": fields.Field(fields.ANY, keeps_null=True),
+                "in": fields.list_of(fields.ANY),
+                "not": fields.Field(fields.ANY, keeps_null=True),
+            }
+        ).then(_condition),
+        "guess": fields.BOOLEAN,
+        "why": fields.parsed(str),
+    }
+)
+_RULE_TYPE: Final[Type[dict[str, Any]]] = Type(fields.ANY.then_at(_rule).read, lambda: _RULE.json_schema)
+SCHEMA: Final = fields.plain(
+    {
+        "profile": fields.required(fields.STRING, "a profile needs a name: `profile: azure/general`"),
+        "version": fields.required(fields.COUNT, "a profile needs a version number: `version: 1`"),
+        "applies": fields.plain({"provider": fields.STRING, "kinds": fields.one_or_many(fields.STRING)}),
+        "defaults": fields.plain({"presence": _PRESENCE, "keys": _COMPARATOR}),
+        "schema": fields.renamed(fields.BOOLEAN, "is_schema"),
+        "rules": fields.list_of(_RULE_TYPE),
+        "description": fields.ANY,
+    }
+)

@@ -1,4 +1,4 @@
-"""The section `corrections` of the project file: budgets, mass drift, windows, contention.
+"""The schema of the section `corrections` of the project file: budgets, mass drift, windows, contention.
 
     corrections:
       budgets:
@@ -13,203 +13,226 @@
         - {freeze: {from: 2026-12-24T18:00, until: 2027-01-02T08:00}, zone: UTC, reason: holidays}
       contention: {reverts: 3, forgetAfter: 30d, backoff: 10s}
 
-A percentage is of the resources that a bucket is for, rounded down, but at least one. Times are those of the zone's
-clocks unless they name an offset.
+A percentage counts the resources of a budget, rounded down, but at least one. Times are local to the zone unless they
+name an offset.
 """
 
 from __future__ import annotations
 
+import datetime as dt
 import re
-from collections.abc import Callable, Collection, Mapping
-from typing import Final, TypeVar
+import zoneinfo
+from dataclasses import dataclass
+from typing import Any, Final
 
 from holdfast.errors import InputError
-from holdfast.manifests import window_spec
-from holdfast.manifests.validation import Sheet, named, shown
 from holdfast.model.decision import Action
 from holdfast.model.json import Json
-from holdfast.model.path import Pointer
-from holdfast.policy import did_you_mean, durations
-from holdfast.policy.budgets import ANYTHING, DESTRUCTIVE, BudgetRule, Each, Percent
+from holdfast.policy import durations, time_parsing
+from holdfast.policy.budgets import DESTRUCTIVE, BudgetRule, Each, Percent
 from holdfast.policy.contention_rules import ContentionRules
 from holdfast.policy.correction_limits import CorrectionRules
 from holdfast.policy.mass_drift import MassDriftGuard
+from holdfast.policy.windows import ALL_DAY, DAYS, EVERY_DAY, MIDNIGHT, Hours, Mode, Window
 from holdfast.policy.write_reasons import CORRECTIONS, EVERY, WriteReason
+from holdfast.schema import did_you_mean, fields
+from holdfast.schema.document import Place
+from holdfast.schema.fields import shown
 
-SECTION: Final = "corrections"
-
-_TOP = ("budgets", "massDrift", "windows", "contention")
-_BUDGET = ("max", "per", "connections", "kinds", "actions", "reasons", "each")
 _WRITES = tuple(action.value for action in Action if action.is_write)
-_PERCENT = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,9})?) ?%")
-_Value = TypeVar("_Value")
+_FULL_DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_HOURS = re.compile(r"([0-9]{1,2}):([0-9]{2})\s*-\s*([0-9]{1,2}):([0-9]{2})")
 
 
-def read(sheet: Sheet, value: Json) -> CorrectionRules:
-    """Return the rules of the section, noting everything that is wrong with it; without one the defaults."""
-    top = sheet.mapping(value, (SECTION,), _TOP)
-    return CorrectionRules(
-        tuple(_budget(sheet, item, at) for at, item in items(sheet, top.get("budgets"), (SECTION, "budgets"))),
-        tuple(
-            window
-            for at, item in items(sheet, top.get("windows"), (SECTION, "windows"))
-            if (window := window_spec.read(sheet, item, at, reasons)) is not None
-        ),
-        _mass_drift(sheet, top.get("massDrift")),
-        _contentions(sheet, top.get("contention")),
-    )
-
-
-def items(sheet: Sheet, value: Json, pointer: Pointer) -> list[tuple[Pointer, Json]]:
-    """Return the entries of a list with their places."""
-    if value is None:
-        return []
-    if not isinstance(value, list):
-        sheet.fail(f"a list is needed here, not {named(value)}", pointer)
-        return []
-    return [((*pointer, index), item) for index, item in enumerate(value)]
-
-
-def _parsed(
-    sheet: Sheet, body: Mapping[str, Json], place: tuple[Pointer, str], parse: Callable[[Json], _Value], default: _Value
-) -> _Value:
-    """Read one field; what cannot be read is noted and has the default."""
-    pointer, key = place
-    if key not in body:
-        return default
-    try:
-        return parse(body[key])
-    except InputError as error:
-        sheet.note(error, (*pointer, key))
-        return default
-
-
-# -- budgets
-
-
-def _budget(sheet: Sheet, value: Json, pointer: Pointer) -> BudgetRule:
-    body = sheet.mapping(value, pointer, _BUDGET)
-    if isinstance(value, dict):
-        for key, needed in (("max", "a number such as 10, or a share such as 5%"), ("per", "a duration such as 1h")):
-            if key not in body:
-                sheet.missing(key, pointer, needed)
-    elif value is None:
-        sheet.fail("a budget is needed here, such as {max: 10, per: 1h}", pointer)
-    nothing: int | Percent = 0
-    return BudgetRule(
-        _parsed(sheet, body, (pointer, "max"), _amount, nothing),
-        _parsed(sheet, body, (pointer, "per"), _length, 1.0),
-        _words(sheet, body, pointer, "connections") or ANYTHING,
-        _words(sheet, body, pointer, "kinds") or ANYTHING,
-        _actions(sheet, body, pointer),
-        reasons(sheet, body, pointer),
-        sheet.choice(body, "each", pointer, Each.FLEET),
-    )
+# --- budgets
 
 
 def _amount(value: Json) -> int | Percent:
     if type(value) is int and value >= 0:
         return value
-    percent = _percent(value)
+    percent = fields.percentage(value)
     if percent == 0:
-        raise InputError("0% of anything is still one; write 0 for none at all")
-    if percent is None or not 0 < percent <= 100:
-        raise InputError("max is a whole number such as 10, or a share of the resources such as 5%")
+        raise InputError("0% is still at least one; write 0 for none")
+    if percent is None or percent > 100:
+        raise InputError("expected a whole number such as 10, or a percentage such as 5%")
     return Percent(percent)
 
 
-def _percent(value: Json) -> float | None:
-    match = _PERCENT.fullmatch(value) if isinstance(value, str) else None
-    return float(match[1]) if match is not None else None
-
-
-def _length(value: Json) -> float:
-    seconds = durations.parse(value)
-    if seconds == 0:
-        raise InputError("a length of time is needed here, such as 1h")
-    return seconds
-
-
-def _words(sheet: Sheet, body: Mapping[str, Json], pointer: Pointer, key: str) -> tuple[str, ...]:
-    """Read a word or a list of words."""
-    value = body.get(key)
-    listed = value if isinstance(value, list) else [] if value is None else [value]
-    if (value is not None and not listed) or not all(isinstance(word, str) and word for word in listed):
-        sheet.fail(f"{key} needs a word or a list of words", (*pointer, key))
-        return ()
-    return tuple(listed)
-
-
-def _chosen(
-    sheet: Sheet, body: Mapping[str, Json], place: tuple[Pointer, str], known: Collection[str]
-) -> tuple[str, ...]:
-    """Read words of a closed set."""
-    pointer, key = place
-    words = _words(sheet, body, pointer, key)
-    for word in words:
-        if word not in known:
-            guess = did_you_mean.hint(word, known) or f"; known: {', '.join(known)}"
-            sheet.fail(f"{key} has no {shown(word)}{guess}", (*pointer, key))
-    return tuple(word for word in words if word in known)
-
-
-def _actions(sheet: Sheet, body: Mapping[str, Json], pointer: Pointer) -> frozenset[Action] | None:
-    words = _chosen(sheet, body, (pointer, "actions"), ("all", "destructive", *_WRITES))
-    if not words or "all" in words:
+def _actions(words: tuple[str, ...]) -> frozenset[Action] | None:
+    if "all" in words:
         return None
-    named_ones = frozenset(Action(word) for word in words if word != "destructive")
-    return named_ones | DESTRUCTIVE if "destructive" in words else named_ones
+    chosen = frozenset(Action(word) for word in words if word != "destructive")
+    return chosen | DESTRUCTIVE if "destructive" in words else chosen
 
 
-def reasons(sheet: Sheet, body: Mapping[str, Json], pointer: Pointer) -> frozenset[WriteReason]:
-    """Read for which reasons a write is meant; those of corrections unless others are named."""
-    words = _chosen(sheet, body, (pointer, "reasons"), ("all", "corrections", *WriteReason))
+def _reasons(words: tuple[str, ...]) -> frozenset[WriteReason]:
     if "all" in words:
         return EVERY
-    named_ones = frozenset(WriteReason(word) for word in words if word != "corrections")
-    return named_ones | CORRECTIONS if "corrections" in words or not words else named_ones
+    chosen = frozenset(WriteReason(word) for word in words if word != "corrections")
+    return chosen | CORRECTIONS if "corrections" in words else chosen
 
 
-# -- mass drift and contention
+def _not_zero(limit: int | Percent) -> int | Percent:
+    if limit == 0:
+        raise InputError("0 lets no rollout proceed; write a number >= 1, or a percentage such as 10%")
+    return limit
 
 
-def _mass_drift(sheet: Sheet, value: Json) -> MassDriftGuard | None:
-    if value is False or value == "off":
-        return None
-    pointer = (SECTION, "massDrift")
-    if isinstance(value, str):
-        sheet.fail("write off, or such as {share: 30%, atLeast: 10, identical: 10}", pointer)
-        return None
-    body = sheet.mapping(value, pointer, ("share", "atLeast", "identical"))
-    default = MassDriftGuard()
-    return MassDriftGuard(
-        _parsed(sheet, body, (pointer, "share"), _share, default.share),
-        _parsed(sheet, body, (pointer, "atLeast"), _count, default.at_least),
-        _parsed(sheet, body, (pointer, "identical"), _count, default.identical),
-    )
+AMOUNT: Final = fields.parsed(_amount, type=["integer", "string"])
+SOME: Final = AMOUNT.then(_not_zero)  # a limit of 0 would stop all rollouts without a message
+REASONS: Final = fields.one_or_many(fields.word(("all", "corrections", *WriteReason))).then(_reasons)
+_BUDGET: Final = fields.record(
+    BudgetRule,
+    {
+        "max": fields.required(AMOUNT, "write a number such as 10, or a percentage such as 5%"),
+        "per": fields.required(durations.POSITIVE, "write a duration such as 1h"),
+        "connections": fields.one_or_many(fields.STRING),
+        "kinds": fields.one_or_many(fields.STRING),
+        "actions": fields.one_or_many(fields.word(("all", "destructive", *_WRITES))).then(_actions),
+        "reasons": REASONS,
+        "each": fields.choice(Each),
+    },
+)
 
 
-def _share(value: Json) -> float:
-    percent = _percent(value)
-    if percent is not None:
-        value = percent / 100
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= 1:
-        raise InputError("a share above 0 is needed here, such as 30% or 0.3; massDrift: off switches the guard off")
-    return float(value)
+# --- windows
 
 
-def _count(value: Json) -> int:
-    if type(value) is not int or value < 1:
-        raise InputError("a whole number from 1 up is needed here")
+@dataclass(frozen=True, slots=True)
+class _Times:
+    """The body of a window: weekly by days and hours, or once by two instants."""
+
+    days: frozenset[int] | None = None
+    hours: Hours | None = None
+    begin: Json = None
+    end: Json = None
+
+    def __post_init__(self) -> None:
+        is_weekly = self.days is not None or self.hours is not None
+        is_once = self.begin is not None or self.end is not None
+        if not is_weekly and not is_once:
+            raise InputError("say when: days and hours for every week, or from and until for once")
+        if is_weekly and is_once:
+            raise InputError("days and hours are for every week, from and until for once; write two windows")
+
+
+def _days(text: str) -> frozenset[int]:
+    return frozenset().union(*(_day_range(part.strip()) for part in text.split(",")))
+
+
+def _day_range(text: str) -> frozenset[int]:
+    if text in ("all", "*"):
+        return EVERY_DAY
+    first, dash, last = text.partition("-")
+    start = _day(first)
+    end = _day(last) if dash else start
+    return frozenset((start + ahead) % 7 for ahead in range((end - start) % 7 + 1))
+
+
+def _day(text: str) -> int:
+    word = text.strip().lower()
+    if word in DAYS or word in _FULL_DAYS:
+        return DAYS.index(word[:3])
+    hint = did_you_mean.hint(word, DAYS) or "; write mon, tue, ... or mon-fri"
+    raise InputError(f"there is no day {shown(text)}{hint}")
+
+
+def _hours(value: Json) -> Hours:
+    match = _HOURS.fullmatch(value.strip()) if isinstance(value, str) else None
+    if match is None:
+        raise InputError('expected hours such as "09:00-17:00"')
+    numbers = [int(part) for part in match.groups()]
+    start, end = numbers[0] * 60 + numbers[1], numbers[2] * 60 + numbers[3]
+    if start >= MIDNIGHT or end > MIDNIGHT or max(numbers[1], numbers[3]) > 59:
+        raise InputError("hours go from 00:00 to 24:00")
+    return Hours(start, end)
+
+
+def _zone(name: str) -> dt.tzinfo:
+    try:
+        return zoneinfo.ZoneInfo(name)
+    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
+        raise InputError(f"there is no time zone {shown(name)}{_zone_hint(name)}") from None
+
+
+def _zone_hint(name: str) -> str:
+    known = sorted(zoneinfo.available_timezones())
+    if not known:
+        return "; this machine has no list of time zones: install the package tzdata"
+    cities = {zone.rpartition("/")[2]: zone for zone in reversed(known)}
+    city = cities.get(name) or cities.get(did_you_mean.closest(name, cities) or "")
+    guess = did_you_mean.closest(name, known) or city
+    return f"; did you mean {guess}?" if guess else "; write it as in Europe/Berlin"
+
+
+def _moment(value: Json) -> Json:
+    time_parsing.begin(value)  # the zone is known only to the window
     return value
 
 
-def _contentions(sheet: Sheet, value: Json) -> ContentionRules:
-    pointer = (SECTION, "contention")
-    body = sheet.mapping(value, pointer, ("reverts", "forgetAfter", "backoff"))
-    default = ContentionRules()
-    return ContentionRules(
-        _parsed(sheet, body, (pointer, "reverts"), _count, default.reverts),
-        _parsed(sheet, body, (pointer, "forgetAfter"), _length, default.forget_after),
-        _parsed(sheet, body, (pointer, "backoff"), durations.parse, default.backoff),
-    )
+def _window(given: dict[str, Any], at: Place) -> Window | fields.Invalid:
+    modes = [mode for mode in Mode if mode in given]
+    if len(modes) != 1:
+        at.fail("expected either `freeze` or `allow`, with days, hours, from or until below it")
+        return fields.INVALID
+    times: _Times = given[modes[0]]
+    zone = given.get("zone", dt.UTC)
+    start = None if times.begin is None else time_parsing.begin(times.begin, zone)
+    end = None if times.end is None else time_parsing.end(times.end, zone)
+    if start is not None and end is not None and end <= start:
+        at.fail("`until` must be after `from`", modes[0].value, "until")
+    weekly = (times.days or EVERY_DAY, times.hours or ALL_DAY)
+    return Window(modes[0], zone, *weekly, start, end, given.get("reason", ""), given.get("reasons", CORRECTIONS))
+
+
+_MOMENT = fields.parsed(_moment, type="string")
+_TIMES: Final = fields.record(
+    _Times,
+    {
+        "days": fields.one_or_many(fields.STRING.then(_days)).then(lambda days: frozenset().union(*days)),
+        "hours": fields.parsed(_hours, type="string"),
+        "from": fields.renamed(_MOMENT, "begin"),
+        "until": fields.renamed(_MOMENT, "end"),
+    },
+)
+WINDOW: Final = fields.plain(
+    {
+        "freeze": fields.Field(_TIMES, keeps_null=True),
+        "allow": fields.Field(_TIMES, keeps_null=True),
+        "zone": fields.STRING.then(_zone),
+        "reason": fields.STRING,
+        "reasons": REASONS,
+    },
+).then_at(_window)
+
+
+# --- mass drift and contention
+
+
+def _share(value: Json) -> float:
+    share = fields.fraction(value)
+    if share == 0:
+        raise InputError("expected a fraction > 0, such as 30% or 0.3; massDrift: off switches the guard off")
+    return share
+
+
+_MASS_DRIFT: Final = fields.record(
+    MassDriftGuard,
+    {
+        "share": fields.parsed(_share, type=["number", "string"]),
+        "atLeast": fields.COUNT,
+        "identical": fields.COUNT,
+    },
+)
+SECTION: Final = fields.record(
+    CorrectionRules,
+    {
+        "budgets": fields.list_of(_BUDGET),
+        "windows": fields.list_of(WINDOW),
+        "massDrift": fields.either({False: None, "off": None}, _MASS_DRIFT),
+        "contention": fields.record(
+            ContentionRules,
+            {"reverts": fields.COUNT, "forgetAfter": durations.POSITIVE, "backoff": durations.DURATION},
+        ),
+    },
+)

@@ -12,10 +12,10 @@ from typing import Final
 
 from holdfast.compare import go_json, yaml_reader
 from holdfast.errors import DocumentError, InputError, Location
-from holdfast.manifests import json_places
-from holdfast.manifests.validation import Written
+from holdfast.manifests.edit import json_places
 from holdfast.model.json import Json
 from holdfast.model.path import Pointer
+from holdfast.schema.document import Document
 
 Places = Mapping[Pointer, tuple[int, int]]
 
@@ -23,13 +23,13 @@ _LIST: Final = "List"
 _LOOKS_LIKE_JSON = re.compile(rb'\s*+(?:\[\s*+)*+\{\s*+["}]')
 
 
-def read(data: bytes, file: str, *, is_json: bool) -> list[Written]:
+def read(data: bytes, file: str, *, is_json: bool) -> list[Document]:
     """Return the documents of a file, those inside lists in place of the lists; raise DocumentError if it is no text.
 
     A list is a document of kind List, or a JSON list at the top.
     """
     found = _json(data, file) if is_json else _yaml(data, file)
-    return [item for written in found for item in _expanded(written)]
+    return [item for document in found for item in _expanded(document)]
 
 
 def looks_like_json(data: bytes) -> bool:
@@ -37,14 +37,14 @@ def looks_like_json(data: bytes) -> bool:
     return _LOOKS_LIKE_JSON.match(data) is not None
 
 
-def _yaml(data: bytes, file: str) -> list[Written]:
+def _yaml(data: bytes, file: str) -> list[Document]:
     return [
-        Written(go_json.round_integers(document.value, "int64"), file, document.line, document.places)
-        for document in yaml_reader.documents(data, file)
+        Document(go_json.round_integers(found.value, "int64"), file, found.line, found.places)
+        for found in yaml_reader.documents(data, file)
     ]
 
 
-def _json(data: bytes, file: str) -> list[Written]:
+def _json(data: bytes, file: str) -> list[Document]:
     try:
         return [_json_document(data.decode("utf-8", "replace"), go_json.loads(data, "int64"), file, 1)]
     except DocumentError as error:
@@ -54,20 +54,20 @@ def _json(data: bytes, file: str) -> list[Written]:
         return several
 
 
-def _json_document(text: str, value: Json, file: str, first_line: int) -> Written:
+def _json_document(text: str, value: Json, file: str, first_line: int) -> Document:
     try:
         places = json_places.places(text, first_line)
     except InputError as error:
         raise error.at(Location(file)) from None
-    return Written(value, file, places[()][0], places)
+    return Document(value, file, places[()][0], places)
 
 
-def _json_stream(text: str, file: str) -> list[Written] | None:
+def _json_stream(text: str, file: str) -> list[Document] | None:
     """Read one document after another, as some programs print them; None if that is not what the text is."""
     spans = json_places.spans(text)
     if len(spans) < 2:
         return None
-    out: list[Written] = []
+    out: list[Document] = []
     line, end = 1, 0
     for start, stop in spans:
         if text[end:start].strip():
@@ -79,7 +79,7 @@ def _json_stream(text: str, file: str) -> list[Written] | None:
     return None if text[end:].strip() else out
 
 
-def _json_part(text: str, file: str, line: int) -> Written:
+def _json_part(text: str, file: str, line: int) -> Document:
     try:
         value = go_json.loads(text, "int64")
     except InputError as error:
@@ -88,21 +88,21 @@ def _json_part(text: str, file: str, line: int) -> Written:
     return _json_document(text, value, file, line)
 
 
-def _expanded(written: Written) -> Iterator[Written]:
-    value, prefix = written.value, _items_of(written.value)
+def _expanded(document: Document) -> Iterator[Document]:
+    value, prefix = document.value, _items_of(document.value)
     if prefix is None:
-        yield written
+        yield document
         return
     items = value if not prefix else value["items"]
     # One pass over all places: looking them up item by item would take quadratic time.
     grouped: list[dict[Pointer, tuple[int, int]]] = [{} for _ in items]
     depth = len(prefix)
-    for pointer, place in written.places.items():
+    for pointer, place in document.places.items():
         if len(pointer) > depth and pointer[:depth] == prefix:
             grouped[int(pointer[depth])][pointer[depth + 1 :]] = place
     for item, places in zip(items, grouped, strict=True):
-        line = places[()][0] if () in places else written.line
-        yield from _expanded(Written(item, written.file, line, places))
+        line = places[()][0] if () in places else document.line
+        yield from _expanded(Document(item, document.file, line, places))
 
 
 def _items_of(value: Json) -> Pointer | None:

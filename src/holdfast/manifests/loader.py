@@ -8,27 +8,36 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import BinaryIO, Final, TypeVar
+from types import ModuleType
+from typing import TYPE_CHECKING, BinaryIO, Final, TypeVar
 
 from holdfast.errors import InputError, Location
-from holdfast.manifests import documents, file_discovery, resource_template, resources, strategy_spec, template_spec
+from holdfast.manifests import documents, file_discovery, resources, strategies
 from holdfast.manifests.file_discovery import Source
 from holdfast.manifests.project import Project
-from holdfast.manifests.resources import GROUP, VERSION, Surroundings
-from holdfast.manifests.validation import Sheet, raise_all, shown
+from holdfast.manifests.resources import GROUP, VERSION, VERSION_EXAMPLE, Surroundings
 from holdfast.model.address import Address
 from holdfast.model.json import Json
 from holdfast.model.resource import Declaration
-from holdfast.policy import dependency_graph, did_you_mean, source_location
+from holdfast.policy import dependency_graph, source_location
 from holdfast.policy.dependency_graph import Graph
 from holdfast.policy.strategies import Strategy
-from holdfast.rollouts.core.templates import BLOCK, Template
+from holdfast.schema import did_you_mean, fields
+from holdfast.schema.document import Place, raise_all
+from holdfast.schema.fields import shown
+
+if TYPE_CHECKING:
+    from holdfast.rollouts.core.templates import Template
 
 STRATEGY: Final = "Strategy"
 TEMPLATE: Final = "Template"
+BLOCK: Final = "template"  # of a resource document that is a template
 
 _API_VERSION = re.compile(rf"(?:(?P<provider>[A-Za-z0-9-]+)\.)?{re.escape(GROUP)}/(?P<version>[^/]+)")
-_Named = TypeVar("_Named", Declaration, Strategy, Template)
+_HEADER = fields.plain(  # for a document whose apiVersion does not say how to read it
+    {"apiVersion": resources.HEAD["apiVersion"], **dict.fromkeys(("kind", "metadata", "spec", BLOCK), fields.ANY)}
+)
+_Named = TypeVar("_Named", "Declaration", "Strategy", "Template")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +83,8 @@ def read(
         )
         errors.append(InputError(message, Location(passed_over[0])))
     manifests = Manifests(project, reader.declarations(), reader.strategies(), tuple(passed_over), reader.templates())
-    if whole and not errors:  # what is missing in between may be what could not be read
-        errors += template_spec.mistakes(manifests.templates, manifests.declarations)
+    if whole and manifests.templates and not errors:  # what is missing in between may be what could not be read
+        errors += _template_manifest().mistakes(manifests.templates, manifests.declarations)
     raise_all(errors)
     return manifests
 
@@ -88,7 +97,7 @@ def graph(manifests: Manifests, known: Iterable[Address] = ()) -> Graph:
 
 
 class _Reader:
-    """Collects what documents declare; of two with one name the first, by file and line, is kept."""
+    """Collects the declarations of documents; of two with one name the first, by file and line, is kept."""
 
     def __init__(self, around: Surroundings, errors: list[InputError]) -> None:
         self._around = around
@@ -106,73 +115,69 @@ class _Reader:
         found = documents.read(data, source.name, is_json=is_json)
         if not found:
             raise InputError("there is no document in it", Location(source.name))
-        for written in found:
-            if source.was_named or not _is_foreign(written.value):
-                self._document(Sheet(written, self._errors))
+        for document in found:
+            if source.was_named or not _is_foreign(document.value):
+                self._document(Place(document, self._errors))
 
-    def _document(self, sheet: Sheet) -> None:
-        value = sheet.written.value
+    def _document(self, at: Place) -> None:
+        value = at.document.value
         if not isinstance(value, dict):
-            sheet.fail("a manifest is a mapping with apiVersion, kind, metadata and spec", ())
+            at.fail("a manifest is a mapping with apiVersion, kind, metadata and spec")
             return
-        top = sheet.mapping(value, (), resources.TOP)
-        group = self._group(sheet, top)
-        if group is None:
+        provider = self._provider(at)
+        if provider is None:
             return
-        if group == "":
-            self._own_kind(sheet, top)
+        if provider == "":
+            self._own_kind(at, value.get("kind"))
             return
         template = None
         if BLOCK in value:  # also with nothing in it
-            template, declaration = resource_template.read(sheet, top, group, self._around)
+            template, declaration = _template_manifest().read_block(at, provider, self._around)
         else:
-            declaration = resources.read(sheet, top, group, self._around)
+            declaration = resources.read(at, provider, self._around)
         if declaration is not None:
             self._declared.append(declaration)
         if template is not None:
             self._templates.append(template)
 
-    def _group(self, sheet: Sheet, top: Mapping[str, Json]) -> str | None:
-        """Return the provider of a document, an empty text for our own kinds, None if that cannot be told."""
-        example = f"write apiVersion: file.{GROUP}/{VERSION}, with your provider's name"
-        text = sheet.text(top, "apiVersion", (), example)
-        if text is None:
+    def _provider(self, at: Place) -> str | None:
+        """Return the provider of a document, an empty text for our own kinds, None if a mistake was noted."""
+        text = at.document.value.get("apiVersion")
+        if not isinstance(text, str) or not text:
+            _HEADER.read_fields(at.document.value, at)
             return None
         match = _API_VERSION.fullmatch(text)
-        if match is None:
-            sheet.fail(f"apiVersion {shown(text)} is not one of ours; {example}", ("apiVersion",))
+        if match is None or match["version"] != VERSION:
+            at.fail(
+                f"apiVersion {shown(text)} is unknown; write {VERSION_EXAMPLE}",
+                "apiVersion",
+            )
             return None
-        if match["version"] != VERSION:
-            sheet.fail(f"apiVersion {shown(text)}: only {VERSION} is known", ("apiVersion",))
-            return None
-        provider = match["provider"]
-        if provider is None:
-            return ""
+        provider = match["provider"] or ""
         known = self._around.kinds
-        if known is not None and provider not in known:
-            guess = did_you_mean.hint(provider, known) or f"; known: {', '.join(sorted(known))}"
-            sheet.fail(f"there is no provider {shown(provider)}{guess}", ("apiVersion",))
+        if provider and known is not None and provider not in known:
+            hint = did_you_mean.hint(provider, known) or f"; known: {', '.join(sorted(known))}"
+            at.fail(f"there is no provider {shown(provider)}{hint}", "apiVersion")
             return None
-        return str(provider)
+        return provider
 
-    def _own_kind(self, sheet: Sheet, top: Mapping[str, Json]) -> None:
-        kind = sheet.text(top, "kind", (), f"write kind: {STRATEGY} or kind: {TEMPLATE}")
-        if BLOCK in sheet.written.value and kind in (STRATEGY, TEMPLATE):
-            where = "it is one already: write this in its spec" if kind == TEMPLATE else "a strategy cannot be one"
-            sheet.fail(f"{BLOCK} makes a template of a resource; {where}", (BLOCK,))
-        if kind == STRATEGY:
-            strategy = strategy_spec.read(sheet, top)
+    def _own_kind(self, at: Place, kind: Json) -> None:
+        if BLOCK in at.document.value and kind in (STRATEGY, TEMPLATE):
+            hint = "it is one already: write this in its spec" if kind == TEMPLATE else "a strategy cannot be one"
+            at.fail(f"{BLOCK} makes a template of a resource; {hint}", BLOCK)
+        elif kind == STRATEGY:
+            strategy = strategies.read(at)
             if strategy is not None:
                 self._strategies.append(strategy)
         elif kind == TEMPLATE:
-            template = template_spec.read(sheet, top, self._around)
+            template = _template_manifest().read(at, self._around)
             if template is not None:
                 self._templates.append(template)
-        elif kind is not None:
-            hint = (
-                f"{GROUP}/{VERSION} has the kinds {STRATEGY} and {TEMPLATE}; resources say <provider>.{GROUP}/{VERSION}"
-            )
-            sheet.fail(f"unknown kind {shown(kind)}; {hint}", ("kind",))
+        elif kind is None:
+            at.fail(f"`kind` is missing; write kind: {STRATEGY} or kind: {TEMPLATE}")
+        else:
+            hint = f"{GROUP}/{VERSION} has the kinds {STRATEGY} and {TEMPLATE}"
+            at.fail(f"unknown kind {kind!r:.60}; {hint}; resources say <provider>.{GROUP}/{VERSION}", "kind")
 
     def declarations(self) -> tuple[Declaration, ...]:
         """Return the declarations in order of their addresses, noting those that stand twice."""
@@ -188,7 +193,7 @@ class _Reader:
 
     def _unique(self, names: Mapping[int, str], found: Sequence[_Named], what: str) -> tuple[_Named, ...]:
         kept: dict[str, _Named] = {}
-        for each in sorted(found, key=lambda one: (one.location.file or "", one.location.line or 0)):
+        for each in sorted(found, key=lambda item: (item.location.file or "", item.location.line or 0)):
             name = names[id(each)]
             first = kept.setdefault(name, each)
             if first is not each:
@@ -196,6 +201,12 @@ class _Reader:
                 message = f"{what}{name} is declared twice (first in {where}); rename or remove one"
                 self._errors.append(InputError(message, replace(each.location, field="/metadata/name")))
         return tuple(kept[name] for name in sorted(kept))
+
+
+def _template_manifest() -> ModuleType:
+    from holdfast.rollouts import manifest  # noqa: PLC0415 - imported only where a manifest has a template
+
+    return manifest
 
 
 def _is_foreign(value: Json) -> bool:

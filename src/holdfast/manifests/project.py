@@ -26,26 +26,24 @@ import contextlib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final
 
 from holdfast.compare import yaml_reader
 from holdfast.errors import InputError, Location
-from holdfast.manifests import assessment_spec, correction_spec, file_discovery, notify_spec, options, rollout_spec
-from holdfast.manifests.secrets import (
-    IN_PROJECT,
-    FromEnvironment,
-    FromFile,
-    Reference,
-    Resolver,
-    Secret,
-    parse_reference,
-)
-from holdfast.manifests.validation import Sheet, Written, name_trouble, raise_all, shown
+from holdfast.manifests import correction_spec, file_discovery, notify_spec
+from holdfast.manifests.secrets import SECRET, FromEnvironment, FromFile, Reference, Resolver, Secret
 from holdfast.model.json import Json
-from holdfast.policy import did_you_mean
+from holdfast.policy import settings, source_location
+from holdfast.policy.budgets import Percent
 from holdfast.policy.correction_limits import CorrectionRules
-from holdfast.policy.settings import Layer, Level
-from holdfast.rollouts.core.rollout_limits import Amount
+from holdfast.policy.settings import Assess, Given, Layer, Level
+from holdfast.schema import did_you_mean, fields
+from holdfast.schema.document import Document, Place, raise_all
+from holdfast.schema.fields import Type, shown
+
+if TYPE_CHECKING:
+    from holdfast.remediation.core.rules import AssessmentRules
+    from holdfast.remediation.manifest import Assessment
 
 FILE: Final = file_discovery.PROJECT_FILE
 STORE: Final = ".holdfast/holdfast.db"
@@ -53,11 +51,6 @@ WAIVERS: Final = "waivers.yaml"
 LOCAL: Final = "local"
 LOCAL_PROVIDER: Final = "file"
 
-_TOP = (
-    *("connections", "store", "profiles", "defaults", "waivers", "allowedCode"),
-    *(correction_spec.SECTION, notify_spec.SECTION, assessment_spec.SECTION, rollout_spec.SECTION),
-)
-_RATES = ("reads_per_second", "writes_per_second", "deletes_per_second")
 _IN_CLEAR = frozenset(
     {"password", "token", "secret", "api_key", "apikey", "access_key", "client_secret", "private_key"}
 )
@@ -112,9 +105,9 @@ class Project:
     corrections: CorrectionRules = field(default_factory=CorrectionRules)
     waivers: tuple[Path, ...] = ()  # files; the usual one need not exist
     notify: tuple[notify_spec.Sink, ...] = ()
-    assessment: assessment_spec.Assessment = field(default_factory=assessment_spec.Assessment)
+    assessment: Assessment | None = None  # None: the file has no such section
     allowed_code: tuple[str, ...] = ()  # entry points that rules may compare with
-    rollouts_at_once: Amount | None = None  # slots at work over all templates; None: as many as each allows
+    rollouts_at_once: int | Percent | None = None  # slots at work over all templates; None: as many as each allows
 
     def at_hand(self, resolver: Resolver) -> Iterator[Json]:
         """Go through the secrets of the file that are had without running anything; what is missing is left out.
@@ -123,7 +116,8 @@ class Project:
         """
         references = [each for spec in self.connections.values() for each in spec.secrets.values()]
         hooks = [sink.target for sink in self.notify if isinstance(sink.target, notify_spec.ToWebhook)]
-        servers = [each for each in (self.assessment.prometheus, self.assessment.alertmanager) if each is not None]
+        section = self.assessment
+        servers = [each for each in (section.prometheus, section.alertmanager) if each is not None] if section else []
         for reference in (
             *references,
             *(each for hook in hooks for each in (hook.url, hook.secret)),
@@ -132,6 +126,15 @@ class Project:
             if isinstance(reference, FromEnvironment | FromFile):
                 with contextlib.suppress(InputError):
                     yield resolver.fetch(reference).reveal()
+
+    @property
+    def assessment_rules(self) -> AssessmentRules:
+        """The rules of assessments, the defaults without a section."""
+        if self.assessment is not None:
+            return self.assessment.rules
+        from holdfast.remediation.core import rules  # noqa: PLC0415 - imported only where assessments are used
+
+        return rules.AssessmentRules()
 
     def with_local(self, folder: Path) -> Project:
         """Return the project with the connection `local` to the files in a folder, unless it has one of that name."""
@@ -196,137 +199,147 @@ def _shown_path(path: Path, cwd: Path) -> str:
 
 
 def parse(data: bytes, path: Path, name: str, providers: Collection[str] | None = None) -> Project:
-    """Read the text of a project file."""
-    found = yaml_reader.documents(data, name)
-    if len(found) > 1:
-        raise InputError("a project file is one document; put everything into it", Location(name, found[1].line))
+    """Return the project that the text of a project file declares."""
+    documents = yaml_reader.documents(data, name)
+    if len(documents) > 1:
+        raise InputError("a project file is one document; join them", Location(name, documents[1].line))
     folder = path.resolve().parent
-    if not found:
+    if not documents:
         return Project(folder, path, store=folder / STORE, waivers=(folder / WAIVERS,))
     errors: list[InputError] = []
-    written = Written(found[0].value, name, found[0].line, found[0].places)
-    project = _Reader(Sheet(written, errors), folder, providers).project(path)
+    at = Place(Document(documents[0].value, name, documents[0].line, documents[0].places), errors, folder=str(folder))
+    given = SCHEMA.read_fields(at.document.value, at)
+    connections: dict[str, ConnectionSpec] = given.get("connections", {})
+    _check_providers(connections, providers, at)
+    defaults = given.get("defaults", _Defaults())
+    _check_default_connection(defaults.connection, connections, at)
+    if "assessment" in given and "assess" not in defaults.layer:  # a project with this section wants assessments
+        source = source_location.text(at.below("assessment").location)
+        defaults.layer["assess"] = Given(Assess.CORRECTIONS, Level.PROJECT, source)
     raise_all(errors)
-    return project
+    return Project(
+        folder,
+        path,
+        connections,
+        (folder / given.get("store", STORE)).absolute(),
+        given.get("profiles", ()),
+        defaults.layer,
+        defaults.connection,
+        tuple(_secrets_in_clear(connections, at)),
+        given.get("corrections", CorrectionRules()),
+        given.get("waivers") or (folder / WAIVERS,),
+        given.get("notify", ()),
+        given.get("assessment"),
+        given.get("allowed_code", ()),
+        given.get("rollouts"),
+    )
 
 
-class _Reader:
-    """Turns the document into a Project, noting everything that keeps it from being one."""
+# --- the schema
 
-    def __init__(self, sheet: Sheet, folder: Path, providers: Collection[str] | None) -> None:
-        self._sheet = sheet
-        self._folder = folder
-        self._providers = providers
-        self._warnings: list[InputError] = []
 
-    def project(self, path: Path) -> Project:
-        top = self._sheet.mapping(self._sheet.written.value, (), _TOP)
-        declared = self._sheet.mapping(top.get("connections"), ("connections",))
-        connections = {name: self._connection(name, value) for name, value in declared.items()}
-        defaults, connection = self._defaults(top, connections)
-        store = self._sheet.text(top, "store", ()) or STORE
-        return Project(
-            self._folder,
-            path,
-            connections,
-            (self._folder / store).absolute(),
-            self._beside("profiles", top.get("profiles"), "folder", Path.is_dir),
-            defaults,
-            connection,
-            tuple(self._warnings),
-            corrections=correction_spec.read(self._sheet, top.get(correction_spec.SECTION)),
-            allowed_code=self._allowed_code(top.get("allowedCode")),
-            waivers=self._beside("waivers", top.get("waivers"), "file", Path.is_file) or (self._folder / WAIVERS,),
-            notify=notify_spec.read(self._sheet, top.get(notify_spec.SECTION), self._folder),
-            assessment=assessment_spec.read(self._sheet, top.get(assessment_spec.SECTION), self._folder),
-            rollouts_at_once=rollout_spec.at_once(self._sheet, top.get(rollout_spec.SECTION)),
-        )
+@dataclass(frozen=True, slots=True)
+class _Defaults:
+    connection: str | None = None
+    layer: dict[str, Given] = field(default_factory=dict)
 
-    def _allowed_code(self, value: Json) -> tuple[str, ...]:
-        if value is None:
-            return ()
-        if isinstance(value, list) and all(isinstance(each, str) and each for each in value):
-            return tuple(value)
-        self._sheet.fail(
-            "allowedCode is a list of names of installed entry points, such as [my_length]", ("allowedCode",)
-        )
-        return ()
 
-    def _connection(self, name: str, value: Json) -> ConnectionSpec:
-        pointer = ("connections", name)
-        trouble = name_trouble(name)
-        if trouble:
-            self._sheet.fail(f"the name {shown(name)} {trouble}", pointer)
-        body = self._sheet.mapping(value, pointer)
-        needed = "write provider: file, http or another" if value is None or isinstance(value, dict) else ""
-        provider = self._sheet.text(body, "provider", pointer, needed) or ""
-        if provider and self._providers is not None and provider not in self._providers:
-            guess = did_you_mean.hint(provider, self._providers) or f"; known: {', '.join(sorted(self._providers))}"
-            self._sheet.fail(f"there is no provider {shown(provider)}{guess}", (*pointer, "provider"))
-        own = {key: item for key, item in body.items() if key not in ("provider", "secrets", "limits")}
-        self._warn_of_secrets(name, own)
-        return ConnectionSpec(
-            name,
-            provider,
-            own,
-            self._secrets(name, body.get("secrets")),
-            self._limits(name, body.get("limits")),
-            str(self._folder),
-            self._sheet.written.location(pointer),
-        )
+def _connection(given: dict[str, Any], at: Place) -> ConnectionSpec:
+    name = str(at.pointer[-1])
+    limits = given.get("limits", ConnectionLimits())
+    others = {key: item for key, item in given["others"].items() if item is not None}
+    return ConnectionSpec(name, given["provider"], others, given.get("secrets", {}), limits, at.folder, at.location)
 
-    def _warn_of_secrets(self, name: str, own: Mapping[str, Json]) -> None:
-        for key, item in own.items():
+
+def _check_name(name: str) -> None:
+    problem = fields.name_problem(name)
+    if problem:
+        raise InputError(f"the name {shown(name)} {problem}")
+
+
+def _beside(noun: str, is_there: Callable[[Path], bool]) -> Type[tuple[Path, ...]]:
+    """Return the type of files or folders that must exist, relative to the project file."""
+
+    def find_one(name: str, at: Place) -> Path:
+        path = Path(at.folder, name)
+        if not is_there(path):
+            raise InputError(f"there is no {noun} {shown(name)} beside the project file")
+        return path.absolute()
+
+    one = fields.STRING.then_at(find_one)
+    many = fields.list_of(one)
+    single = one.then(lambda path: (path,))
+    return Type(
+        lambda value, at: (many if isinstance(value, list) else single).read(value, at),
+        lambda: {"anyOf": [one.json_schema, many.json_schema]},
+    )
+
+
+def _defaults(given: dict[str, Any], at: Place) -> _Defaults:
+    return _Defaults(given.pop("connection", None), settings.written_layer(given, at, Level.PROJECT))
+
+
+def _assessment() -> Type[Assessment]:
+    from holdfast.remediation import manifest  # noqa: PLC0415 - imported only for projects with the section
+
+    return manifest.SECTION
+
+
+CONNECTION: Final = fields.plain(
+    {
+        "provider": fields.required(fields.STRING, "write provider: file, http or another"),
+        "secrets": fields.mapping_of(SECRET),
+        "limits": fields.record(
+            ConnectionLimits,
+            {
+                "concurrency": fields.COUNT,
+                "reads_per_second": fields.POSITIVE,
+                "writes_per_second": fields.POSITIVE,
+                "deletes_per_second": fields.POSITIVE,
+            },
+        ),
+    },
+    is_open=True,
+)
+SCHEMA: Final = fields.plain(
+    {
+        "connections": fields.mapping_of(CONNECTION.then_at(_connection), _check_name),
+        "store": fields.STRING,
+        "profiles": _beside("folder", Path.is_dir),
+        "defaults": fields.plain({"connection": fields.STRING, **settings.OPTIONS.table}).then_at(_defaults),
+        "waivers": _beside("file", Path.is_file),
+        "allowedCode": fields.STRINGS,
+        "corrections": correction_spec.SECTION,
+        "notify": notify_spec.SECTION,
+        "assessment": fields.lazy(_assessment),
+        "rollouts": fields.record(
+            lambda at_once=None: at_once,
+            {"atOnce": correction_spec.SOME},
+        ),
+    },
+)
+
+
+# --- checks that need the whole file
+
+
+def _check_providers(connections: Mapping[str, ConnectionSpec], providers: Collection[str] | None, at: Place) -> None:
+    for name, spec in connections.items():
+        if providers is not None and spec.provider not in providers:
+            hint = did_you_mean.hint(spec.provider, providers) or f"; known: {', '.join(sorted(providers))}"
+            at.fail(f"there is no provider {shown(spec.provider)}{hint}", "connections", name, "provider")
+
+
+def _check_default_connection(name: str | None, connections: Collection[str], at: Place) -> None:
+    if name is not None and name not in (*connections, LOCAL):
+        hint = did_you_mean.hint(name, connections)
+        at.fail(f"there is no connection {shown(name)}{hint}", "defaults", "connection")
+
+
+def _secrets_in_clear(connections: Mapping[str, ConnectionSpec], at: Place) -> Iterator[InputError]:
+    """Yield a warning for each setting that looks like a secret in clear."""
+    for name, spec in connections.items():
+        for key, item in spec.settings.items():
             if key.lower() in _IN_CLEAR and isinstance(item, str):
                 message = f"{key} looks like a secret in clear; move it below secrets: as {key}: {{env: NAME}}"
-                self._warnings.append(InputError(message, self._sheet.written.location(("connections", name, key))))
-
-    def _secrets(self, name: str, value: Json) -> dict[str, Reference]:
-        pointer = ("connections", name, "secrets")
-        out = {}
-        for key, item in self._sheet.mapping(value, pointer).items():
-            try:
-                out[key] = parse_reference(item, IN_PROJECT, str(self._folder))
-            except InputError as error:
-                self._sheet.note(error, (*pointer, key))
-        return out
-
-    def _limits(self, name: str, value: Json) -> ConnectionLimits:
-        pointer = ("connections", name, "limits")
-        body = self._sheet.mapping(value, pointer, ("concurrency", *_RATES))
-        concurrency = body.get("concurrency")
-        if concurrency is not None and (type(concurrency) is not int or concurrency < 1):
-            self._sheet.fail("concurrency must be a whole number from 1 up", (*pointer, "concurrency"))
-            concurrency = None
-        rates: dict[str, float] = {}
-        for key in _RATES:
-            rate = body.get(key)
-            if isinstance(rate, int | float) and not isinstance(rate, bool) and rate > 0:
-                rates[key] = float(rate)
-            elif rate is not None:
-                self._sheet.fail(f"{key} must be a number above 0; leave it out for no limit", (*pointer, key))
-        return ConnectionLimits(concurrency, **rates)
-
-    def _beside(self, key: str, value: Json, noun: str, is_there: Callable[[Path], bool]) -> tuple[Path, ...]:
-        """Read one name or several of files or folders, which must be there."""
-        names: Sequence[Json] = value if isinstance(value, list) else [] if value is None else [value]
-        out = []
-        for index, name in enumerate(names):
-            pointer = (key, index) if isinstance(value, list) else (key,)
-            if not isinstance(name, str) or not name:
-                self._sheet.fail(f"a {noun} of {key} is needed here", pointer)
-            elif not is_there(self._folder / name):
-                self._sheet.fail(f"there is no {noun} {shown(name)} beside the project file", pointer)
-            else:
-                out.append((self._folder / name).absolute())
-        return tuple(out)
-
-    def _defaults(self, top: Mapping[str, Json], connections: Collection[str]) -> tuple[Layer, str | None]:
-        body = self._sheet.mapping(top.get("defaults"), ("defaults",))
-        connection = self._sheet.text(body, "connection", ("defaults",))
-        if connection is not None and connection not in (*connections, LOCAL):
-            guess = did_you_mean.hint(connection, connections)
-            self._sheet.fail(f"there is no connection {shown(connection)}{guess}", ("defaults", "connection"))
-        given = {spelling: value for spelling, value in body.items() if spelling != "connection"}
-        layer = options.read(self._sheet, given, ("defaults",), Level.PROJECT)
-        return assessment_spec.with_default(self._sheet, top, layer), connection
+                yield InputError(message, at.below("connections", name, key).location)

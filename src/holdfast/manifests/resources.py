@@ -1,4 +1,4 @@
-"""From a written document to a Declaration."""
+"""The schema of resource documents, and their declarations."""
 
 from __future__ import annotations
 
@@ -6,26 +6,25 @@ import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
 from holdfast.compare import paths
 from holdfast.errors import InputError, Location
-from holdfast.manifests import options, project, secrets
+from holdfast.manifests import project, secrets
 from holdfast.manifests.project import ConnectionSpec
-from holdfast.manifests.validation import Sheet, shown
 from holdfast.model.address import Address
 from holdfast.model.json import Json
 from holdfast.model.path import Pointer
 from holdfast.model.resource import Declaration, Import, ManagementPolicy
-from holdfast.policy import dependency_graph, did_you_mean
-from holdfast.policy.settings import Level
+from holdfast.policy import dependency_graph, settings
 from holdfast.providers import registry
+from holdfast.schema import did_you_mean, fields
+from holdfast.schema.document import Place
+from holdfast.schema.fields import shown
 
 GROUP: Final = "holdfast.dev"
 VERSION: Final = "v1"
-TOP: Final = ("apiVersion", "kind", "metadata", "spec", "template")
-METADATA: Final = ("name", "namespace", "labels", "annotations")
-SPEC: Final = ("connection", "managementPolicy", "managedOptions", "import", "resource", "dependsOn")
+VERSION_EXAMPLE: Final = f"apiVersion: file.{GROUP}/{VERSION}, with the name of your provider"
 
 _KIND = re.compile(r"[A-Za-z][A-Za-z0-9._-]*")
 
@@ -43,97 +42,139 @@ class Surroundings:
 class Metadata:
     """The head of a document."""
 
-    name: str | None
-    namespace: str | None
-    labels: dict[str, str]
-    annotations: dict[str, str]
+    name: str
+    namespace: str | None = None
+    labels: dict[str, str] = field(default_factory=dict)
+    annotations: dict[str, str] = field(default_factory=dict)
 
 
-def metadata(sheet: Sheet, top: Mapping[str, Json]) -> Metadata:
-    """Read the head that resources and strategies share."""
-    pointer = ("metadata",)
-    if "metadata" not in top:
-        sheet.missing("metadata", (), "write metadata: {name: ...}")
-        return Metadata(None, None, {}, {})
-    body = sheet.mapping(top["metadata"], pointer, METADATA)
-    return Metadata(
-        sheet.name(body, "name", pointer, "every document needs a name"),
-        sheet.name(body, "namespace", pointer),
-        sheet.texts(body.get("labels"), (*pointer, "labels")),
-        sheet.texts(body.get("annotations"), (*pointer, "annotations")),
-    )
+# --- the schema
 
 
-def read(sheet: Sheet, top: Mapping[str, Json], provider: str, around: Surroundings) -> Declaration | None:
-    """Return the declaration, or None if a mistake was noted that leaves no address."""
-    before = len(sheet.errors)
-    head = metadata(sheet, top)
-    kind = kind_of(sheet, top, provider, around)
-    body = spec_of(sheet, top)
-    if body is None:
+def _kind(text: str) -> str:
+    if not _KIND.fullmatch(text):
+        raise InputError(f"the kind {shown(text)} must be a word of letters, digits, dots and dashes")
+    return text
+
+
+def _import(id: str | None = None, filter: dict[str, Json] | None = None) -> Import:  # noqa: A002 - names in the file
+    if (id is None) == (not filter):
+        raise InputError("import needs either an id or a filter that is not empty")
+    return Import(id, filter or None)
+
+
+def _address(text: str) -> str:
+    if "," in text:
+        raise InputError("expected an address such as Network/core")
+    return text
+
+
+METADATA: Final = fields.record(
+    Metadata,
+    {
+        "name": fields.required(fields.NAME, "every document needs a name"),
+        "namespace": fields.NAME,
+        "labels": fields.LABELS,
+        "annotations": fields.LABELS,
+    },
+)
+HEAD: Final[fields.Table] = {
+    "apiVersion": fields.required(fields.STRING, f"write {VERSION_EXAMPLE}"),
+    "kind": fields.required(fields.STRING.then(_kind), "name the kind, such as kind: Network"),
+    "metadata": fields.required(METADATA, "write metadata: {name: ...}"),
+}
+DEPENDS_ON: Final = fields.list_of(fields.STRING.then(_address))
+_IMPORT: Final = fields.record(_import, {"id": fields.STRING, "filter": fields.DOCUMENT})
+SPEC: Final = fields.plain(
+    {
+        "connection": fields.STRING,
+        "managementPolicy": fields.renamed(fields.choice(ManagementPolicy), "policy"),
+        "managedOptions": settings.OPTIONS,
+        "import": fields.renamed(
+            fields.record(_import, {"id": fields.STRING, "filter": fields.DOCUMENT}), "import_from"
+        ),
+        "resource": fields.DOCUMENT,
+        "dependsOn": DEPENDS_ON,
+    },
+)
+TOP: Final = fields.plain(
+    {
+        **HEAD,
+        "spec": fields.required(fields.DOCUMENT, "write spec: {resource: {...}}"),
+        "template": fields.ANY,
+    }
+)
+
+
+# --- declarations
+
+
+def read(at: Place, provider: str, around: Surroundings) -> Declaration | None:
+    """Return the declaration of a document, or None if a mistake was noted."""
+    before = len(at.errors)
+    resource = read_parts(at, provider, around)
+    if resource.spec is not None:
+        _check_policy(resource.spec, at.document.value["spec"], at.below("spec"))
+    desired, type_ = rewrite(at, provider, resource.kind or "", resource.desired)
+    if resource.kind is None or resource.head is None or resource.connection is None or len(at.errors) > before:
         return None
-    spec = _Spec(sheet, body)
-    connection = spec.connection(provider, around)
-    policy = sheet.choice(body, "managementPolicy", ("spec",), ManagementPolicy.MANAGED)
-    wanted, import_from = spec.resource(), spec.import_from()
-    given = managed_options(sheet, body, ("spec",))
-    spec.check_policy(policy)
-    _check_secrets(sheet, wanted, connection)
-    needed = depends_on(sheet, body, ("spec",), head.annotations)
-    wanted, type_ = understood(sheet, provider, kind or "", wanted)
-    if kind is None or head.name is None or connection is None or len(sheet.errors) > before:
-        return None
-    annotations = {**head.annotations, dependency_graph.DEPENDS_ON: needed} if needed else head.annotations
+    spec, head = resource.spec or {}, resource.head
+    needs = depends_on(spec.get("depends_on", ()), head.annotations)
+    annotations = {**head.annotations, dependency_graph.DEPENDS_ON: needs} if needs else head.annotations
     return Declaration(
-        address=Address(connection.name, registry.canonical_kind(provider, kind), head.name, head.namespace),
+        address=Address(
+            resource.connection.name, registry.canonical_kind(provider, resource.kind), head.name, head.namespace
+        ),
         provider=provider,
-        api_version=top["apiVersion"],
-        desired=wanted,
+        api_version=at.document.value["apiVersion"],
+        desired=desired,
         labels=head.labels,
         annotations=annotations,
-        policy=policy,
-        options=given,
-        import_from=import_from,
+        policy=spec.get("policy", ManagementPolicy.MANAGED),
+        options=written_options(at.document.value["spec"]),
+        import_from=spec.get("import_from"),
         type=type_,
-        location=Location(sheet.written.file, sheet.written.line),
-        places=places(sheet),
+        location=start_of(at),
+        places=lines_of(at),
     )
 
 
-def spec_of(sheet: Sheet, top: Mapping[str, Json]) -> dict[str, Json] | None:
-    """Return the spec of a resource document, or None if there is none."""
-    if isinstance(top.get("spec"), dict):
-        return sheet.mapping(top["spec"], ("spec",), SPEC)
-    if "spec" in top:
-        sheet.mapping(top["spec"], ("spec",))
-    else:
-        sheet.missing("spec", (), "write spec: {resource: {...}}")
-    return None
+@dataclass(frozen=True, slots=True)
+class ResourceParts:
+    """The parts of a resource document that could be read."""
+
+    head: Metadata | None
+    kind: str | None
+    spec: Mapping[str, Any] | None
+    connection: ConnectionSpec | None
+
+    @property
+    def desired(self) -> dict[str, Json]:
+        """The wanted document as written; null in it is a value."""
+        return dict(self.spec.get("resource", {})) if self.spec is not None else {}
 
 
-def places(sheet: Sheet) -> dict[str, int]:
+def read_parts(at: Place, provider: str, around: Surroundings) -> ResourceParts:
+    """Return the parts of a resource document; mistakes are noted, also in its connection, kind and secrets."""
+    given = TOP.read_fields(at.document.value, at)
+    kind = check_kind(given.get("kind"), at.below("kind"), provider, around)
+    if "spec" not in given:
+        return ResourceParts(given.get("metadata"), kind, None, None)
+    place = at.below("spec")
+    spec = SPEC.read_fields(given["spec"], place)
+    connection = find_connection(given["spec"], place, provider, around)
+    check_secrets(spec.get("resource"), place.below("resource"), connection)
+    return ResourceParts(given.get("metadata"), kind, spec, connection)
+
+
+def start_of(at: Place) -> Location:
+    """Return file and line of a document."""
+    return Location(at.document.file, at.document.line)
+
+
+def lines_of(at: Place) -> dict[str, int]:
     """Return the lines of the fields of a document."""
-    return {_path_text(pointer): place[0] for pointer, place in sheet.written.places.items()}
-
-
-def understood(
-    sheet: Sheet, provider: str, kind: str, wanted: dict[str, Json], *, is_whole: bool = True
-) -> tuple[dict[str, Json], str | None]:
-    """Return a wanted document with its provider's own forms of reference as ours, and the provider's own type.
-
-    One that is not whole is left as it is where the provider misses something in it.
-    """
-    rewrite = registry.rewriting(provider)
-    if rewrite is None:
-        return wanted, None
-    try:
-        return rewrite(kind, wanted)
-    except InputError as error:
-        if not is_whole:
-            return wanted, None
-        place = paths.parse_path(error.location.field or "")
-        sheet.fail(error.message, ("spec", "resource", *(str(step) for step in place)))
-        return wanted, None
+    return {_path_text(pointer): place[0] for pointer, place in at.document.places.items()}
 
 
 @lru_cache(maxsize=65536)
@@ -142,153 +183,111 @@ def _path_text(pointer: Pointer) -> str:
     return paths.format_path(pointer)
 
 
-def kind_of(sheet: Sheet, top: Mapping[str, Json], provider: str, around: Surroundings) -> str | None:
-    """Return the kind of a resource document."""
-    kind = sheet.text(top, "kind", (), "name what this is, such as kind: Network")
-    if kind is None:
-        return None
-    if not _KIND.fullmatch(kind):
-        sheet.fail(f"kind {shown(kind)} must be a word of letters, digits, dots and dashes", ("kind",))
-        return None
+def written_options(spec: Mapping[str, Json]) -> dict[str, Json]:
+    """Return the managed options of a spec as written, without null."""
+    return {name: value for name, value in (spec.get("managedOptions") or {}).items() if value is not None}
+
+
+def rewrite(
+    at: Place, provider: str, kind: str, desired: dict[str, Json], *, is_whole: bool = True
+) -> tuple[dict[str, Json], str | None]:
+    """Return a wanted document with its provider's own references as ours, and the provider's own type.
+
+    One that is not whole is left as it is where the provider misses a field in it.
+    """
+    convert = registry.rewriting(provider)
+    if convert is None:
+        return desired, None
+    try:
+        return convert(kind, desired)
+    except InputError as error:
+        if is_whole:
+            place = paths.parse_path(error.location.field or "")
+            at.fail(error.message, "spec", "resource", *(str(step) for step in place))
+        return desired, None
+
+
+def check_kind(kind: str | None, at: Place, provider: str, around: Surroundings) -> str | None:
+    """Return the kind if its provider has it; otherwise note that."""
     kinds = around.kinds.get(provider) if around.kinds is not None else None
-    if kinds and kind not in kinds:
-        guess = did_you_mean.hint(kind, kinds) or f"; it has {', '.join(sorted(kinds)[:12])}"
-        sheet.fail(f"the provider {provider} has no kind {shown(kind)}{guess}", ("kind",))
+    if kind is not None and kinds and kind not in kinds:
+        hint = did_you_mean.hint(kind, kinds) or f"; it has {', '.join(sorted(kinds)[:12])}"
+        at.fail(f"the provider {provider} has no kind {shown(kind)}{hint}")
         return None
     return kind
 
 
-def connection_of(
-    sheet: Sheet, body: Mapping[str, Json], pointer: Pointer, provider: str, around: Surroundings
-) -> ConnectionSpec | None:
-    """Return the connection that is named, else the only one that can be meant."""
-    return _Spec(sheet, body, pointer).connection(provider, around)
+def check_secrets(desired: Json, at: Place, connection: ConnectionSpec | None) -> None:
+    """Note references to secrets that are malformed, or that name a secret which the connection does not have."""
+    for pointer, reference in secrets.find(desired):
+        if isinstance(reference, secrets.FromConnection) and connection and reference.key not in connection.secrets:
+            hint = did_you_mean.hint(reference.key, connection.secrets)
+            at.fail(f"the connection {connection.name} has no secret {shown(reference.key)}{hint}", *pointer)
+        elif isinstance(reference, InputError):
+            at.note(reference, *pointer)
 
 
-def managed_options(sheet: Sheet, body: Mapping[str, Json], pointer: Pointer) -> dict[str, Json]:
-    """Return the options as written, noting those that cannot be."""
-    value, place = body.get("managedOptions"), (*pointer, "managedOptions")
-    before = len(sheet.errors)
-    options.read(sheet, value, place, Level.RESOURCE)
-    return sheet.mapping(value, place) if len(sheet.errors) == before else {}
-
-
-def content_of(
-    sheet: Sheet, body: Mapping[str, Json], needed: str, connection: ConnectionSpec | None = None
-) -> dict[str, Json]:
-    """Return the wanted document of a spec that has to have one, noting secrets that are not to be had."""
-    value = body.get("resource")
-    if value is None:
-        sheet.missing("resource", ("spec",), needed)
-        return {}
-    if not isinstance(value, dict):
-        sheet.mapping(value, ("spec", "resource"))
-        return {}
-    _check_secrets(sheet, value, connection)
-    return value
-
-
-def _check_secrets(sheet: Sheet, wanted: Json, connection: ConnectionSpec | None) -> None:
-    """Note references to secrets that are malformed, or ask the connection for what it does not have."""
-    for pointer, found in secrets.find(wanted):
-        place: Pointer = ("spec", "resource", *pointer)
-        if isinstance(found, secrets.FromConnection) and connection and found.key not in connection.secrets:
-            guess = did_you_mean.hint(found.key, connection.secrets)
-            sheet.fail(f"the connection {connection.name} has no secret {shown(found.key)}{guess}", place)
-        elif isinstance(found, Exception):
-            sheet.note(found, place)
-
-
-def depends_on(
-    sheet: Sheet, body: Mapping[str, Json], pointer: Pointer, annotations: Mapping[str, str] | None = None
-) -> str:
-    """Return what is depended on in so many words, from the list and then the annotation."""
-    value = body.get("dependsOn")
-    place = (*pointer, "dependsOn")
-    if value is not None and not isinstance(value, list):
-        sheet.fail("dependsOn needs a list of addresses", place)
-        value = None
-    names = []
-    for index, name in enumerate(value or ()):
-        if isinstance(name, str) and name and "," not in name:
-            names.append(name)
-        else:
-            sheet.fail("an address such as Network/core is needed here", (*place, index))
+def depends_on(names: Collection[str], annotations: Mapping[str, str] | None = None) -> str:
+    """Return the explicit dependencies as one text, from the list and then the annotation."""
     return ",".join([*names, (annotations or {}).get(dependency_graph.DEPENDS_ON, "")]).strip(",")
 
 
-class _Spec:
-    """The spec of one resource."""
+def _check_policy(spec: Mapping[str, Any], written: Mapping[str, Json], at: Place) -> None:
+    """Note fields that do not go together with the management policy."""
+    policy = spec.get("policy", ManagementPolicy.MANAGED)
+    has_import, has_resource = written.get("import") is not None, written.get("resource") is not None
+    if policy is ManagementPolicy.UNMANAGED:
+        if not has_import:
+            at.fail("`import` is missing; an unmanaged resource is only looked up: name it with {id: ...}")
+        if written.get("managedOptions") is not None:
+            at.fail("an unmanaged resource has no managedOptions; remove them", "managedOptions")
+        if has_resource:
+            message = "an unmanaged resource is not compared; use managementPolicy: observed, or remove this"
+            at.fail(message, "resource")
+    elif not has_import and not has_resource and "resource" not in _meant(written):
+        at.fail(f"`resource` is missing; a resource that is {policy} needs it, or import: {{...}}")
 
-    def __init__(self, sheet: Sheet, body: Mapping[str, Json], pointer: Pointer = ("spec",)) -> None:
-        self._sheet = sheet
-        self._body = body
-        self._pointer = pointer
 
-    def connection(self, provider: str, around: Surroundings) -> ConnectionSpec | None:
-        """Return the connection named, else the only one that can be meant."""
-        name = self._sheet.text(self._body, "connection", self._pointer)
-        if name is None:
-            return None if "connection" in self._body else self._only_connection(provider, around)
-        found = around.connections.get(name)
-        if found is None:
-            known = sorted(around.connections)
-            guess = did_you_mean.hint(name, known) or _known_connections(around)
-            self._sheet.fail(f"there is no connection {shown(name)}{guess}", (*self._pointer, "connection"))
-        elif found.provider != provider:
-            message = (
-                f"the connection {name} is of provider {found.provider}, but apiVersion says {provider}; "
-                f"write apiVersion: {found.provider}.{GROUP}/{VERSION} or name another connection"
-            )
-            self._sheet.fail(message, (*self._pointer, "connection"))
-        else:
-            return found
+def _meant(written: Mapping[str, Json]) -> set[str | None]:
+    """Return the fields that unknown ones were probably meant to be, which have been noted already."""
+    return {did_you_mean.closest(name, SPEC.table) for name in written if name not in SPEC.table}
+
+
+# --- connections
+
+
+def find_connection(spec: Mapping[str, Json], at: Place, provider: str, around: Surroundings) -> ConnectionSpec | None:
+    """Return the connection that is named, else the only one that can be meant; otherwise note that."""
+    name = spec.get("connection")
+    if name is None:
+        return None if "connection" in _meant(spec) else _only_connection(at, provider, around)
+    if not isinstance(name, str) or not name:
         return None
-
-    def _only_connection(self, provider: str, around: Surroundings) -> ConnectionSpec | None:
-        fitting = {name: each for name, each in around.connections.items() if each.provider == provider}
-        for name in (around.default_connection, project.LOCAL):
-            if name is not None and name in fitting:
-                return fitting[name]
-        if len(fitting) == 1:
-            return next(iter(fitting.values()))
-        which = f"one of {', '.join(sorted(fitting))}" if fitting else f"declare one of provider {provider} first"
-        self._sheet.missing("connection", self._pointer, f"name a connection of holdfast.yaml: {which}")
+    connection = around.connections.get(name)
+    if connection is None:
+        hint = did_you_mean.hint(name, sorted(around.connections)) or _known_connections(around)
+        at.fail(f"there is no connection {shown(name)}{hint}", "connection")
         return None
+    if connection.provider != provider:
+        message = (
+            f"the connection {name} is of provider {connection.provider}, but apiVersion says {provider}; "
+            f"write apiVersion: {connection.provider}.{GROUP}/{VERSION} or name another connection"
+        )
+        at.fail(message, "connection")
+        return None
+    return connection
 
-    def resource(self) -> dict[str, Json]:
-        value = self._body.get("resource")
-        if value is not None and not isinstance(value, dict):
-            self._sheet.mapping(value, ("spec", "resource"))
-            return {}
-        return value or {}  # null entries stay: here they are values
 
-    def import_from(self) -> Import | None:
-        if "import" not in self._body:
-            return None
-        pointer = ("spec", "import")
-        before = len(self._sheet.errors)
-        body = self._sheet.mapping(self._body["import"], pointer, ("id", "filter"))
-        by_id = self._sheet.text(body, "id", pointer)
-        self._sheet.mapping(body.get("filter"), (*pointer, "filter"))
-        by_filter = body.get("filter")  # as written: a null in it asks for something
-        if len(self._sheet.errors) == before and (by_id is None) == (not by_filter):
-            self._sheet.fail("import needs either an id or a filter that is not empty", pointer)
-        return Import(by_id, by_filter or None)
-
-    def check_policy(self, policy: ManagementPolicy) -> None:
-        """Note what does not go together with the policy."""
-        body, fail, missing = self._body, self._sheet.fail, self._sheet.missing
-        if policy is ManagementPolicy.UNMANAGED:
-            if "import" not in body:
-                missing("import", ("spec",), "an unmanaged resource is only looked up: say which with {id: ...}")
-            if "managedOptions" in body:
-                fail("an unmanaged resource has no managedOptions; remove them", ("spec", "managedOptions"))
-            if "resource" in body:
-                message = "an unmanaged resource is not compared; use managementPolicy: observed, or remove this"
-                fail(message, ("spec", "resource"))
-        elif "import" not in body and "resource" not in body:
-            missing("resource", ("spec",), f"a resource that is {policy} needs it, or import: {{...}}")
+def _only_connection(at: Place, provider: str, around: Surroundings) -> ConnectionSpec | None:
+    fitting = {name: spec for name, spec in around.connections.items() if spec.provider == provider}
+    for name in (around.default_connection, project.LOCAL):
+        if name is not None and name in fitting:
+            return fitting[name]
+    if len(fitting) == 1:
+        return next(iter(fitting.values()))
+    names = f"one of {', '.join(sorted(fitting))}" if fitting else f"declare one of provider {provider} first"
+    at.fail(f"`connection` is missing; name a connection of holdfast.yaml: {names}")
+    return None
 
 
 def _known_connections(around: Surroundings) -> str:

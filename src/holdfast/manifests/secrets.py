@@ -22,7 +22,9 @@ from holdfast.compare.comparators.base import canonical_text
 from holdfast.errors import InputError, Location
 from holdfast.model.json import Json
 from holdfast.model.path import Pointer
-from holdfast.policy import did_you_mean
+from holdfast.schema import did_you_mean, fields
+from holdfast.schema.document import Place
+from holdfast.schema.fields import Type
 
 COMMAND_SECONDS: Final = 30.0
 MAX_BYTES: Final = 1024 * 1024
@@ -143,11 +145,9 @@ def parse_reference(value: Json, allowed: Sequence[str], base: str = "") -> Refe
     if word not in allowed:
         raise InputError(f"{word!r} is no place for a secret; write {choices}{did_you_mean.hint(word, allowed)}")
     if word == "command":
-        if not isinstance(found, list) or not found or not all(map(_is_word, found)):
-            raise InputError("command needs a list of words: [program, argument, ...]; there is no shell")
-        return FromCommand(tuple(found), base)
+        return FromCommand(_command(found), base)
     if not _is_word(found):
-        raise InputError(f"{word} needs a text: {_EXAMPLES[word]}")
+        raise InputError(f"{word}: expected a string: {_EXAMPLES[word]}")
     match word:
         case "env":
             return FromEnvironment(found)
@@ -157,8 +157,29 @@ def parse_reference(value: Json, allowed: Sequence[str], base: str = "") -> Refe
             return FromConnection(found)
 
 
+def _command(value: Json) -> tuple[str, ...]:
+    if not isinstance(value, list) or not value or not all(map(_is_word, value)):
+        raise InputError("expected a list of words: [program, argument, ...]; there is no shell")
+    return tuple(value)
+
+
 def _is_word(value: Json) -> bool:
     return isinstance(value, str) and bool(value) and "\0" not in value  # no file name or argument can hold a NUL
+
+
+def _project_reference(value: Json, at: Place) -> Reference | fields.Invalid:
+    try:
+        return parse_reference(value, IN_PROJECT, at.folder)
+    except InputError as error:
+        at.note(error)
+        return fields.INVALID
+
+
+COMMAND: Final = fields.parsed(_command, type="array", items={"type": "string"}, minItems=1)
+SECRET: Final[Type[Reference]] = Type(
+    _project_reference,
+    lambda: {"type": "object", "properties": {word: {} for word in IN_PROJECT}, "additionalProperties": False},
+)
 
 
 def find(value: Json) -> Iterator[tuple[Pointer, Reference | InputError]]:

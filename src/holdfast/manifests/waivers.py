@@ -14,29 +14,48 @@ The usual file is `waivers.yaml` beside the project file; `waivers` there names 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
 from holdfast.compare import paths, yaml_reader
 from holdfast.errors import InputError, Location
 from holdfast.manifests import file_discovery
-from holdfast.manifests.validation import Sheet, Written, named, raise_all, shown
-from holdfast.model.json import Json
-from holdfast.model.path import Pointer
 from holdfast.policy import selectors, time_parsing
 from holdfast.policy.waivers import Waiver
+from holdfast.schema import fields
+from holdfast.schema.document import Document, raise_all
+from holdfast.schema.fields import Type, shown
 
 SECTION: Final = "waivers"
-FIELDS: Final = ("resource", "path", "owner", "reason", "expires", "ticket")
-LONGEST: Final = 366 * 86_400.0  # seconds; what lasts longer is a decision, and decisions have tickets
+LONGEST: Final = 366 * 86_400.0  # seconds; a longer waiver is a decision, and decisions have tickets
 
-_NEEDED: Final = {
-    "resource": "name the resources, such as api/Widget/*",
-    "path": "name the field, such as /size; /** is all of them",
-    "owner": "somebody must answer for it",
-    "reason": "say why the difference is tolerated",
-}
+
+def _resource(text: str) -> str:
+    if text.startswith("!"):
+        raise InputError(f"{shown(text)} would waive everything else; name the resources to waive")
+    selectors.parse_targets([text])
+    return text
+
+
+def _path(text: str) -> str:
+    paths.parse_pattern(text)
+    return text
+
+
+WAIVER: Final = fields.plain(
+    {
+        "resource": fields.required(fields.STRING.then(_resource), "name the resources, such as api/Widget/*"),
+        "path": fields.required(fields.STRING.then(_path), "name the field, such as /size; /** is all of them"),
+        "owner": fields.required(fields.STRING, "a person must answer for it"),
+        "reason": fields.required(fields.STRING, "say why the difference is tolerated"),
+        "expires": fields.required(
+            fields.parsed(time_parsing.end, type="string"), "every waiver ends; give its last day, such as 2026-12-01"
+        ),
+        "ticket": fields.STRING,
+    },
+).then_at(lambda given, at: Waiver(**given, location=at.location))
+SCHEMA: Final[Type[tuple[Waiver, ...]]] = fields.record(lambda waivers=(): waivers, {SECTION: fields.list_of(WAIVER)})
 
 
 def load(files: Iterable[Path], now: float, cwd: Path | None = None) -> tuple[Waiver, ...]:
@@ -61,65 +80,21 @@ def load(files: Iterable[Path], now: float, cwd: Path | None = None) -> tuple[Wa
 
 
 def read(data: bytes, name: str, now: float) -> tuple[Waiver, ...]:
-    """Read the text of a file of waivers; raise InputError or InputErrors with everything that is wrong."""
-    found = yaml_reader.documents(data, name)
-    if len(found) > 1:
-        raise InputError("a file of waivers is one document; put them all into one list", Location(name, found[1].line))
-    if not found:
+    """Return the waivers of a file; raise InputError or InputErrors with everything that is wrong."""
+    documents = yaml_reader.documents(data, name)
+    if len(documents) > 1:
+        message = "a file of waivers is one document; put them all into one list"
+        raise InputError(message, Location(name, documents[1].line))
+    if not documents:
         return ()
-    errors: list[InputError] = []
-    sheet = Sheet(Written(found[0].value, name, found[0].line, found[0].places), errors)
-    listed = sheet.mapping(found[0].value, (), (SECTION,)).get(SECTION, [])
-    if not isinstance(listed, list):
-        sheet.fail(f"a list is needed here, not {named(listed)}", (SECTION,))
-        listed = []
-    out = [_waiver(sheet, item, (SECTION, index), now) for index, item in enumerate(listed)]
-    raise_all(errors)
-    return tuple(each for each in out if each is not None)
-
-
-def _waiver(sheet: Sheet, value: Json, pointer: Pointer, now: float) -> Waiver | None:
-    before = len(sheet.errors)
-    if value is None:
-        sheet.fail("a waiver is needed here, with resource, path, owner, reason and expires", pointer)
-        return None
-    body = sheet.mapping(value, pointer, FIELDS)
-    if not isinstance(value, dict):
-        return None
-    texts = {key: sheet.text(body, key, pointer, needed) or "" for key, needed in _NEEDED.items()}
-    ticket = sheet.text(body, "ticket", pointer) or ""
-    _check_globs(sheet, texts, pointer)
-    expires = _expires(sheet, body, pointer)
-    if expires is not None and expires > now + LONGEST and not ticket:
-        sheet.fail(
-            "more than a year ahead; choose an earlier day, or name the ticket: that allows it", (*pointer, "expires")
+    document = Document(documents[0].value, name, documents[0].line, documents[0].places)
+    found = fields.read(SCHEMA, document)
+    raise_all(
+        InputError(
+            "more than a year ahead; choose an earlier day, or name the ticket that allows it",
+            document.location((SECTION, index, "expires")),
         )
-    if expires is None or len(sheet.errors) > before:
-        return None
-    return Waiver(**texts, expires=expires, ticket=ticket, location=sheet.written.location(pointer))
-
-
-def _check_globs(sheet: Sheet, texts: Mapping[str, str], pointer: Pointer) -> None:
-    resource = texts["resource"]
-    if resource.startswith("!"):
-        sheet.fail(f"{shown(resource)} would waive everything else; name what is waived", (*pointer, "resource"))
-    elif resource:
-        try:
-            selectors.parse_targets([resource])
-        except InputError as error:
-            sheet.note(error, (*pointer, "resource"))
-    try:
-        paths.parse_pattern(texts["path"])
-    except InputError as error:
-        sheet.note(error, (*pointer, "path"))
-
-
-def _expires(sheet: Sheet, body: Mapping[str, Json], pointer: Pointer) -> float | None:
-    if "expires" not in body:
-        sheet.missing("expires", pointer, "every waiver ends; give its last day, such as 2026-12-01")
-        return None
-    try:
-        return time_parsing.end(body["expires"])
-    except InputError as error:
-        sheet.note(error, (*pointer, "expires"))
-        return None
+        for index, waiver in enumerate(found)
+        if waiver.expires > now + LONGEST and not waiver.ticket
+    )
+    return found

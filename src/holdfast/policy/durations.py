@@ -11,6 +11,7 @@ from typing import Final
 
 from holdfast.errors import InputError
 from holdfast.model.json import Json
+from holdfast.schema import fields
 
 LONGEST: Final = 100 * 365 * 86_400.0  # seconds; beyond it lies a slip of the finger, not a plan
 
@@ -35,7 +36,7 @@ def parse(value: Json) -> float:
     Units are w, d, h, m, s and ms, from large to small, each at most once, with or without a fraction.
     """
     if isinstance(value, bool) or not isinstance(value, str | int | float):
-        raise InputError("a duration is needed here, such as 90s, 1h30m or 2d; 0 means off")
+        raise InputError("expected a duration, such as 90s, 1h30m or 2d; 0 means off")
     if not isinstance(value, str):
         if value == 0:
             return 0.0
@@ -49,6 +50,17 @@ def parse(value: Json) -> float:
     if seconds > LONGEST:
         raise InputError(f"{value} is longer than a hundred years; write 0 for off")
     return seconds
+
+
+def _parse_positive(value: Json) -> float:
+    seconds = parse(value)
+    if seconds == 0:
+        raise InputError("expected a duration > 0, such as 1h")
+    return seconds
+
+
+DURATION: Final = fields.parsed(parse, type=["string", "integer"])
+POSITIVE: Final = fields.parsed(_parse_positive, type=["string", "integer"])
 
 
 def format_seconds(seconds: float) -> str:

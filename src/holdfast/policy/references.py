@@ -26,7 +26,8 @@ from holdfast.model.address import Address
 from holdfast.model.json import Json
 from holdfast.model.path import Path, Pointer
 from holdfast.model.resource import Declaration
-from holdfast.policy import did_you_mean, source_location
+from holdfast.policy import source_location
+from holdfast.schema import did_you_mean
 
 MARK: Final = "${"
 _TOKEN = re.compile(r"\$\$\{|\$\{([^{}]*)\}|\$\{")

@@ -15,7 +15,7 @@ from typing import Final
 
 from holdfast.errors import InputError
 from holdfast.model.address import Address
-from holdfast.policy import did_you_mean
+from holdfast.schema import did_you_mean
 
 
 class Operator(StrEnum):

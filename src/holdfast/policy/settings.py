@@ -20,8 +20,11 @@ from holdfast.compare import go_json, paths
 from holdfast.errors import InputError, Location
 from holdfast.model.json import Json
 from holdfast.model.resource import Declaration, OnDelete, OnDrift
-from holdfast.policy import did_you_mean, durations, source_location
+from holdfast.policy import durations, source_location
 from holdfast.policy.decide import OnImmutable, ReconcileMode, Recreate
+from holdfast.schema import fields
+from holdfast.schema.document import Document, Place
+from holdfast.schema.fields import Type
 
 WATCH_PERIOD_SECONDS: Final = 600.0
 
@@ -125,16 +128,20 @@ class Setting:
     """One row of the table: how a setting is called everywhere, read, and shown."""
 
     name: str
-    spelling: str  # in YAML
     doc: str
-    parse: Callable[[Json], Any]
-    builtin: Any
+    type: Type[Any]
     from_text: Callable[[str], Json] = str  # flags and variables are text; most settings read text anyway
     show: Callable[[Any], str] = str
     env: str = ""
     flag: str = ""
     provider_env: Mapping[str, str] = field(default_factory=dict)  # by provider: a variable that its users know
     joins: bool = False  # every level adds to it, instead of the nearest hiding the others
+
+    @property
+    def spelling(self) -> str:
+        """The name in YAML."""
+        first, *others = self.name.split("_")
+        return first + "".join(word.capitalize() for word in others)
 
     @property
     def variable(self) -> str:
@@ -146,27 +153,9 @@ class Setting:
         """The command-line option of this setting."""
         return self.flag or f"--{self.name.replace('_', '-')}"
 
-
-def _choice(choices: type[StrEnum]) -> Callable[[Json], StrEnum]:
-    def parse(value: Json) -> StrEnum:
-        words = [choice.value for choice in choices]
-        if not isinstance(value, str) or value not in words:
-            guess = did_you_mean.hint(value, words) if isinstance(value, str) else ""
-            raise InputError(f"one of {', '.join(words)} is needed here{guess}")
-        return choices(value)
-
-    return parse
-
-
-def _fraction(value: Json) -> float:
-    if isinstance(value, str) and value.endswith("%"):
-        try:
-            value = float(value[:-1]) / 100
-        except ValueError:
-            value = None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
-        raise InputError("a fraction from 0 to 1 is needed here, such as 0.1 or 10%")
-    return float(value)
+    def parse(self, value: Json) -> Any:  # noqa: ANN401 - each setting has its own type
+        """Return a value as YAML has it; raise InputError if the setting cannot have it."""
+        return fields.read(self.type, Document(value))
 
 
 def _number_in(text: str) -> Json:
@@ -176,32 +165,12 @@ def _number_in(text: str) -> Json:
         return text
 
 
-def _truth(value: Json) -> bool:
-    if not isinstance(value, bool):
-        raise InputError("true or false is needed here, without quotes")
-    return value
-
-
-def _truth_in(text: str) -> Json:
+def _boolean_in(text: str) -> Json:
     return {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}.get(text.lower(), text)
 
 
-def _show_truth(value: bool) -> str:  # noqa: FBT001 - it is a value here, not a switch
+def _show_boolean(value: bool) -> str:  # noqa: FBT001 - it is a value here, not a switch
     return "true" if value else "false"
-
-
-def _path_policies(value: Json) -> dict[str, PathPolicy]:
-    if not isinstance(value, dict):
-        raise InputError("paths with what to do about drift there are needed here, such as {/size: report}")
-    parse = _choice(PathPolicy)
-    out = {}
-    for pattern, policy in value.items():
-        try:
-            paths.parse_pattern(pattern)
-            out[pattern] = PathPolicy(parse(policy))
-        except InputError as error:
-            raise InputError(f"{pattern}: {error.message}") from None
-    return out
 
 
 def _json_in(text: str) -> Json:
@@ -215,183 +184,119 @@ def _show_policies(value: Mapping[str, PathPolicy]) -> str:
     return orjson.dumps({pattern: policy.value for pattern, policy in value.items()}).decode()
 
 
-def _count(value: Json) -> int:
-    if type(value) is not int or value < 1:
-        raise InputError("a whole number from 1 is needed here")
-    return value
-
-
-def _count_or_none(value: Json) -> int:
-    if type(value) is not int or value < 0:
-        raise InputError("a whole number is needed here; 0 means never")
-    return value
-
-
 def _count_in(text: str) -> Json:
     return int(text) if text.isdigit() else text
 
 
-_DEFAULT: Final = Settings()
+def _check_pattern(text: str) -> None:
+    paths.parse_pattern(text)
+
+
+def _duration(name: str, doc: str, **more: Any) -> Setting:  # noqa: ANN401 - fields of Setting
+    return Setting(name, doc, durations.DURATION, show=durations.format_seconds, **more)
+
+
+def _boolean(name: str, doc: str) -> Setting:
+    return Setting(name, doc, fields.BOOLEAN, _boolean_in, _show_boolean)
+
+
+def _choice(name: str, choices: type[StrEnum], doc: str) -> Setting:
+    return Setting(name, doc, fields.choice(choices))
+
 
 REGISTRY: Final[tuple[Setting, ...]] = (
-    Setting(
+    _duration(
         "resync_period",
-        "resyncPeriod",
         "How long after a settled check the next one is due; 0 switches periodic checks off. Where nothing is set, "
         "`watch` checks every 10m.",
-        durations.parse,
-        _DEFAULT.resync_period,
-        show=durations.format_seconds,
         env="HOLDFAST_DEFAULT_RESYNC_PERIOD",
         flag="--default-resync-period",
         provider_env={"azure": "AZURE_SYNC_PERIOD"},
     ),
     Setting(
         "resync_jitter",
-        "resyncJitter",
-        "By which fraction of the period chance may move a check, so that not all come at once.",
-        _fraction,
-        _DEFAULT.resync_jitter,
+        "The fraction of the period by which a check is moved at random, so that not all come at once.",
+        fields.FRACTION,
         _number_in,
     ),
-    Setting(
-        "resync_jitter_shape",
-        "resyncJitterShape",
-        "Whether chance moves a check to both sides of the period or only after it.",
-        _choice(JitterShape),
-        _DEFAULT.resync_jitter_shape,
+    _choice(
+        "resync_jitter_shape", JitterShape, "Whether a check is moved to both sides of the period or only after it."
     ),
-    Setting(
+    _choice(
         "on_drift",
-        "onDrift",
-        "What to do when changed outside Holdfast: correct it, only report it, or wait for approval.",
-        _choice(OnDrift),
-        _DEFAULT.on_drift,
+        OnDrift,
+        "What to do about drift, which is a change outside Holdfast: correct it, only report it, or wait for approval.",
     ),
     Setting(
         "on_drift_paths",
-        "onDriftPaths",
         "What to do about drift at single paths: correct, report, approve or ignore; levels are joined.",
-        _path_policies,
-        _DEFAULT.on_drift_paths,
+        fields.mapping_of(fields.choice(PathPolicy), _check_pattern),
         _json_in,
         _show_policies,
         joins=True,
     ),
     Setting(
         "debounce_checks",
-        "debounceChecks",
         "How many checks in a row must see a drift before it is corrected.",
-        _count,
-        _DEFAULT.debounce_checks,
+        fields.COUNT,
         _count_in,
     ),
-    Setting(
-        "debounce_time",
-        "debounceTime",
-        "How long a drift must last before it is corrected.",
-        durations.parse,
-        _DEFAULT.debounce_time,
-        show=durations.format_seconds,
-    ),
-    Setting(
+    _duration("debounce_time", "How long a drift must last before it is corrected."),
+    _choice(
         "on_failed_verify",
-        "onFailedVerify",
-        "What to do when a correction did not take everywhere: report it, or undo it.",
-        _choice(OnFailedVerify),
-        _DEFAULT.on_failed_verify,
+        OnFailedVerify,
+        "What to do when a correction did not take effect everywhere: report it, or undo it.",
     ),
-    Setting(
-        "on_delete",
-        "onDelete",
-        "What happens to the live thing when its declaration goes: it is deleted or left alone.",
-        _choice(OnDelete),
-        _DEFAULT.on_delete,
-    ),
-    Setting(
+    _choice("on_delete", OnDelete, "Whether a resource is deleted or detached when its declaration is removed."),
+    _choice(
         "on_immutable",
-        "onImmutable",
-        "What to do when a field that is fixed at birth must change: stop, or delete and create anew.",
-        _choice(OnImmutable),
-        _DEFAULT.on_immutable,
+        OnImmutable,
+        "What to do when a field that cannot be updated must change: block, or replace the resource.",
     ),
-    Setting(
+    _choice(
         "recreate",
-        "recreate",
-        "Whether something we created and somebody deleted is created again; by when_resync unless resyncPeriod is 0.",
-        _choice(Recreate),
-        _DEFAULT.recreate,
+        Recreate,
+        "Whether a resource that was deleted outside Holdfast is recreated; by when_resync unless resyncPeriod is 0.",
     ),
-    Setting(
-        "settle_window",
-        "settleWindow",
-        "How long after our own write late defaults of the service may still join the baseline.",
-        durations.parse,
-        _DEFAULT.settle_window,
-        show=durations.format_seconds,
+    _duration("settle_window", "How long after a write late defaults of the service may still join the baseline."),
+    _duration(
+        "operation_timeout", "How long a run follows an operation that the API has not ended; the next run asks again."
     ),
-    Setting(
-        "operation_timeout",
-        "operationTimeout",
-        "How long a run follows an operation that the API has not ended; the next run asks again.",
-        durations.parse,
-        _DEFAULT.operation_timeout,
-        show=durations.format_seconds,
-    ),
-    Setting(
+    _boolean(
         "state_hash",
-        "stateHash",
         "Whether an observation with the same hash as the last one is taken as unchanged without a comparison.",
-        _truth,
-        _DEFAULT.state_hash,
-        _truth_in,
-        _show_truth,
     ),
-    Setting(
+    _choice(
         "reconcile_mode",
-        "reconcileMode",
+        ReconcileMode,
         "Whether to compare and write what differs (get_put), to write at every turn without comparing (put_only), to "
         "compare and write nothing (observe), or to compare and write all the same (shadow).",
-        _choice(ReconcileMode),
-        _DEFAULT.reconcile_mode,
     ),
-    Setting(
+    _boolean(
         "pin_baseline",
-        "pinBaseline",
-        "Whether drift that nobody declared, and that a write of the declaration did not revert, is reverted by "
-        "sending the value it had.",
-        _truth,
-        _DEFAULT.pin_baseline,
-        _truth_in,
-        _show_truth,
+        "Whether drift of an undeclared field, which a write of the declaration did not revert, is reverted by sending "
+        "the value of the baseline.",
     ),
-    Setting(
-        "assess",
-        "assess",
-        "Which of our writes are assessed afterwards, whether they held and helped: off, corrections, or all writes.",
-        _choice(Assess),
-        _DEFAULT.assess,
-    ),
+    _choice("assess", Assess, "Which writes are assessed afterwards: off, corrections, or all writes."),
     Setting(
         "undo_below",
-        "undoBelow",
-        "Under which score, from 0 to 1, a correction that was assessed is taken back; 0 means never.",
-        _fraction,
-        _DEFAULT.undo_below,
+        "The score, from 0 to 1, below which an assessed correction is undone; 0 means never.",
+        fields.FRACTION,
         _number_in,
     ),
     Setting(
         "refuse_after",
-        "refuseAfter",
-        "After how many failures on the same state a remediation is not tried again without a yes; 0 means never.",
-        _count_or_none,
-        _DEFAULT.refuse_after,
+        "After how many failures on the same state a remediation waits for approval; 0 means never.",
+        fields.whole(0),
         _count_in,
     ),
 )
 BY_NAME: Final = {setting.name: setting for setting in REGISTRY}
 BY_SPELLING: Final = {setting.spelling: setting for setting in REGISTRY}
-BUILT_IN: Final[Layer] = {setting.name: Given(setting.builtin, Level.BUILT_IN) for setting in REGISTRY}
+OPTIONS: Final = fields.plain({setting.spelling: setting.type for setting in REGISTRY})  # as people write them
+BUILT_IN: Final[Layer] = {
+    setting.name: Given(getattr(Settings(), setting.name), Level.BUILT_IN) for setting in REGISTRY
+}
 
 
 WATCHING: Final[Layer] = {  # what a watch goes by where nobody says otherwise
@@ -399,21 +304,21 @@ WATCHING: Final[Layer] = {  # what a watch goes by where nobody says otherwise
 }
 
 
-def parse_option(spelling: str, value: Json) -> tuple[Setting, Any]:
-    """Read one option as YAML spells it; raise InputError if there is no such option or it cannot have that value."""
-    setting = BY_SPELLING.get(spelling)
-    if setting is None:
-        raise InputError(f"there is no option {spelling!r}{did_you_mean.hint(spelling, BY_SPELLING)}")
-    return setting, setting.parse(value)
-
-
 def layer(options: Mapping[str, Json], level: Level, source: Callable[[str], str]) -> Layer:
-    """Read a mapping of options; null means not given. `source` tells from a spelling where it is written."""
+    """Return a level from options as YAML spells them; `source` returns the place of a spelling.
+
+    Raise InputError or InputErrors for unknown options and values that cannot be.
+    """
+    values = fields.read(OPTIONS, Document(dict(options)))
+    return {name: Given(value, level, source(BY_NAME[name].spelling)) for name, value in values.items()}
+
+
+def written_layer(values: Mapping[str, Any], at: Place, level: Level, owner: str = "") -> dict[str, Given]:
+    """Return a level from options that were read with `OPTIONS` at a place of a document."""
     out = {}
-    for spelling, value in options.items():
-        if value is not None:
-            setting, parsed = parse_option(spelling, value)
-            out[setting.name] = Given(parsed, level, source(spelling))
+    for name, value in values.items():
+        place = source_location.text(at.below(BY_NAME[name].spelling).location)
+        out[name] = Given(value, level, f"{owner} {place}" if owner else place)
     return out
 
 

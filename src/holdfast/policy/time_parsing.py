@@ -39,7 +39,7 @@ def end(value: Json, zone: dt.tzinfo = dt.UTC) -> float:
 def _read(value: Json) -> dt.date | dt.datetime:
     text = value if isinstance(value, str) and len(value) <= _LONGEST_TEXT else ""
     if not _DAY.fullmatch(text) and not _MOMENT.fullmatch(text):
-        raise InputError("a day or a time is needed here, such as 2026-12-24 or 2026-12-24T18:00")
+        raise InputError("expected a day or a time, such as 2026-12-24 or 2026-12-24T18:00")
     try:
         found = dt.date.fromisoformat(text) if _DAY.fullmatch(text) else dt.datetime.fromisoformat(text)
     except ValueError:

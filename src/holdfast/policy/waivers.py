@@ -19,8 +19,9 @@ from holdfast.model.finding import Finding
 from holdfast.model.json import Json
 from holdfast.model.path import Path, Selector
 from holdfast.model.verdict import Suppressed, SuppressionReason
-from holdfast.policy import did_you_mean, selectors, source_location, time_parsing
+from holdfast.policy import selectors, source_location, time_parsing
 from holdfast.policy.selectors import Targets
+from holdfast.schema import did_you_mean
 
 _MOST_PATHS = 5000  # looked through for a suggestion
 

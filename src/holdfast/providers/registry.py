@@ -18,6 +18,7 @@ from holdfast.errors import InputError, Location
 from holdfast.model.json import Json
 from holdfast.model.path import Pointer
 from holdfast.providers.protocol import Provider
+from holdfast.schema.document import InputErrors
 
 GROUP: Final = "holdfast.providers"
 DOMAIN: Final = ".holdfast.dev"
@@ -91,7 +92,11 @@ def name_of(api_version: str) -> str:
 
 def located(error: InputError, document: yaml_reader.Document, file: str | None = None) -> InputError:
     """Add file and line to an error about a connection; its `field` is a pointer into the document it came from."""
+    if isinstance(error, InputErrors):
+        return InputErrors(located(single, document, file) for single in error.errors)
     field = error.location.field or ""
+    if error.location.file or not field.startswith("/connections/"):
+        return error
     try:
         pointer = tuple(_steps(document, field))
     except InputError:

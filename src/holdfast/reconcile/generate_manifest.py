@@ -16,7 +16,6 @@ from holdfast.compare.comparators import typed_equal
 from holdfast.compare.rule_tree import Node, RuleTree
 from holdfast.compare.rules import FieldClass
 from holdfast.manifests import resources, secrets
-from holdfast.manifests.validation import LONGEST_NAME, name_trouble
 from holdfast.model.absent import ABSENT
 from holdfast.model.address import Address
 from holdfast.model.json import Json
@@ -24,6 +23,7 @@ from holdfast.model.path import Pointer
 from holdfast.model.resource import ManagementPolicy
 from holdfast.policy import references
 from holdfast.reconcile.known_secrets import KnownSecrets
+from holdfast.schema.fields import LONGEST_NAME, name_problem
 
 _UNSAFE: Final = re.compile(r"[^A-Za-z0-9._@+=-]+")
 # Where no rule says what a field is, its name or its look decides: to leave out too much does no harm.
@@ -155,7 +155,7 @@ def name_for(ident: str, document: Json, taken: Container[str]) -> str:
 
 def _safe(text: str) -> str:
     name = _UNSAFE.sub("-", text).strip("-.")[: LONGEST_NAME // 2]
-    return name if name and not name_trouble(name) else ""
+    return name if name and not name_problem(name) else ""
 
 
 def manifest(address: Address, provider: str, ident: str, found: Draft, policy: ManagementPolicy) -> Json:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from holdfast.manifests.validation import raise_all
 from holdfast.model.address import Address
 from holdfast.model.resource import Declaration, ManagementPolicy
 from holdfast.policy import dependency_graph
@@ -17,6 +16,7 @@ from holdfast.reconcile.resolve import ResourceSet
 from holdfast.rollouts import child_declarations, serialization
 from holdfast.rollouts.core.templates import Template
 from holdfast.rollouts.repository import RolloutRepository
+from holdfast.schema.document import raise_all
 
 Look = Callable[[Sequence[Declaration]], Awaitable[None]]  # looks at what is declared, and has the store remember it
 

@@ -23,12 +23,12 @@ spec:
 @pytest.mark.parametrize(
     "line, says",
     [
-        ('    mod: "0600"\n', "m.yaml:8 (/spec/resource/mod): unknown field 'mod'; did you mean mode?"),
+        ('    mod: "0600"\n', "m.yaml:8 (/spec/resource/mod): unknown field `mod`; did you mean `mode`?"),
         ("    mode: 600\n", 'm.yaml:8 (/spec/resource/mode): `mode` is written in quotes, in octal: mode: "0644"'),
         ("    format: yml\n", "m.yaml:8 (/spec/resource/format): `format` is one of"),
         (
             "    nonsense: 1\n",
-            "m.yaml:8 (/spec/resource/nonsense): unknown field 'nonsense'; known here: path, content",
+            "m.yaml:8 (/spec/resource/nonsense): unknown field `nonsense`; known here: path, content",
         ),
     ],
 )
@@ -45,7 +45,7 @@ def test_a_misspelt_path_is_told_with_its_line(tmp_path):
     (tmp_path / "m.yaml").write_text(DOCUMENT.replace("path:", "paht:"))
     done = run("apply", "-y", "-f", "m.yaml", cwd=tmp_path)
     assert done.returncode == 1
-    assert "m.yaml:6 (/spec/resource/paht): unknown field 'paht'; did you mean path?" in done.stderr
+    assert "m.yaml:6 (/spec/resource/paht): unknown field `paht`; did you mean `path`?" in done.stderr
 
 
 SETTINGS = {
@@ -70,7 +70,8 @@ def test_a_setting_that_a_provider_does_not_know_is_an_error_with_its_line(tmp_p
     done = run("check", "-f", "m.yaml", cwd=tmp_path)
     assert done.returncode == 1
     word = setting.split(":")[0]
-    assert f"holdfast.yaml:4:5 (/connections/way/{word}): unknown field '{word}'; did you mean {meant}?" in done.stderr
+    problem = f"unknown field `{word}`; did you mean `{meant}`?"
+    assert f"holdfast.yaml:4:5 (/connections/way/{word}): {problem}" in done.stderr
 
 
 def test_what_a_creation_did_not_take_is_in_the_output_of_apply(tmp_path):

@@ -112,7 +112,7 @@ def test_options_are_those_of_manifests(tmp_path):
         told = await manager.deploy(balancer())
         with pytest.raises(DeployError, match="cannot be changed in place") as caught:
             await manager.deploy(CpuServerlessEndpoint(name="inference-lb", imageName="user/image:1.0"))
-        with pytest.raises(InputError, match="there is no option 'onDrfit'"):
+        with pytest.raises(InputError, match="unknown field `onDrfit`; did you mean `onDrift`"):
             await desk.manager(options={"onDrfit": "report"}).deploy(balancer())
         return told, caught.value.is_final
 

@@ -10,7 +10,7 @@ import pytest
 from holdfast.compare import diff, paths, profiles
 from holdfast.compare.profiles import Profile
 from holdfast.compare.rules import FieldClass, ListKind, Presence, Rule
-from holdfast.errors import ProfileError
+from holdfast.errors import InputError
 from holdfast.model.absent import ABSENT
 from holdfast.model.json import Json
 from holdfast.model.path import Selector
@@ -74,21 +74,26 @@ def test_null_is_a_default_that_can_be_declared():
 @pytest.mark.parametrize(
     "text, line, field, complaint",
     [
-        ("[]", 1, None, "a mapping is needed here"),
-        ("version: 1", 1, "/profile", "a profile needs a name"),
-        ("profile: ''\nversion: 1", 1, "/profile", "a profile needs a name"),
-        ("profile: p", 1, "/version", "a whole version number"),
-        ("profile: p\nversion: '1'", 2, "/version", "a whole version number"),
-        ("profile: p\nversion: true", 2, "/version", "a whole version number"),
-        ("profile: p\nversion: 0", 2, "/version", "a whole version number"),
-        ("profile: p\nversion: 1\nrulez: []", 3, "/rulez", "unknown word 'rulez'; allowed here: applies"),
-        ("profile: p\nversion: 1\nrules: {}", 3, "/rules", "rules must be a list"),
-        ("profile: p\nversion: 1\napplies: azure", 3, "/applies", "a mapping is needed"),
-        ("profile: p\nversion: 1\napplies:\n  providr: x", 4, "/applies/providr", "unknown word 'providr'"),
-        ("profile: p\nversion: 1\napplies: {provider: [a]}", 3, "/applies/provider", "a word is needed"),
-        ("profile: p\nversion: 1\napplies: {kinds: []}", 3, "/applies/kinds", "a word or a list of words"),
-        ("profile: p\nversion: 1\napplies: {kinds: [1]}", 3, "/applies/kinds", "a word or a list of words"),
-        ("profile: p\nversion: 1\ndefaults: {presence: lax}", 3, "/defaults/presence", "'lax' is not a presence"),
+        ("[]", 1, None, "expected a mapping, got a list"),
+        ("version: 1", 1, None, "`profile` is missing; a profile needs a name"),
+        ("profile: ''\nversion: 1", 1, "/profile", "expected a string that is not empty"),
+        ("profile: p", 1, None, "`version` is missing"),
+        ("profile: p\nversion: '1'", 2, "/version", "expected a whole number >= 1"),
+        ("profile: p\nversion: true", 2, "/version", "expected a whole number >= 1"),
+        ("profile: p\nversion: 0", 2, "/version", "expected a whole number >= 1"),
+        ("profile: p\nversion: 1\nrulez: []", 3, "/rulez", "unknown field `rulez`; did you mean `rules`?"),
+        ("profile: p\nversion: 1\nrules: {}", 3, "/rules", "expected a list, got a mapping"),
+        ("profile: p\nversion: 1\napplies: azure", 3, "/applies", "expected a mapping"),
+        (
+            "profile: p\nversion: 1\napplies:\n  providr: x",
+            4,
+            "/applies/providr",
+            "unknown field `providr`; did you mean `provider`?",
+        ),
+        ("profile: p\nversion: 1\napplies: {provider: [a]}", 3, "/applies/provider", "expected a string, got a list"),
+        ("profile: p\nversion: 1\napplies: {kinds: []}", 3, "/applies/kinds", "a list that is not empty"),
+        ("profile: p\nversion: 1\napplies: {kinds: [1]}", 3, "/applies/kinds/0", "expected a string"),
+        ("profile: p\nversion: 1\ndefaults: {presence: lax}", 3, "/defaults/presence", "got 'lax'"),
         ("profile: p\nversion: 1\ndefaults: {keys: nope}", 3, "/defaults/keys", 'unknown comparator "nope"'),
         ("profile: p\nprofile: q", 2, None, "the key 'profile' stands twice (first in line 1)"),
         ("profile: [p", 2, None, "not YAML"),
@@ -97,7 +102,7 @@ def test_null_is_a_default_that_can_be_declared():
 def test_a_mistake_in_the_head_is_refused_with_its_line_and_field(
     text: str, line: int, field: str | None, complaint: str
 ):
-    with pytest.raises(ProfileError, match=re.escape(complaint)) as caught:
+    with pytest.raises(InputError, match=re.escape(complaint)) as caught:
         profiles.parse(text + "\n", "mine.yaml")
     location = caught.value.location
     assert (location.file, location.line, location.field) == ("mine.yaml", line, field)
@@ -106,56 +111,56 @@ def test_a_mistake_in_the_head_is_refused_with_its_line_and_field(
 @pytest.mark.parametrize(
     "body, field, complaint",
     [
-        ("/a", "", "a mapping is needed"),
-        ("{class: secret}", "", "a rule needs a path"),
+        ("/a", "", "expected a mapping"),
+        ("{class: secret}", "", "`path` is missing"),
         ("{path: /a}", "", "the rule says nothing"),
         ("{path: /a, why: because, guess: true}", "", "the rule says nothing"),
         ("{path: /a, class: null}", "", "the rule says nothing"),
         ("{path: /a, adopt: []}", "", "the rule says nothing"),
-        ("{path: /a, class: ignore, clas: 3}", "/clas", "unknown word 'clas'; allowed here: adopt,"),
+        ("{path: /a, class: ignore, clas: 3}", "/clas", "unknown field `clas`; did you mean `class`?"),
         ("{path: a, class: secret}", "/path", "must start with /"),
-        ("{path: 3, class: secret}", "/path", "a path is a string"),
+        ("{path: 3, class: secret}", "/path", "expected a path such as"),
         ("{path: '/a[b', class: secret}", "/path", "unclosed or misplaced bracket"),
         ("{path: /a~9, class: secret}", "/path", "'~9' is not an escape"),
-        ("{path: /a, class: secrt}", "/class", "'secrt' is not a class; one of runtime, read_only"),
-        ("{path: /a, class: [secret]}", "/class", "is not a class"),
+        ("{path: /a, class: secrt}", "/class", "expected one of runtime, read_only"),
+        ("{path: /a, class: [secret]}", "/class", "got a list"),
         ("{path: /a, compare: regoin}", "/compare", 'unknown comparator "regoin"; did you mean "region"?'),
         ("{path: /a, compare: [region]}", "/compare", "write `compare: region`"),
         ("{path: /a, compare: {region: {}, casefold: {}}}", "/compare", "write `compare: region`"),
-        ("{path: /a, compare: {region: 3}}", "/compare/region", "the options of region must be a mapping"),
+        ("{path: /a, compare: {region: 3}}", "/compare", "the options of region must be a mapping"),
         ("{path: /a, compare: {token_set: {sop: x}}}", "/compare", 'has no option "sop"; allowed are: sep'),
         ("{path: /a, compare: {token_set: {sep: 3}}}", "/compare", "must be a string, not a value of type int"),
         ("{path: /a, compare: {regex: {pattern: '('}}}", "/compare", "does not compile"),
         ("{path: /a, compare: custom}", "/compare", 'needs the option "function"'),
-        ("{path: /a, presence: lax}", "/presence", "'lax' is not a presence"),
-        ("{path: /a, presence: {}, class: ignore}", "/presence", "is not a presence"),
-        ("{path: /a, list: sorted}", "/list", "'sorted' is not a list semantics"),
-        ("{path: /a, list: keyed}", "/list", "ordered, set, multiset or {keyed: [field]}"),
-        ("{path: /a, list: {keyed: []}}", "/list/keyed", "a word or a list of words"),
-        ("{path: /a, list: {keyed: [3]}}", "/list/keyed", "a word or a list of words"),
-        ("{path: /a, list: {keyed: n, normalise: {m: guid}}}", "/list/normalise/m", "unknown word 'm'"),
+        ("{path: /a, presence: lax}", "/presence", "got 'lax'"),
+        ("{path: /a, presence: {}, class: ignore}", "/presence", "got a mapping"),
+        ("{path: /a, list: sorted}", "/list", "expected one of ordered, set, multiset, got 'sorted'"),
+        ("{path: /a, list: keyed}", "/list", "expected one of ordered, set, multiset, got 'keyed'"),
+        ("{path: /a, list: {keyed: []}}", "/list/keyed", "a list that is not empty"),
+        ("{path: /a, list: {keyed: [3]}}", "/list/keyed/0", "expected a string"),
+        ("{path: /a, list: {keyed: n, normalise: {m: guid}}}", "/list/normalise/m", "unknown field `m`"),
         ("{path: /a, list: {keyed: n, normalise: {n: nope}}}", "/list/normalise/n", "unknown comparator"),
-        ("{path: /a, list: {keyed: n, one_or_many: 3}}", "/list/one_or_many", "one_or_many is true or false"),
-        ("{path: /a, list: {kind: keyed}}", "/list/kind", "'keyed' is not a list semantics"),
-        ("{path: /a, map: superset}", "/map", "a mapping is needed"),
+        ("{path: /a, list: {keyed: n, one_or_many: 3}}", "/list/one_or_many", "expected a boolean"),
+        ("{path: /a, list: {kind: keyed}}", "/list/kind", "expected one of ordered, set, multiset, got 'keyed'"),
+        ("{path: /a, map: superset}", "/map", "expected a mapping"),
         ("{path: /a, map: {keys: nope}}", "/map/keys", "unknown comparator"),
-        ("{path: /a, map: {subset: 3}}", "/map/subset", "subset is true or false"),
-        ("{path: /a, adopt: casefold}", "/adopt", "adopt needs a list of comparators"),
+        ("{path: /a, map: {subset: 3}}", "/map/subset", "expected a boolean"),
+        ("{path: /a, adopt: casefold}", "/adopt", "expected a list, got a string"),
         ("{path: /a, adopt: [casefold, nope]}", "/adopt/1", "unknown comparator"),
-        ("{path: /a, adopt_list: sorted}", "/adopt_list", "is not a list semantics"),
-        ("{path: /a, adopt_presence: lax}", "/adopt_presence", "is not a presence"),
-        ("{path: /a, adopt_missing: maybe}", "/adopt_missing", "is true or false"),
-        ("{path: /a, class: ignore, guess: 3}", "/guess", "guess is true or false"),
-        ("{path: /a, class: ignore, when: []}", "/when", "a mapping is needed"),
+        ("{path: /a, adopt_list: sorted}", "/adopt_list", "expected one of ordered, set, multiset"),
+        ("{path: /a, adopt_presence: lax}", "/adopt_presence", "expected one of"),
+        ("{path: /a, adopt_missing: maybe}", "/adopt_missing", "expected a boolean"),
+        ("{path: /a, class: ignore, guess: 3}", "/guess", "expected a boolean"),
+        ("{path: /a, class: ignore, when: []}", "/when", "expected a mapping"),
         ("{path: /a, class: ignore, when: {path: /b}}", "/when", "exactly one of equals, in, not"),
         ("{path: /a, class: ignore, when: {path: /b, equals: 1, not: 2}}", "/when", "exactly one of"),
-        ("{path: /a, class: ignore, when: {path: /b, in: 3}}", "/when/in", "`in` needs a list"),
-        ("{path: /a, class: ignore, when: {equals: 1}}", "/when/path", "a path is a string"),
+        ("{path: /a, class: ignore, when: {path: /b, in: 3}}", "/when/in", "expected a list, got a number"),
+        ("{path: /a, class: ignore, when: {equals: 1}}", "/when", "`path` is missing"),
         ("{path: /a, class: ignore, when: {path: '/*/b', equals: 1}}", "/when/path", "one exact path is needed"),
     ],
 )
 def test_a_mistake_in_a_rule_is_refused_with_its_line_and_field(body: str, field: str, complaint: str):
-    with pytest.raises(ProfileError, match=re.escape(complaint)) as caught:
+    with pytest.raises(InputError, match=re.escape(complaint)) as caught:
         profiles.parse(f"{HEAD}  - {{path: /fine, class: ignore}}\n  - {body}\n", "mine.yaml")
     location = caught.value.location
     assert (location.file, location.line, location.field) == ("mine.yaml", 5, f"/rules/1{field}")

@@ -23,15 +23,16 @@ from pathlib import Path
 
 from holdfast.compare import paths
 from holdfast.compare.comparators import typed_equal
-from holdfast.manifests import accept_edit, documents, loader
-from holdfast.manifests.accept_edit import Edit, Refused
+from holdfast.manifests import documents, loader
+from holdfast.manifests.edit import accept_edit
+from holdfast.manifests.edit.accept_edit import Edit, Refused
 from holdfast.manifests.project import ConnectionSpec, Project
 from holdfast.manifests.secrets import FromEnvironment
-from holdfast.manifests.validation import Written
 from holdfast.model.absent import ABSENT
 from holdfast.model.json import Json
 from holdfast.model.path import Pointer, Selector
 from holdfast.model.resource import Declaration
+from holdfast.schema.document import Document as Written
 
 FILES = Path(__file__).parents[2] / "data" / "accept"
 PROVIDERS = [

@@ -15,16 +15,17 @@ from hypothesis import strategies as st
 
 from holdfast.compare import diff, paths
 from holdfast.errors import InputError, Location
-from holdfast.manifests import accept_edit, documents
-from holdfast.manifests.accept_edit import Edit, Refused
+from holdfast.manifests import documents
+from holdfast.manifests.edit import accept_edit
+from holdfast.manifests.edit.accept_edit import Edit, Refused
 from holdfast.manifests.secrets import Secret
-from holdfast.manifests.validation import Written
 from holdfast.model.absent import ABSENT
 from holdfast.model.address import Address
 from holdfast.model.finding import ChangedBy, Finding, FindingClass, Op
 from holdfast.model.json import Json
 from holdfast.model.path import Pointer, Selector
 from holdfast.model.resource import Declaration
+from holdfast.schema.document import Document as Written
 from tests import strategies
 from tests.unit.manifests import accepting
 from tests.unit.manifests.rendering import Pen

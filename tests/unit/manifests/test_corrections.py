@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.errors import InputError
-from holdfast.manifests import project, window_spec
-from holdfast.manifests.validation import InputErrors
+from holdfast.manifests import correction_spec, project
 from holdfast.model.decision import Action
 from holdfast.policy import durations
 from holdfast.policy.budgets import DESTRUCTIVE, BudgetRule, Each, Percent
@@ -21,6 +20,7 @@ from holdfast.policy.correction_limits import CorrectionRules
 from holdfast.policy.mass_drift import MassDriftGuard
 from holdfast.policy.windows import DAYS, EVERY_DAY, Hours, Mode, Window
 from holdfast.policy.write_reasons import CORRECTIONS, EVERY, WriteReason
+from holdfast.schema.document import InputErrors
 
 BERLIN = ZoneInfo("Europe/Berlin")
 
@@ -136,23 +136,28 @@ def test_a_window_may_be_written_in_several_ways(tmp_path, given_window, expecte
     assert load(tmp_path, f"corrections: {{windows: [{{{given_window}}}]}}").windows == (expected,)
 
 
-SOME = "a window needs either freeze: or allow:, with days, hours, from or until below it"
+SOME = "expected either `freeze` or `allow`, with days, hours, from or until below it"
 WHEN = "say when: days and hours for every week, or from and until for once"
-TIME = "a day or a time is needed here, such as 2026-12-24 or 2026-12-24T18:00"
-MAX = "max is a whole number such as 10, or a share of the resources such as 5%"
-SHARE = "a share above 0 is needed here, such as 30% or 0.3; massDrift: off switches the guard off"
+TIME = "expected a day or a time, such as 2026-12-24 or 2026-12-24T18:00"
+MAX = "expected a whole number such as 10, or a percentage such as 5%"
+WRITES = "all, destructive, create, update, replace, recreate, delete"
+SHARE = "expected a fraction > 0, such as 30% or 0.3; massDrift: off switches the guard off"
 
 
 @pytest.mark.parametrize(
     "section, field, message",
     [
-        ("[]", "", "a mapping is needed here, not a list"),
-        ("{budget: []}", "/budget", "unknown field 'budget'; did you mean budgets?"),
-        ("{budgets: {max: 1}}", "/budgets", "a list is needed here, not a mapping"),
-        ("{budgets: [5]}", "/budgets/0", "a mapping is needed here, not a number"),
-        ("{budgets: [null]}", "/budgets/0", "a budget is needed here, such as {max: 10, per: 1h}"),
-        ("{budgets: [{per: 1h}]}", "/budgets/0", "max is missing; a number such as 10, or a share such as 5%"),
-        ("{budgets: [{max: 1}]}", "/budgets/0", "per is missing; a duration such as 1h"),
+        ("[]", "", "expected a mapping, got a list"),
+        ("{budget: []}", "/budget", "unknown field `budget`; did you mean `budgets`?"),
+        ("{budgets: {max: 1}}", "/budgets", "expected a list, got a mapping"),
+        ("{budgets: [5]}", "/budgets/0", "expected a mapping, got a number"),
+        ("{budgets: [null]}", "/budgets/0", "expected a mapping, got null"),
+        (
+            "{budgets: [{per: 1h}]}",
+            "/budgets/0",
+            "`max` is missing; write a number such as 10, or a percentage such as 5%",
+        ),
+        ("{budgets: [{max: 1}]}", "/budgets/0", "`per` is missing; write a duration such as 1h"),
         ("{budgets: [{max: -1, per: 1h}]}", "/budgets/0/max", MAX),
         ("{budgets: [{max: 1.5, per: 1h}]}", "/budgets/0/max", MAX),
         ("{budgets: [{max: true, per: 1h}]}", "/budgets/0/max", MAX),
@@ -161,46 +166,46 @@ SHARE = "a share above 0 is needed here, such as 30% or 0.3; massDrift: off swit
         (
             "{budgets: [{max: 0%, per: 1h}]}",
             "/budgets/0/max",
-            "0% of anything is still one; write 0 for none at all",
+            "0% is still at least one; write 0 for none",
         ),
         ("{budgets: [{max: 1, per: 5}]}", "/budgets/0/per", "5 has no unit; write 5s, 5m or 5h"),
-        ("{budgets: [{max: 1, per: 0}]}", "/budgets/0/per", "a length of time is needed here, such as 1h"),
+        ("{budgets: [{max: 1, per: 0}]}", "/budgets/0/per", "expected a duration > 0, such as 1h"),
         (
             "{budgets: [{max: 1, per: 1h, kinds: []}]}",
             "/budgets/0/kinds",
-            "kinds needs a word or a list of words",
+            "expected a list that is not empty; leave the field out for the default",
         ),
         (
             "{budgets: [{max: 1, per: 1h, actions: destructiv}]}",
             "/budgets/0/actions",
-            "actions has no 'destructiv'; did you mean destructive?",
+            f"expected one of {WRITES}, got 'destructiv'; did you mean destructive?",
         ),
         (
             "{budgets: [{max: 1, per: 1h, reasons: [qqqqqqqqq]}]}",
-            "/budgets/0/reasons",
-            "reasons has no 'qqqqqqqqq'; known: all, corrections, drift, missing, conflict, intent",
+            "/budgets/0/reasons/0",
+            "expected one of all, corrections, drift, missing, conflict, intent, got 'qqqqqqqqq'",
         ),
         (
             "{budgets: [{max: 1, per: 1h, each: kinds}]}",
             "/budgets/0/each",
-            "each must be one of fleet, connection, kind, resource, not 'kinds'; did you mean kind?",
+            "expected one of fleet, connection, kind, resource, got 'kinds'; did you mean kind?",
         ),
-        ("{massDrift: on}", "/massDrift", "write off, or such as {share: 30%, atLeast: 10, identical: 10}"),
-        ("{massDrift: {atleast: 1}}", "/massDrift/atleast", "unknown field 'atleast'; did you mean atLeast?"),
-        ("{massDrift: {share: 30}}", "/massDrift/share", SHARE),
+        ("{massDrift: on}", "/massDrift", "expected a mapping, got a string"),
+        ("{massDrift: {atleast: 1}}", "/massDrift/atleast", "unknown field `atleast`; did you mean `atLeast`?"),
+        ("{massDrift: {share: 30}}", "/massDrift/share", "expected a fraction from 0 to 1, such as 0.1 or 10%"),
         ("{massDrift: {share: 0%}}", "/massDrift/share", SHARE),
-        ("{massDrift: {identical: 0}}", "/massDrift/identical", "a whole number from 1 up is needed here"),
-        ("{contention: {reverts: 0}}", "/contention/reverts", "a whole number from 1 up is needed here"),
-        ("{contention: {forgetAfter: 0}}", "/contention/forgetAfter", "a length of time is needed here, such as 1h"),
+        ("{massDrift: {identical: 0}}", "/massDrift/identical", "expected a whole number >= 1"),
+        ("{contention: {reverts: 0}}", "/contention/reverts", "expected a whole number >= 1"),
+        ("{contention: {forgetAfter: 0}}", "/contention/forgetAfter", "expected a duration > 0, such as 1h"),
         ("{windows: [{}]}", "/windows/0", SOME),
         ("{windows: [{freeze: {days: fri}, allow: {days: mon}}]}", "/windows/0", SOME),
-        ("{windows: [{freez: {days: fri}}]}", "/windows/0/freez", "unknown field 'freez'; did you mean freeze?"),
-        ("{windows: [{freeze: null}]}", "/windows/0/freeze", WHEN),
+        ("{windows: [{freez: {days: fri}}]}", "/windows/0/freez", "unknown field `freez`; did you mean `freeze`?"),
+        ("{windows: [{freeze: null}]}", "/windows/0/freeze", "expected a mapping, got null"),
         ("{windows: [{freeze: {}}]}", "/windows/0/freeze", WHEN),
         (
             "{windows: [{freeze: {days: fri, until: 2026-01-01}}]}",
             "/windows/0/freeze",
-            "days is for every week and until for once; make two windows of it",
+            "days and hours are for every week, from and until for once; write two windows",
         ),
         ("{windows: [{freeze: {days: frei}}]}", "/windows/0/freeze/days", "there is no day 'frei'; did you mean fri?"),
         (
@@ -210,11 +215,15 @@ SHARE = "a share above 0 is needed here, such as 30% or 0.3; massDrift: off swit
         ),
         (
             "{windows: [{freeze: {days: [5]}}]}",
-            "/windows/0/freeze/days",
-            "days needs names such as fri or mon-fri, not a number",
+            "/windows/0/freeze/days/0",
+            "expected a string, got a number; write it in quotes: '5'",
         ),
-        ("{windows: [{freeze: {days: []}}]}", "/windows/0/freeze/days", "days is empty; leave it out for every day"),
-        ("{windows: [{freeze: {hours: 9-17}}]}", "/windows/0/freeze/hours", 'hours must be such as "09:00-17:00"'),
+        (
+            "{windows: [{freeze: {days: []}}]}",
+            "/windows/0/freeze/days",
+            "expected a list that is not empty; leave the field out for the default",
+        ),
+        ("{windows: [{freeze: {hours: 9-17}}]}", "/windows/0/freeze/hours", 'expected hours such as "09:00-17:00"'),
         ("{windows: [{freeze: {hours: 24:00-25:00}}]}", "/windows/0/freeze/hours", "hours go from 00:00 to 24:00"),
         ("{windows: [{freeze: {hours: 09:60-10:00}}]}", "/windows/0/freeze/hours", "hours go from 00:00 to 24:00"),
         ("{windows: [{freeze: {from: 24.12.2026}}]}", "/windows/0/freeze/from", TIME),
@@ -224,7 +233,7 @@ SHARE = "a share above 0 is needed here, such as 30% or 0.3; massDrift: off swit
         (
             "{windows: [{freeze: {from: 2026-02-02, until: 2026-02-01}}]}",
             "/windows/0/freeze/until",
-            "until must be after from",
+            "`until` must be after `from`",
         ),
         (
             "{windows: [{freeze: {days: fri}, zone: Europe/Berln}]}",
@@ -244,7 +253,7 @@ SHARE = "a share above 0 is needed here, such as 30% or 0.3; massDrift: off swit
         (
             "{windows: [{freeze: {days: fri}, zone: 1}]}",
             "/windows/0/zone",
-            "zone must be a text, not a number; write it in quotes: zone: '1'",
+            "expected a string, got a number; write it in quotes: zone: '1'",
         ),
     ],
 )
@@ -258,7 +267,7 @@ def test_a_mistake_is_told_with_its_place(tmp_path, section, field, message):
 
 def test_a_machine_without_time_zones_is_told_what_to_install(monkeypatch):
     monkeypatch.setattr(zoneinfo, "available_timezones", set)
-    assert window_spec._zone_hint("Europe/Berlin").endswith("install the package tzdata")
+    assert correction_spec._zone_hint("Europe/Berlin").endswith("install the package tzdata")
 
 
 def test_all_mistakes_come_together(tmp_path):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from holdfast.compare import yaml_reader
 from holdfast.errors import DocumentError
-from holdfast.manifests import json_places
+from holdfast.manifests.edit import json_places
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text('ab"\\[]{},: \n', max_size=5),

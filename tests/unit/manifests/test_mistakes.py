@@ -12,7 +12,7 @@ from holdfast.errors import InputError, Location
 from holdfast.manifests import loader
 from holdfast.manifests.project import ConnectionSpec, Project
 from holdfast.manifests.secrets import FromEnvironment
-from holdfast.manifests.validation import InputErrors, raise_all
+from holdfast.schema.document import InputErrors, raise_all
 
 KINDS = {"file": (), "cloud": ("Network", "Subnet")}
 CONNECTIONS = {
@@ -36,7 +36,7 @@ HEAD = (
 )
 
 
-WRITE_VERSION = "write apiVersion: file.holdfast.dev/v1, with your provider's name"
+WRITE_VERSION = "write apiVersion: file.holdfast.dev/v1, with the name of your provider"
 OWN_KINDS = "holdfast.dev/v1 has the kinds Strategy and Template; resources say <provider>.holdfast.dev/v1"
 NAMES = "because names are parts of addresses; use letters, digits, - _ . : @ + ="
 OTHER_CONNECTION = "write apiVersion: file.holdfast.dev/v1 or name another connection"
@@ -53,25 +53,25 @@ SECRETS = "{env: NAME} or {file: path} or {connectionSecret: key}"
             "kind: Network",
             1,
             None,
-            f"apiVersion is missing; {WRITE_VERSION}",
+            f"`apiVersion` is missing; {WRITE_VERSION}",
         ),
         (
             "apiVersion: 1\nkind: Network",
             1,
             "/apiVersion",
-            "apiVersion must be a text, not a number; write it in quotes: apiVersion: '1'",
+            "expected a string, got a number; write it in quotes: apiVersion: '1'",
         ),
         (
             "kind: Network\napiVersion: apps/v1",
             2,
             "/apiVersion",
-            f"apiVersion 'apps/v1' is not one of ours; {WRITE_VERSION}",
+            f"apiVersion 'apps/v1' is unknown; {WRITE_VERSION}",
         ),
         (
             "apiVersion: cloud.holdfast.dev/v2",
             1,
             "/apiVersion",
-            "apiVersion 'cloud.holdfast.dev/v2': only v1 is known",
+            f"apiVersion 'cloud.holdfast.dev/v2' is unknown; {WRITE_VERSION}",
         ),
         (
             "apiVersion: clud.holdfast.dev/v1",
@@ -101,58 +101,58 @@ SECRETS = "{env: NAME} or {file: path} or {connectionSecret: key}"
             HEAD.replace("Network", "a/b") + "spec: {connection: prod, resource: {}}",
             2,
             "/kind",
-            "kind 'a/b' must be a word of letters, digits, dots and dashes",
+            "the kind 'a/b' must be a word of letters, digits, dots and dashes",
         ),
         (
             HEAD.replace("kind: Network", "x: 1") + "spec: {connection: prod, resource: {}}\nkind: Network",
             2,
             "/x",
-            "unknown field 'x'; known here: apiVersion, kind, metadata, spec, template",
+            "unknown field `x`; known here: apiVersion, kind, metadata, spec, template",
         ),
         (
             HEAD.replace("metadata", "metdata") + "spec: {connection: prod, resource: {}}",
             3,
             "/metdata",
-            "unknown field 'metdata'; did you mean metadata?",
+            "unknown field `metdata`; did you mean `metadata`?",
         ),
         (
             HEAD.replace("{name: a}", "{}") + "spec: {connection: prod, resource: {}}",
             3,
             "/metadata",
-            "name is missing; every document needs a name",
+            "`name` is missing; every document needs a name",
         ),
         (
             HEAD.replace("{name: a}", "{name: 5}") + "spec: {connection: prod, resource: {}}",
             3,
             "/metadata/name",
-            "name must be a text, not a number; write it in quotes: name: '5'",
+            "expected a string, got a number; write it in quotes: name: '5'",
         ),
         (
             HEAD.replace("{name: a}", "\n  name: a/b") + "spec: {connection: prod, resource: {}}",
             4,
             "/metadata/name",
-            f"name 'a/b' must not hold a slash, {NAMES}",
+            f"the name 'a/b' must not hold a slash, {NAMES}",
         ),
         (
             HEAD.replace("{name: a}", "{name: a, namespace: b c}") + "spec: {connection: prod, resource: {}}",
             3,
             "/metadata/namespace",
-            f"namespace 'b c' must not hold a blank, {NAMES}",
+            f"the name 'b c' must not hold a blank, {NAMES}",
         ),
         (
             HEAD.replace("{name: a}", "\n  name: a\n  labels:\n    tier: 1") + "spec: {connection: prod, resource: {}}",
             6,
             "/metadata/labels/tier",
-            "'tier' must be a text, not a number; write it in quotes: tier: '1'",
+            "expected a string, got a number; write it in quotes: tier: '1'",
         ),
         # --- the spec
-        (HEAD, 1, None, "spec is missing; write spec: {resource: {...}}"),
-        (HEAD + "spec: []", 4, "/spec", "a mapping is needed here, not a list"),
+        (HEAD, 1, None, "`spec` is missing; write spec: {resource: {...}}"),
+        (HEAD + "spec: []", 4, "/spec", "expected a mapping, got a list"),
         (
             HEAD + "spec:\n  resource: {}\n  conection: prod",
             6,
             "/spec/conection",
-            "unknown field 'conection'; did you mean connection?",
+            "unknown field `conection`; did you mean `connection`?",
         ),
         (
             HEAD + "spec:\n  connection: prd\n  resource: {}",
@@ -176,31 +176,31 @@ SECRETS = "{env: NAME} or {file: path} or {connectionSecret: key}"
             HEAD + "spec:\n  resource: {}",
             4,
             "/spec",
-            "connection is missing; name a connection of holdfast.yaml: one of prod, stage",
+            "`connection` is missing; name a connection of holdfast.yaml: one of prod, stage",
         ),
         (
             HEAD + "spec:\n  connection: prod\n  managementPolicy: manged\n  resource: {}",
             6,
             "/spec/managementPolicy",
-            "managementPolicy must be one of managed, observed, unmanaged, not 'manged'; did you mean managed?",
+            "expected one of managed, observed, unmanaged, got 'manged'; did you mean managed?",
         ),
         (
             HEAD + "spec:\n  connection: prod\n  managementPolicy: [managed]\n  resource: {}",
             6,
             "/spec/managementPolicy",
-            "managementPolicy must be one of managed, observed, unmanaged, not a list",
+            "expected one of managed, observed, unmanaged, got a list",
         ),
         (
             HEAD + "spec:\n  connection: prod",
             4,
             "/spec",
-            "resource is missing; a resource that is managed needs it, or import: {...}",
+            "`resource` is missing; a resource that is managed needs it, or import: {...}",
         ),
         (
             HEAD + "spec:\n  connection: prod\n  managementPolicy: unmanaged",
             4,
             "/spec",
-            "import is missing; an unmanaged resource is only looked up: say which with {id: ...}",
+            "`import` is missing; an unmanaged resource is only looked up: name it with {id: ...}",
         ),
         (
             HEAD + "spec:\n  connection: prod\n  managementPolicy: unmanaged\n  import: {id: x}\n  managedOptions: {}",
@@ -230,13 +230,13 @@ SECRETS = "{env: NAME} or {file: path} or {connectionSecret: key}"
             HEAD + "spec:\n  connection: prod\n  import: {id: 5}",
             6,
             "/spec/import/id",
-            "id must be a text, not a number; write it in quotes: id: '5'",
+            "expected a string, got a number; write it in quotes: id: '5'",
         ),
         (
             HEAD + "spec:\n  connection: prod\n  resource: words",
             6,
             "/spec/resource",
-            "a mapping is needed here, not a text",
+            "expected a mapping, got a string",
         ),
         (
             HEAD + "spec:\n  connection: prod\n  resource: {}\n  managedOptions:\n    resyncPeriod: 60",
@@ -248,25 +248,25 @@ SECRETS = "{env: NAME} or {file: path} or {connectionSecret: key}"
             HEAD + "spec:\n  connection: prod\n  resource: {}\n  managedOptions:\n    onDrift: fix",
             8,
             "/spec/managedOptions/onDrift",
-            "one of correct, report, approve is needed here",
+            "expected one of correct, report, approve, got 'fix'",
         ),
         (
             HEAD + "spec:\n  connection: prod\n  resource: {}\n  managedOptions:\n    onDrfit: report",
             8,
             "/spec/managedOptions/onDrfit",
-            "there is no option 'onDrfit'; did you mean onDrift?",
+            "unknown field `onDrfit`; did you mean `onDrift`?",
         ),
         (
             HEAD + "spec:\n  connection: prod\n  resource: {}\n  dependsOn: b",
             7,
             "/spec/dependsOn",
-            "dependsOn needs a list of addresses",
+            "expected a list, got a string",
         ),
         (
             HEAD + "spec:\n  connection: prod\n  resource: {}\n  dependsOn:\n  - b\n  - 5",
             9,
             "/spec/dependsOn/1",
-            "an address such as Network/core is needed here",
+            "expected a string, got a number; write it in quotes: '5'",
         ),
         # --- secrets
         (
@@ -308,24 +308,24 @@ def test_a_mistake_is_told_with_its_place(tmp_path, text, line, field, message):
     [
         ("{}", 4, "/spec", "the strategy says nothing; give it defaults: or kinds:"),
         ("{priority: high, defaults: {onDrift: report}}", 4, "/spec/priority",
-         "priority must be a whole number; the highest is asked first"),
+         "expected a whole number, got a string"),
         ("{priorty: 1, defaults: {onDrift: report}}", 4, "/spec/priorty",
-         "unknown field 'priorty'; did you mean priority?"),
+         "unknown field `priorty`; did you mean `priority`?"),
         ("\n  kinds:\n    Network:\n      resyncPeriod: soon", 7, "/spec/kinds/Network/resyncPeriod",
          "'soon' is not a duration; write 90s, 1h30m or 2d (units: w d h m s ms), or 0 for off"),
         ("\n  defaults: {onDrift: report}\n  selector: {matchExpressions: [{key: a, operator: in, values: [b]}]}", 6,
          "/spec/selector/matchExpressions/0/operator",
-         "operator must be one of In, NotIn, Exists, DoesNotExist, not 'in'; did you mean In?"),
+         "expected one of In, NotIn, Exists, DoesNotExist, got 'in'; did you mean In?"),
         ("\n  defaults: {onDrift: report}\n  selector: {matchExpressions: [{key: a, operator: In}]}", 6,
          "/spec/selector/matchExpressions/0", "the operator In needs values"),
         ("\n  defaults: {onDrift: report}\n  selector: {matchExpressions: [{key: a, operator: Exists, values: [b]}]}",
          6, "/spec/selector/matchExpressions/0", "the operator Exists takes no values"),
         ("\n  defaults: {onDrift: report}\n  selector: {matchExpressions: {}}", 6, "/spec/selector/matchExpressions",
-         "matchExpressions needs a list"),
+         "expected a list, got a mapping"),
         ("\n  defaults: {onDrift: report}\n  selector: {matchLabels: {tier: 1}}", 6, "/spec/selector/matchLabels/tier",
-         "'tier' must be a text, not a number; write it in quotes: tier: '1'"),
+         "expected a string, got a number; write it in quotes: tier: '1'"),
         ("\n  defaults: {onDrift: report}\n  selector: {matchExpressions: [{key: a, operator: In, values: [1]}]}", 6,
-         "/spec/selector/matchExpressions/0/values", "values must be a list of texts; put numbers in quotes"),
+         "/spec/selector/matchExpressions/0/values/0", "expected a string, got a number; write it in quotes: '1'"),
     ],
 )  # fmt: skip
 def test_a_mistake_in_a_strategy_is_told_with_its_place(tmp_path, spec, line, field, message):
@@ -337,8 +337,8 @@ def test_mistakes_in_json_have_lines_too(tmp_path):
     head = '{"apiVersion": "cloud.holdfast.dev/v1",\n "kind": "Network",\n "metadata": {"name": "a"},\n'
     text = head + ' "spec":\n  {"resource": []}}'
     assert errors_of(text, tmp_path, "bad.json") == [
-        (4, "/spec", "connection is missing; name a connection of holdfast.yaml: one of prod, stage"),
-        (5, "/spec/resource", "a mapping is needed here, not a list"),
+        (4, "/spec", "`connection` is missing; name a connection of holdfast.yaml: one of prod, stage"),
+        (5, "/spec/resource", "expected a mapping, got a list"),
     ]
     assert errors_of('{"a": 1,\n "a": 2}', tmp_path, "bad.json") == [
         (2, None, "the key 'a' stands twice (first in line 1)")
@@ -405,7 +405,7 @@ def test_what_leads_to_no_manifest_is_an_error(tmp_path, monkeypatch, given, mes
 
 def test_a_document_in_a_folder_that_lacks_only_the_api_version_is_not_passed_over(tmp_path):
     (tmp_path / "a.yaml").write_text("kind: Text\nmetadata: {name: a}\nspec: {resource: {}}\n")
-    with pytest.raises(InputError, match="apiVersion is missing"):
+    with pytest.raises(InputError, match="`apiVersion` is missing"):
         loader.read([str(tmp_path)], Project(tmp_path))
 
 

@@ -8,7 +8,7 @@ from holdfast.errors import InputError
 from holdfast.manifests import project
 from holdfast.manifests.notify_spec import GROUP_FROM, NEVER, Sink, ToCommand, ToFile, Topic, ToWebhook
 from holdfast.manifests.secrets import FromEnvironment, FromFile
-from holdfast.manifests.validation import InputErrors
+from holdfast.schema.document import InputErrors
 
 FULL = """\
 notify:
@@ -58,26 +58,38 @@ WHERE = "{env: NAME} or {file: path} or {command: [program, argument]}"
 @pytest.mark.parametrize(
     "text, field, message",
     [
-        ("notify: {file: x}", "/notify", "notify needs a list, such as - {file: events.jsonl}; this is a mapping"),
-        ("notify: [x]", "/notify/0", "a mapping is needed here, not a text"),
-        ("notify: [{}]", "/notify/0", "name one target: file, command or webhook"),
-        ("notify: [{on: drifted}]", "/notify/0", "name one target: file, command or webhook"),
-        ("notify: [{fil: x}]", "/notify/0/fil", "unknown field 'fil'; did you mean file?"),
-        ("notify: [{file: x, command: [y]}]", "/notify/0", "name one target: file, command or webhook"),
-        ("notify: [{file: 5}]", "/notify/0/file", "file must be a text, not a number; write it in quotes: file: '5'"),
+        ("notify: {file: x}", "/notify", "expected a list, got a mapping"),
+        ("notify: [x]", "/notify/0", "expected a mapping, got a string"),
+        ("notify: [{}]", "/notify/0", "expected one target: file, command or webhook"),
+        ("notify: [{on: drifted}]", "/notify/0", "expected one target: file, command or webhook"),
+        ("notify: [{fil: x}]", "/notify/0/fil", "unknown field `fil`; did you mean `file`?"),
+        ("notify: [{file: x, command: [y]}]", "/notify/0", "expected one target: file, command or webhook"),
+        ("notify: [{file: 5}]", "/notify/0/file", "expected a string, got a number; write it in quotes: file: '5'"),
         ("notify: [{file: x, secret: {env: A}}]", "/notify/0/secret", "only a webhook has a secret to sign with"),
         (
             "notify: [{command: ./page}]",
             "/notify/0/command",
-            "command needs a list of words: [program, argument, ...]; there is no shell",
+            "expected a list of words: [program, argument, ...]; there is no shell",
         ),
-        ("notify: [{webhook: 5}]", "/notify/0/webhook", "webhook needs a URL, not a number"),
-        ("notify: [{webhook: hooks.example}]", "/notify/0/webhook", "webhook is not a URL; write https://host/path"),
-        ("notify: [{webhook: 'https://[x/'}]", "/notify/0/webhook", "webhook is not a URL; write https://host/path"),
+        (
+            "notify: [{webhook: 5}]",
+            "/notify/0/webhook",
+            "expected a string, got a number; write it in quotes: webhook: '5'",
+        ),
+        (
+            "notify: [{webhook: hooks.example}]",
+            "/notify/0/webhook",
+            "the address is not a URL; write https://host/path",
+        ),
+        (
+            "notify: [{webhook: 'https://[x/'}]",
+            "/notify/0/webhook",
+            "the address is not a URL; write https://host/path",
+        ),
         (
             "notify: [{webhook: 'https://u:p@host/'}]",
             "/notify/0/webhook",
-            "webhook has a user or password in clear; write {env: NAME} and keep the whole address there",
+            "the address has a user or password in clear; write {env: NAME} and keep the whole address there",
         ),
         (
             "notify: [{webhook: 'https://host/', secret: s3cret}]",
@@ -87,18 +99,18 @@ WHERE = "{env: NAME} or {file: path} or {command: [program, argument]}"
         (
             "notify: [{file: x, on: [drift]}]",
             "/notify/0/on/0",
-            f"on takes {TOPICS}, not 'drift'; did you mean drifted?",
+            f"expected one of {TOPICS}, got 'drift'; did you mean drifted?",
         ),
-        ("notify: [{file: x, on: 5}]", "/notify/0/on", f"on takes {TOPICS}, not a number"),
+        ("notify: [{file: x, on: 5}]", "/notify/0/on", f"expected one of {TOPICS}, got a number"),
         (
             "notify: [{file: x, on: []}]",
             "/notify/0/on",
-            "on is empty, so nothing would be told; leave it out to hear of everything",
+            "expected a list that is not empty; leave the field out for the default",
         ),
         (
             "notify: [{file: x, group: 0}]",
             "/notify/0/group",
-            "group must be a whole number from 1 up: more events of a kind than that are sent as one",
+            "expected a whole number >= 1",
         ),
         ("notify: [{file: x, remind: 24}]", "/notify/0/remind", "24 has no unit; write 24s, 24m or 24h"),
         (

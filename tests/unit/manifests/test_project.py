@@ -8,9 +8,9 @@ from holdfast.errors import InputError
 from holdfast.manifests import project
 from holdfast.manifests.project import ConnectionLimits, ConnectionSpec, Project
 from holdfast.manifests.secrets import FromCommand, FromEnvironment, FromFile, Resolver
-from holdfast.manifests.validation import InputErrors
 from holdfast.policy import settings
 from holdfast.policy.budgets import Percent
+from holdfast.schema.document import InputErrors
 
 FULL = """\
 connections:
@@ -128,28 +128,28 @@ WHERE = "{env: NAME} or {file: path} or {command: [program, argument]}"
 @pytest.mark.parametrize(
     "text, line, field, message",
     [
-        ("conections: {}", 1, "/conections", "unknown field 'conections'; did you mean connections?"),
-        ("connections: []", 1, "/connections", "a mapping is needed here, not a list"),
-        ("rollouts: 5%", 1, "/rollouts", "a mapping is needed here, not a text"),
-        ("rollouts: {atonce: 1}", 1, "/rollouts/atonce", "unknown field 'atonce'; did you mean atOnce?"),
+        ("conections: {}", 1, "/conections", "unknown field `conections`; did you mean `connections`?"),
+        ("connections: []", 1, "/connections", "expected a mapping, got a list"),
+        ("rollouts: 5%", 1, "/rollouts", "expected a mapping, got a string"),
+        ("rollouts: {atonce: 1}", 1, "/rollouts/atonce", "unknown field `atonce`; did you mean `atOnce`?"),
         (
             "rollouts: {atOnce: 0}",
             1,
             "/rollouts/atOnce",
-            "0 lets nothing be rolled; write a number from 1 up, or a share such as 10%",
+            "0 lets no rollout proceed; write a number >= 1, or a percentage such as 10%",
         ),
         (
             "rollouts:\n  atOnce: many",
             2,
             "/rollouts/atOnce",
-            "a whole number from 1 up is needed here, or a share such as 10%",
+            "expected a whole number such as 10, or a percentage such as 5%",
         ),
-        ("connections: {a: 5}", 1, "/connections/a", "a mapping is needed here, not a number"),
+        ("connections: {a: 5}", 1, "/connections/a", "expected a mapping, got a number"),
         (
             "connections:\n  a: {}",
             2,
             "/connections/a",
-            "provider is missing; write provider: file, http or another",
+            "`provider` is missing; write provider: file, http or another",
         ),
         (
             "connections:\n  a:\n    provider: htp",
@@ -179,44 +179,44 @@ WHERE = "{env: NAME} or {file: path} or {command: [program, argument]}"
             "connections:\n  a:\n    provider: file\n    secrets: {token: {command: cat hunter2}}",
             4,
             "/connections/a/secrets/token",
-            "command needs a list of words: [program, argument, ...]; there is no shell",
+            "expected a list of words: [program, argument, ...]; there is no shell",
         ),
         (
             "connections:\n  a:\n    provider: file\n    secrets: {token: {env: 5}}",
             4,
             "/connections/a/secrets/token",
-            "env needs a text: {env: NAME}",
+            "env: expected a string: {env: NAME}",
         ),
         (
             "connections:\n  a:\n    provider: file\n    limits: {concurency: 5}",
             4,
             "/connections/a/limits/concurency",
-            "unknown field 'concurency'; did you mean concurrency?",
+            "unknown field `concurency`; did you mean `concurrency`?",
         ),
         (
             "connections:\n  a:\n    provider: file\n    limits: {concurrency: 0}",
             4,
             "/connections/a/limits/concurrency",
-            "concurrency must be a whole number from 1 up",
+            "expected a whole number >= 1",
         ),
         (
             "connections:\n  a:\n    provider: file\n    limits: {reads_per_second: -1}",
             4,
             "/connections/a/limits/reads_per_second",
-            "reads_per_second must be a number above 0; leave it out for no limit",
+            "expected a number > 0",
         ),
-        ("store: 5", 1, "/store", "store must be a text, not a number; write it in quotes: store: '5'"),
-        ("profiles: [5]", 1, "/profiles/0", "a folder of profiles is needed here"),
+        ("store: 5", 1, "/store", "expected a string, got a number; write it in quotes: store: '5'"),
+        ("profiles: [5]", 1, "/profiles/0", "expected a string, got a number; write it in quotes: '5'"),
         ("profiles: gone", 1, "/profiles", "there is no folder 'gone' beside the project file"),
         ("defaults: {connection: x}", 1, "/defaults/connection", "there is no connection 'x'"),
         (
             "defaults:\n  resyncperiod: 1h",
             2,
             "/defaults/resyncperiod",
-            "there is no option 'resyncperiod'; did you mean resyncPeriod?",
+            "unknown field `resyncperiod`; did you mean `resyncPeriod`?",
         ),
         ("defaults:\n  resyncPeriod: 5", 2, "/defaults/resyncPeriod", "5 has no unit; write 5s, 5m or 5h"),
-        ("a: 1\n---\nb: 2", 3, None, "a project file is one document; put everything into it"),
+        ("a: 1\n---\nb: 2", 3, None, "a project file is one document; join them"),
         ("a: 1\na: 2", 2, None, "the key 'a' stands twice (first in line 1)"),
     ],
 )

@@ -14,10 +14,10 @@ from holdfast.errors import InputError, Location
 from holdfast.manifests import loader, project
 from holdfast.manifests.project import ConnectionSpec, Project
 from holdfast.manifests.secrets import FromEnvironment
-from holdfast.manifests.validation import InputErrors
 from holdfast.model.address import Address
 from holdfast.model.resource import Declaration, Import, ManagementPolicy, OnDrift
 from holdfast.policy import dependency_graph, source_location, strategies
+from holdfast.schema.document import InputErrors
 from tests import counting
 
 NETWORK = """\
@@ -144,7 +144,7 @@ def test_a_folder_is_searched_without_what_is_hidden_or_not_ours(tmp_path):
 
 def test_a_file_that_is_named_must_be_ours(tmp_path):
     (tmp_path / "deployment.yaml").write_text("apiVersion: apps/v1\nkind: Deployment\n")
-    with pytest.raises(InputError, match="apiVersion 'apps/v1' is not one of ours"):
+    with pytest.raises(InputError, match="apiVersion 'apps/v1' is unknown"):
         loader.read([str(tmp_path / "deployment.yaml")], Project(tmp_path))
 
 

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from holdfast.errors import InputError
 from holdfast.manifests import loader
 from holdfast.manifests import project as projects
-from holdfast.manifests.validation import InputErrors
 from holdfast.model.address import Address
 from holdfast.model.json import Json
 from holdfast.rollouts.core.templates import Method
+from holdfast.schema.document import InputErrors
 
 PROJECT = "connections:\n  fleet: {provider: file, root: fleet}\n"
 GROUP = "file.holdfast.dev/v1"
@@ -187,26 +187,26 @@ OTHER = "apiVersion: holdfast.dev/v1\nkind: {}\nmetadata: {{name: other}}\ntempl
 MISTAKES = [
     (WEB, "replicas: 3", "replicas: 3\n  child: {}", 6, "/template/child", "the document itself says"),
     (WEB, "replicas: 3", "replicas: 3\n  resource: {}", 6, "/template/resource", "stands in spec.resource"),
-    (WEB, "replicas: 3", "replicas: 3\n  selector: {matchLabels: {a: b}}", 6, "/template/selector", "take one away"),
+    (WEB, "replicas: 3", "replicas: 3\n  selector: {matchLabels: {a: b}}", 6, "/template/selector", "remove one"),
     (WEB, "replicas: 3", "replicas: many", 5, "/template/replicas", "a whole number from 0"),
-    (WEB, "replicas: 3", "replics: 3", 5, "/template/replics", "did you mean replicas?"),
-    (WEB, "\n  replicas: 3", " [3]", 4, "/template", "a mapping is needed here, not a list"),
-    (WEB, "\n  replicas: 3", " yes", 4, "/template", "a mapping is needed here, not a text"),
-    (WEB, "replicas: 3", "replicas: 3\n  promote: [spec]", 6, "/template/promote", "promote has no 'spec'"),
-    (WEB, "replicas: 3", "replicas: 3\n  stamps: {key: x}", 6, "/template/stamps", "at is missing"),
+    (WEB, "replicas: 3", "replics: 3", 5, "/template/replics", "did you mean `replicas`?"),
+    (WEB, "\n  replicas: 3", " [3]", 4, "/template", "expected a mapping, got a list"),
+    (WEB, "\n  replicas: 3", " yes", 4, "/template", "expected a mapping, got a string"),
+    (WEB, "replicas: 3", "replicas: 3\n  promote: [spec]", 6, "/template/promote/0", "got 'spec'"),
+    (WEB, "replicas: 3", "replicas: 3\n  stamps: {key: x}", 6, "/template/stamps", "`at` is missing"),
     (WEB, "replicas: 3", "replicas: 3\n  uses: [bsae]", 6, "/template/uses/0", "there is no template 'bsae'"),
     (WEB, "replicas: 3", "replicas: 3\n  rollout: {canary: x}", 6, "/template/rollout/canary", "a number of slots"),
     (WEB, "replicas: 3", "uses: [web]", 5, "/template/uses", "a part cannot use others"),
     (WEB, "replicas: 3", "fields: {rewrite: [/a]}", 5, "/template/fields/rewrite", "content that could be rewritten"),
-    (WEB, "  connection: fleet", "  import: {id: x}", 7, "/spec/import", "nothing that could be imported"),
+    (WEB, "  connection: fleet", "  import: {id: x}", 7, "/spec/import", "not imported"),
     (WEB, "  connection: fleet", "  managementPolicy: observed", 7, "/spec/managementPolicy", "mode: notify"),
     (WEB, "connection: fleet", "connection: flete", 7, "/spec/connection", "did you mean fleet?"),
     (WEB, "{level: info}", "{level: {secretRef: {envv: A}}}", 8, "/level", "did you mean env?"),
     (WEB, "resource: {path: $(name).yaml, content: {level: info}}", "resource: [a]", 8, "/spec/resource", "a mapping"),
-    (WEB, "  resource: {path: $(name).yaml, content: {level: info}}\n", "", 6, "/spec", "resource is missing"),
+    (WEB, "  resource: {path: $(name).yaml, content: {level: info}}\n", "", 6, "/spec", "`resource` is missing"),
     (WEB, "kind: Document", "kind: Docu/ment", 2, "/kind", "must be a word of letters"),
     (PART, "managedOptions: {resyncPeriod: 1h}\n  resource: {path: class.yaml, content: {ami: one}}",
-     "managementPolicy: unmanaged\n  import: {id: x}", 5, "/spec", "resource is missing"),
+     "managementPolicy: unmanaged\n  import: {id: x}", 5, "/spec", "`resource` is missing"),
     (OTHER.format("Template", "resource: {}"), "xx", "xx", 4, "/template", "it is one already"),
     (OTHER.format("Strategy", "defaults: {onDrift: report}"), "xx", "xx", 4, "/template", "a strategy cannot be one"),
 ]  # fmt: skip

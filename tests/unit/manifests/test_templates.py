@@ -10,7 +10,6 @@ import pytest
 from holdfast.errors import InputError
 from holdfast.manifests import loader
 from holdfast.manifests import project as projects
-from holdfast.manifests.validation import InputErrors
 from holdfast.model.address import Address
 from holdfast.policy.budgets import Percent
 from holdfast.rollouts.core.adoption import Unstamped
@@ -19,6 +18,7 @@ from holdfast.rollouts.core.rollout_limits import OnHalt
 from holdfast.rollouts.core.template_findings import FindingKind
 from holdfast.rollouts.core.template_schemes import ListKind
 from holdfast.rollouts.core.templates import Compatibility, Method, Mode
+from holdfast.schema.document import InputErrors
 
 WHOLE = """\
 apiVersion: holdfast.dev/v1
@@ -133,29 +133,95 @@ spec:
 """
 # what is written instead -> what is told: line, field, message
 MISTAKES = [
-    ("replicas: 3", "replicas: many", 6, "/spec/replicas", "replicas must be a whole number from 0 to 100,000"),
-    ("replicas: 3", "replicas: 3\n  selector: {matchLabels: {a: b}}", 7, "/spec/selector", "take one away"),
-    ("  child: {apiVersion: file.holdfast.dev/v1, kind: Document}\n", "", 4, "/spec", "child is missing"),
+    ("replicas: 3", "replicas: many", 6, "/spec/replicas", "expected a whole number from 0 to 100,000, got a string"),
+    (
+        "replicas: 3",
+        "replicas: 3\n  selector: {matchLabels: {a: b}}",
+        7,
+        "/spec/selector",
+        "a template has either replicas or a selector: remove one",
+    ),
+    (
+        "  child: {apiVersion: file.holdfast.dev/v1, kind: Document}\n",
+        "",
+        4,
+        "/spec",
+        "`child` is missing; say what the children are: child: {apiVersion: file.holdfast.dev/v1, kind: Document}",
+    ),
     ("  replicas: 3\n", "", 5, "/spec/child", "child is for templates with replicas"),
-    ("file.holdfast.dev/v1, k", "apps/v1, k", 5, "/spec/child/apiVersion", "is not one of ours"),
-    ("resource: {path: a}", "resource: [a]", 7, "/spec/resource", "a mapping is needed here"),
+    (
+        "file.holdfast.dev/v1, k",
+        "apps/v1, k",
+        5,
+        "/spec/child/apiVersion",
+        "apiVersion 'apps/v1' is unknown; write it as in file.holdfast.dev/v1",
+    ),
+    ("resource: {path: a}", "resource: [a]", 7, "/spec/resource", "expected a mapping, got a list"),
     ("{path: a}", "{path: {secretRef: {envv: A}}}", 7, "/spec/resource/path", "did you mean env?"),
-    ("  resource: {path: a}\n", "", 4, "/spec", "resource is missing"),
-    ("resource:", "rollout: {maxSurge: 0}\n  resource:", 7, "/spec/rollout/maxSurge", "lets nothing be rolled"),
-    ("resource:", "rollout: {maxSurge: 200%}\n  resource:", 7, "/spec/rollout/maxSurge", "a share such as 10%"),
+    (
+        "  resource: {path: a}\n",
+        "",
+        4,
+        "/spec",
+        "`resource` is missing; write what children are made from: resource: {...}",
+    ),
+    ("resource:", "rollout: {maxSurge: 0}\n  resource:", 7, "/spec/rollout/maxSurge", "lets no rollout proceed"),
+    (
+        "resource:",
+        "rollout: {maxSurge: 200%}\n  resource:",
+        7,
+        "/spec/rollout/maxSurge",
+        "expected a whole number such as 10, or a percentage such as 5%",
+    ),
     ("resource:", "rollout: {soak: 5}\n  resource:", 7, "/spec/rollout/soak", "5"),
     ("resource:", "rollout: {haltOnFailures: x}\n  resource:", 7, "/spec/rollout/haltOnFailures", "a whole number"),
-    ("resource:", "rollout: {methd: rewrite}\n  resource:", 7, "/spec/rollout/methd", "did you mean method?"),
+    (
+        "resource:",
+        "rollout: {methd: rewrite}\n  resource:",
+        7,
+        "/spec/rollout/methd",
+        "unknown field `methd`; did you mean `method`?",
+    ),
     ("resource:", "rollout: {method: rewrit}\n  resource:", 7, "/spec/rollout/method", "did you mean rewrite?"),
-    ("resource:", "rollout: {holds: [web-1]}\n  resource:", 7, "/spec/rollout/holds", "holds needs slots"),
-    ("resource:", "fields: {inPlace: [labels]}\n  resource:", 7, "/spec/fields/inPlace/0", "beginning with a slash"),
-    ("resource:", "fields: {defaults: {v1: 1}}\n  resource:", 7, "/spec/fields/defaults", "paths by schema"),
+    ("resource:", "rollout: {holds: [web-1]}\n  resource:", 7, "/spec/rollout/holds", "expected a mapping, got a list"),
+    (
+        "resource:",
+        "fields: {inPlace: [labels]}\n  resource:",
+        7,
+        "/spec/fields/inPlace/0",
+        "expected a path that begins with a slash, such as /status/phase",
+    ),
+    (
+        "resource:",
+        "fields: {defaults: {v1: 1}}\n  resource:",
+        7,
+        "/spec/fields/defaults/v1",
+        "expected a mapping, got a number",
+    ),
     ("resource:", "fields: {lists: {/a: sett}}\n  resource:", 7, "/spec/fields/lists/~1a", "did you mean set?"),
-    ("resource:", "fields: {lists: {/a: 1}}\n  resource:", 7, "/spec/fields/lists/~1a", "a list is ordered, set"),
-    ("resource:", "fields: {lists: {/a: []}}\n  resource:", 7, "/spec/fields/lists/~1a", "not a list"),
-    ("resource:", "fields: {lists: [/a]}\n  resource:", 7, "/spec/fields/lists", "a mapping is needed"),
+    (
+        "resource:",
+        "fields: {lists: {/a: 1}}\n  resource:",
+        7,
+        "/spec/fields/lists/~1a",
+        "expected ordered, set, multiset, or names of fields that identify elements, such as [name]; got a number",
+    ),
+    (
+        "resource:",
+        "fields: {lists: {/a: []}}\n  resource:",
+        7,
+        "/spec/fields/lists/~1a",
+        "expected ordered, set, multiset, or names of fields that identify elements, such as [name]; got a list",
+    ),
+    ("resource:", "fields: {lists: [/a]}\n  resource:", 7, "/spec/fields/lists", "expected a mapping"),
     ("resource:", "fields: {rewrite: [/a], inPlace: [/a]}\n  resource:", 7, "/fields/rewrite", "in one class only"),
-    ("resource:", "requirements: [{operator: In}]\n  resource:", 7, "/spec/requirements/0", "path is missing"),
+    (
+        "resource:",
+        "requirements: [{operator: In}]\n  resource:",
+        7,
+        "/spec/requirements/0",
+        "`path` is missing; name the field to look at, such as path: /zone",
+    ),
     ("resource:", "requirements: [{path: /a, operator: In}]\n  resource:", 7, "/spec/requirements/0", "needs values"),
     ("resource:", "requirements: [{path: /a, offeredBy: x}]\n  resource:", 7, "/offeredBy", "is not an address"),
     (
@@ -163,10 +229,10 @@ MISTAKES = [
         "requirements: [{path: /a, debounce: {checks: 0}}]\n  resource:",
         7,
         "/spec/requirements/0/debounce/checks",
-        "a whole number from 1 up",
+        "expected a whole number >= 1",
     ),
     ("resource:", "requirements: [{path: /a, debounce: {time: 5}}]\n  resource:", 7, "/debounce/time", "5"),
-    ("resource:", "requirements: [{path: /a, debounce: 10m}]\n  resource:", 7, "/debounce", "a mapping is needed"),
+    ("resource:", "requirements: [{path: /a, debounce: 10m}]\n  resource:", 7, "/debounce", "expected a mapping"),
     (
         "resource:",
         "requirements: [{path: /a}, {path: /a, debounce: {checks: 2}}]\n  resource:",
@@ -176,20 +242,38 @@ MISTAKES = [
     ),
     ("resource:", "readyWhen: [{path: /a, debounce: {}}]\n  resource:", 7, "/readyWhen/0/debounce", "unknown field"),
     ("resource:", "rollout: {perZone: 1}\n  resource:", 7, "/spec/rollout/perZone", "write zones: [...]"),
-    ("resource:", "zones: [a]\n  rollout: {perZone: 0}\n  resource:", 8, "/rollout/perZone", "lets nothing be rolled"),
+    ("resource:", "zones: [a]\n  rollout: {perZone: 0}\n  resource:", 8, "/rollout/perZone", "lets no rollout proceed"),
     (
         "resource:",
         "fields: {rewrite: [/a]}\n  rollout: {maxUnavailable: 0}\n  resource:",
         8,
         "/spec/rollout/maxUnavailable",
-        "lets nothing be rewritten",
+        "maxUnavailable: 0 lets no child be rewritten, and fields.rewrite names such fields",
     ),
     ("resource:", "mode: observ\n  resource:", 7, "/spec/mode", "did you mean observe?"),
-    ("resource:", "stamps: {key: x}\n  resource:", 7, "/spec/stamps", "at is missing"),
-    ("resource:", "promote: [spec]\n  resource:", 7, "/spec/promote", "promote has no 'spec'"),
+    (
+        "resource:",
+        "stamps: {key: x}\n  resource:",
+        7,
+        "/spec/stamps",
+        "`at` is missing; name the path of annotations, such as /metadata/annotations",
+    ),
+    (
+        "resource:",
+        "promote: [spec]\n  resource:",
+        7,
+        "/spec/promote/0",
+        "expected one of newly-visible, defaults-changed, got 'spec'",
+    ),
     ("resource:", "uses: [bsae]\n  resource:", 7, "/spec/uses/0", "there is no template 'bsae'"),
     ("resource:", "uses: [web]\n  resource:", 7, "/spec/uses/0", "has children of its own"),
-    ("resource:", "compatibility: option2\n  resource:", 7, "/spec/compatibility", "must be one of regimes, option1"),
+    (
+        "resource:",
+        "compatibility: option2\n  resource:",
+        7,
+        "/spec/compatibility",
+        "expected one of regimes, option1, got 'option2'; did you mean option1?",
+    ),
 ]
 
 

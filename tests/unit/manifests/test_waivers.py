@@ -10,10 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.errors import InputError
-from holdfast.manifests import project, waiver_edit, waivers
-from holdfast.manifests.validation import InputErrors
+from holdfast.manifests import project, waivers
+from holdfast.manifests.edit import waiver_edit
 from holdfast.policy import time_parsing
 from holdfast.policy.waivers import Waiver
+from holdfast.schema.document import InputErrors
 
 
 def utc(text):
@@ -70,36 +71,36 @@ def test_more_than_a_year_needs_a_ticket():
         read(longer.replace("    ticket: OPS-123\n", ""))
     assert str(caught.value) == (
         "waivers.yaml:6:5 (/waivers/0/expires): "
-        "more than a year ahead; choose an earlier day, or name the ticket: that allows it"
+        "more than a year ahead; choose an earlier day, or name the ticket that allows it"
     )
 
 
 @pytest.mark.parametrize(
     "old, new, line, field, message",
     [
-        ("waivers:", "waiver:", 1, "/waiver", "unknown field 'waiver'; did you mean waivers?"),
-        ("owner:", "ownr:", 4, "/waivers/0/ownr", "unknown field 'ownr'; did you mean owner?"),
-        ("    owner: ada@example.org\n", "", 2, "/waivers/0", "owner is missing; somebody must answer for it"),
+        ("waivers:", "waiver:", 1, "/waiver", "unknown field `waiver`; did you mean `waivers`?"),
+        ("owner:", "ownr:", 4, "/waivers/0/ownr", "unknown field `ownr`; did you mean `owner`?"),
+        ("    owner: ada@example.org\n", "", 2, "/waivers/0", "`owner` is missing; a person must answer for it"),
         (
             "    reason: load test until Friday\n",
             "",
             2,
             "/waivers/0",
-            "reason is missing; say why the difference is tolerated",
+            "`reason` is missing; say why the difference is tolerated",
         ),
         (
             "    path: /size\n",
             "",
             2,
             "/waivers/0",
-            "path is missing; name the field, such as /size; /** is all of them",
+            "`path` is missing; name the field, such as /size; /** is all of them",
         ),
         (
             "    expires: 2026-12-01\n",
             "",
             2,
             "/waivers/0",
-            "expires is missing; every waiver ends; give its last day, such as 2026-12-01",
+            "`expires` is missing; every waiver ends; give its last day, such as 2026-12-01",
         ),
         ("/size", "size", 3, "/waivers/0/path", "'size' must start with / (or be empty for the whole document)"),
         (
@@ -114,23 +115,23 @@ def test_more_than_a_year_needs_a_ticket():
             "'!api/Widget/*'",
             2,
             "/waivers/0/resource",
-            "'!api/Widget/*' would waive everything else; name what is waived",
+            "'!api/Widget/*' would waive everything else; name the resources to waive",
         ),
         (
             "2026-12-01",
             "Friday",
             6,
             "/waivers/0/expires",
-            "a day or a time is needed here, such as 2026-12-24 or 2026-12-24T18:00",
+            "expected a day or a time, such as 2026-12-24 or 2026-12-24T18:00",
         ),
         (
             "OPS-123",
             "123",
             7,
             "/waivers/0/ticket",
-            "ticket must be a text, not a number; write it in quotes: ticket: '123'",
+            "expected a string, got a number; write it in quotes: ticket: '123'",
         ),
-        ("/size", "''", 3, "/waivers/0/path", "path must be a text, not an empty text"),
+        ("/size", "''", 3, "/waivers/0/path", "expected a string that is not empty"),
     ],
 )
 def test_a_mistake_is_told_with_its_place(old, new, line, field, message):
@@ -144,10 +145,10 @@ def test_a_mistake_is_told_with_its_place(old, new, line, field, message):
 @pytest.mark.parametrize(
     "text, message",
     [
-        ("waivers: 5", "a list is needed here, not a number"),
-        ("- a", "a mapping is needed here, not a list"),
-        ("waivers: [5]", "a mapping is needed here, not a number"),
-        ("waivers: [null]", "a waiver is needed here, with resource, path, owner, reason and expires"),
+        ("waivers: 5", "expected a list, got a number"),
+        ("- a", "expected a mapping, got a list"),
+        ("waivers: [5]", "expected a mapping, got a number"),
+        ("waivers: [null]", "expected a mapping, got null"),
         ("waivers: []\n---\nwaivers: []", "a file of waivers is one document; put them all into one list"),
     ],
 )
@@ -190,7 +191,7 @@ def test_the_project_file_may_name_the_files(tmp_path):
 @pytest.mark.parametrize(
     "text, field, message",
     [
-        ("waivers: [5]", "/waivers/0", "a file of waivers is needed here"),
+        ("waivers: [5]", "/waivers/0", "expected a string, got a number; write it in quotes: '5'"),
         ("waivers: gone.yaml", "/waivers", "there is no file 'gone.yaml' beside the project file"),
     ],
 )

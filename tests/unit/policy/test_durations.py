@@ -56,9 +56,9 @@ def test_a_duration_becomes_seconds(written, seconds):
         ("١h", "'١h' is not a duration; write 90s, 1h30m or 2d (units: w d h m s ms), or 0 for off"),
         ("9999999d", "9999999d is longer than a hundred years; write 0 for off"),
         ("1" * 100 + "s", "this text is not a duration; write 90s, 1h30m or 2d (units: w d h m s ms), or 0 for off"),
-        (True, "a duration is needed here, such as 90s, 1h30m or 2d; 0 means off"),
-        (None, "a duration is needed here, such as 90s, 1h30m or 2d; 0 means off"),
-        ({}, "a duration is needed here, such as 90s, 1h30m or 2d; 0 means off"),
+        (True, "expected a duration, such as 90s, 1h30m or 2d; 0 means off"),
+        (None, "expected a duration, such as 90s, 1h30m or 2d; 0 means off"),
+        ({}, "expected a duration, such as 90s, 1h30m or 2d; 0 means off"),
     ],
 )
 def test_what_is_no_duration_says_what_to_write(written, message):

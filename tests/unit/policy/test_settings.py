@@ -104,29 +104,34 @@ def test_a_setting_is_read_the_same_from_yaml_flag_and_environment(name):
 @pytest.mark.parametrize(
     "spelling, value, message",
     [
-        ("resyncperiod", "1h", "there is no option 'resyncperiod'; did you mean resyncPeriod?"),
-        ("resync_period", "1h", "there is no option 'resync_period'; did you mean resyncPeriod?"),
-        ("colour", "red", "there is no option 'colour'"),
+        ("resyncperiod", "1h", "unknown field `resyncperiod`; did you mean `resyncPeriod`?"),
+        ("resync_period", "1h", "unknown field `resync_period`; did you mean `resyncPeriod`?"),
         ("resyncPeriod", 60, "60 has no unit; write 60s, 60m or 60h"),
-        ("resyncJitter", 2, "a fraction from 0 to 1 is needed here, such as 0.1 or 10%"),
-        ("resyncJitter", "x%", "a fraction from 0 to 1 is needed here, such as 0.1 or 10%"),
-        ("resyncJitter", True, "a fraction from 0 to 1 is needed here, such as 0.1 or 10%"),
-        ("onDrift", "corect", "one of correct, report, approve is needed here; did you mean correct?"),
-        ("onDrift", ["report"], "one of correct, report, approve is needed here"),
-        ("stateHash", "true", "true or false is needed here, without quotes"),
+        ("resyncJitter", 2, "expected a fraction from 0 to 1, such as 0.1 or 10%"),
+        ("resyncJitter", "x%", "expected a fraction from 0 to 1, such as 0.1 or 10%"),
+        ("resyncJitter", True, "expected a fraction from 0 to 1, such as 0.1 or 10%"),
+        ("onDrift", "corect", "expected one of correct, report, approve, got 'corect'; did you mean correct?"),
+        ("onDrift", ["report"], "expected one of correct, report, approve, got a list"),
+        ("stateHash", "true", "expected a boolean, got a string"),
     ],
 )
 def test_a_wrong_option_says_what_is_right(spelling, value, message):
     with pytest.raises(InputError) as caught:
-        settings.parse_option(spelling, value)
+        settings.layer({spelling: value}, Level.RESOURCE, str)
     assert caught.value.message == message
+    assert caught.value.location.field == f"/{spelling}"
+
+
+def test_an_unknown_option_names_the_known_ones():
+    with pytest.raises(InputError, match="unknown field `colour`; known here: resyncPeriod, "):
+        settings.layer({"colour": "red"}, Level.RESOURCE, str)
 
 
 def test_a_wrong_variable_is_named():
     with pytest.raises(InputError) as caught:
         settings.of_environment({"HOLDFAST_DEFAULT_RESYNC_PERIOD": "60"})
     assert str(caught.value) == "HOLDFAST_DEFAULT_RESYNC_PERIOD: 60 has no unit; write 60s, 60m or 60h"
-    with pytest.raises(InputError, match=r"^--on-drift: one of"):
+    with pytest.raises(InputError, match=r"^--on-drift: expected one of"):
         settings.of_flags({"on_drift": "x", "recreate": None})
 
 
@@ -194,7 +199,7 @@ def test_whatever_is_given_where_the_nearest_level_wins_and_is_named(given_where
     for line, name in enumerate(VALUES):
         level = next((level for level in LEVELS if name in given_where[level]), Level.BUILT_IN)
         if level is Level.BUILT_IN:
-            value, said = BY_NAME[name].builtin, "built-in"
+            value, said = getattr(Settings(), name), "built-in"
         else:
             value = VALUES[name][given_where[level][name]][1]
             said = f"resource (net.yaml:{line})" if level is Level.RESOURCE else f"{level} ({level}:{name})"

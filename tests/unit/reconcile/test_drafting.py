@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from holdfast.compare import diff, profiles
 from holdfast.compare.profiles import stack
 from holdfast.manifests import secrets
-from holdfast.manifests.validation import name_trouble
 from holdfast.model.address import Address
 from holdfast.model.resource import ManagementPolicy
 from holdfast.reconcile import generate_manifest
 from holdfast.reconcile.generate_manifest import CannotDraft, Draft
 from holdfast.reconcile.known_secrets import KnownSecrets
+from holdfast.schema.fields import name_problem
 from tests import strategies
 
 RULES = """\
@@ -132,7 +132,7 @@ def test_a_thing_is_named_by_what_may_be_a_name(ident, document, taken, name):
 
 @given(st.text(), st.text())
 def test_whatever_it_is_called_the_name_is_one(ident, own):
-    assert not name_trouble(generate_manifest.name_for(ident, {"name": own}, {"unnamed"}))
+    assert not name_problem(generate_manifest.name_for(ident, {"name": own}, {"unnamed"}))
 
 
 def test_a_manifest_imports_by_id_and_only_observes():

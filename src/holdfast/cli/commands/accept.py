@@ -17,7 +17,8 @@ from holdfast.cli.render import reports
 from holdfast.cli.run import open_project, run
 from holdfast.compare import paths
 from holdfast.errors import InputError, Location
-from holdfast.manifests import accept_edit, file_discovery
+from holdfast.manifests import file_discovery
+from holdfast.manifests.edit import accept_edit
 from holdfast.model.address import Address
 from holdfast.model.decision import Action
 from holdfast.model.finding import ChangedBy, FindingClass

@@ -23,7 +23,6 @@ from holdfast.manifests import file_discovery
 from holdfast.manifests import project as projects
 from holdfast.model.json import Json
 from holdfast.model.resource import ManagementPolicy
-from holdfast.policy import did_you_mean
 from holdfast.policy.dependency_graph import Graph
 from holdfast.providers.file import formats
 from holdfast.reconcile.connections import Connections
@@ -31,6 +30,7 @@ from holdfast.reconcile.discover import Coverage, Discoverer, Drafted, Listing, 
 from holdfast.reconcile.observe import Observer
 from holdfast.reconcile.resolve import ResourceSet
 from holdfast.reconcile.retry import RetryPolicy
+from holdfast.schema import did_you_mean
 
 _SHOWN: Final = 20  # strangers of a kind that the table names; -o json has all
 _UNSAFE: Final = re.compile(r"[^A-Za-z0-9._-]+")

@@ -16,12 +16,12 @@ from holdfast.cli.render.text import ago, when
 from holdfast.cli.run import in_project
 from holdfast.errors import InputError
 from holdfast.model.json import Json
-from holdfast.policy import did_you_mean
 from holdfast.rollouts import child_status
 from holdfast.rollouts.core import group_rollouts, rollout_steps
 from holdfast.rollouts.core.records import OVER, Phase
 from holdfast.rollouts.core.template_groups import RolloutRecord, TemplateGroup
 from holdfast.rollouts.repository import Batch, RolloutRepository
+from holdfast.schema import did_you_mean
 from holdfast.store.protocol import VersionConflict
 
 

@@ -12,7 +12,7 @@ from holdfast.cli import atomic_write, console, options
 from holdfast.cli.run import in_project
 from holdfast.compare import paths
 from holdfast.errors import InputError
-from holdfast.manifests import waiver_edit
+from holdfast.manifests.edit import waiver_edit
 from holdfast.policy import time_parsing, waivers
 from holdfast.policy.waivers import Waiver
 

@@ -22,16 +22,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from holdfast.errors import InputError, Location
-from holdfast.model.json import Json
-from holdfast.providers import unknown_fields
+from holdfast.errors import InputError
+from holdfast.providers import connection_settings
 from holdfast.providers.azure import type_catalog
 from holdfast.providers.protocol import Connection
-
-_WORDS: Final = (
-    "subscription", "resource_group", "auth", "cloud", "base_url", "authority", "audience", "operation_hosts", "tls",
-    "habits", "timeout",
-)  # fmt: skip
+from holdfast.schema import fields
+from holdfast.schema.document import Place
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,92 +89,63 @@ class Account:
         return (self.auth.secret,) if self.auth.secret else ()
 
 
-def account(connection: Connection) -> Account:
-    """Read a connection; raise InputError with the field that is wrong."""
-    given = connection.settings
-    unknown_fields.refuse_unknown(connection, _WORDS)
-    cloud = _cloud(connection, given)
-    base = _text(connection, given, "base_url") or cloud.base_url
-    if not base.startswith(("https://", "http://127.0.0.1", "http://localhost")):
-        raise _wrong(connection, "base_url", "an https address is needed: a token is sent there")
-    return Account(
-        connection.name,
-        base.rstrip("/"),
-        (_text(connection, given, "authority") or cloud.authority).rstrip("/"),
-        (_text(connection, given, "audience") or cloud.base_url).rstrip("/"),
-        _hosts(connection, given, cloud),
-        _auth(connection, given),
-        _text(connection, given, "subscription"),
-        _text(connection, given, "resource_group"),
-        type_catalog.Types(_habits(connection, given)),
-        _ca_file(connection, given),
-        _seconds(connection, given),
-    )
+def _base_url(text: str) -> str:
+    if not text.startswith(("https://", "http://127.0.0.1", "http://localhost")):
+        raise InputError("expected an https address, because a token is sent there")
+    return text.rstrip("/")
 
 
-def _cloud(connection: Connection, given: Mapping[str, Json]) -> Cloud:
-    name = given.get("cloud", "public")
-    if name not in CLOUDS:
-        raise _wrong(connection, "cloud", f"one of {', '.join(CLOUDS)} is needed")
-    return CLOUDS[name]
-
-
-def _hosts(connection: Connection, given: Mapping[str, Json], cloud: Cloud) -> tuple[str, ...]:
-    value = given.get("operation_hosts", list(cloud.hosts))
-    if not isinstance(value, list) or not all(isinstance(each, str) and each for each in value):
-        raise _wrong(connection, "operation_hosts", "a list of domains is needed, such as [azure.com]")
-    return tuple(value)
-
-
-def _auth(connection: Connection, given: Mapping[str, Json]) -> Auth:
-    body = given.get("auth", {"type": "default"})
-    kind = body.get("type", "default") if isinstance(body, dict) else body
-    if kind not in AUTHS:
-        raise _wrong(connection, "auth", f"one of {', '.join(AUTHS)} is needed")
-    body = body if isinstance(body, dict) else {}
-    for word in body:
-        if word not in ("type", "tenant_id", "client_id"):
-            raise _wrong(connection, f"auth/{word}", "unknown field; known here: type, tenant_id, client_id")
-    tenant, client = body.get("tenant_id"), body.get("client_id")
-    secret = connection.secrets.get(kind) if kind in ("client_secret", "token") else None
-    if kind in ("client_secret", "token") and not secret:
-        raise _wrong(connection, "secrets", f"auth {kind} needs it: secrets: {{{kind}: {{env: ...}}}}")
-    if kind == "client_secret" and not (tenant and client):
-        raise _wrong(connection, "auth", "client_secret needs tenant_id and client_id")
-    return Auth(kind, tenant, client, secret)
-
-
-def _habits(connection: Connection, given: Mapping[str, Json]) -> tuple[type_catalog.Habit, ...]:
-    try:
-        return type_catalog.read_habits(given.get("habits", []))
-    except InputError as error:
-        raise _wrong(connection, "habits", error.message) from None
-
-
-def _ca_file(connection: Connection, given: Mapping[str, Json]) -> str | None:
-    tls = given.get("tls", {})
-    name = tls.get("ca_file") if isinstance(tls, dict) and set(tls) <= {"ca_file"} else ""
-    if name is None:
-        return None
-    path = Path(connection.base_dir, str(name))
-    if not name or not path.is_file():
-        raise _wrong(connection, "tls/ca_file", "a file of certificates is needed: tls: {ca_file: ca.pem}")
+def _ca_file(name: str, at: Place) -> str:
+    path = Path(at.folder, name)
+    if not path.is_file():
+        raise InputError("expected a file of certificates: tls: {ca_file: ca.pem}")
     return str(path)
 
 
-def _seconds(connection: Connection, given: Mapping[str, Json]) -> float:
-    value = given.get("timeout", 60)
-    if isinstance(value, bool) or not isinstance(value, int | float) or value <= 0:
-        raise _wrong(connection, "timeout", "a number of seconds greater than zero is needed")
-    return float(value)
+SETTINGS: Final = fields.plain(
+    {
+        "subscription": fields.STRING,
+        "resource_group": fields.renamed(fields.STRING, "group"),
+        "auth": fields.short_for(
+            fields.plain({"type": fields.word(AUTHS), "tenant_id": fields.STRING, "client_id": fields.STRING}), "type"
+        ),
+        "cloud": fields.word(tuple(CLOUDS)).then(CLOUDS.__getitem__),
+        "base_url": fields.STRING.then(_base_url),
+        "authority": fields.STRING,
+        "audience": fields.STRING,
+        "operation_hosts": fields.renamed(fields.STRINGS, "hosts"),
+        "tls": fields.plain({"ca_file": fields.STRING.then_at(_ca_file)}),
+        "habits": fields.parsed(type_catalog.read_habits, type="array"),
+        "timeout": fields.renamed(fields.POSITIVE, "timeout_seconds"),
+    }
+)
 
 
-def _text(connection: Connection, given: Mapping[str, Json], word: str) -> str | None:
-    value = given.get(word)
-    if value is not None and (not isinstance(value, str) or not value):
-        raise _wrong(connection, word, "a text is needed")
-    return value
+def account(connection: Connection) -> Account:
+    """Return a connection as read; raise InputError or InputErrors with the fields that are wrong."""
+    given = connection_settings.read(SETTINGS, connection)
+    cloud: Cloud = given.pop("cloud", CLOUDS["public"])
+    return Account(
+        connection=connection.name,
+        base_url=given.pop("base_url", cloud.base_url),
+        authority=given.pop("authority", cloud.authority).rstrip("/"),
+        audience=given.pop("audience", cloud.base_url).rstrip("/"),
+        hosts=given.pop("hosts", cloud.hosts),
+        auth=_auth(connection, given.pop("auth", {})),
+        subscription=given.pop("subscription", None),
+        group=given.pop("group", None),
+        types=type_catalog.Types(given.pop("habits", ())),
+        **given.pop("tls", {}),
+        **given,
+    )
 
 
-def _wrong(connection: Connection, field: str, message: str) -> InputError:
-    return InputError(message, Location(field=f"/connections/{connection.name}/{field}"))
+def _auth(connection: Connection, given: Mapping[str, str]) -> Auth:
+    kind, tenant, client = given.get("type", "default"), given.get("tenant_id"), given.get("client_id")
+    secret = connection.secrets.get(kind) if kind in ("client_secret", "token") else None
+    if kind in ("client_secret", "token") and not secret:
+        message = f"auth {kind} needs it: secrets: {{{kind}: {{env: ...}}}}"
+        raise connection_settings.problem(connection, message, "secrets")
+    if kind == "client_secret" and not (tenant and client):
+        raise connection_settings.problem(connection, "client_secret needs tenant_id and client_id", "auth")
+    return Auth(kind, tenant, client, secret)

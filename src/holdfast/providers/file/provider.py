@@ -8,17 +8,18 @@ from contextlib import asynccontextmanager
 from functools import cached_property
 from importlib import resources
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from holdfast.compare import profiles
-from holdfast.provider import Connection, Declaration, InputError, Json, Kind, Location, Reader, Writer
-from holdfast.providers import unknown_fields
+from holdfast.provider import Connection, Declaration, InputError, Kind, Reader, Writer
+from holdfast.providers import connection_settings
 from holdfast.providers.file import spec
 from holdfast.providers.file.reader import FileReader
 from holdfast.providers.file.safe_path import Root
 from holdfast.providers.file.writer import FileWriter
+from holdfast.schema import fields
 
-_SETTINGS: Final = ("root", "include")
+_SETTINGS: Final = fields.plain({"root": fields.STRING, "include": fields.STRINGS})
 
 
 class FileProvider:
@@ -63,25 +64,15 @@ class FileProvider:
     @asynccontextmanager
     async def reader(self, connection: Connection) -> AsyncIterator[Reader]:
         """Open the reading half."""
-        unknown_fields.refuse_unknown(connection, _SETTINGS)
-        include = connection.settings.get("include", ["**/*"])
-        if not isinstance(include, list) or not all(isinstance(glob, str) for glob in include):
-            raise _wrong(connection, "include", 'a list of globs is needed, such as ["conf.d/**/*.yaml"]')
-        yield FileReader(_root(connection), self.kinds, include)
+        given = connection_settings.read(_SETTINGS, connection)
+        yield FileReader(_root(connection, given), self.kinds, list(given.get("include", ("**/*",))))
 
     @asynccontextmanager
     async def writer(self, connection: Connection) -> AsyncIterator[Writer]:
         """Open the writing half."""
-        unknown_fields.refuse_unknown(connection, _SETTINGS)
-        yield FileWriter(_root(connection))
+        yield FileWriter(_root(connection, connection_settings.read(_SETTINGS, connection)))
 
 
-def _root(connection: Connection) -> Root:
-    given: Json = connection.settings.get("root", ".")
-    if not isinstance(given, str) or not given:
-        raise _wrong(connection, "root", "the folder that all files are below is needed")
-    return Root(Path(connection.base_dir, Path(given).expanduser()).absolute())
-
-
-def _wrong(connection: Connection, field: str, message: str) -> InputError:
-    return InputError(message, Location(field=f"/connections/{connection.name}/{field}"))
+def _root(connection: Connection, given: dict[str, Any]) -> Root:
+    folder = Path(given.get("root", ".")).expanduser()
+    return Root(Path(connection.base_dir, folder).absolute())

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from holdfast.model.absent import ABSENT
 from holdfast.provider import Declaration, InputError, Json, Location, Target
-from holdfast.providers import unknown_fields
 from holdfast.providers.file import formats
+from holdfast.schema import fields
 
 DOCUMENT, TEXT = "Document", "Text"
 
@@ -97,7 +97,7 @@ def mistakes(declaration: Declaration) -> list[InputError]:
     known = _FIELDS if kind == DOCUMENT else tuple(name for name in _FIELDS if name != "format")
     strangers = [word for word in wanted if word not in known]
     if kind not in (DOCUMENT, TEXT) or strangers:
-        return [InputError(unknown_fields.unknown_word(word, known), Location(field=f"/{word}")) for word in strangers]
+        return [InputError(fields.unknown_field(word, known), Location(field=f"/{word}")) for word in strangers]
     imported = declaration.import_from is not None and declaration.import_from.id is not None
     path = wanted.get("path")
     if (not isinstance(path, str) or not path) and not (imported and path is None):

@@ -24,23 +24,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from holdfast.errors import InputError, Location
+from holdfast.errors import InputError
 from holdfast.model.json import Json
-from holdfast.providers import unknown_fields
+from holdfast.providers import connection_settings
 from holdfast.providers.protocol import Connection
+from holdfast.schema import fields
 
-_WORDS: Final = (
-    "cloud",
-    "clouds_file",
-    "region",
-    "auth",
-    "auth_type",
-    "timeout",
-    "threads",
-    "all_projects",
-    "revisions",
-    "options",
-)
 _VARIABLES: Final = ("OS_CLOUD", "OS_AUTH_URL", "OS_CLIENT_CONFIG_FILE")
 
 
@@ -72,56 +61,31 @@ def ambient(environ: Mapping[str, str]) -> Connection:
     return Connection("openstack", "openstack")
 
 
+_SETTINGS: Final = fields.plain(
+    {
+        "cloud": fields.STRING,
+        "clouds_file": fields.STRING,
+        "region": fields.STRING,
+        "auth": fields.DOCUMENT,
+        "auth_type": fields.STRING,
+        "timeout": fields.renamed(fields.POSITIVE, "timeout_seconds"),
+        "threads": fields.POSITIVE.then(int),
+        "all_projects": fields.BOOLEAN,
+        "revisions": fields.renamed(fields.BOOLEAN, "trusts_revisions"),
+        "options": fields.DOCUMENT,
+    }
+)
+
+
 def account(connection: Connection) -> Account:
-    """Read a connection; raise InputError with the field that is wrong."""
-    unknown_fields.refuse_unknown(connection, _WORDS)
-    named = _text(connection, "clouds_file")
-    base = Path(connection.base_dir)
+    """Return a connection as read; raise InputError or InputErrors with the fields that are wrong."""
+    given = connection_settings.read(_SETTINGS, connection)
+    file = given.pop("clouds_file", None)
     return Account(
         connection=connection.name,
-        cloud=_text(connection, "cloud"),
-        files=(str(base / named),) if named else (str(base / "clouds.yaml"),),
-        is_file_named=named is not None,
-        region=_text(connection, "region"),
-        auth=_mapping(connection, "auth"),
-        auth_type=_text(connection, "auth_type"),
+        files=(str(Path(connection.base_dir, file or "clouds.yaml")),),
+        is_file_named=file is not None,
         secrets=dict(connection.secrets),
-        timeout_seconds=_number(connection, "timeout", 60.0),
-        threads=int(_number(connection, "threads", 8)),
-        all_projects=_flag(connection, "all_projects", default=False),
-        trusts_revisions=_flag(connection, "revisions", default=True),
-        options=_mapping(connection, "options") or {},
         base_dir=connection.base_dir,
+        **given,
     )
-
-
-def _text(connection: Connection, word: str) -> str | None:
-    value = connection.settings.get(word)
-    if value is not None and (not isinstance(value, str) or not value):
-        raise _wrong(connection, word, "a word is needed")
-    return value
-
-
-def _mapping(connection: Connection, word: str) -> Mapping[str, Json] | None:
-    value = connection.settings.get(word)
-    if value is not None and not isinstance(value, Mapping):
-        raise _wrong(connection, word, "a mapping is needed")
-    return value
-
-
-def _flag(connection: Connection, word: str, *, default: bool) -> bool:
-    value = connection.settings.get(word, default)
-    if not isinstance(value, bool):
-        raise _wrong(connection, word, "true or false is needed")
-    return value
-
-
-def _number(connection: Connection, word: str, default: float) -> float:
-    value = connection.settings.get(word, default)
-    if isinstance(value, bool) or not isinstance(value, int | float) or value <= 0:
-        raise _wrong(connection, word, "a number greater than zero is needed")
-    return float(value)
-
-
-def _wrong(connection: Connection, word: str, message: str) -> InputError:
-    return InputError(message, Location(field=f"/connections/{connection.name}/{word}"))

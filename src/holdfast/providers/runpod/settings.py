@@ -16,17 +16,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from holdfast.errors import InputError, Location
+from holdfast.errors import InputError
 from holdfast.model.json import Json
-from holdfast.providers import unknown_fields
+from holdfast.providers import connection_settings
 from holdfast.providers.http.description import Api
 from holdfast.providers.protocol import Connection
+from holdfast.schema import fields
 
 BASE_URL: Final = "https://api.runpod.io"
 SECRET: Final = "api_key"  # noqa: S105 - the name of a secret, not one
 KEY_VARIABLE: Final = "RUNPOD_API_KEY"
 BASE_VARIABLE: Final = "RUNPOD_API_BASE_URL"
-_WORDS: Final = ("base_url", "extended", "timeout", "max_connections")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,39 +61,31 @@ def ambient(environ: Mapping[str, str]) -> Connection:
     return Connection("runpod", "runpod", given, {SECRET: key})
 
 
+def _address(text: str) -> str:
+    if not text.startswith(("http://", "https://")):
+        raise InputError(f"expected an address, such as {BASE_URL}")
+    return text.rstrip("/")
+
+
+_SETTINGS: Final = fields.plain(
+    {
+        "base_url": fields.STRING.then(_address),
+        "extended": fields.BOOLEAN,
+        "timeout": fields.renamed(fields.POSITIVE, "timeout_seconds"),
+        "max_connections": fields.COUNT,
+    }
+)
+
+
 def account(connection: Connection) -> Account:
-    """Read a connection; raise InputError with the field that is wrong."""
-    given = connection.settings
-    unknown_fields.refuse_unknown(connection, _WORDS)
+    """Return a connection as read; raise InputError or InputErrors with the fields that are wrong."""
+    given = connection_settings.read(_SETTINGS, connection)
     key = connection.secrets.get(SECRET)
     if not key:
-        raise _wrong(connection, "secrets", f"an API key is needed: secrets: {{{SECRET}: {{env: RUNPOD_API_KEY}}}}")
-    base = given.get("base_url", BASE_URL)
-    if not isinstance(base, str) or not base.startswith(("http://", "https://")):
-        raise _wrong(connection, "base_url", f"an address is needed, such as {BASE_URL}")
-    extended = given.get("extended", False)
-    if not isinstance(extended, bool):
-        raise _wrong(connection, "extended", "true or false is needed")
+        message = f"an API key is missing: secrets: {{{SECRET}: {{env: {KEY_VARIABLE}}}}}"
+        raise connection_settings.problem(connection, message, "secrets")
+    base, extended = given.pop("base_url", BASE_URL), given.pop("extended", False)
+    headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
     return Account(
-        Api(
-            connection.name,
-            base.rstrip("/"),
-            {"Authorization": f"Bearer {key}", "Content-Type": "application/json"},
-            {},
-            timeout_seconds=_number(connection, given, "timeout", 30.0),
-            max_connections=int(_number(connection, given, "max_connections", 16)),
-            secrets=(key,),
-        ),
-        extended,
+        Api(connection.name, base, headers, {}, **{"max_connections": 16, **given}, secrets=(key,)), extended
     )
-
-
-def _number(connection: Connection, given: Mapping[str, Json], word: str, default: float) -> float:
-    value = given.get(word, default)
-    if isinstance(value, bool) or not isinstance(value, int | float) or value <= 0:
-        raise _wrong(connection, word, "a number greater than zero is needed")
-    return float(value)
-
-
-def _wrong(connection: Connection, field: str, message: str) -> InputError:
-    return InputError(message, Location(field=f"/connections/{connection.name}/{field}"))

@@ -37,9 +37,9 @@ def test_the_usual_cloud_is_the_public_one():
         ({"auth": {"type": "default", "password": "x"}}, "unknown field"),
         ({"habits": [{"types": "*", "moon": 1}]}, "unknown word"),
         ({"tls": {"ca_file": "nowhere.pem"}}, "a file of certificates"),
-        ({"timeout": 0}, "greater than zero"),
-        ({"subscription": 7}, "a text"),
-        ({"operation_hosts": "azure.com"}, "a list of domains"),
+        ({"timeout": 0}, "expected a number > 0"),
+        ({"subscription": 7}, "expected a string"),
+        ({"operation_hosts": "azure.com"}, "expected a list"),
     ],
 )
 def test_a_connection_that_cannot_be_says_which_field(given, message):

@@ -12,10 +12,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from holdfast.compare import apply_patch, paths
 from holdfast.compare.comparators import typed_equal
 from holdfast.errors import DocumentError, Location
-from holdfast.manifests import anchors, documents, edit_plan
-from holdfast.manifests.edit_plan import UNSAID, Change, Edit, of_finding
-from holdfast.manifests.edit_refusal import BY_HAND, Refused
-from holdfast.manifests.source_file import Part, SourceText
+from holdfast.manifests import documents
+from holdfast.manifests.edit import anchors, edit_plan
+from holdfast.manifests.edit.edit_plan import UNSAID, Change, Edit, of_finding
+from holdfast.manifests.edit.edit_refusal import BY_HAND, Refused
+from holdfast.manifests.edit.source_file import Part, SourceText
 from holdfast.model.absent import ABSENT
 from holdfast.model.json import Json
 from holdfast.model.path import Pointer

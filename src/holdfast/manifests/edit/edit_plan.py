@@ -12,8 +12,8 @@ from typing import Final
 
 from holdfast.compare import apply_patch, paths
 from holdfast.compare.comparators import typed_equal
-from holdfast.manifests import edit_refusal
-from holdfast.manifests.edit_refusal import BY_HAND, Guarded, Refused
+from holdfast.manifests.edit import edit_refusal
+from holdfast.manifests.edit.edit_refusal import BY_HAND, Guarded, Refused
 from holdfast.model.absent import ABSENT
 from holdfast.model.finding import Finding
 from holdfast.model.json import Json

@@ -15,8 +15,9 @@ from typing import Final
 
 from holdfast.compare import go_json, yaml_reader
 from holdfast.errors import InputError, Location
-from holdfast.manifests import documents, file_discovery, json_places
-from holdfast.manifests.edit_refusal import Refused
+from holdfast.manifests import documents, file_discovery
+from holdfast.manifests.edit import json_places
+from holdfast.manifests.edit.edit_refusal import Refused
 from holdfast.model.json import Json
 from holdfast.model.path import Pointer
 from holdfast.model.resource import Declaration
