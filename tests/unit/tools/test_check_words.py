@@ -98,7 +98,9 @@ def test_docstrings_of_tests_are_free():
 
 
 def test_loop_variables_name_their_element():
-    text = "for finding in a: ...\nfor i, each in a: ...\nasync def f():\n    async for out in (one for one in a): ...\n"
+    text = (
+        "for finding in a: ...\nfor i, each in a: ...\nasync def f():\n    async for out in (one for one in a): ...\n"
+    )
     assert sorted(check_code(text)) == [
         (2, "loop-variable", "each"),
         (4, "loop-variable", "one"),
