@@ -42,6 +42,8 @@ def replaced(text: str, holder: Node, entry: Entry, value: Json, layout: Layout)
             while start > entry.head and text[start - 1] == " ":
                 start -= 1
         gap = " " if tail and text[start - 1] not in " \t" else ""
+        if entry.key is not None and entry.head == entry.key.end:  # `? key` without a value
+            gap = f"\n{margin}: " if tail else f"\n{margin}:"
         yield [Patch(start, frame.end, gap + tail), Patch(frame.lines_start, frame.lines_end, written)]
 
 

@@ -51,8 +51,6 @@ def _written(text: str, root: Node, edit: Edit, layout: Layout) -> Iterator[list
     if place is None:
         raise CannotError
     entry = holder.entries[place]
-    if entry.value.anchor is not None and yaml_nodes.uses(root, entry.value):
-        raise CannotError
     if holder.is_flow:
         yield [_in_flow(text, entry, edit.value, layout)]
     else:
@@ -129,7 +127,7 @@ def spliced(text: str, after: Json) -> str | None:
     text += "\n" * has_bare_end
     try:
         pending = list(edits.between(_read(text), after))
-        for _ in range(2 * len(pending) + 1):
+        for _ in range(2 * len(pending) + text.count("*") + 1):
             if not pending:
                 return text.removesuffix("\n") if has_bare_end else text
             text = _one_further(text, pending, after)
@@ -150,16 +148,34 @@ def _one_further(text: str, pending: Iterable[Edit], after: Json) -> str:
 
 
 def _edited(text: str, edit: Edit, after: Json) -> str:
-    """Make an edit; where it cannot be made by itself, write the smallest thing around it anew."""
+    """Make an edit. If that fails, write out an alias that needs the edited text, or rewrite the parent collection."""
     root = yaml_nodes.documents(text)[0].root
     before = _read(text)
+    alias = _alias_of(root, edit.pointer)
     while edit.pointer:
         try:
             return _best(attempts(text, root, edit), edits.made(before, edit))
         except CannotError:
+            if alias is not None:
+                edit, alias = Edit(Act.REPLACE, alias, paths.resolve(before, alias)), None
+                continue
             above = edit.pointer[:-1]
             edit = Edit(Act.REPLACE, above, paths.resolve(after, above))
     raise CannotError
+
+
+def _alias_of(root: Node, pointer: Pointer) -> Pointer | None:
+    """Return the first place outside of a node that stands for a part of it: an alias, or a mapping that merges one."""
+    edited = yaml_nodes.find(root, pointer)
+    parts = list(yaml_nodes.walk(edited)) if edited is not None else []
+    pending: list[tuple[Pointer, Node]] = [((), root)]
+    while pending:
+        place, node = pending.pop()
+        if node.target in parts or any(merged.target in parts for merged in node.merges()):
+            return place
+        steps = [(index if entry.key is None else entry.key.text, entry) for index, entry in enumerate(node.entries)]
+        pending += [((*place, step), entry.value) for step, entry in reversed(steps) if entry.value is not edited]
+    return None
 
 
 def _best(found: Iterable[str], wanted: Json) -> str:

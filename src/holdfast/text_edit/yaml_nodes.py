@@ -22,6 +22,7 @@ _PROPERTIES = re.compile(r"(?:[&!]\S*(?P<after>(?:\s|(?<=\s)#.*)*))+")
 _HEADER = re.compile(r"[|>][-+0-9]*")
 _COLON = re.compile(r"\s*:")
 _TO_DASH = re.compile(r"(?:\s|#.*)*+-")  # nothing but comments stands between two elements
+_TO_QUESTION_MARK = re.compile(r"(?:\s|#.*)*+\?(?=\s)")
 _MERGE = "<<"
 
 
@@ -83,7 +84,7 @@ class Entry:
 
     key: Node | None
     value: Node
-    start: int  # of its key or dash; in [ ] of the value
+    start: int  # of its key, question mark or dash; in [ ] of the value
     head: int
 
     @property
@@ -233,12 +234,17 @@ class _Builder:
             if isinstance(inner, yaml.MappingEndEvent):
                 node.end = self._end(node, inner)
                 break
+            before = node.entries[-1].end if node.entries else node.body
+            mark = None if node.is_flow else _TO_QUESTION_MARK.match(self._text, before, int(inner.start_mark.index))
             key = self._node(inner)
             value = self._node(next(self._events))
             if key.kind is Kind.ALIAS and key.target is not None:
                 key.text = key.target.text
             colon = _COLON.match(self._text, key.end)
-            node.entries.append(Entry(key, value, key.start, colon.end() if colon is not None else key.end))
+            if colon is None:
+                value.start = value.body = value.end = key.end
+            start = mark.end() - 1 if mark is not None else key.start
+            node.entries.append(Entry(key, value, start, colon.end() if colon is not None else key.end))
         self._finish(node)
 
     def _list(self, node: Node, event: _Event) -> None:
