@@ -60,15 +60,6 @@ class KnownDifference:
 
 
 @dataclass(frozen=True, slots=True)
-class Subtraction:
-    """D(S, O) against K: what is new, what is explained, which entries were not seen this time."""
-
-    new: tuple[Difference, ...]
-    known: tuple[KnownDifference, ...]
-    gone: tuple[KnownDifference, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Unresolved:
     """What our write did not change though it was to; it is told, however often we look."""
 
@@ -90,39 +81,6 @@ class Capture:
     def digested(self) -> list[str]:
         """The paths whose values are too large to keep, and are known by a digest."""
         return [paths.format_path(each.path) for each in self.known if isinstance(each.observed, normalize.Digest)]
-
-
-def subtract(differences: Iterable[Difference], known: Sequence[KnownDifference], rules: RuleTree) -> Subtraction:
-    """Split differences into new and known; entries without a counterpart are gone, but stay in force."""
-    index: dict[tuple[str, Op], list[KnownDifference]] = defaultdict(list)
-    for entry in known:
-        index[place(rules, entry.path), entry.op].append(entry)
-    new: list[Difference] = []
-    seen: list[KnownDifference] = []
-    for difference in differences:
-        entries = index.get((place(rules, difference.path), difference.op), [])
-        match = next((entry for entry in entries if matches(difference, entry, rules)), None)
-        if match is None:
-            new.append(difference)
-        else:
-            seen.append(match)
-            entries.remove(match)  # one entry explains one difference
-    hit = {id(entry) for entry in seen}
-    return Subtraction(tuple(new), tuple(seen), tuple(entry for entry in known if id(entry) not in hit))
-
-
-def matches(difference: Difference, entry: KnownDifference, rules: RuleTree) -> bool:
-    """Tell whether an entry explains a difference: path, operation and both values, each under its comparator."""
-    if difference.op is not entry.op or place(rules, difference.path) != place(rules, entry.path):
-        return False
-    node = node_at(rules, difference.path)
-    return _equal(node, entry.desired, difference.desired) and _equal(node, entry.observed, difference.observed)
-
-
-def _equal(node: Node, kept: Json, value: Json) -> bool:
-    if isinstance(kept, normalize.Digest):
-        return value is not ABSENT and normalize.stands_for(kept, node, value)
-    return diff.equal_at(node, kept, value)
 
 
 def node_at(rules: RuleTree, path: Path) -> Node:
@@ -375,12 +333,6 @@ def _size(value: Json) -> int:
         return 0 if value is ABSENT else len(json.dumps(value, default=str))
     except RecursionError:  # nested too deep to be written down is too large to be kept
         return HARD_LIMIT_BYTES
-
-
-def baseline_from(applied: Json, known: Iterable[KnownDifference]) -> diff.Baseline:
-    """Rebuild the baseline from what was applied and what is known; digests stay digests."""
-    listed = [Difference(entry.path, entry.op, entry.desired, entry.observed) for entry in known]
-    return diff.Baseline(applied, apply_patch.apply(applied, listed))
 
 
 def absorb_late(
