@@ -107,7 +107,7 @@ class ResourceManager(_ResourceManager):
     async def exists(self, config: DeployableResource) -> bool:
         """Return True if a resource exists at RunPod; raise FlashError if RunPod could not be asked."""
         (found,) = await self.check(config)
-        is_tracked = any(each.address == found.address and each.id for each in await self.resources())
+        is_tracked = any(tracked.address == found.address and tracked.id for tracked in await self.resources())
         if not is_tracked and not config.id:
             return False
         if found.verdict.status is Status.UNKNOWN:
@@ -127,7 +127,7 @@ class ResourceManager(_ResourceManager):
         said that it does not exist, and one that is known not to exist is untracked without being asked to.
         """
         del force_remove
-        tracked = [each for each in await self.resources() if resource_id in _keys(each)]
+        tracked = [resource for resource in await self.resources() if resource_id in _keys(resource)]
         name = resource_name or resource_id.rpartition(":")[2]
         if not tracked:
             return _undeployed(name, None, f"Resource {resource_id} not found in tracking", success=False)

@@ -1,8 +1,7 @@
-"""The walk behind the comparison: declaration, applied revision, baseline and observation, place by place.
+"""The walk behind the comparison: declaration, applied revision, baseline and observation, path by path.
 
-What is asked at a place, and by which words it is answered, is told in `compare.diff`; here is how a document is gone
-through. Speed comes from two things: places where nothing moved are passed over in C, and where the declaration has not
-moved since it was applied only entries that the world moved are looked at.
+`compare.diff` defines the findings; this module walks the documents. It is fast for two reasons: unchanged subtrees are
+compared in C, and if the declaration is unchanged only entries with live changes are visited.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from holdfast.model.finding import Finding, FindingClass, Op, Side
 from holdfast.model.json import Json
 from holdfast.model.path import Path, Pointer, Selector
 
-MAX_DEPTH = 150  # below this a subtree is compared as one value, so that no document can exhaust the stack
+MAX_DEPTH = 150  # a deeper subtree is compared as one value, because recursion would exhaust the stack
 
 # The four documents, in the order they are passed around: declared, applied, baseline, observed.
 DESIRED, APPLIED, SETTLED, OBSERVED = range(4)
@@ -30,14 +29,14 @@ Four = tuple[Json, Json, Json, Json]
 _Map = dict[str, Json]
 _NOTHING: _Map = {}
 
-# Members of enums by plain names: looking them up on the class is slow enough to be seen in the benchmark.
+# Enum members as module names, because looking them up on the class is visible in the benchmark.
 _CHANGED, _ADDED, _MISSING = Op.CHANGED, Op.ADDED, Op.MISSING
 _ELEMENT_ADDED, _ELEMENT_MISSING, _REORDERED = Op.ELEMENT_ADDED, Op.ELEMENT_MISSING, Op.REORDERED
 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """How one place was judged and by which rule; what `explain` prints."""
+    """The outcome at one path and the rule that applied, for `explain`."""
 
     path: Path
     outcome: str
@@ -45,7 +44,7 @@ class Judgement:
 
 
 class Walk:
-    """One comparison in progress; what it finds collects in `found`."""
+    """One comparison in progress; findings collect in `found`."""
 
     __slots__ = ("_above", "_adopting", "_has_baseline", "_level", "_trace", "_undeclared", "found")
 
@@ -57,10 +56,10 @@ class Walk:
         self._undeclared = undeclared
         self._adopting = not has_baseline and not undeclared
         self._trace = trace
-        self._above = self._level = above  # levels already gone down by the walk that started this one
+        self._above = self._level = above  # levels above the root of this walk
 
     def value(self, node: Node, path: Path, pointer: Pointer, four: Four, *, element: str = "") -> None:
-        """Judge one place and everything below it, unless nothing there has moved."""
+        """Compare the values at one path and below, unless nothing changed there."""
         if not self._is_untouched(four):
             self.moved(node, path, pointer, four, element=element)
 
@@ -75,13 +74,13 @@ class Walk:
         return is_same(desired, observed)
 
     def moved(self, node: Node, path: Path, pointer: Pointer, four: Four, *, element: str = "") -> None:
-        """Judge a place where something moved."""
+        """Compare the values at a path where something changed."""
         if node.hidden:
             self._note(path, "not compared", node, "class")
             return
         desired, applied, settled, observed = four
         if (desired is None or applied is None or settled is None or observed is None) and (
-            node.is_lenient and not element  # null takes a place in a list
+            node.is_lenient and not element  # null is an element of a list
         ):
             four = tuple(ABSENT if value is None else value for value in four)  # type: ignore[assignment]
             desired, applied, settled, observed = four
@@ -92,7 +91,7 @@ class Walk:
             self._leaf(node, path, pointer, four, element=element)
 
     def descend(self, node: Node, path: Path, pointer: Pointer, four: Four) -> bool:
-        """Walk into containers where the observed one has a counterpart; return False to judge the place as a whole."""
+        """Compare containers entry by entry; return False if the values must be compared as a whole."""
         desired, _, settled, observed = four
         kind = type(observed)
         if kind is dict:
@@ -146,7 +145,7 @@ class Walk:
     def _moved_entries(
         self, node: Node, path: Path, pointer: Pointer, desired: _Map, settled: _Map, observed: _Map
     ) -> None:
-        """As _mapping where the declaration has not moved: only what the world moved can be news. The hottest path."""
+        """Compare mappings whose declaration did not change: only live changes count. The hottest path."""
         for key in moved_keys(settled, observed):
             child = node.child(key)
             want, before, seen = desired.get(key, ABSENT), settled.get(key, ABSENT), observed.get(key, ABSENT)
@@ -155,7 +154,7 @@ class Walk:
                 self.moved(child, here, there, (want, want, before, seen))
 
     def _enter(self, node: Node, path: Path, pointer: Pointer, want: Json, before: Json, seen: Json) -> bool:
-        """Go straight into a container that all three documents have and no rule treats specially."""
+        """Enter a container that all three documents have and no rule treats specially; else return False."""
         kind = type(seen)
         if type(before) is not kind or type(want) is not kind or self._above + len(path) >= MAX_DEPTH:
             return False
@@ -168,7 +167,7 @@ class Walk:
         return False
 
     def _mapping_by_key(self, node: Node, rule: MapRule, path: Path, pointer: Pointer, four: Four) -> None:
-        """As _mapping, for maps whose keys are spelt differently on the two sides."""
+        """Compare mappings whose keys are spelt differently on the two sides."""
         rows, names = _rows_by_key(rule, four)
         for ident, row in rows.items():
             if not (rule.subset and row[DESIRED] is ABSENT):
@@ -197,12 +196,12 @@ class Walk:
         if aligned.kind is ListKind.ORDERED:
             self._order(node, path, pointer, four, aligned, column)
         elif self._undeclared and not aligned.key and _is_out_of_step(self.found[first:], len(path), aligned, lists):
-            # Places in such a list name nothing on the other side, so the list as a whole is what differs.
+            # Indices in such a list name nothing on the other side, so the list as a whole differs.
             del self.found[first:]
             self._emit(node, path, pointer, four, Op.CHANGED, Side.UNSETTLED, _list_label(node, aligned.kind))
 
     def _keyed_elements(self, node: Node, field: str, path: Path, pointer: Pointer, four: Four) -> bool:
-        """As _sequence, quickly, for a list with one plain key and an unmoved declaration; False if it is not so."""
+        """Compare lists with one plain key and an unchanged declaration; return False if they are not such lists."""
         settled = list_matching.by_plain_key(four[SETTLED], field)
         observed = list_matching.by_plain_key(four[OBSERVED], field)
         if settled is None or observed is None:
@@ -223,7 +222,7 @@ class Walk:
         return True
 
     def _anchored_sides(self, four: Four) -> tuple[int, ...]:
-        """Choose which of the four lists to align, the anchor first; one that is another need not be aligned again."""
+        """Return the lists to align, the anchor first; identical lists are aligned once."""
         intents = (DESIRED,) if four[DESIRED] is four[APPLIED] else (DESIRED, APPLIED)
         if not self._has_baseline:
             return (DESIRED, OBSERVED)
@@ -264,7 +263,7 @@ class Walk:
         aligned: list_matching.Aligned,
         column: dict[int, int],
     ) -> None:
-        """Report a list whose common elements stand in another order than declared, if that is news."""
+        """Report a list whose common elements have another order than declared, if that is new."""
 
         def moved(one: int, other: int) -> bool:
             if type(four[one]) is not list or type(four[other]) is not list:
@@ -301,7 +300,7 @@ class Walk:
         self._emit(node, path, pointer, four, op, side, label)
 
     def _is_different(self, node: Node, four: Four, *, element: str) -> bool:
-        """Without a baseline: compare the observed value with the declared one, if there is one."""
+        """Without a baseline: return True if the observed value differs from the declared one."""
         desired, _, _, observed = four
         if desired is ABSENT:
             return self._undeclared and (bool(element) or not self.equal(node, desired, observed))
@@ -310,9 +309,9 @@ class Walk:
         return not self._agrees(node, desired, observed)
 
     def _side(self, node: Node, four: Four, *, element: str) -> Side | None:
-        """With a baseline: say who moved, or None if the value is as declared or as known."""
+        """With a baseline: return the side that changed, or None if the value is as declared or known."""
         desired, applied, settled, observed = four
-        # An element that comes or goes is a change even where nothing of its content can be seen.
+        # An added or removed element is a change even if its content is hidden.
         came_or_went = bool(element) and (settled is ABSENT) is not (observed is ABSENT)
         if node.write_only:
             readable = not comparators.is_masked(settled) and not comparators.is_masked(observed)
@@ -325,14 +324,14 @@ class Walk:
             intent = desired is not applied and not self._unmoved(node, desired, applied)
             if desired is ABSENT and is_void(node, observed) and not (element and observed is not ABSENT):
                 if applied is not ABSENT and (element or not is_void(node, applied)):
-                    return None  # the declaration let go of it, and it is gone
+                    return None  # no longer declared, and deleted
                 intent = False
         if intent:
             return Side.BOTH if world else Side.INTENT
         return Side.WORLD if world else None
 
     def _agrees(self, node: Node, desired: Json, observed: Json) -> bool:
-        """Tell whether an observed value satisfies a declared one."""
+        """Return True if an observed value satisfies a declared one."""
         if node.write_only or (node.create_only and is_void(node, observed)):
             return True
         if self.equal(node, desired, observed):
@@ -340,7 +339,7 @@ class Walk:
         return self._adopting and (_is_withheld(node, observed) or self._is_respelt(node, desired, observed))
 
     def _is_untold(self, node: Node, desired: Json, applied: Json, observed: Json) -> bool:
-        """Tell whether a field that is given at birth, and not seen since, is declared otherwise than it was given."""
+        """Return True if the declaration of a create-only field changed and the live value does not show it."""
         if not node.create_only or self.equal(node, desired, observed):
             return False
         return desired is not applied and not self._unmoved(node, desired, applied)
@@ -362,7 +361,7 @@ class Walk:
         return is_same(before, after) or self.equal(node, before, after)
 
     def equal(self, node: Node, one: Json, other: Json) -> bool:
-        """Tell whether two values are the same at this place."""
+        """Return True if two values are the same under the rules of a node."""
         if type(one) is str and type(other) is str and node.comparator is None:
             return bool(one == other)
         one_void, other_void = is_void(node, one), is_void(node, other)
@@ -381,19 +380,19 @@ class Walk:
         return typed_equal(one, other)
 
     def _is_zero_for_nothing(self, node: Node, one: Json, other: Json) -> bool:
-        """While adopting, take a declared false, 0 or "" for what the service leaves out, where that is allowed."""
+        """Return True while adopting if the rules take a declared false, 0 or "" for an absent value."""
         presence = node.adopt_presence if self._adopting else None
         return presence is not None and is_void(node, one, presence) and is_void(node, other, presence)
 
     def _differs_inside(self, node: Node, one: Json, other: Json) -> bool:
-        """Compare two containers by the rules in force below this node, in a walk of their own."""
+        """Return True if two containers differ under the rules below a node."""
         undeclared = self._undeclared or self._has_baseline
         inner = Walk(has_baseline=False, undeclared=undeclared, above=self._level + 1)
         if inner._above < MAX_DEPTH and inner.descend(node, (), (), (one, ABSENT, ABSENT, other)):
             return bool(inner.found)
         return not typed_equal(one, other)
 
-    # -- telling
+    # -- results
 
     def _emit(  # noqa: PLR0913, PLR0917 - all that a finding is made of
         self, node: Node, path: Path, pointer: Pointer, four: Four, op: Op, side: Side, label: str
@@ -408,7 +407,7 @@ class Walk:
 
 
 def _is_withheld(node: Node, observed: Json) -> bool:
-    """Tell whether a service that need not return a field has not done so."""
+    """Return True if the service omitted a field that it need not return."""
     return node.adopt_missing and (is_void(node, observed) or comparators.is_masked(observed))
 
 
@@ -417,7 +416,7 @@ def _list_label(node: Node, kind: ListKind) -> str:
 
 
 def _is_out_of_step(found: list[Finding], depth: int, aligned: list_matching.Aligned, lists: list[list[Json]]) -> bool:
-    """Tell whether something differs inside elements of lists in different orders, or in lists with copies in them."""
+    """Return True if elements differ in lists of different order, or in lists with duplicates."""
     if not found:
         return False
     rows = [row for _, row in aligned.rows]
@@ -430,7 +429,7 @@ def _is_out_of_step(found: list[Finding], depth: int, aligned: list_matching.Ali
 
 
 def _restored(node: Node, settled: list[Json], observed: list[Json]) -> list[Json]:
-    """Put the observed element in the place of a digest of it."""
+    """Return the settled list with digests replaced by the observed elements that they represent."""
     known = {
         digest: element
         for index, element in enumerate(observed)
@@ -440,20 +439,20 @@ def _restored(node: Node, settled: list[Json], observed: list[Json]) -> list[Jso
 
 
 def _fits(desired: Json, settled: Json, kind: type) -> bool:
-    """Tell whether declaration or baseline is such a container, and neither is something else."""
+    """Return True if declaration or baseline is such a container, and neither is another type."""
     one = desired is ABSENT or type(desired) is kind
     other = settled is ABSENT or type(settled) is kind
     return one and other and (desired is not ABSENT or settled is not ABSENT)
 
 
 def _is_respelt_map(four: Four) -> bool:
-    """Tell whether some key of the declaration or the baseline is not in the observed map as it stands."""
+    """Return True if a key of the declaration or the baseline is missing from the observed mapping."""
     keys = four[OBSERVED].keys()
     return any(type(four[side]) is dict and not four[side].keys() <= keys for side in (DESIRED, SETTLED))
 
 
 def _rows_by_key(rule: MapRule, four: Four) -> tuple[dict[Json, list[Json]], dict[Json, str]]:
-    """Join the four maps by the spelling-free form of their keys; keys that collide within one map stay themselves."""
+    """Join the four mappings by the normalised form of their keys; keys that collide within one mapping stay exact."""
     assert rule.keys is not None
     spell = rule.keys.key
     rows: dict[Json, list[Json]] = {}

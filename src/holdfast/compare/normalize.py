@@ -39,8 +39,8 @@ def digest(node: Node, value: Json) -> Digest:
 
 
 def stands_for(kept: Digest, node: Node, value: Json) -> bool:
-    """Tell whether a digest is that of a value."""
-    return any(kept == each for each in digests(node, value))
+    """Return True if a digest is one of the digests of a value."""
+    return kept in digests(node, value)
 
 
 def digests(node: Node, value: Json) -> Iterator[Digest]:

@@ -1,6 +1,6 @@
-"""From a reading to a verdict: a total function, and the only place where a status is chosen.
+"""The verdict of a read: a total function of the read result and the findings.
 
-Only a successful answer may lead to *missing* or *drifted*; whatever could not be read is *unknown*.
+Only a successful answer leads to *missing* or *drifted*; a failed read is *unknown*.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def judge(
     applied: Json = ABSENT,
     baseline: diff.Baseline | None = None,
 ) -> Verdict:
-    """Say what is true of a resource, given what was read, declared, last applied and first seen after that."""
+    """Return the verdict for a read result, the declaration, the applied revision and the baseline."""
     match reading:
         case Unreadable(trouble=trouble, detail=detail):
             return Verdict(Status.UNKNOWN, f"could not be read ({trouble.value}){': ' + detail if detail else ''}")
@@ -43,13 +43,17 @@ def judge(
 
 
 def without_removed(verdict: Verdict) -> Verdict:
-    """Leave out what is declared no more, where nothing is ever written: nobody is going to remove it."""
-    left = [each for each in verdict.findings if each.cls is not FindingClass.REMOVED or each.side is not Side.INTENT]
+    """Return the verdict without removed declarations, for resources that are never written."""
+    left = [
+        finding
+        for finding in verdict.findings
+        if finding.cls is not FindingClass.REMOVED or finding.side is not Side.INTENT
+    ]
     return verdict if len(left) == len(verdict.findings) else conclude(left)
 
 
 def uncompared() -> Verdict:
-    """Return what may be said of something that is there and is never compared: nothing."""
+    """Return the verdict for an existing resource that is never compared."""
     return Verdict(Status.UNKNOWN, "there; not compared, because it is sent at every turn")
 
 
@@ -58,10 +62,10 @@ def _has_moved(desired: Json, applied: Json, rules: RuleTree) -> bool:
 
 
 def conclude(findings: Sequence[Finding], *, intent_moved: bool = False) -> Verdict:
-    """Choose the status that the findings' sides add up to.
+    """Return the verdict that follows from the sides of the findings.
 
-    Without a baseline nobody can say who moved; then the answer is *pending* if the declaration is known to differ
-    from what was applied, else *drifted*.
+    Without a baseline the side that changed is unknown. The status is *pending* if the declaration differs from the
+    applied revision, else *drifted*.
     """
     if not findings:
         return Verdict(Status.IN_SYNC, "nothing differs that the declaration or the baseline does not explain")

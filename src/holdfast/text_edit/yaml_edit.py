@@ -1,7 +1,7 @@
-"""Editing YAML by the line: one edit of one document, every other character stays as it is.
+"""One edit of one YAML document, with every other character unchanged.
 
-Each edit gives one or more attempts, the most faithful to the text first. What they say must be read again and checked,
-because only reading tells. What cannot be done to a value by itself raises CannotError.
+An edit gives one or more attempts, the most faithful first. The caller must read an attempt again and compare it. An
+edit that is not possible for the value alone raises CannotError.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from holdfast.text_edit.yaml_nodes import Entry, Kind, Node
 
 
 def attempts(text: str, root: Node, edit: Edit) -> Iterator[str]:
-    """Yield the text with one edit made to the document of that root; `text` must end with a line break."""
+    """Yield the text with one edit of the document of that root; `text` must end with a line break."""
     edit = _feasible(root, edit)
     holder, step = _holder(root, edit.pointer), edit.pointer[-1]
     place = holder.position(step)
@@ -35,13 +35,14 @@ def attempts(text: str, root: Node, edit: Edit) -> Iterator[str]:
         yield pieces.patched(text, remove(text, holder, place))
         return
     layout = yaml_layout.of(text, root, holder)
-    for each in (layout, dataclasses.replace(layout, has_blocks=False)):  # a | at the end of a file may say too little
-        for patches in _written(text, root, edit, each):
+    # A block scalar at the end of a file may lose line breaks, so a second layout has none.
+    for candidate in (layout, dataclasses.replace(layout, has_blocks=False)):
+        for patches in _written(text, root, edit, candidate):
             yield pieces.patched(text, patches)
 
 
 def _written(text: str, root: Node, edit: Edit, layout: Layout) -> Iterator[list[Patch]]:
-    """Add or replace an entry; one of its own overrules what was merged in."""
+    """Yield the patches that add or replace an entry; an own entry overrides a merged one."""
     holder, step = _holder(root, edit.pointer), edit.pointer[-1]
     place = holder.position(step)
     if edit.act is Act.ADD or (place is None and holder.merges()):
@@ -58,7 +59,7 @@ def _written(text: str, root: Node, edit: Edit, layout: Layout) -> Iterator[list
 
 
 def concerned(text: str, root: Node, edit: Edit) -> tuple[int, int]:
-    """Return the part of the text that an edit may touch: the lines of its entry, or all between its neighbours."""
+    """Return the span that an edit may change: the lines of its entry, or the text between its neighbours."""
     edit = _feasible(root, edit)
     holder, step = _holder(root, edit.pointer), edit.pointer[-1]
     place = holder.position(step)
@@ -80,7 +81,7 @@ def concerned(text: str, root: Node, edit: Edit) -> tuple[int, int]:
 
 
 def _feasible(root: Node, edit: Edit) -> Edit:
-    """Return the edit as it can be made: what would be emptied, or is empty, is replaced."""
+    """Return the edit in a form that can be applied: an edit of an empty or emptied collection replaces it."""
     if not edit.pointer:
         raise CannotError
     if edit.act is Act.REPLACE or len(edit.pointer) < 2:
@@ -102,7 +103,7 @@ def _holder(root: Node, pointer: Pointer) -> Node:
 
 
 def _in_flow(text: str, entry: Entry, value: Json, layout: Layout) -> Patch:
-    """Put a value in the place of another between commas."""
+    """Return the patch that replaces a value between commas."""
     node = entry.value
     if node.is_tagged and node.anchor is not None:
         raise CannotError
@@ -118,10 +119,10 @@ def _in_flow(text: str, entry: Entry, value: Json, layout: Layout) -> Patch:
 
 
 def spliced(text: str, after: Json) -> str | None:
-    """Return a text of one document changed to say `after`, or None.
+    """Return the text of one document edited to read as `after`, or None.
 
-    What cannot be done to a value by itself (behind an alias or a merge key, say) is done to the smallest thing around
-    it that can be written anew. The result may still be wrong about the meaning; the caller reads it again and checks.
+    If a value cannot be edited alone (for example behind an alias or a merge key), the smallest collection around it is
+    rewritten. The result may still have another meaning, so the caller must read it again.
     """
     has_bare_end = not text.endswith("\n")
     text += "\n" * has_bare_end
@@ -138,7 +139,7 @@ def spliced(text: str, after: Json) -> str | None:
 
 
 def _one_further(text: str, pending: Iterable[Edit], after: Json) -> str:
-    """Make the first edit that can be made."""
+    """Apply the first edit that is possible."""
     for edit in pending:
         try:
             return _edited(text, edit, after)
@@ -148,7 +149,7 @@ def _one_further(text: str, pending: Iterable[Edit], after: Json) -> str:
 
 
 def _edited(text: str, edit: Edit, after: Json) -> str:
-    """Make an edit. If that fails, write out an alias that needs the edited text, or rewrite the parent collection."""
+    """Apply an edit. If that fails, write out an alias that needs the edited text, or rewrite the parent collection."""
     root = yaml_nodes.documents(text)[0].root
     before = _read(text)
     alias = _alias_of(root, edit.pointer)
@@ -178,10 +179,10 @@ def _alias_of(root: Node, pointer: Pointer) -> Pointer | None:
     return None
 
 
-def _best(found: Iterable[str], wanted: Json) -> str:
-    """Return the first attempt that says what is wanted, else the first that says anything."""
+def _best(candidates: Iterable[str], wanted: Json) -> str:
+    """Return the first attempt that reads as wanted, else the first that can be read."""
     readable = []
-    for attempt in found:
+    for attempt in candidates:
         try:
             value = _read(attempt)
         except DocumentError:

@@ -1,4 +1,4 @@
-"""Entries of flow collections: put between the commas, and taken out with one of them."""
+"""Entries of flow collections: inserted and removed together with a comma."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _TO_COMMA = re.compile(r"(?:\s|(?<=\s)#.*)*,")
 
 
 def added(text: str, holder: Node, step: str | int, value: Json, layout: Layout) -> list[Patch]:
-    """Put in an entry, at the end or before the element that stands at an index."""
+    """Insert an entry at the end or before an index."""
     _check_brackets(text, holder)
     written = _written(holder, step, value, layout)
     if isinstance(step, int) and step < len(holder.entries):
@@ -34,7 +34,7 @@ def added(text: str, holder: Node, step: str | int, value: Json, layout: Layout)
 
 
 def removed(text: str, holder: Node, place: int) -> list[Patch]:
-    """Take out one of several entries; where it has lines to itself, those lines."""
+    """Remove one of several entries, with its lines if it shares them with no other."""
     _check_brackets(text, holder)
     entries = holder.entries
     here = entries[place]
@@ -73,7 +73,7 @@ def _written(holder: Node, step: str | int, value: Json, layout: Layout) -> str:
 
 
 def _comma(text: str, entry: Entry, stop: int) -> int | None:
-    """Return where the comma behind an entry stands."""
+    """Return the position of the comma behind an entry."""
     found = _TO_COMMA.match(text, entry.end, stop)
     return found.end() - 1 if found is not None else None
 

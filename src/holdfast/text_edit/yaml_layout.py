@@ -24,13 +24,13 @@ class Layout:
 
 
 def of(text: str, root: Node, near: Node) -> Layout:
-    """Return the layout of a document; what is below `near` counts before the rest."""
+    """Return the layout of a document; values below `near` count first."""
     samples = [*_samples(text, near)]
     everywhere = [*_samples(text, root)]
 
     def usual(name: str, otherwise: int) -> int:
-        for found in (samples, everywhere):
-            counted = Counter(value for kind, value in found if kind == name)
+        for nearby in (samples, everywhere):
+            counted = Counter(value for kind, value in nearby if kind == name)
             if counted:
                 return counted.most_common(1)[0][0]
         return otherwise
@@ -46,18 +46,18 @@ def of(text: str, root: Node, near: Node) -> Layout:
 
 
 def column(text: str, index: int) -> int:
-    """Return how far in its line a character stands."""
+    """Return the column of a character."""
     return index - yaml_nodes.line_start(text, index)
 
 
 def quote_of(nodes: Iterable[Node]) -> str:
-    """Return the quote that all these strings have in common; none if they differ or one is plain."""
+    """Return the quote that all strings share; empty if they differ or one is plain."""
     styles = {node.style for node in nodes if node.kind is Kind.SCALAR and not is_bare_word(node)}
     return styles.pop() if len(styles) == 1 and styles <= {"'", '"'} else ""
 
 
 def is_bare_word(node: Node) -> bool:
-    """Tell whether a plain scalar may be something else than a string, which says nothing about quoting strings."""
+    """Return True if a plain scalar may be another type than a string, which says nothing about quotes."""
     return (
         node.kind is Kind.SCALAR
         and not node.style

@@ -1,6 +1,6 @@
-"""A YAML text as a tree of places: where each value, key, dash and alias stands, to the character.
+"""A YAML text as a tree of nodes with the position of each value, key, dash and alias.
 
-Knows nothing of what the values mean; that is `compare.yamltext`'s business. Only for texts which that reader takes.
+Does not interpret values; `compare.yaml_reader` does. Only for texts that this reader accepts.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _MERGE = "<<"
 
 
 class Kind(Enum):
-    """What stands at a place."""
+    """The kind of a node."""
 
     SCALAR = "scalar"
     MAP = "map"
@@ -37,7 +37,7 @@ class Kind(Enum):
 
 @dataclass(slots=True, eq=False)
 class Node:
-    """One value of a text, from `start` to `end`; what follows its anchor and tag begins at `body`."""
+    """One value of a text, from `start` to `end`; `body` follows its anchor and tag."""
 
     kind: Kind
     start: int
@@ -54,33 +54,34 @@ class Node:
 
     @property
     def is_block(self) -> bool:
-        """Tell whether this is a collection written with one entry a line."""
+        """Return True for a collection in block style."""
         return self.kind in (Kind.MAP, Kind.LIST) and not self.is_flow
 
     @property
     def is_block_scalar(self) -> bool:
-        """Tell whether this is a text below a | or >."""
+        """Return True for a text below a | or >."""
         return self.style in ("|", ">")
 
     def position(self, step: str | int) -> int | None:
-        """Return which entry a step means, None if none that stands here itself."""
+        """Return the position of the entry of a step, or None if the node itself has none."""
         if self.kind is Kind.LIST:
             return int(step) if 0 <= int(step) < len(self.entries) else None
         places = (at for at, entry in enumerate(self.entries) if entry.key is not None and entry.key.text == step)
         return next(places, None) if self.kind is Kind.MAP else None
 
     def merges(self) -> list[Node]:
-        """Return what is merged into this map: aliases, or maps written in place."""
-        found: list[Node] = []
+        """Return the nodes that are merged into this mapping: aliases, or mappings in place."""
+        merged: list[Node] = []
         for entry in self.entries:
             if entry.is_merge:
-                found += [one.value for one in entry.value.entries] if entry.value.kind is Kind.LIST else [entry.value]
-        return found
+                node = entry.value
+                merged += [item.value for item in node.entries] if node.kind is Kind.LIST else [node]
+        return merged
 
 
 @dataclass(slots=True, eq=False)
 class Entry:
-    """One entry of a collection; `head` is behind its colon or dash, where its value may begin."""
+    """One entry of a collection; `head` is the position behind its colon or dash."""
 
     key: Node | None
     value: Node
@@ -89,12 +90,12 @@ class Entry:
 
     @property
     def end(self) -> int:
-        """Return where its value ends."""
+        """Return the end of its value."""
         return self.value.end
 
     @property
     def is_merge(self) -> bool:
-        """Tell whether this entry brings in the entries of another map."""
+        """Return True if this entry merges another mapping."""
         return self.key is not None and self.key.text == _MERGE and not self.key.style
 
 
@@ -108,7 +109,7 @@ class Document:
 
     @property
     def is_empty(self) -> bool:
-        """Tell whether nothing is written in it, so that the reader passes it over."""
+        """Return True if the document is empty, so that the reader skips it."""
         return self.root.kind is Kind.SCALAR and not self.root.text and not self.root.style
 
 
@@ -118,7 +119,7 @@ def documents(text: str) -> list[Document]:
 
 
 def walk(root: Node) -> Iterator[Node]:
-    """Go through a node and all below it, in the order of the text; what aliases stand for is not below them."""
+    """Yield a node and all nodes below it, in the order of the text; aliases are not followed."""
     pending = [root]
     while pending:
         node = pending.pop()
@@ -130,12 +131,12 @@ def walk(root: Node) -> Iterator[Node]:
 
 
 def uses(root: Node, anchored: Node) -> list[Node]:
-    """Return the aliases that stand for a node."""
+    """Return the aliases of a node."""
     return [node for node in walk(root) if node.target is anchored]
 
 
 def find(root: Node, pointer: Pointer) -> Node | None:
-    """Return the node at a pointer, None if it does not stand at its own place: behind an alias, or merged in."""
+    """Return the node at a pointer, or None if it is behind an alias or merged in."""
     node = root
     for step in pointer:
         place = node.position(step)
@@ -146,7 +147,7 @@ def find(root: Node, pointer: Pointer) -> Node | None:
 
 
 def has_comment(text: str, node: Node) -> bool:
-    """Tell whether a comment stands within a node."""
+    """Return True if a node contains a comment."""
     here = node.body
     for leaf in walk(node):
         if leaf.kind in (Kind.SCALAR, Kind.ALIAS):
@@ -159,12 +160,12 @@ def has_comment(text: str, node: Node) -> bool:
 
 
 def line_start(text: str, index: int) -> int:
-    """Return where the line of a character begins."""
+    """Return the start of a character's line."""
     return text.rfind("\n", 0, index) + 1
 
 
 def line_end(text: str, index: int) -> int:
-    """Return where the line break of a character's line stands."""
+    """Return the position of the line break of a character's line."""
     found = text.find("\n", index)
     return found if found >= 0 else len(text)
 

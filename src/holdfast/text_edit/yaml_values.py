@@ -1,4 +1,4 @@
-"""Writing new values in the layout of a document, and in the manner of a value that stands beside them."""
+"""New values in the layout of a document and the style of their neighbours."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ Content = tuple[str, list[str]]  # what follows a colon or dash on its line, and
 
 def entry(key: str, value: Json, layout: Layout, siblings: Node) -> list[str]:
     """Write an entry of a block map as its siblings are written."""
-    keys = [each.key for each in siblings.entries if each.key is not None and not each.is_merge]
-    values = [each.value for each in siblings.entries if not each.is_merge]
+    keys = [sibling.key for sibling in siblings.entries if sibling.key is not None and not sibling.is_merge]
+    values = [sibling.value for sibling in siblings.entries if not sibling.is_merge]
     tail, below = content(value, layout, quote=quote_of(values))
     return [_joined(key_text(key, quote_of(keys), layout) + ":", tail), *below]
 
 
 def element(value: Json, layout: Layout, siblings: Node) -> list[str]:
     """Write an element of a block list as its siblings are written."""
-    values = [each.value for each in siblings.entries]
+    values = [sibling.value for sibling in siblings.entries]
     like = model(value, values)
     tail, below = content(value, layout, like=like, quote=quote_of(values), in_list=True)
     return [_joined("-", tail, layout.dash), *below]
@@ -51,7 +51,7 @@ def content(
 def block(value: Json, layout: Layout, like: Node | None = None) -> list[str]:
     """Write a collection that is not empty, one entry a line."""
     out: list[str] = []
-    below = [each.value for each in like.entries] if like is not None else []
+    below = [item.value for item in like.entries] if like is not None else []
     if isinstance(value, list):
         quote = quote_of(below)
         for item in value:
@@ -72,7 +72,7 @@ def flow(value: Json, layout: Layout, like: Node | None = None, quotes: tuple[st
             value, _quote(like) or quotes[1] or layout.strings, in_flow=True, otherwise=layout.quote
         )
     gap = " " if like is not None and like.is_padded else ""
-    below = [each.value for each in like.entries] if like is not None and like.kind is _kind(value) else []
+    below = [item.value for item in like.entries] if like is not None and like.kind is _kind(value) else []
     if isinstance(value, list):
         quotes = quotes[0], quote_of(below) or quotes[1]
         inside = ", ".join(flow(item, layout, model(item, below), quotes) for item in value)
@@ -106,7 +106,7 @@ def _ordered(value: dict[str, Json], like: Node | None) -> list[str]:
     """Return the keys of a map, those that its model has too in the model's order."""
     if like is None or like.kind is not Kind.MAP:
         return list(value)
-    first = [each.key.text for each in like.entries if each.key is not None and each.key.text in value]
+    first = [item.key.text for item in like.entries if item.key is not None and item.key.text in value]
     return list(dict.fromkeys([*first, *value]))
 
 
