@@ -145,11 +145,11 @@ class ResourceManager(_ResourceManager):
 
     def find_resources_by_name(self, name: str) -> list[tuple[str, DeployableResource]]:
         """Return the tracked resources of a name, with their keys."""
-        return self._restored(lambda each: each.address.name.partition("@")[0] == name)
+        return self._restored(lambda tracked: tracked.address.name.partition("@")[0] == name)
 
     def find_resources_by_provider_id(self, provider_id: str) -> list[tuple[str, DeployableResource]]:
         """Return the tracked resources with an id, with their keys."""
-        return self._restored(lambda each: each.id == provider_id)
+        return self._restored(lambda tracked: tracked.id == provider_id)
 
     @asynccontextmanager
     async def resource_lock(self, uid: str) -> AsyncIterator[None]:
@@ -159,8 +159,12 @@ class ResourceManager(_ResourceManager):
 
     def _restored(self, wanted: Callable[[Tracked], bool]) -> list[tuple[str, DeployableResource]]:
         documents = _in_thread(self.documents())
-        found = [declaration.restored(each.labels, document, each.id) for each, document in documents if wanted(each)]
-        return [(resource.resource_id, resource) for resource in found if resource is not None]
+        restored = [
+            declaration.restored(tracked.labels, document, tracked.id)
+            for tracked, document in documents
+            if wanted(tracked)
+        ]
+        return [(resource.resource_id, resource) for resource in restored if resource is not None]
 
 
 def _keys(tracked: Tracked) -> set[str]:

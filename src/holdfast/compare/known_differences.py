@@ -37,7 +37,7 @@ HARD_LIMIT_BYTES = 256 * 1024  # a set larger than this has its largest values d
 VOLATILE_VALUES = 3  # distinct captured values from which a path counts as volatile
 
 
-class Kind(StrEnum):
+class DifferenceKind(StrEnum):
     """The origin of a known difference."""
 
     DEFAULT = "default"  # not declared, filled in by the service
@@ -55,12 +55,12 @@ class KnownDifference:
     op: Op
     desired: Json
     observed: Json
-    kind: Kind
+    kind: DifferenceKind
     confidence: Confidence = Confidence.HIGH
 
 
 @dataclass(frozen=True, slots=True)
-class Unresolved:
+class UnresolvedChange:
     """A value that our write should have changed and did not; reported at every check."""
 
     path: Path
@@ -74,7 +74,7 @@ class Capture:
 
     baseline: diff.Baseline
     known: tuple[KnownDifference, ...]
-    unresolved: tuple[Unresolved, ...] = ()
+    unresolved: tuple[UnresolvedChange, ...] = ()
     side_effects: tuple[Finding, ...] = ()
 
     @property
@@ -125,7 +125,7 @@ def capture(  # noqa: PLR0913 - two documents, their rules, and what is known of
     (`fills_in` is False), a new undeclared value was written by another writer.
     """
     still = _unchanged(drift, desired, settled, rules, before)
-    unresolved = tuple(Unresolved(finding.path, finding.observed, _wanted(finding)) for finding in still)
+    unresolved = tuple(UnresolvedChange(finding.path, finding.observed, _wanted(finding)) for finding in still)
     apart = [*still, *_moved_again(still, desired, settled, rules, before, fills_in=fills_in)]
     baseline = apply_patch.apply(settled, map(_undoing, apart)) if apart else settled
     known = _bounded(
@@ -293,13 +293,13 @@ def _undoing(finding: Finding) -> Difference:
 
 def _entry(difference: Difference, *, adopted: bool, chained: bool) -> KnownDifference:
     if adopted:
-        kind = Kind.ADOPTED
+        kind = DifferenceKind.ADOPTED
     elif difference.desired is ABSENT or difference.op in (Op.ADDED, Op.ELEMENT_ADDED):
-        kind = Kind.DEFAULT
+        kind = DifferenceKind.DEFAULT
     elif difference.observed is ABSENT or difference.op is Op.REORDERED or _is_respelling(difference):
-        kind = Kind.NORMALISED
+        kind = DifferenceKind.NORMALISED
     else:
-        kind = Kind.OVERRIDDEN
+        kind = DifferenceKind.OVERRIDDEN
     confidence = Confidence.LOW if adopted else Confidence.HIGH if chained else Confidence.MEDIUM
     return KnownDifference(difference.path, difference.op, difference.desired, difference.observed, kind, confidence)
 

@@ -25,7 +25,7 @@ class Act(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Edit:
+class DocumentEdit:
     """One operation; edits apply in their order."""
 
     act: Act
@@ -33,41 +33,43 @@ class Edit:
     value: Json = None
 
 
-def between(before: Json, after: Json, pointer: Pointer = ()) -> Iterator[Edit]:
+def between(before: Json, after: Json, pointer: Pointer = ()) -> Iterator[DocumentEdit]:
     """Yield the edits that turn `before` into `after`, each as deep as possible."""
     if isinstance(before, dict) and isinstance(after, dict):
         yield from _between_maps(before, after, pointer)
     elif isinstance(before, list) and isinstance(after, list):
         yield from _between_lists(before, after, pointer)
     elif not typed_equal(before, after):
-        yield Edit(Act.REPLACE, pointer, after)
+        yield DocumentEdit(Act.REPLACE, pointer, after)
 
 
-def _between_maps(before: dict[str, Json], after: dict[str, Json], pointer: Pointer) -> Iterator[Edit]:
-    removals = [Edit(Act.REMOVE, (*pointer, key)) for key in before if key not in after]
+def _between_maps(before: dict[str, Json], after: dict[str, Json], pointer: Pointer) -> Iterator[DocumentEdit]:
+    removals = [DocumentEdit(Act.REMOVE, (*pointer, key)) for key in before if key not in after]
     if len(removals) < len(before):
         yield from removals
     for key, value in after.items():
         if key not in before:
-            yield Edit(Act.ADD, (*pointer, key), value)
+            yield DocumentEdit(Act.ADD, (*pointer, key), value)
         elif not typed_equal(before[key], value):
             yield from between(before[key], value, (*pointer, key))
     if len(removals) == len(before):  # a mapping that is empty in between would lose its layout
         yield from removals
 
 
-def _between_lists(before: list[Json], after: list[Json], pointer: Pointer) -> Iterator[Edit]:
+def _between_lists(before: list[Json], after: list[Json], pointer: Pointer) -> Iterator[DocumentEdit]:
     """Match elements by key, or by content if they have none."""
     key = element_identity.natural_key((before, after)) if before and after else None
     pairs = _pairs(*([_token(element, key) for element in elements] for elements in (before, after)))
     kept = {old for old, _ in pairs}
-    yield from (Edit(Act.REMOVE, (*pointer, index)) for index in range(len(before) - 1, -1, -1) if index not in kept)
+    yield from (
+        DocumentEdit(Act.REMOVE, (*pointer, index)) for index in range(len(before) - 1, -1, -1) if index not in kept
+    )
     partners = {new: old for old, new in pairs}
     for index, element in enumerate(after):
         if index in partners:
             yield from between(before[partners[index]], element, (*pointer, index))
         else:
-            yield Edit(Act.ADD, (*pointer, index), element)
+            yield DocumentEdit(Act.ADD, (*pointer, index), element)
 
 
 def _token(element: Json, key: tuple[str, ...] | None) -> Hashable:
@@ -95,11 +97,11 @@ def _pairs(old: list[Hashable], new: list[Hashable]) -> list[tuple[int, int]]:
     return pairs + [(len(old) - at, len(new) - at) for at in range(tail, 0, -1)]
 
 
-def reordered(before: Json, after: Json, pointer: Pointer = ()) -> Iterator[Pointer]:
+def reordered_lists(before: Json, after: Json, pointer: Pointer = ()) -> Iterator[Pointer]:
     """Yield the pointers of lists whose common elements have another order."""
     if isinstance(before, dict) and isinstance(after, dict):
         for key in before.keys() & after.keys():
-            yield from reordered(before[key], after[key], (*pointer, key))
+            yield from reordered_lists(before[key], after[key], (*pointer, key))
     elif isinstance(before, list) and isinstance(after, list) and not typed_equal(before, after):
         key = element_identity.natural_key((before, after)) if before and after else None
         old, new = ([_token(element, key) for element in elements] for elements in (before, after))
@@ -107,17 +109,17 @@ def reordered(before: Json, after: Json, pointer: Pointer = ()) -> Iterator[Poin
         if [token for token in old if token in common] != [token for token in new if token in common]:
             yield pointer
         for here, there in _pairs(old, new):
-            yield from reordered(before[here], after[there], (*pointer, here))
+            yield from reordered_lists(before[here], after[there], (*pointer, here))
 
 
-def made(document: Json, edit: Edit) -> Json:
+def apply_edit(document: Json, edit: DocumentEdit) -> Json:
     """Return the document with one edit applied; unchanged parts are shared."""
     if not edit.pointer:
         return edit.value
     step, rest = edit.pointer[0], edit.pointer[1:]
     out = document.copy()
     if rest:
-        out[step] = made(document[step], Edit(edit.act, rest, edit.value))
+        out[step] = apply_edit(document[step], DocumentEdit(edit.act, rest, edit.value))
     elif edit.act is Act.REMOVE:
         del out[step]
     elif edit.act is Act.ADD and isinstance(out, list):

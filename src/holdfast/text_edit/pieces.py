@@ -11,7 +11,7 @@ class CannotError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Patch:
+class TextPatch:
     """The replacement of a piece of a text; an empty piece is an insertion."""
 
     start: int
@@ -19,7 +19,7 @@ class Patch:
     text: str = ""
 
 
-def patched(text: str, patches: Iterable[Patch]) -> str:
+def apply_patches(text: str, patches: Iterable[TextPatch]) -> str:
     """Return the text with all patches applied; they must not overlap."""
     for patch in reversed(sorted(patches, key=lambda patch: (patch.start, patch.end))):  # noqa: C413 - keeps ties in order
         text = text[: patch.start] + patch.text + text[patch.end :]

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 
 from holdfast.model.json import Json
 from holdfast.text_edit import yaml_scalars, yaml_spelling, yaml_values
-from holdfast.text_edit.pieces import CannotError, Patch
+from holdfast.text_edit.pieces import CannotError, TextPatch
 from holdfast.text_edit.yaml_layout import Layout, column, is_bare_word
-from holdfast.text_edit.yaml_nodes import Entry, Kind, Node, line_end, line_start
+from holdfast.text_edit.yaml_nodes import Entry, NodeKind, TextNode, line_end, line_start
 from holdfast.text_edit.yaml_values import Content
 
 _HEADER = re.compile(r"[|>][-+0-9]*")
@@ -31,7 +31,7 @@ class _Frame:
     lines_end: int
 
 
-def replaced(text: str, holder: Node, entry: Entry, value: Json, layout: Layout) -> Iterator[list[Patch]]:
+def replaced(text: str, holder: TextNode, entry: Entry, value: Json, layout: Layout) -> Iterator[list[TextPatch]]:
     """Yield the patches that replace a value, the preferred spelling first."""
     margin = " " * column(text, entry.start)
     for tail, lines in _contents(text, holder, entry, value, layout):
@@ -44,7 +44,7 @@ def replaced(text: str, holder: Node, entry: Entry, value: Json, layout: Layout)
         gap = " " if tail and text[start - 1] not in " \t" else ""
         if entry.key is not None and entry.head == entry.key.end:  # `? key` without a value
             gap = f"\n{margin}: " if tail else f"\n{margin}:"
-        yield [Patch(start, frame.end, gap + tail), Patch(frame.lines_start, frame.lines_end, written)]
+        yield [TextPatch(start, frame.end, gap + tail), TextPatch(frame.lines_start, frame.lines_end, written)]
 
 
 def _frame(text: str, entry: Entry, *, for_lines: bool) -> _Frame:
@@ -65,8 +65,8 @@ def _frame(text: str, entry: Entry, *, for_lines: bool) -> _Frame:
     return _Frame(start, node.end, after, after)
 
 
-def _contents(text: str, holder: Node, entry: Entry, value: Json, layout: Layout) -> Iterator[Content]:
-    node, in_list = entry.value, holder.kind is Kind.LIST
+def _contents(text: str, holder: TextNode, entry: Entry, value: Json, layout: Layout) -> Iterator[Content]:
+    node, in_list = entry.value, holder.kind is NodeKind.LIST
     if in_list and node.end > node.body and "\n" not in text[entry.start : node.body]:
         layout = replace(layout, dash=column(text, node.body) - column(text, entry.start))
     if isinstance(value, dict | list) and value:
@@ -112,13 +112,13 @@ def _measures(text: str, entry: Entry, indent: int) -> tuple[int, int]:
 # --- removing ---------------------------------------------------------------------------------------------------------
 
 
-def removed(text: str, holder: Node, place: int) -> list[Patch]:
+def removed(text: str, holder: TextNode, place: int) -> list[TextPatch]:
     """Remove one of several entries with its lines; comments on their own lines stay."""
     start, end = removal(text, holder, place)
-    return [Patch(start, end)]
+    return [TextPatch(start, end)]
 
 
-def removal(text: str, holder: Node, place: int) -> tuple[int, int]:
+def removal(text: str, holder: TextNode, place: int) -> tuple[int, int]:
     """Return the span to remove: the lines of an entry, or the text before the next entry if it follows a dash."""
     entry = holder.entries[place]
     start, after = line_start(text, entry.start), line_end(text, entry.end) + 1
@@ -135,7 +135,7 @@ def removal(text: str, holder: Node, place: int) -> tuple[int, int]:
 # --- adding -----------------------------------------------------------------------------------------------------------
 
 
-def added(text: str, holder: Node, step: str | int, value: Json, layout: Layout) -> list[Patch]:
+def added(text: str, holder: TextNode, step: str | int, value: Json, layout: Layout) -> list[TextPatch]:
     """Insert an entry at the end or before an index, with the blank lines of its neighbours."""
     if isinstance(step, int):
         lines = yaml_values.element(value, layout, holder)
@@ -147,13 +147,13 @@ def added(text: str, holder: Node, step: str | int, value: Json, layout: Layout)
     if at > line_start(
         text, at
     ):  # behind the dash of another list: the margin exists already, and the next entry needs one
-        return [Patch(at, at, written.lstrip(" ") + margin)]
+        return [TextPatch(at, at, written.lstrip(" ") + margin)]
     if _is_spaced(text, holder):
         written = written + "\n" if at <= holder.entries[0].start else "\n" + written
-    return [Patch(at, at, written)]
+    return [TextPatch(at, at, written)]
 
 
-def insertion(text: str, holder: Node, step: str | int) -> int:
+def insertion(text: str, holder: TextNode, step: str | int) -> int:
     """Return the position of a new entry: below the previous entry, above the comments of the next."""
     entries = holder.entries
     place = min(int(step), len(entries)) if isinstance(step, int) else len(entries)
@@ -167,7 +167,7 @@ def insertion(text: str, holder: Node, step: str | int) -> int:
     return at
 
 
-def _is_spaced(text: str, holder: Node) -> bool:
+def _is_spaced(text: str, holder: TextNode) -> bool:
     """Return True if blank lines separate all entries."""
     entries = holder.entries
     gaps = [text[line_end(text, entry.end) : following.start] for entry, following in itertools.pairwise(entries)]

@@ -17,13 +17,13 @@ from holdfast.errors import DocumentError
 from holdfast.model.json import Json
 from holdfast.model.path import Pointer
 from holdfast.text_edit import edits, pieces, yaml_block, yaml_flow, yaml_layout, yaml_nodes, yaml_values
-from holdfast.text_edit.edits import Act, Edit
-from holdfast.text_edit.pieces import CannotError, Patch
+from holdfast.text_edit.edits import Act, DocumentEdit
+from holdfast.text_edit.pieces import CannotError, TextPatch
 from holdfast.text_edit.yaml_layout import Layout
-from holdfast.text_edit.yaml_nodes import Entry, Kind, Node
+from holdfast.text_edit.yaml_nodes import Entry, NodeKind, TextNode
 
 
-def attempts(text: str, root: Node, edit: Edit) -> Iterator[str]:
+def attempts(text: str, root: TextNode, edit: DocumentEdit) -> Iterator[str]:
     """Yield the text with one edit of the document of that root; `text` must end with a line break."""
     edit = _feasible(root, edit)
     holder, step = _holder(root, edit.pointer), edit.pointer[-1]
@@ -32,16 +32,16 @@ def attempts(text: str, root: Node, edit: Edit) -> Iterator[str]:
         if place is None:
             raise CannotError
         remove = yaml_flow.removed if holder.is_flow else yaml_block.removed
-        yield pieces.patched(text, remove(text, holder, place))
+        yield pieces.apply_patches(text, remove(text, holder, place))
         return
     layout = yaml_layout.of(text, root, holder)
     # A block scalar at the end of a file may lose line breaks, so a second layout has none.
     for candidate in (layout, dataclasses.replace(layout, has_blocks=False)):
         for patches in _written(text, root, edit, candidate):
-            yield pieces.patched(text, patches)
+            yield pieces.apply_patches(text, patches)
 
 
-def _written(text: str, root: Node, edit: Edit, layout: Layout) -> Iterator[list[Patch]]:
+def _written(text: str, root: TextNode, edit: DocumentEdit, layout: Layout) -> Iterator[list[TextPatch]]:
     """Yield the patches that add or replace an entry; an own entry overrides a merged one."""
     holder, step = _holder(root, edit.pointer), edit.pointer[-1]
     place = holder.position(step)
@@ -58,7 +58,7 @@ def _written(text: str, root: Node, edit: Edit, layout: Layout) -> Iterator[list
         yield from yaml_block.replaced(text, holder, entry, edit.value, layout)
 
 
-def concerned(text: str, root: Node, edit: Edit) -> tuple[int, int]:
+def edit_span(text: str, root: TextNode, edit: DocumentEdit) -> tuple[int, int]:
     """Return the span that an edit may change: the lines of its entry, or the text between its neighbours."""
     edit = _feasible(root, edit)
     holder, step = _holder(root, edit.pointer), edit.pointer[-1]
@@ -80,29 +80,29 @@ def concerned(text: str, root: Node, edit: Edit) -> tuple[int, int]:
     return start, entries[following].start if following < len(entries) else holder.end - 1
 
 
-def _feasible(root: Node, edit: Edit) -> Edit:
+def _feasible(root: TextNode, edit: DocumentEdit) -> DocumentEdit:
     """Return the edit in a form that can be applied: an edit of an empty or emptied collection replaces it."""
     if not edit.pointer:
         raise CannotError
     if edit.act is Act.REPLACE or len(edit.pointer) < 2:
         return edit
     holder = _holder(root, edit.pointer)
-    is_list = holder.kind is Kind.LIST
+    is_list = holder.kind is NodeKind.LIST
     if edit.act is Act.REMOVE and len(holder.entries) == 1:
-        return Edit(Act.REPLACE, edit.pointer[:-1], [] if is_list else {})
+        return DocumentEdit(Act.REPLACE, edit.pointer[:-1], [] if is_list else {})
     if edit.act is Act.ADD and not holder.entries:
-        return Edit(Act.REPLACE, edit.pointer[:-1], [edit.value] if is_list else {edit.pointer[-1]: edit.value})
+        return DocumentEdit(Act.REPLACE, edit.pointer[:-1], [edit.value] if is_list else {edit.pointer[-1]: edit.value})
     return edit
 
 
-def _holder(root: Node, pointer: Pointer) -> Node:
+def _holder(root: TextNode, pointer: Pointer) -> TextNode:
     node = yaml_nodes.find(root, pointer[:-1])
-    if node is None or node.kind not in (Kind.MAP, Kind.LIST):
+    if node is None or node.kind not in (NodeKind.MAP, NodeKind.LIST):
         raise CannotError
     return node
 
 
-def _in_flow(text: str, entry: Entry, value: Json, layout: Layout) -> Patch:
+def _in_flow(text: str, entry: Entry, value: Json, layout: Layout) -> TextPatch:
     """Return the patch that replaces a value between commas."""
     node = entry.value
     if node.is_tagged and node.anchor is not None:
@@ -110,15 +110,15 @@ def _in_flow(text: str, entry: Entry, value: Json, layout: Layout) -> Patch:
     start = node.start if node.is_tagged else node.body
     written = yaml_values.flow(value, layout, node)
     if entry.key is not None and entry.head == entry.key.end:  # {a} stands for {a: null}
-        return Patch(start, node.end, f": {written}")
+        return TextPatch(start, node.end, f": {written}")
     gap = " " if text[start - 1] in ":&" or node.start == node.end else ""
-    return Patch(start, node.end, gap * (text[start - 1] != " ") + written)
+    return TextPatch(start, node.end, gap * (text[start - 1] != " ") + written)
 
 
 # --- from document to document ----------------------------------------------------------------------------------------
 
 
-def spliced(text: str, after: Json) -> str | None:
+def edit_text(text: str, after: Json) -> str | None:
     """Return the text of one document edited to read as `after`, or None.
 
     If a value cannot be edited alone (for example behind an alias or a merge key), the smallest collection around it is
@@ -138,7 +138,7 @@ def spliced(text: str, after: Json) -> str | None:
     return None
 
 
-def _one_further(text: str, pending: Iterable[Edit], after: Json) -> str:
+def _one_further(text: str, pending: Iterable[DocumentEdit], after: Json) -> str:
     """Apply the first edit that is possible."""
     for edit in pending:
         try:
@@ -148,28 +148,28 @@ def _one_further(text: str, pending: Iterable[Edit], after: Json) -> str:
     raise CannotError
 
 
-def _edited(text: str, edit: Edit, after: Json) -> str:
+def _edited(text: str, edit: DocumentEdit, after: Json) -> str:
     """Apply an edit. If that fails, write out an alias that needs the edited text, or rewrite the parent collection."""
     root = yaml_nodes.documents(text)[0].root
     before = _read(text)
     alias = _alias_of(root, edit.pointer)
     while edit.pointer:
         try:
-            return _best(attempts(text, root, edit), edits.made(before, edit))
+            return _best(attempts(text, root, edit), edits.apply_edit(before, edit))
         except CannotError:
             if alias is not None:
-                edit, alias = Edit(Act.REPLACE, alias, paths.resolve(before, alias)), None
+                edit, alias = DocumentEdit(Act.REPLACE, alias, paths.resolve(before, alias)), None
                 continue
             above = edit.pointer[:-1]
-            edit = Edit(Act.REPLACE, above, paths.resolve(after, above))
+            edit = DocumentEdit(Act.REPLACE, above, paths.resolve(after, above))
     raise CannotError
 
 
-def _alias_of(root: Node, pointer: Pointer) -> Pointer | None:
+def _alias_of(root: TextNode, pointer: Pointer) -> Pointer | None:
     """Return the first place outside of a node that stands for a part of it: an alias, or a mapping that merges one."""
     edited = yaml_nodes.find(root, pointer)
     parts = list(yaml_nodes.walk(edited)) if edited is not None else []
-    pending: list[tuple[Pointer, Node]] = [((), root)]
+    pending: list[tuple[Pointer, TextNode]] = [((), root)]
     while pending:
         place, node = pending.pop()
         if node.target in parts or any(merged.target in parts for merged in node.merges()):

@@ -26,7 +26,7 @@ _TO_QUESTION_MARK = re.compile(r"(?:\s|#.*)*+\?(?=\s)")
 _MERGE = "<<"
 
 
-class Kind(Enum):
+class NodeKind(Enum):
     """The kind of a node."""
 
     SCALAR = "scalar"
@@ -36,10 +36,10 @@ class Kind(Enum):
 
 
 @dataclass(slots=True, eq=False)
-class Node:
+class TextNode:
     """One value of a text, from `start` to `end`; `body` follows its anchor and tag."""
 
-    kind: Kind
+    kind: NodeKind
     start: int
     body: int
     end: int  # of block collections and block scalars: without the comments and blank lines that follow
@@ -50,12 +50,12 @@ class Node:
     is_tagged: bool = False
     text: str = ""
     entries: list[Entry] = field(default_factory=list)
-    target: Node | None = None  # of an alias
+    target: TextNode | None = None  # of an alias
 
     @property
     def is_block(self) -> bool:
         """Return True for a collection in block style."""
-        return self.kind in (Kind.MAP, Kind.LIST) and not self.is_flow
+        return self.kind in (NodeKind.MAP, NodeKind.LIST) and not self.is_flow
 
     @property
     def is_block_scalar(self) -> bool:
@@ -64,18 +64,18 @@ class Node:
 
     def position(self, step: str | int) -> int | None:
         """Return the position of the entry of a step, or None if the node itself has none."""
-        if self.kind is Kind.LIST:
+        if self.kind is NodeKind.LIST:
             return int(step) if 0 <= int(step) < len(self.entries) else None
         places = (at for at, entry in enumerate(self.entries) if entry.key is not None and entry.key.text == step)
-        return next(places, None) if self.kind is Kind.MAP else None
+        return next(places, None) if self.kind is NodeKind.MAP else None
 
-    def merges(self) -> list[Node]:
+    def merges(self) -> list[TextNode]:
         """Return the nodes that are merged into this mapping: aliases, or mappings in place."""
-        merged: list[Node] = []
+        merged: list[TextNode] = []
         for entry in self.entries:
             if entry.is_merge:
                 node = entry.value
-                merged += [item.value for item in node.entries] if node.kind is Kind.LIST else [node]
+                merged += [item.value for item in node.entries] if node.kind is NodeKind.LIST else [node]
         return merged
 
 
@@ -83,8 +83,8 @@ class Node:
 class Entry:
     """One entry of a collection; `head` is the position behind its colon or dash."""
 
-    key: Node | None
-    value: Node
+    key: TextNode | None
+    value: TextNode
     start: int  # of its key, question mark or dash; in [ ] of the value
     head: int
 
@@ -100,25 +100,25 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class TextDocument:
     """One document of a stream; from its first mark or value to where the next begins."""
 
-    root: Node
+    root: TextNode
     start: int
     end: int
 
     @property
     def is_empty(self) -> bool:
         """Return True if the document is empty, so that the reader skips it."""
-        return self.root.kind is Kind.SCALAR and not self.root.text and not self.root.style
+        return self.root.kind is NodeKind.SCALAR and not self.root.text and not self.root.style
 
 
-def documents(text: str) -> list[Document]:
+def documents(text: str) -> list[TextDocument]:
     """Return the documents of a text that ends with a line break, the empty ones too; raise yaml.YAMLError."""
     return list(_Builder(text).documents())
 
 
-def walk(root: Node) -> Iterator[Node]:
+def walk(root: TextNode) -> Iterator[TextNode]:
     """Yield a node and all nodes below it, in the order of the text; aliases are not followed."""
     pending = [root]
     while pending:
@@ -130,12 +130,12 @@ def walk(root: Node) -> Iterator[Node]:
                 pending.append(entry.key)
 
 
-def uses(root: Node, anchored: Node) -> list[Node]:
+def uses(root: TextNode, anchored: TextNode) -> list[TextNode]:
     """Return the aliases of a node."""
     return [node for node in walk(root) if node.target is anchored]
 
 
-def find(root: Node, pointer: Pointer) -> Node | None:
+def find(root: TextNode, pointer: Pointer) -> TextNode | None:
     """Return the node at a pointer, or None if it is behind an alias or merged in."""
     node = root
     for step in pointer:
@@ -143,14 +143,14 @@ def find(root: Node, pointer: Pointer) -> Node | None:
         if place is None:
             return None
         node = node.entries[place].value
-    return node if node.kind is not Kind.ALIAS else None
+    return node if node.kind is not NodeKind.ALIAS else None
 
 
-def has_comment(text: str, node: Node) -> bool:
+def has_comment(text: str, node: TextNode) -> bool:
     """Return True if a node contains a comment."""
     here = node.body
     for leaf in walk(node):
-        if leaf.kind in (Kind.SCALAR, Kind.ALIAS):
+        if leaf.kind in (NodeKind.SCALAR, NodeKind.ALIAS):
             if "#" in text[here : leaf.start]:
                 return True
             if leaf.is_block_scalar and "#" in text[leaf.body : line_end(text, leaf.body)]:
@@ -181,23 +181,23 @@ class _Builder:
     def __init__(self, text: str) -> None:
         self._text = text
         self._events: Iterator[_Event] = iter(yaml.parse(text, Loader=_Parser))
-        self._anchors: dict[str, Node] = {}
+        self._anchors: dict[str, TextNode] = {}
 
-    def documents(self) -> Iterator[Document]:
+    def documents(self) -> Iterator[TextDocument]:
         for event in self._events:
             if isinstance(event, yaml.DocumentStartEvent):
                 self._anchors = {}
                 begin: _Event = event.start_mark
                 root = self._node(next(self._events))
                 end = int(next(self._events).end_mark.index)
-                yield Document(root, int(begin.index), end)
+                yield TextDocument(root, int(begin.index), end)
 
-    def _node(self, event: _Event) -> Node:
+    def _node(self, event: _Event) -> TextNode:
         start, end = int(event.start_mark.index), int(event.end_mark.index)
         if isinstance(event, yaml.AliasEvent):
             name = str(event.anchor)
-            return Node(Kind.ALIAS, start, start, end, anchor=name, target=self._anchors.get(name))
-        node = Node(Kind.SCALAR, start, start, end, anchor=event.anchor, is_tagged=event.tag is not None)
+            return TextNode(NodeKind.ALIAS, start, start, end, anchor=name, target=self._anchors.get(name))
+        node = TextNode(NodeKind.SCALAR, start, start, end, anchor=event.anchor, is_tagged=event.tag is not None)
         if event.anchor is not None:
             self._anchors[event.anchor] = node
         properties = _PROPERTIES.match(self._text, start) if node.anchor is not None or node.is_tagged else None
@@ -211,7 +211,7 @@ class _Builder:
             self._list(node, event)
         return node
 
-    def _scalar(self, node: Node, event: _Event) -> None:
+    def _scalar(self, node: TextNode, event: _Event) -> None:
         node.text = str(event.value)
         node.style = event.style or ""
         node.body = min(node.body, node.end)
@@ -229,8 +229,8 @@ class _Builder:
         if not lines and header is not None:
             node.end = header.end()
 
-    def _map(self, node: Node, event: _Event) -> None:
-        node.kind, node.is_flow = Kind.MAP, bool(event.flow_style)
+    def _map(self, node: TextNode, event: _Event) -> None:
+        node.kind, node.is_flow = NodeKind.MAP, bool(event.flow_style)
         for inner in self._events:
             if isinstance(inner, yaml.MappingEndEvent):
                 node.end = self._end(node, inner)
@@ -239,7 +239,7 @@ class _Builder:
             mark = None if node.is_flow else _TO_QUESTION_MARK.match(self._text, before, int(inner.start_mark.index))
             key = self._node(inner)
             value = self._node(next(self._events))
-            if key.kind is Kind.ALIAS and key.target is not None:
+            if key.kind is NodeKind.ALIAS and key.target is not None:
                 key.text = key.target.text
             colon = _COLON.match(self._text, key.end)
             if colon is None:
@@ -248,8 +248,8 @@ class _Builder:
             node.entries.append(Entry(key, value, start, colon.end() if colon is not None else key.end))
         self._finish(node)
 
-    def _list(self, node: Node, event: _Event) -> None:
-        node.kind, node.is_flow = Kind.LIST, bool(event.flow_style)
+    def _list(self, node: TextNode, event: _Event) -> None:
+        node.kind, node.is_flow = NodeKind.LIST, bool(event.flow_style)
         for inner in self._events:
             if isinstance(inner, yaml.SequenceEndEvent):
                 node.end = self._end(node, inner)
@@ -265,10 +265,10 @@ class _Builder:
         self._finish(node)
 
     @staticmethod
-    def _end(node: Node, event: _Event) -> int:
+    def _end(node: TextNode, event: _Event) -> int:
         return int(event.end_mark.index) if node.is_flow else node.entries[-1].end
 
-    def _finish(self, node: Node) -> None:
+    def _finish(self, node: TextNode) -> None:
         if not node.is_flow:
             node.body = node.entries[0].start
         else:

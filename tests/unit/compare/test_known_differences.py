@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from holdfast.compare import diff, known_differences, normalize, paths
 from holdfast.compare.emptiness import is_void
-from holdfast.compare.known_differences import Kind, KnownDifference, Validity
+from holdfast.compare.known_differences import DifferenceKind, KnownDifference, Validity
 from holdfast.compare.rule_tree import RuleTree
 from holdfast.compare.rules import ListKind, ListRule, Rule
 from holdfast.model.absent import ABSENT
@@ -43,11 +43,11 @@ SETTLED = {"sku": "s1", "tags": {"env": "prod"}, "size": 10, "zones": ["1", "2"]
 def test_a_capture_keeps_every_difference_with_why_it_is_there():
     captured = known_differences.capture(DECLARED, SETTLED, NO_RULES)
     assert {(paths.format_path(entry.path), entry.op, entry.kind) for entry in captured.known} == {
-        ("/sku", Op.CHANGED, Kind.NORMALISED),
-        ("/size", Op.CHANGED, Kind.OVERRIDDEN),
-        ("/zones/1", Op.ELEMENT_ADDED, Kind.DEFAULT),
-        ("/tier", Op.ADDED, Kind.DEFAULT),
-        ("/ip", Op.ADDED, Kind.DEFAULT),
+        ("/sku", Op.CHANGED, DifferenceKind.NORMALISED),
+        ("/size", Op.CHANGED, DifferenceKind.OVERRIDDEN),
+        ("/zones/1", Op.ELEMENT_ADDED, DifferenceKind.DEFAULT),
+        ("/tier", Op.ADDED, DifferenceKind.DEFAULT),
+        ("/ip", Op.ADDED, DifferenceKind.DEFAULT),
     }
     assert {entry.confidence for entry in captured.known} == {Confidence.HIGH}
     assert captured.baseline == diff.Baseline(DECLARED, SETTLED)
@@ -55,7 +55,7 @@ def test_a_capture_keeps_every_difference_with_why_it_is_there():
 
 def test_what_was_there_before_we_ever_wrote_is_adopted_with_low_confidence():
     captured = known_differences.capture(DECLARED, SETTLED, NO_RULES, adopted=True)
-    assert {(entry.kind, entry.confidence) for entry in captured.known} == {(Kind.ADOPTED, Confidence.LOW)}
+    assert {(entry.kind, entry.confidence) for entry in captured.known} == {(DifferenceKind.ADOPTED, Confidence.LOW)}
 
 
 @given(strategies.maps(), strategies.maps(), strategies.comparing_trees)
@@ -81,7 +81,7 @@ def test_the_baseline_can_be_rebuilt_from_what_was_applied_and_what_is_known(
 
 # -- matching
 
-ENTRY = KnownDifference(("tier",), Op.CHANGED, "a", "b", Kind.OVERRIDDEN)
+ENTRY = KnownDifference(("tier",), Op.CHANGED, "a", "b", DifferenceKind.OVERRIDDEN)
 
 
 @pytest.mark.parametrize(

@@ -340,9 +340,7 @@ def test_mistakes_in_json_have_lines_too(tmp_path):
         (4, "/spec", "connection is missing; name a connection of holdfast.yaml: one of prod, stage"),
         (5, "/spec/resource", "a mapping is needed here, not a list"),
     ]
-    assert errors_of('{"a": 1,\n "a": 2}', tmp_path, "bad.json") == [
-        (2, None, "duplicate key 'a' (first in line 1)")
-    ]
+    assert errors_of('{"a": 1,\n "a": 2}', tmp_path, "bad.json") == [(2, None, "duplicate key 'a' (first in line 1)")]
     assert errors_of('{"a": 1}\n\n{"b": ]}', tmp_path, "bad.json")[0][0] in (2, 3)
     assert errors_of('{"a": 1}\n\n{"b": nul}', tmp_path, "bad.json")[0][0] == 3
 

@@ -36,9 +36,9 @@ def edit(text: str, before: Json, after: Json) -> Iterator[str]:
     if not before or not after or type(before) is not type(after) or not isinstance(before, dict | list):
         yield _leading_comments(text) + dump(after)
         return
-    spliced = yaml_edit.spliced(text, after)
-    if spliced is not None:
-        yield spliced
+    edited = yaml_edit.edit_text(text, after)
+    if edited is not None:
+        yield edited
     if "#" not in text:
         yield dump(after)
 
