@@ -17,7 +17,7 @@ from holdfast.compare.rule_tree import Node
 from holdfast.compare.rules import ListKind, MapRule
 from holdfast.compare.unchanged import is_same, moved_elements, moved_keys
 from holdfast.model.absent import ABSENT
-from holdfast.model.finding import Finding, FindingClass, Op, Side
+from holdfast.model.finding import Finding, FindingClass, Op, ChangedBy
 from holdfast.model.json import Json
 from holdfast.model.path import Path, Pointer, Selector
 
@@ -35,7 +35,7 @@ _ELEMENT_ADDED, _ELEMENT_MISSING, _REORDERED = Op.ELEMENT_ADDED, Op.ELEMENT_MISS
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
+class TraceEntry:
     """The outcome at one path and the rule that applied, for `explain`."""
 
     path: Path
@@ -49,7 +49,7 @@ class Walk:
     __slots__ = ("_above", "_adopting", "_has_baseline", "_level", "_trace", "_undeclared", "found")
 
     def __init__(
-        self, *, has_baseline: bool, undeclared: bool, trace: list[Judgement] | None = None, above: int = 0
+        self, *, has_baseline: bool, undeclared: bool, trace: list[TraceEntry] | None = None, above: int = 0
     ) -> None:
         self.found: list[Finding] = []
         self._has_baseline = has_baseline
@@ -140,7 +140,7 @@ class Walk:
             for key in observed.keys() - desired.keys():
                 below, here = node.child(key), (ABSENT, ABSENT, ABSENT, observed[key])
                 if not below.hidden and not below.hidden_unless_declared and not is_void(below, observed[key]):
-                    self._emit(below, (*path, key), (*pointer, key), here, _ADDED, Side.UNSETTLED, node.label("map"))
+                    self._emit(below, (*path, key), (*pointer, key), here, _ADDED, ChangedBy.UNKNOWN, node.label("map"))
 
     def _moved_entries(
         self, node: Node, path: Path, pointer: Pointer, desired: _Map, settled: _Map, observed: _Map
@@ -198,7 +198,7 @@ class Walk:
         elif self._undeclared and not aligned.key and _is_out_of_step(self.found[first:], len(path), aligned, lists):
             # Indices in such a list name nothing on the other side, so the list as a whole differs.
             del self.found[first:]
-            self._emit(node, path, pointer, four, Op.CHANGED, Side.UNSETTLED, _list_label(node, aligned.kind))
+            self._emit(node, path, pointer, four, Op.CHANGED, ChangedBy.UNKNOWN, _list_label(node, aligned.kind))
 
     def _keyed_elements(self, node: Node, field: str, path: Path, pointer: Pointer, four: Four) -> bool:
         """Compare lists with one plain key and an unchanged declaration; return False if they are not such lists."""
@@ -250,7 +250,7 @@ class Walk:
         if self._adopting and items[DESIRED] is ABSENT and is_whole and not below.hidden:
             # A declared list of plain values is declared as a whole; among objects a service may keep its own, unless
             # the rules say otherwise.
-            self._emit(below, (*path, step), (*pointer, index), four, Op.ELEMENT_ADDED, Side.UNSETTLED, label)
+            self._emit(below, (*path, step), (*pointer, index), four, Op.ELEMENT_ADDED, ChangedBy.UNKNOWN, label)
             return
         self.value(below, (*path, step), (*pointer, index), four, element=label)
 
@@ -272,14 +272,14 @@ class Walk:
             common = [b for _, b in sorted((a, b) for a, b in pairs if a is not None and b is not None)]
             return common != sorted(common)
 
-        who = Side.UNSETTLED
+        who = ChangedBy.UNKNOWN
         if type(four[DESIRED]) is list and not moved(DESIRED, OBSERVED):
             return
         if self._has_baseline:
             world, intent = moved(SETTLED, OBSERVED), moved(APPLIED, DESIRED)
             if not world and not intent:
                 return
-            who = Side.WORLD if not intent else Side.BOTH if world else Side.INTENT
+            who = ChangedBy.LIVE if not intent else ChangedBy.BOTH if world else ChangedBy.DECLARED
         self._emit(node, path, pointer, four, Op.REORDERED, who, _list_label(node, aligned.kind))
 
     # -- leaves
@@ -289,7 +289,7 @@ class Walk:
         if self._has_baseline:
             side = self._side(node, four, element=element)
         else:
-            side = Side.UNSETTLED if self._is_different(node, four, element=element) else None
+            side = ChangedBy.UNKNOWN if self._is_different(node, four, element=element) else None
         if side is None:
             self._note(path, "equal or known", node, "comparator", "presence")
             return
@@ -308,7 +308,7 @@ class Walk:
             return not node.write_only
         return not self._agrees(node, desired, observed)
 
-    def _side(self, node: Node, four: Four, *, element: str) -> Side | None:
+    def _side(self, node: Node, four: Four, *, element: str) -> ChangedBy | None:
         """With a baseline: return the side that changed, or None if the value is as declared or known."""
         desired, applied, settled, observed = four
         # An added or removed element is a change even if its content is hidden.
@@ -319,7 +319,7 @@ class Walk:
             intent = desired is not ABSENT and not typed_equal(desired, applied)
         else:
             if desired is not ABSENT and not (element and observed is ABSENT) and self._agrees(node, desired, observed):
-                return Side.INTENT if self._is_untold(node, desired, applied, observed) else None
+                return ChangedBy.DECLARED if self._is_untold(node, desired, applied, observed) else None
             world = came_or_went or not self._unmoved(node, settled, observed)
             intent = desired is not applied and not self._unmoved(node, desired, applied)
             if desired is ABSENT and is_void(node, observed) and not (element and observed is not ABSENT):
@@ -327,8 +327,8 @@ class Walk:
                     return None  # no longer declared, and deleted
                 intent = False
         if intent:
-            return Side.BOTH if world else Side.INTENT
-        return Side.WORLD if world else None
+            return ChangedBy.BOTH if world else ChangedBy.DECLARED
+        return ChangedBy.LIVE if world else None
 
     def _agrees(self, node: Node, desired: Json, observed: Json) -> bool:
         """Return True if an observed value satisfies a declared one."""
@@ -395,7 +395,7 @@ class Walk:
     # -- results
 
     def _emit(  # noqa: PLR0913, PLR0917 - all that a finding is made of
-        self, node: Node, path: Path, pointer: Pointer, four: Four, op: Op, side: Side, label: str
+        self, node: Node, path: Path, pointer: Pointer, four: Four, op: Op, side: ChangedBy, label: str
     ) -> None:
         desired, applied, settled, observed = four
         cls = _classify(node, op, desired, applied, settled)
@@ -403,7 +403,7 @@ class Walk:
 
     def _note(self, path: Path, outcome: str, node: Node, *aspects: str) -> None:
         if self._trace is not None:
-            self._trace.append(Judgement(path, outcome, node.label(*aspects)))
+            self._trace.append(TraceEntry(path, outcome, node.label(*aspects)))
 
 
 def _is_withheld(node: Node, observed: Json) -> bool:

@@ -72,7 +72,7 @@ class MapRule:
 
 
 @dataclass(frozen=True, slots=True)
-class Condition:
+class RuleCondition:
     """Holds when the value at `path` (in the declaration, else in the observed document) is one of `values`."""
 
     path: Pattern
@@ -95,7 +95,7 @@ class Rule:
     adopt_list: ListRule | None = None  # how to read a list while there is no baseline
     adopt_presence: Presence | None = None
     adopt_missing: bool = False  # declared values may be missing while there is no baseline
-    when: Condition | None = None
+    when: RuleCondition | None = None
     guess: bool = False  # based on a name or convention; void if the schema of the kind is known
     why: str = ""
     source: str = ""

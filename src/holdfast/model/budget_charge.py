@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Charge:
+class BudgetCharge:
     """A charge on a budget bucket, which takes at most `limit` charges since `since`."""
 
-    purse: str
+    bucket: str
     limit: int
     since: float

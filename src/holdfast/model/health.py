@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Vital:
+class HealthSignal:
     """One health signal; None if the provider could not determine it."""
 
     name: str

@@ -12,7 +12,7 @@ from enum import StrEnum
 from holdfast.model.json import Json
 
 
-class Trouble(StrEnum):
+class ReadError(StrEnum):
     """The reason of a failed read."""
 
     TIMEOUT = "timeout"
@@ -41,17 +41,17 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class Gone:
+class NotFound:
     """The provider answered successfully that the resource does not exist."""
 
 
 @dataclass(frozen=True, slots=True)
-class Unreadable:
+class ReadFailure:
     """The provider could not answer, so nothing is known about the live state."""
 
-    trouble: Trouble
+    trouble: ReadError
     detail: str = ""
     retry_after_seconds: float | None = None
 
 
-Reading = Found | Gone | Unreadable
+Reading = Found | NotFound | ReadFailure

@@ -20,7 +20,7 @@ class Outline:
     kind: str
     name: str  # unique within connection, kind and environment
     stamp: str  # the hash of the configuration, computed by the class
-    desired: Callable[[], Mapping[str, Json]]  # the document, secrets and references as `Means` makes them
+    desired: Callable[[], Mapping[str, Json]]  # the document, secrets and references as `SpecContext` makes them
     refers: bool = False  # True if the document depends on other resources
     id: str | None = None  # of an existing resource, if the object knows it
     environment: str | None = None  # that the object is bound to, if any
@@ -29,12 +29,12 @@ class Outline:
 
 
 @runtime_checkable
-class Outlined(Protocol):
+class ResourceSpec(Protocol):
     """A resource class that can be deployed from Python: it names its provider and describes itself."""
 
     PROVIDER: ClassVar[str]
 
-    def outline(self, means: Means) -> Outline:
+    def outline(self, means: SpecContext) -> Outline:
         """Return the outline; raise InputError, here or when the document is built, if it cannot be deployed."""
 
     def has_stamp(self, stamp: str) -> bool:
@@ -45,11 +45,11 @@ class Outlined(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Means:
+class SpecContext:
     """Functions and values that an object may use to describe itself."""
 
     secret: Callable[[str], Json]  # marks a value as secret: never stored or shown
     unwatched: Callable[[str], Json]  # marks a secret whose changes are not compared
-    refer: Callable[[Outlined], Json]  # refers to the id of another object, which is deployed first
+    refer: Callable[[ResourceSpec], Json]  # refers to the id of another object, which is deployed first
     key: bytes = field(repr=False)  # for stored hashes
     environment: str | None = None  # of all resources of the project, if any

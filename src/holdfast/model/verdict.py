@@ -19,26 +19,26 @@ class Status(StrEnum):
     UNKNOWN = "unknown"
 
 
-class SetAside(StrEnum):
+class SuppressionReason(StrEnum):
     """The reason that a difference does not decide the status."""
 
     WAIVED = "waived"  # has an owner, a reason and an expiry date
     BASELINED = "baselined"  # a person accepted the live value into the baseline
     IGNORED = "ignored"  # policy excludes the path from the comparison
-    LATENT = "latent"  # only the current rules see it, and it was there when they took effect
+    NEWLY_VISIBLE = "newly-visible"  # only the current rules see it, and it was there when they took effect
     LATE = "late-default"  # filled in by the service after our write; reported once, when it joins the baseline
     DEFAULTS_CHANGED = "defaults-changed"  # not declared and not changed; the current rules have another default
 
 
-INHERITED = frozenset({SetAside.LATENT, SetAside.DEFAULTS_CHANGED})  # from a rule migration; reported until resolved
-LASTING = INHERITED | {SetAside.IGNORED}  # stays while nothing changes
+INHERITED = frozenset({SuppressionReason.NEWLY_VISIBLE, SuppressionReason.DEFAULTS_CHANGED})  # from a rule migration; reported until resolved
+LASTING = INHERITED | {SuppressionReason.IGNORED}  # stays while nothing changes
 
 
 @dataclass(frozen=True, slots=True)
-class Aside:
+class Suppressed:
     """A difference that is counted and shown, but does not decide the status."""
 
-    because: SetAside
+    because: SuppressionReason
     path: str
     note: str  # who, why, until when
     finding: Finding | None = None  # None: the path is not compared at all
@@ -52,4 +52,4 @@ class Verdict:
     reason: str
     findings: tuple[Finding, ...] = ()
     stale: bool = False
-    aside: tuple[Aside, ...] = ()
+    suppressed: tuple[Suppressed, ...] = ()

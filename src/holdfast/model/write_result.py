@@ -22,7 +22,7 @@ class Done:
 
 
 @dataclass(frozen=True, slots=True)
-class UnderWay:
+class InProgress:
     """The write was accepted and continues; any process can poll it with `token`."""
 
     id: str | None
@@ -30,7 +30,7 @@ class UnderWay:
     poll_after_seconds: float = 1.0
 
 
-class Refusal(StrEnum):
+class WriteError(StrEnum):
     """The five kinds of failure."""
 
     RETRYABLE = "retryable"  # retry with backoff
@@ -41,13 +41,13 @@ class Refusal(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class WriteFailure:
     """The write failed; `is_unsure` if the answer was lost or does not tell."""
 
-    refusal: Refusal
+    refusal: WriteError
     message: str
     retry_after_seconds: float | None = None
     is_unsure: bool = False  # the write may have happened: check before repeating a create
 
 
-Writing = Done | UnderWay | Refused
+Writing = Done | InProgress | WriteFailure
