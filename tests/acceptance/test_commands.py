@@ -241,7 +241,17 @@ def test_the_session_of_the_readme_runs_as_printed(tmp_path):
 
 @pytest.mark.parametrize(
     "command",
-    ["status", "history", "audit verify", "replay 1-2", "explain a/B/c", "events", "corrections", "contention", "metrics"],
+    [
+        "status",
+        "history",
+        "audit verify",
+        "replay 1-2",
+        "explain a/B/c",
+        "events",
+        "corrections",
+        "contention",
+        "metrics",
+    ],
 )
 def test_of_a_store_that_is_not_there_nothing_is_said_least_of_all_that_it_is_in_order(tmp_path, command):
     result = run(*command.split(), cwd=tmp_path)

@@ -25,7 +25,7 @@ from holdfast.reconcile.check import Checker
 from holdfast.reconcile.connections import WritableConnections
 from holdfast.reconcile.policy_evaluation import PolicyRules
 from holdfast.reconcile.rate_limit import RateLimits as Gates
-from holdfast.reconcile.resolve import ResourceSet, ResourceResolver
+from holdfast.reconcile.resolve import ResourceResolver, ResourceSet
 from holdfast.reconcile.write import ResourceWriter
 from holdfast.store.memory import MemoryStore
 from holdfast.store.protocol import Transaction
@@ -207,7 +207,9 @@ class Run:
     ) -> tuple[ResyncLoop, Applier]:
         graph, errors = dependency_graph.build(list(declared.values()))
         assert not errors
-        preparer = ResourceResolver(self.store, world, ResourceSet(declared, graph), _fingerprint, lambda _: Resolver({}))
+        preparer = ResourceResolver(
+            self.store, world, ResourceSet(declared, graph), _fingerprint, lambda _: Resolver({})
+        )
         checker = Checker(self.store, world, self.clock, chance.random, _fingerprint, rules=PolicyRules())
         actor = ResourceWriter(self.store, world, checker, self.clock, chance.random, "bench")
         applier = Applier(self.store, preparer, checker, actor)

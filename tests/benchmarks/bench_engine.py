@@ -40,7 +40,7 @@ from holdfast.reconcile.apply import look
 from holdfast.reconcile.check import Checker
 from holdfast.reconcile.clock import SystemClock
 from holdfast.reconcile.connections import Connections
-from holdfast.reconcile.resolve import ResourceSet, ResourceResolver
+from holdfast.reconcile.resolve import ResourceResolver, ResourceSet
 from holdfast.reconcile.resolved_resource import ResolvedResource, digest_of, document_bytes
 from holdfast.store.protocol import ResourceState, Transaction
 from holdfast.store.sqlite import SqliteStore

@@ -29,7 +29,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from holdfast.model.address import Address
 from holdfast.model.condition import Condition, ConditionType, Truth
 from holdfast.model.verdict import Status
-from holdfast.store.protocol import Digest, Event, ResourceState, UnchangedCheck, Transaction
+from holdfast.store.protocol import Digest, Event, ResourceState, Transaction, UnchangedCheck
 from holdfast.store.sqlite import SqliteStore
 from tests.benchmarks import harness
 

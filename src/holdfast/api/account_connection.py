@@ -15,7 +15,7 @@ from holdfast.manifests.secrets import Resolver
 from holdfast.model.read_result import ReadFailure
 from holdfast.policy import did_you_mean
 from holdfast.providers import registry
-from holdfast.providers.protocol import SupportsDefaultConnection, Connection, SupportsAccount, ReadFailed
+from holdfast.providers.protocol import Connection, ReadFailed, SupportsAccount, SupportsDefaultConnection
 from holdfast.reconcile.rate_limit import RateLimits
 
 

@@ -12,7 +12,7 @@ from holdfast.manifests.validation import name_trouble
 from holdfast.model.address import Address
 from holdfast.model.json import Json
 from holdfast.model.resource import Declaration, Import
-from holdfast.model.resource_spec import SpecContext, Outline, ResourceSpec
+from holdfast.model.resource_spec import Outline, ResourceSpec, SpecContext
 from holdfast.policy import references
 from holdfast.store.protocol import ResourceState
 

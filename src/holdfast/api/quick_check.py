@@ -29,7 +29,11 @@ from holdfast.store.protocol import ResourceState
 R = TypeVar("R", bound=ResourceSpec)
 
 _SAME: Final = Verdict(Status.IN_SYNC, "nothing moved since the last check")
-UNMOVED: Final[tuple[Verdict, Decision, tuple[LikelyActor, ...]]] = (_SAME, decide(_SAME, DecisionInputs(applied=True)), ())
+UNMOVED: Final[tuple[Verdict, Decision, tuple[LikelyActor, ...]]] = (
+    _SAME,
+    decide(_SAME, DecisionInputs(applied=True)),
+    (),
+)
 """What is true of whatever a glance suffices for."""
 
 Sketch = tuple[Address, Outline, R]
@@ -81,7 +85,9 @@ async def _of_group(
     }
 
 
-async def _prepared(bench: Workbench, world: Connections, draft: Draft, config: ResourceSpec) -> ResolvedResource | None:
+async def _prepared(
+    bench: Workbench, world: Connections, draft: Draft, config: ResourceSpec
+) -> ResolvedResource | None:
     one = Draft(draft.place)
     address = one.add(config)
     ready, _ = await bench.preparer(world, list(one.declarations.values())).prepare([address])

@@ -16,7 +16,7 @@ from holdfast.model.attribution import LikelyActor
 from holdfast.model.decision import Action, Decision
 from holdfast.model.finding import ChangedBy
 from holdfast.model.verdict import Status, Verdict
-from holdfast.reconcile.action_result import ActionResult, ActionOutcome
+from holdfast.reconcile.action_result import ActionOutcome, ActionResult
 from holdfast.reconcile.apply import RunReport
 from holdfast.reconcile.check import CheckResult
 

@@ -23,11 +23,11 @@ from holdfast.policy import dependency_graph, settings
 from holdfast.providers import registry
 from holdfast.reconcile import finding_actions, worker_identity
 from holdfast.reconcile.apply import Applier
-from holdfast.reconcile.check import CheckResult, Checker
+from holdfast.reconcile.check import Checker, CheckResult
 from holdfast.reconcile.clock import Clock
 from holdfast.reconcile.connections import Connections, WritableConnections
 from holdfast.reconcile.policy_evaluation import PolicyRules
-from holdfast.reconcile.resolve import ResourceSet, ResourceResolver
+from holdfast.reconcile.resolve import ResourceResolver, ResourceSet
 from holdfast.reconcile.retry import RetryPolicy
 from holdfast.reconcile.send import Sender
 from holdfast.reconcile.undo import CorrectionUndo
@@ -75,7 +75,9 @@ class Workbench:
             "clock": self.clock,
         }
 
-    def preparer(self, world: Connections, declarations: Sequence[Declaration], known: Sequence[Address] = ()) -> ResourceResolver:
+    def preparer(
+        self, world: Connections, declarations: Sequence[Declaration], known: Sequence[Address] = ()
+    ) -> ResourceResolver:
         """Return what makes declarations ready; raise InputErrors if they do not fit together."""
         graph, errors = dependency_graph.build(declarations, known)
         raise_all(errors)

@@ -87,7 +87,9 @@ async def run(options: Options, stop: asyncio.Event) -> int:
     return 0
 
 
-async def look_at_everything(session: Session, world: WritableConnections, options: Options, stop: asyncio.Event) -> None:
+async def look_at_everything(
+    session: Session, world: WritableConnections, options: Options, stop: asyncio.Event
+) -> None:
     """Check and correct everything that may be checked without being asked for, and say what is not."""
     await template_groups.settle(session, world)
     shown: set[int] = set()

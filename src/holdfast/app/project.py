@@ -39,7 +39,7 @@ from holdfast.reconcile.connections import Connections, WritableConnections
 from holdfast.reconcile.known_secrets import KnownSecrets
 from holdfast.reconcile.policy_evaluation import PolicyRules
 from holdfast.reconcile.rate_limit import RateLimits
-from holdfast.reconcile.resolve import ResourceSet, ResourceResolver
+from holdfast.reconcile.resolve import ResourceResolver, ResourceSet
 from holdfast.reconcile.retry import RetryPolicy
 from holdfast.reconcile.send import Sender
 from holdfast.reconcile.undo import CorrectionUndo

@@ -50,7 +50,9 @@ class Rollouts:
     async def next_at(self) -> float | None:
         """Return when the next rollout has something to do."""
         store = self.session.store
-        times = [await store.next_due_record(collection) for collection in (serialization.ROLLOUTS, serialization.TEMPLATES)]
+        times = [
+            await store.next_due_record(collection) for collection in (serialization.ROLLOUTS, serialization.TEMPLATES)
+        ]
         return min((at for at in times if at is not None), default=None)
 
     async def _due(self) -> set[str]:

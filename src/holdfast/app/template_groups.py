@@ -74,7 +74,9 @@ def roller(
     repository = RolloutRepository(session.store, session.clock)
     known = [*session.fleet.declarations]
     at_once = session.project.rollouts_at_once
-    return RolloutController(repository, session.templates, around(session), session.fleet, applier, known, stop, progress, at_once)
+    return RolloutController(
+        repository, session.templates, around(session), session.fleet, applier, known, stop, progress, at_once
+    )
 
 
 async def turns(session: Session) -> str:

@@ -67,7 +67,9 @@ def _bases(project: Project, store: Path) -> list[Path]:
     return list(dict.fromkeys(path.resolve() for path in (Path.cwd(), project.folder, store.parent.parent)))
 
 
-def is_missed(state: ResourceState, declared: Collection[Address], groups: Iterable[TemplateGroup], reach: Reach) -> bool:
+def is_missed(
+    state: ResourceState, declared: Collection[Address], groups: Iterable[TemplateGroup], reach: Reach
+) -> bool:
     """Return True if a resource is no longer declared; children of templates come and go with these."""
     if state.address in declared or not reach.covers(state.source):
         return False

@@ -17,7 +17,7 @@ from holdfast.compare.rule_tree import Node
 from holdfast.compare.rules import ListKind, MapRule
 from holdfast.compare.unchanged import is_same, moved_elements, moved_keys
 from holdfast.model.absent import ABSENT
-from holdfast.model.finding import Finding, FindingClass, Op, ChangedBy
+from holdfast.model.finding import ChangedBy, Finding, FindingClass, Op
 from holdfast.model.json import Json
 from holdfast.model.path import Path, Pointer, Selector
 

@@ -28,7 +28,7 @@ from holdfast.compare.rule_tree import Node, RuleTree
 from holdfast.compare.rules import ListKind
 from holdfast.model.absent import ABSENT
 from holdfast.model.confidence import Confidence
-from holdfast.model.finding import Difference, Finding, FindingClass, Op, ChangedBy
+from holdfast.model.finding import ChangedBy, Difference, Finding, FindingClass, Op
 from holdfast.model.json import Json
 from holdfast.model.path import Path, Selector, Step
 
@@ -345,7 +345,12 @@ def absorb_late(
     """
     late = [finding for finding in findings if _is_new(finding)]
     rest = tuple(finding for finding in findings if not _is_new(finding))
-    if not window_open or touched_by_other or not late or any(finding.changed_by is not ChangedBy.DECLARED for finding in rest):
+    if (
+        not window_open
+        or touched_by_other
+        or not late
+        or any(finding.changed_by is not ChangedBy.DECLARED for finding in rest)
+    ):
         return baseline, tuple(findings)
     document = apply_patch.copied(baseline.observed)
     for finding in late:

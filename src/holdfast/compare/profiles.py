@@ -35,7 +35,7 @@ from typing import NoReturn
 from holdfast.compare import comparators, paths, yaml_reader
 from holdfast.compare.comparators import Comparator
 from holdfast.compare.rule_tree import RuleTree
-from holdfast.compare.rules import RuleCondition, FieldClass, ListKind, ListRule, MapRule, Presence, Rule
+from holdfast.compare.rules import FieldClass, ListKind, ListRule, MapRule, Presence, Rule, RuleCondition
 from holdfast.errors import InputError, ProfileError
 from holdfast.model.absent import ABSENT
 from holdfast.model.json import Json

@@ -11,9 +11,9 @@ from typing import assert_never
 from holdfast.compare import diff, paths
 from holdfast.compare.rule_tree import RuleTree
 from holdfast.model.absent import ABSENT
-from holdfast.model.finding import Finding, FindingClass, ChangedBy
+from holdfast.model.finding import ChangedBy, Finding, FindingClass
 from holdfast.model.json import Json
-from holdfast.model.read_result import Found, NotFound, Reading, ReadFailure
+from holdfast.model.read_result import Found, NotFound, ReadFailure, Reading
 from holdfast.model.verdict import Status, Verdict
 
 SHOWN_PATHS = 3

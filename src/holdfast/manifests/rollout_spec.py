@@ -40,7 +40,7 @@ from holdfast.model.path import Path, Pointer
 from holdfast.policy.windows import Window
 from holdfast.policy.write_reasons import EVERY, WriteReason
 from holdfast.rollouts.core.requirements import AT_ONCE, WITH_VALUES, Asks, Debounce, Offer, Predicate
-from holdfast.rollouts.core.rollout_limits import Amount, RolloutLimits, OnHalt
+from holdfast.rollouts.core.rollout_limits import Amount, OnHalt, RolloutLimits
 from holdfast.rollouts.core.templates import Gate, Method
 
 SECTION: Final = "rollouts"  # of the project file: what holds over all templates

@@ -61,7 +61,9 @@ OPERATIONS: Final = Meter("holdfast_unfinished_operations", "Writes that were be
 OLDEST_OPERATION: Final = Meter("holdfast_oldest_operation_timestamp_seconds", "When the oldest of these was begun.")
 CLAIMS: Final = Meter("holdfast_claims", "Claims that were not given back: held, or lapsed.", ("state",))
 PAUSES: Final = Meter("holdfast_paused_scopes", "Pauses in force, by what they cover.", ("scope",))
-QUARANTINES: Final = Meter("holdfast_quarantined_paths", "Fields that wait for a person's decision, by cause.", ("cause",))
+QUARANTINES: Final = Meter(
+    "holdfast_quarantined_paths", "Fields that wait for a person's decision, by cause.", ("cause",)
+)
 APPROVALS: Final = Meter("holdfast_unused_approvals", "Plans that somebody said yes to and that were not done yet.")
 
 # -- the audit trail

@@ -7,11 +7,15 @@ from typing import Final
 
 from holdfast.metrics import definitions
 from holdfast.metrics.families import Readings
-from holdfast.store.protocol import Approval, Claim, Quarantine, Event, Operation, CorrectionOutcome, Pause, Step
+from holdfast.store.protocol import Approval, Claim, CorrectionOutcome, Event, Operation, Pause, Quarantine, Step
 
 _STEPS: Final = tuple(each.value for each in Step if each is not Step.DONE)
 _SCOPES: Final = ("everything", "connection", "kind", "resource")  # by how many slashes a scope has
-_ENDS: Final = {"write.refused": CorrectionOutcome.FAILED, "write.given_up": CorrectionOutcome.FAILED, "undo.done": CorrectionOutcome.UNDONE}
+_ENDS: Final = {
+    "write.refused": CorrectionOutcome.FAILED,
+    "write.given_up": CorrectionOutcome.FAILED,
+    "undo.done": CorrectionOutcome.UNDONE,
+}
 _HALTED: Final = "rollout.halted"
 _ACTIVATED: Final = "template.activate"
 

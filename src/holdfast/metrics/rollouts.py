@@ -58,7 +58,9 @@ def _count_slots(readings: Readings, name: str, rollout: Rollout, fleet: SlotSet
     readings.put(definitions.BACKING_OFF, name, value=len(rollout.failures.keys() - done))
 
 
-def _count_budgets(readings: Readings, name: str, rollout: Rollout, fleet: SlotSet, limits: RolloutLimits | None) -> None:
+def _count_budgets(
+    readings: Readings, name: str, rollout: Rollout, fleet: SlotSet, limits: RolloutLimits | None
+) -> None:
     """Count what is taken, by the names that limits have in manifests; and what may be, if they are at hand."""
     size = len(fleet.slots)
     by_reason = Counter(slot.children[0].reason for slot in records.at_work(rollout, fleet))

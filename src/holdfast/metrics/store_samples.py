@@ -16,9 +16,9 @@ from holdfast.metrics.rollouts import Around
 from holdfast.metrics.template_groups import Counting
 from holdfast.rollouts import child_status, serialization
 from holdfast.rollouts.core.records import OVER
-from holdfast.rollouts.core.template_groups import TemplateGroup, OwnerRecord, RolloutRecord
+from holdfast.rollouts.core.template_groups import OwnerRecord, RolloutRecord, TemplateGroup
 from holdfast.rollouts.core.templates import Template
-from holdfast.store.protocol import UNCHECKED, VersionedRecord, Pause, ResourceState, Store
+from holdfast.store.protocol import UNCHECKED, Pause, ResourceState, Store, VersionedRecord
 
 Item = TypeVar("Item")
 

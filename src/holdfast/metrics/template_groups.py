@@ -9,7 +9,7 @@ from holdfast.metrics import definitions
 from holdfast.metrics.families import Readings
 from holdfast.rollouts.core import template_groups
 from holdfast.rollouts.core.slots import State
-from holdfast.rollouts.core.template_groups import OwnerRevision, TemplateGroup, ChildFile, OwnerRecord
+from holdfast.rollouts.core.template_groups import ChildFile, OwnerRecord, OwnerRevision, TemplateGroup
 
 
 def count_owners(readings: Readings, owners: Mapping[str, OwnerRecord]) -> None:

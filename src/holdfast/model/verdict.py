@@ -30,7 +30,9 @@ class SuppressionReason(StrEnum):
     DEFAULTS_CHANGED = "defaults-changed"  # not declared and not changed; the current rules have another default
 
 
-INHERITED = frozenset({SuppressionReason.NEWLY_VISIBLE, SuppressionReason.DEFAULTS_CHANGED})  # from a rule migration; reported until resolved
+INHERITED = frozenset(
+    {SuppressionReason.NEWLY_VISIBLE, SuppressionReason.DEFAULTS_CHANGED}
+)  # from a rule migration; reported until resolved
 LASTING = INHERITED | {SuppressionReason.IGNORED}  # stays while nothing changes
 
 

@@ -24,7 +24,7 @@ from holdfast.model.json import Json
 from holdfast.model.verdict import Status
 from holdfast.notify import rules, sinks
 from holdfast.notify.cloudevents import CloudEvent, Type
-from holdfast.notify.rules import RESOLVED, SENT, UNDELIVERED, Message, Notice, NotificationCandidates, DeliveryHistory
+from holdfast.notify.rules import RESOLVED, SENT, UNDELIVERED, DeliveryHistory, Message, Notice, NotificationCandidates
 from holdfast.notify.sinks import SinkContext, Undelivered
 from holdfast.reconcile.apply import RunReport
 from holdfast.store.protocol import Event, Store, Transaction

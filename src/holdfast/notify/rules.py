@@ -24,7 +24,7 @@ from holdfast.notify.cloudevents import CloudEvent, Type
 from holdfast.policy import source_location
 from holdfast.policy.decide import CORRECTED, HoldReason
 from holdfast.reconcile import display_value
-from holdfast.reconcile.action_result import ActionResult, ActionOutcome
+from holdfast.reconcile.action_result import ActionOutcome, ActionResult
 from holdfast.reconcile.apply import RunReport
 from holdfast.reconcile.check import CheckResult
 from holdfast.reconcile.resolve import Blocked
@@ -138,7 +138,9 @@ def _status_after(checked: CheckResult, acted: ActionResult | None) -> Status:
     return checked.verdict.status
 
 
-def _of_checked(checked: CheckResult, acted: ActionResult | None, was: Status | None, now: Status) -> Iterator[Incident]:
+def _of_checked(
+    checked: CheckResult, acted: ActionResult | None, was: Status | None, now: Status
+) -> Iterator[Incident]:
     if acted is not None and _is_correction(acted):
         yield _corrected(acted, was, now)
     topic = _TROUBLED.get(now)
@@ -149,7 +151,9 @@ def _of_checked(checked: CheckResult, acted: ActionResult | None, was: Status | 
 
 def _is_correction(acted: ActionResult) -> bool:
     checked = acted.checked
-    return acted.result is ActionOutcome.DONE and checked.decision.action.is_write and checked.verdict.status in CORRECTED
+    return (
+        acted.result is ActionOutcome.DONE and checked.decision.action.is_write and checked.verdict.status in CORRECTED
+    )
 
 
 def _corrected(acted: ActionResult, was: Status | None, now: Status) -> Incident:
@@ -279,7 +283,11 @@ def told(sink: str, events: Iterable[Event]) -> DeliveryHistory:
 
 
 def news(
-    seen: NotificationCandidates, sink: Sink, memory: Mapping[Address, DeliveryHistory], now: float, owed: frozenset[Address] = frozenset()
+    seen: NotificationCandidates,
+    sink: Sink,
+    memory: Mapping[Address, DeliveryHistory],
+    now: float,
+    owed: frozenset[Address] = frozenset(),
 ) -> list[Notice]:
     """Choose what a sink has not heard yet, should be reminded of, or has come to an end.
 

@@ -15,7 +15,7 @@ from typing import Final
 from holdfast.compare import element_identity, paths
 from holdfast.model.absent import ABSENT
 from holdfast.model.confidence import Confidence
-from holdfast.model.finding import Finding, FindingClass, Op, ChangedBy
+from holdfast.model.finding import ChangedBy, Finding, FindingClass, Op
 from holdfast.model.json import Json
 from holdfast.policy import write_history
 from holdfast.policy.write_history import Correction, Write

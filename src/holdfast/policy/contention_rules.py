@@ -62,7 +62,9 @@ class Contention:
         return f"{self.path or 'the document'} was reverted {times}{rhythm}, and has been moved again"
 
 
-def contentions(drifted: Iterable[str], put_back: Mapping[str, Sequence[Write]], rules: ContentionRules) -> list[Contention]:
+def contentions(
+    drifted: Iterable[str], put_back: Mapping[str, Sequence[Write]], rules: ContentionRules
+) -> list[Contention]:
     """Return which of the paths that have drifted now were reverted often enough; see `history.in_sequence`."""
     found = ((path, put_back.get(path, ())) for path in dict.fromkeys(drifted))
     return [_contention(path, writes) for path, writes in found if len(writes) >= max(rules.reverts, 1)]
@@ -72,7 +74,9 @@ def moved_paths(verdict: Verdict) -> list[str]:
     """Return the paths that somebody else moved; of what is gone, the whole."""
     if verdict.status is Status.MISSING:
         return [write_history.WHOLE]
-    return [paths.format_path(finding.path) for finding in verdict.findings if finding.changed_by is not ChangedBy.DECLARED]
+    return [
+        paths.format_path(finding.path) for finding in verdict.findings if finding.changed_by is not ChangedBy.DECLARED
+    ]
 
 
 def _contention(path: str, writes: Sequence[Write]) -> Contention:

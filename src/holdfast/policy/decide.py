@@ -13,7 +13,7 @@ from enum import StrEnum
 from holdfast.compare import paths
 from holdfast.model.absent import ABSENT
 from holdfast.model.decision import Action, Decision, Reason
-from holdfast.model.finding import Finding, FindingClass, Op, ChangedBy
+from holdfast.model.finding import ChangedBy, Finding, FindingClass, Op
 from holdfast.model.path import Path
 from holdfast.model.resource import ManagementPolicy, OnDelete, OnDrift, Origin
 from holdfast.model.verdict import Status, Verdict
@@ -213,7 +213,9 @@ def _by_path(verdict: Verdict, inputs: DecisionInputs, code: str, message: str) 
     for finding in verdict.findings:
         why = None if finding.changed_by is ChangedBy.DECLARED else _restraint(paths.format_path(finding.path), inputs)
         if why is not None:
-            restrained.setdefault(_BOTH if finding.changed_by is ChangedBy.BOTH and why is _REPORTED else why, []).append(finding)
+            restrained.setdefault(
+                _BOTH if finding.changed_by is ChangedBy.BOTH and why is _REPORTED else why, []
+            ).append(finding)
         elif _is_correctable(finding, inputs):
             to_write.append(finding)
         else:

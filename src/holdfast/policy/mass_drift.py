@@ -20,7 +20,7 @@ from typing import Final
 from holdfast.compare import element_identity, paths
 from holdfast.model.absent import ABSENT
 from holdfast.model.address import Address
-from holdfast.model.finding import Finding, ChangedBy
+from holdfast.model.finding import ChangedBy, Finding
 from holdfast.model.json import Json
 from holdfast.policy.budgets import Sizes
 from holdfast.policy.write_history import Correction
@@ -110,7 +110,9 @@ def mass_drift(
 
 
 def _of_world(findings: Iterable[Finding]) -> list[tuple[str, Json]]:
-    return [(paths.format_path(each.path), each.observed) for each in findings if each.changed_by is not ChangedBy.DECLARED]
+    return [
+        (paths.format_path(each.path), each.observed) for each in findings if each.changed_by is not ChangedBy.DECLARED
+    ]
 
 
 def _share(hit: Collection[Address], sizes: Sizes, guard: MassDriftGuard) -> MassDrift | None:
@@ -129,7 +131,14 @@ def _identical(moved: Mapping[Address, _Moves], sizes: Sizes, guard: MassDriftGu
     for (_, kind), resources in sizes.items():
         of_kind[kind] += resources
     mass_drifts = [
-        MassDrift(MassDriftKind.IDENTICAL, len(found), max(of_kind[same[0]], len(found)), min(found, key=str), same[0], same[1])
+        MassDrift(
+            MassDriftKind.IDENTICAL,
+            len(found),
+            max(of_kind[same[0]], len(found)),
+            min(found, key=str),
+            same[0],
+            same[1],
+        )
         for same, found in hit.items()
         if len(found) >= max(guard.identical, 1) and _is_share(len(found), of_kind[same[0]], guard)
     ]

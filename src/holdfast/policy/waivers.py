@@ -83,7 +83,9 @@ def split(
         if waiver is None:
             live.append(finding)
         else:
-            suppressed.append(Suppressed(SuppressionReason.WAIVED, paths.format_path(finding.path), waiver.note, finding))
+            suppressed.append(
+                Suppressed(SuppressionReason.WAIVED, paths.format_path(finding.path), waiver.note, finding)
+            )
     return tuple(live), tuple(suppressed)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from holdfast.model.health import HealthSignal
-from holdfast.model.read_result import Found, NotFound, Reading, ReadError, ReadFailure
+from holdfast.model.read_result import Found, NotFound, ReadError, ReadFailure, Reading
 from holdfast.providers.protocol import Unchanged
 
 

@@ -15,10 +15,10 @@ from holdfast.policy import dependency_graph
 from holdfast.policy.decide import decide_removal
 from holdfast.policy.settings import OnFailedVerify
 from holdfast.reconcile import undo, worker_identity
-from holdfast.reconcile.action_result import LEFT_TO_OTHERS, ActionResult, NotTaken, ActionOutcome
-from holdfast.reconcile.check import CheckResult, Checker
+from holdfast.reconcile.action_result import LEFT_TO_OTHERS, ActionOutcome, ActionResult, NotTaken
+from holdfast.reconcile.check import Checker, CheckResult
 from holdfast.reconcile.mass_drift_scan import Declared, Others, Surveyor
-from holdfast.reconcile.resolve import ResourceResolver, Blocked
+from holdfast.reconcile.resolve import Blocked, ResourceResolver
 from holdfast.reconcile.resolved_resource import ResolvedResource
 from holdfast.reconcile.undo import CannotUndo, CorrectionUndo
 from holdfast.reconcile.write import ResourceWriter
@@ -39,7 +39,9 @@ class RunReport:
     acted: list[ActionResult] = field(default_factory=list)
     not_reached: list[Address] = field(default_factory=list)  # skipped because the run was stopped
     out_of_scope: list[Address] = field(default_factory=list)  # declared, and not meant by this run
-    left_alone: list[ResolvedResource] = field(default_factory=list)  # neither checked nor written, as their settings say
+    left_alone: list[ResolvedResource] = field(
+        default_factory=list
+    )  # neither checked nor written, as their settings say
     undeclared: list[ResourceState] = field(default_factory=list)  # known, and declared nowhere any more
     groups: list[TemplateGroup] = field(default_factory=list)  # templates, where there are any, as they stand now
     not_taken: dict[Address, tuple[NotTaken, ...]] = field(default_factory=dict)  # of what was made; see `untaken`

@@ -14,13 +14,13 @@ from holdfast.model.budget_charge import BudgetCharge
 from holdfast.model.decision import Action, Decision, Reason
 from holdfast.model.json import Json
 from holdfast.model.read_result import Found, Reading
-from holdfast.model.verdict import Suppressed, SuppressionReason, Status, Verdict
+from holdfast.model.verdict import Status, Suppressed, SuppressionReason, Verdict
 from holdfast.policy import write_reasons
 from holdfast.policy.contention_rules import Contention
 from holdfast.policy.decide import DecisionInputs, decide, hold
 from holdfast.policy.fleet_limits import Allowed
 from holdfast.policy.write_reasons import WriteReason
-from holdfast.providers.protocol import SupportsPlatformChanges, Hint, Listed, Reader, SupportsSignature, Unchanged
+from holdfast.providers.protocol import Hint, Listed, Reader, SupportsPlatformChanges, SupportsSignature, Unchanged
 from holdfast.reconcile import (
     api_version_migration,
     attribution,
@@ -39,10 +39,19 @@ from holdfast.reconcile.evaluate import Evaluation
 from holdfast.reconcile.known_secrets import Fingerprint
 from holdfast.reconcile.next_state import Memory
 from holdfast.reconcile.observe import Lists, Observer
-from holdfast.reconcile.policy_evaluation import CONTENTION, PolicyEvaluator, WriteHistory, PolicyRules, Overrides
+from holdfast.reconcile.policy_evaluation import CONTENTION, Overrides, PolicyEvaluator, PolicyRules, WriteHistory
 from holdfast.reconcile.resolved_resource import ResolvedResource, document_bytes
 from holdfast.reconcile.retry import RetryPolicy
-from holdfast.store.protocol import DecisionRecord, Quarantine, Digest, Event, ResourceState, Store, UnchangedCheck, Transaction
+from holdfast.store.protocol import (
+    DecisionRecord,
+    Digest,
+    Event,
+    Quarantine,
+    ResourceState,
+    Store,
+    Transaction,
+    UnchangedCheck,
+)
 
 BATCH = 500
 MOVED = frozenset({Status.DRIFTED, Status.CONFLICTED})  # somebody did it
@@ -223,7 +232,10 @@ class Checker:
             return evaluate.judge(pair[0], reading, None, means)
 
     async def _judged(
-        self, pair: tuple[ResolvedResource, Reading | Unchanged], digest: Digest | None, means: evaluate.EvaluationContext
+        self,
+        pair: tuple[ResolvedResource, Reading | Unchanged],
+        digest: Digest | None,
+        means: evaluate.EvaluationContext,
     ) -> Evaluation:
         original, reading = pair
         item = rule_migration.succeeded(original, means.documents) if digest is not None else original
@@ -347,7 +359,9 @@ class Checker:
         if allowed.decision is checked.decision:
             return replace(checked, charges=allowed.charges) if allowed.charges else checked
         state = checked.state
-        outcome = conditions.ConditionOutcome(state.generation, checked.verdict, allowed.decision, checked.at, checked.inputs)
+        outcome = conditions.ConditionOutcome(
+            state.generation, checked.verdict, allowed.decision, checked.at, checked.inputs
+        )
         state = replace(state, conditions=conditions.after(state.conditions, outcome))
         return replace(checked, decision=allowed.decision, state=state, charges=(), limit=allowed.decision.reasons[0])
 
@@ -388,14 +402,18 @@ class Checker:
         named = await asyncio.gather(*[self._named(each) for each in unnamed[: attribution.MOST]])
         about = {each.address: attribution.about(each) for each in named}
         return (
-            [replace(each, likely_actors=about.get(each.address, each.likely_actors)) for each in checks] if about else [*checks]
+            [replace(each, likely_actors=about.get(each.address, each.likely_actors)) for each in checks]
+            if about
+            else [*checks]
         )
 
     def add(self, transaction: Transaction, checked: CheckResult) -> str | None:
         """Add a check to a transaction; return the id of its decision if it is one worth keeping."""
         state = checked.state
         if checked.is_still:
-            transaction.touched.append(UnchangedCheck(state.address, checked.at, state.due_at, state.etag, state.raw_digest))
+            transaction.touched.append(
+                UnchangedCheck(state.address, checked.at, state.due_at, state.etag, state.raw_digest)
+            )
             return None
         item = checked.prepared
         kept = item.state
@@ -480,9 +498,7 @@ class Checker:
                 "suppressed": [[each.because.value, each.path, each.note] for each in checked.verdict.suppressed],
                 "lapsed": checked.lapsed,
                 **({"carried_over": True} if checked.carried_over else {}),
-                **(
-                    {"unreadable": item.migration.unreadable} if item.migration and item.migration.unreadable else {}
-                ),
+                **({"unreadable": item.migration.unreadable} if item.migration and item.migration.unreadable else {}),
                 "held": serialize.reason_as_json(checked.limit) if checked.limit is not None else None,
             },
         )
@@ -516,7 +532,9 @@ def _is_news(checked: CheckResult) -> bool:
 def _write_reason(checked: CheckResult) -> WriteReason:
     """Return what a write is for; a deletion is asked for, whatever the live state is."""
     return (
-        WriteReason.INTENT if checked.decision.action is Action.DELETE else write_reasons.of_status(checked.verdict.status)
+        WriteReason.INTENT
+        if checked.decision.action is Action.DELETE
+        else write_reasons.of_status(checked.verdict.status)
     )
 
 

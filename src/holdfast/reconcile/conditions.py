@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from holdfast.model.condition import Condition, ConditionType, Truth, merge
 from holdfast.model.decision import Action, Decision
 from holdfast.model.verdict import Status, Verdict
-from holdfast.policy.decide import HoldReason, DecisionInputs
+from holdfast.policy.decide import DecisionInputs, HoldReason
 
 
 @dataclass(frozen=True, slots=True)

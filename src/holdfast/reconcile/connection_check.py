@@ -10,7 +10,7 @@ from typing import Final
 from holdfast.model.address import Address
 from holdfast.model.read_result import ReadFailure
 from holdfast.model.resource import Declaration
-from holdfast.providers.protocol import Kind, SupportsAccount, Reader, ReadFailed, Target
+from holdfast.providers.protocol import Kind, Reader, ReadFailed, SupportsAccount, Target
 from holdfast.reconcile.connections import Connections
 from holdfast.store.protocol import ResourceState
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
 
-from holdfast.providers.protocol import Connection, SupportsQuota, Provider, Reader, Writer
+from holdfast.providers.protocol import Connection, Provider, Reader, SupportsQuota, Writer
 from holdfast.reconcile.clock import Clock
 from holdfast.reconcile.known_secrets import KnownSecrets
 from holdfast.reconcile.rate_limit import RateLimiter, RateLimits

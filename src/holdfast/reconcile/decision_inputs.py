@@ -12,7 +12,7 @@ from holdfast.model.absent import ABSENT
 from holdfast.model.finding import Finding
 from holdfast.model.json import Json
 from holdfast.model.read_result import Found, ReadError, ReadFailure
-from holdfast.policy.decide import ReconcileMode, DecisionInputs
+from holdfast.policy.decide import DecisionInputs, ReconcileMode
 from holdfast.policy.settings import Level
 from holdfast.reconcile import evaluate
 from holdfast.reconcile.evaluate import Evaluation

@@ -14,7 +14,7 @@ from enum import StrEnum
 from holdfast.compare.profiles import Profile, stack
 from holdfast.model.address import Address
 from holdfast.model.json import Json
-from holdfast.model.read_result import Found, NotFound, Reading, ReadError, ReadFailure
+from holdfast.model.read_result import Found, NotFound, ReadError, ReadFailure, Reading
 from holdfast.model.resource import Declaration, ManagementPolicy
 from holdfast.providers.protocol import Kind, Listed, Reader, ReadFailed, Target, Unchanged
 from holdfast.reconcile import generate_manifest, observe

@@ -11,9 +11,9 @@ from holdfast.compare.rule_tree import RuleTree
 from holdfast.errors import StoreError
 from holdfast.model.absent import ABSENT
 from holdfast.model.json import Json
-from holdfast.model.read_result import Found, NotFound, Reading, ReadFailure
+from holdfast.model.read_result import Found, NotFound, ReadFailure, Reading
 from holdfast.model.resource import ManagementPolicy
-from holdfast.model.verdict import LASTING, Suppressed, SuppressionReason, Status, Verdict
+from holdfast.model.verdict import LASTING, Status, Suppressed, SuppressionReason, Verdict
 from holdfast.policy.decide import ReconcileMode
 from holdfast.providers.protocol import Unchanged
 from holdfast.reconcile import fault_isolation, rule_migration
@@ -83,7 +83,9 @@ class EvaluationContext:
     touched: bool = False  # the provider says that somebody else has written since we did
 
 
-def judge(item: ResolvedResource, reading: Reading | Unchanged, seen: Digest | None, means: EvaluationContext) -> Evaluation:
+def judge(
+    item: ResolvedResource, reading: Reading | Unchanged, seen: Digest | None, means: EvaluationContext
+) -> Evaluation:
     """Say what a reading means."""
     documents, now = means.documents, means.now
     if isinstance(reading, Unchanged):
@@ -105,7 +107,9 @@ def judge(item: ResolvedResource, reading: Reading | Unchanged, seen: Digest | N
         verdict = verdict_rules.conclude(())  # neither side moved, so there is nothing to compare
     else:
         verdict = verdict_rules.judge(reading, item.desired, tree, applied=applied, baseline=baseline)
-        verdict = rule_migration.without_newly_visible(item, verdict, documents) if isinstance(reading, Found) else verdict
+        verdict = (
+            rule_migration.without_newly_visible(item, verdict, documents) if isinstance(reading, Found) else verdict
+        )
         verdict = verdict_rules.without_removed(verdict) if _is_only_observed(item) else verdict
         touched = means.touched or _is_touched(reading, baseline, means.signature)
         verdict, settled = _absorb_late(verdict, baseline, item, now, touched_by_other=touched)
@@ -156,7 +160,12 @@ def _is_damaged(
 
 
 def _remembered(
-    item: ResolvedResource, reading: Reading, documents: Mapping[Digest, Json], seen: Digest | None, *, damaged: bool = False
+    item: ResolvedResource,
+    reading: Reading,
+    documents: Mapping[Digest, Json],
+    seen: Digest | None,
+    *,
+    damaged: bool = False,
 ) -> tuple[Json, diff.Baseline | None]:
     """Return what was applied and the baseline, as far as the verdict can depend on their contents."""
     state = item.state
@@ -210,7 +219,9 @@ def _absorb_late(
     if after is baseline:
         return verdict, baseline
     joined = (each for each in verdict.findings if each not in rest)
-    suppressed = tuple(Suppressed(SuppressionReason.LATE, paths.format_path(each.path), _JOINED, each) for each in joined)
+    suppressed = tuple(
+        Suppressed(SuppressionReason.LATE, paths.format_path(each.path), _JOINED, each) for each in joined
+    )
     return replace(verdict_rules.conclude(rest), suppressed=suppressed), after
 
 
@@ -264,7 +275,11 @@ def unmoved(item: ResolvedResource, reading: Reading | Unchanged, seen: Digest |
     state = item.state
     if seen is None or state is None or state.observed != seen or not is_baseline(item, seen):
         return reading
-    if not isinstance(reading, Found) or _invalid(item, reading) or any(each[0] not in LASTING for each in state.suppressed):
+    if (
+        not isinstance(reading, Found)
+        or _invalid(item, reading)
+        or any(each[0] not in LASTING for each in state.suppressed)
+    ):
         return reading
     return Unchanged(reading.etag, reading.raw_digest, parsed=True)
 

@@ -14,12 +14,12 @@ from holdfast.compare import known_differences, paths, profiles
 from holdfast.compare.paths import Pattern
 from holdfast.model.absent import ABSENT
 from holdfast.model.address import Address
-from holdfast.model.finding import Finding, ChangedBy
+from holdfast.model.finding import ChangedBy, Finding
 from holdfast.model.json import Json
 from holdfast.policy import cause_analysis
 from holdfast.policy.cause_analysis import Evidence, Explained, Onset
 from holdfast.reconcile.policy_evaluation import CONTENTION
-from holdfast.store.protocol import Correction, DecisionRecord, Quarantine, Digest, FindingRecord, ResourceState, Store
+from holdfast.store.protocol import Correction, DecisionRecord, Digest, FindingRecord, Quarantine, ResourceState, Store
 
 HISTORY = 50  # corrections of the resource that may bear on a cause
 
@@ -106,7 +106,9 @@ def _told(
     quarantine = quarantines.get(paths.format_path(finding.path))
     contested = quarantine is not None and quarantine.cause == CONTENTION
     evidence = replace(evidence, contested=contested, alike=_alike(finding, address, everything))
-    return ExplainedFinding(record, cause_analysis.explain(finding, evidence), Onset(record.clean_at, record.first_seen), quarantine)
+    return ExplainedFinding(
+        record, cause_analysis.explain(finding, evidence), Onset(record.clean_at, record.first_seen), quarantine
+    )
 
 
 def _alike(finding: Finding, address: Address, everything: Mapping[Address, Sequence[FindingRecord]]) -> int:

@@ -15,7 +15,7 @@ import orjson
 from holdfast.errors import HoldfastError, UnhashableError
 from holdfast.model.address import Address
 from holdfast.model.json import Json
-from holdfast.model.read_result import Found, Reading, ReadError, ReadFailure
+from holdfast.model.read_result import Found, ReadError, ReadFailure, Reading
 from holdfast.providers.protocol import Unchanged
 
 _LOG = logging.getLogger(__name__)

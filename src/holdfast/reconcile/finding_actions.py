@@ -15,7 +15,7 @@ from holdfast.model.finding import Finding, FindingClass
 from holdfast.model.json import Json
 from holdfast.model.read_result import Found
 from holdfast.model.resource import OnDrift
-from holdfast.policy.decide import Recreate, PathHold, HoldReason, decide
+from holdfast.policy.decide import HoldReason, PathHold, Recreate, decide
 from holdfast.reconcile import serialize
 from holdfast.reconcile.check import CheckResult
 from holdfast.store.protocol import AcceptedValue, Claim, Event, Store, Transaction

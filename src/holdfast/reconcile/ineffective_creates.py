@@ -9,7 +9,7 @@ from holdfast.compare.known_differences import DifferenceKind
 from holdfast.model.absent import ABSENT
 from holdfast.model.decision import Action
 from holdfast.model.json import Json
-from holdfast.reconcile.action_result import NotTaken, ActionOutcome
+from holdfast.reconcile.action_result import ActionOutcome, NotTaken
 from holdfast.reconcile.apply import RunReport
 from holdfast.store.protocol import Store
 

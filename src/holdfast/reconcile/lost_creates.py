@@ -13,7 +13,7 @@ from typing import Final
 from holdfast.compare import diff
 from holdfast.model.absent import ABSENT
 from holdfast.model.json import Json
-from holdfast.model.read_result import Found, NotFound, Reading, ReadFailure
+from holdfast.model.read_result import Found, NotFound, ReadFailure, Reading
 from holdfast.providers.protocol import ReadFailed, Unchanged
 from holdfast.reconcile.check import Checker
 from holdfast.reconcile.resolved_resource import ResolvedResource

@@ -17,7 +17,7 @@ from holdfast.model.address import Address
 from holdfast.model.verdict import Status
 from holdfast.policy import mass_drift
 from holdfast.policy.decide import CORRECTED
-from holdfast.reconcile.check import CheckResult, Checker
+from holdfast.reconcile.check import Checker, CheckResult
 from holdfast.reconcile.clock import Clock
 from holdfast.reconcile.resolve import ResourceResolver
 from holdfast.reconcile.resolved_resource import ResolvedResource

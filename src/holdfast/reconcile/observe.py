@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from holdfast.model.read_result import Found, Reading, ReadError, ReadFailure
+from holdfast.model.read_result import Found, ReadError, ReadFailure, Reading
 from holdfast.model.verdict import Status
 from holdfast.policy.decide import ReconcileMode
 from holdfast.providers.protocol import Hint, ItemFailed, Listed, ReadFailed, Unchanged
@@ -158,7 +158,9 @@ class Observer:
             )
         if not isinstance(reading, Found):
             return reading
-        document = item.redacted(reading.document, RedactionContext(self.fingerprint, known, str(item.declaration.address)))
+        document = item.redacted(
+            reading.document, RedactionContext(self.fingerprint, known, str(item.declaration.address))
+        )
         if reading.failed or reading.etag or reading.identity:
             reading = _with_hidden(reading, known)
         return reading if document is reading.document else replace(reading, document=document)

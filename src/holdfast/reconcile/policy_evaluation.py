@@ -15,11 +15,11 @@ from holdfast.model.absent import ABSENT
 from holdfast.model.address import Address
 from holdfast.model.condition import ConditionType
 from holdfast.model.decision import Decision
-from holdfast.model.finding import Finding, ChangedBy
+from holdfast.model.finding import ChangedBy, Finding
 from holdfast.model.json import Json
 from holdfast.model.read_result import Found, NotFound
 from holdfast.model.resource import OnDrift
-from holdfast.model.verdict import Suppressed, SuppressionReason, Status, Verdict
+from holdfast.model.verdict import Status, Suppressed, SuppressionReason, Verdict
 from holdfast.policy import (
     budgets,
     contention_rules,
@@ -34,7 +34,7 @@ from holdfast.policy import (
 from holdfast.policy.budgets import Sizes
 from holdfast.policy.contention_rules import Contention, ContentionRules
 from holdfast.policy.correction_limits import CorrectionRules
-from holdfast.policy.decide import CORRECTED, PathHold, HoldReason, DecisionInputs, decide
+from holdfast.policy.decide import CORRECTED, DecisionInputs, HoldReason, PathHold, decide
 from holdfast.policy.fleet_limits import Allowed, Wanted
 from holdfast.policy.mass_drift import MassDrift
 from holdfast.policy.settings import PathPolicy, Settings
@@ -49,7 +49,7 @@ from holdfast.remediation.core import past_attempts
 from holdfast.remediation.core.guard import Sighted
 from holdfast.remediation.core.past_attempts import Precedent, Today
 from holdfast.remediation.core.rules import AssessmentRules
-from holdfast.store.protocol import AcceptedValue, Correction, Quarantine, FindingRecord, Pause, Step, Store
+from holdfast.store.protocol import AcceptedValue, Correction, FindingRecord, Pause, Quarantine, Step, Store
 from holdfast.store.value_codec import encode_finding
 
 CONTENTION = "contention"
@@ -206,7 +206,9 @@ class PolicyEvaluator:
         }
         return replace(judged, unresolved=judged.unresolved & since)
 
-    def govern(self, judged: Evaluation, inputs: DecisionInputs, standing: Overrides, past: WriteHistory) -> PolicyOutcome:
+    def govern(
+        self, judged: Evaluation, inputs: DecisionInputs, standing: Overrides, past: WriteHistory
+    ) -> PolicyOutcome:
         """Decide, within what policy, people and the past allow."""
         item, verdict, now = judged.prepared, judged.verdict, judged.at
         address = item.declaration.address
@@ -255,9 +257,7 @@ class PolicyEvaluator:
         if not any(each.decision.action.is_write for each in checks):
             return LimitHold()
         wanted = [
-            Wanted(
-                each.address, each.verdict.status, each.decision, each.inputs is not None and each.inputs.approved
-            )
+            Wanted(each.address, each.verdict.status, each.decision, each.inputs is not None and each.inputs.approved)
             for each in checks
         ]
         writes = fleet_limits.candidates(wanted)
@@ -302,7 +302,11 @@ class PolicyEvaluator:
         if times < most:
             return {}
         why = PathHold(HoldReason.FUTILE, f"putting it back from this state failed {times} times; see remediations")
-        moved = [paths.format_path(each.path) for each in judged.verdict.findings if each.changed_by is not ChangedBy.DECLARED]
+        moved = [
+            paths.format_path(each.path)
+            for each in judged.verdict.findings
+            if each.changed_by is not ChangedBy.DECLARED
+        ]
         settings = judged.prepared.settings
         if settings.on_drift is not OnDrift.CORRECT:  # what is not revert anyway is not held back either
             free = _free(judged.verdict, settings)
@@ -407,7 +411,10 @@ def _quarantined(quarantine: Quarantine) -> PathHold:
     if quarantine.cause == UNDONE:
         return PathHold(HoldReason.UNDONE, "our correction was undone; it waits for a person's decision")
     other_writer = quarantine.data.get("otherWriter")
-    return PathHold(HoldReason.CONTENTION, f"contention{f' with {other_writer}' if other_writer else ''}; it waits for a person's decision")
+    return PathHold(
+        HoldReason.CONTENTION,
+        f"contention{f' with {other_writer}' if other_writer else ''}; it waits for a person's decision",
+    )
 
 
 def _platforms_own(judged: Evaluation) -> dict[str, PathHold]:
@@ -415,7 +422,9 @@ def _platforms_own(judged: Evaluation) -> dict[str, PathHold]:
     if not judged.platform:
         return {}
     free = _free(judged.verdict, judged.prepared.settings)
-    moved = {paths.format_path(each.path) for each in judged.verdict.findings if each.changed_by is ChangedBy.LIVE} - free
+    moved = {
+        paths.format_path(each.path) for each in judged.verdict.findings if each.changed_by is ChangedBy.LIVE
+    } - free
     return {path: PathHold(HoldReason.PLATFORM, why) for path, why in judged.platform.items() if path in moved}
 
 
@@ -449,7 +458,9 @@ def _policies(findings: Iterable[Finding], settings: Settings) -> dict[str, tupl
     return out
 
 
-def _unripe(verdict: Verdict, item: ResolvedResource, records: Sequence[FindingRecord], now: float) -> dict[str, PathHold]:
+def _unripe(
+    verdict: Verdict, item: ResolvedResource, records: Sequence[FindingRecord], now: float
+) -> dict[str, PathHold]:
     """Return what was not seen often or long enough yet to be corrected."""
     checks, seconds = item.settings.debounce_checks, item.settings.debounce_time
     if checks <= 1 and seconds <= 0:

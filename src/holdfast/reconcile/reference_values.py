@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from holdfast.compare import paths
 from holdfast.model.absent import ABSENT
 from holdfast.model.address import Address
-from holdfast.model.finding import Finding, Op, ChangedBy
+from holdfast.model.finding import ChangedBy, Finding, Op
 from holdfast.model.json import Json
 from holdfast.model.path import Path, Pointer, Selector, Step
 from holdfast.model.verdict import Status

@@ -251,7 +251,9 @@ class ResourceResolver:
             secretive=digest in self._secretive,
         )
 
-    def _redacted(self, address: str, redacted: Json, clear: Json, where: Sequence[Path], places: SecretPlace | None) -> Json:
+    def _redacted(
+        self, address: str, redacted: Json, clear: Json, where: Sequence[Path], places: SecretPlace | None
+    ) -> Json:
         """Return a declaration as observations of it will be redacted, so that the two can be compared."""
         known = self.world.known
         found = (paths.resolve(clear, path) for path in where)

@@ -14,7 +14,7 @@ from holdfast.model.condition import ConditionType
 from holdfast.model.json import Json
 from holdfast.model.path import Path
 from holdfast.model.resource import Declaration, Origin
-from holdfast.model.verdict import Suppressed, SuppressionReason, Status
+from holdfast.model.verdict import Status, Suppressed, SuppressionReason
 from holdfast.policy.settings import Level, Settings
 from holdfast.providers.protocol import Kind, Target
 from holdfast.reconcile.known_secrets import SHORTEST

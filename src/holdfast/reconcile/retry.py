@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 from holdfast.model.read_result import ReadError
 
-RETRIED = frozenset({ReadError.TIMEOUT, ReadError.SERVER_ERROR, ReadError.UNREACHABLE, ReadError.THROTTLED, ReadError.UNSETTLED})
+RETRIED = frozenset(
+    {ReadError.TIMEOUT, ReadError.SERVER_ERROR, ReadError.UNREACHABLE, ReadError.THROTTLED, ReadError.UNSETTLED}
+)
 
 
 @dataclass(frozen=True, slots=True)

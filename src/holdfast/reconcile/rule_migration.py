@@ -26,7 +26,7 @@ from holdfast.model.absent import ABSENT
 from holdfast.model.finding import Finding
 from holdfast.model.json import Json
 from holdfast.model.resource import ManagementPolicy
-from holdfast.model.verdict import INHERITED, Suppressed, SuppressionReason, Status, Verdict
+from holdfast.model.verdict import INHERITED, Status, Suppressed, SuppressionReason, Verdict
 from holdfast.reconcile.redact import secret_profile
 from holdfast.reconcile.resolved_resource import POLICY, ResolvedResource, RuleMigration, digest_of
 from holdfast.store.protocol import Digest, ResourceState
@@ -117,7 +117,10 @@ def _taken_over(item: ResolvedResource, state: ResourceState, base: _Base, old: 
 
 def _suppressed(base: _Base, newly_visible: Sequence[Finding], old: RuleTree, new: RuleTree) -> list[Suppressed]:
     """Tell what nobody moved and the new rules see otherwise: for the first time, or by another default."""
-    seen = {each.path: Suppressed(SuppressionReason.NEWLY_VISIBLE, paths.format_path(each.path), _NEWLY_VISIBLE) for each in newly_visible}
+    seen = {
+        each.path: Suppressed(SuppressionReason.NEWLY_VISIBLE, paths.format_path(each.path), _NEWLY_VISIBLE)
+        for each in newly_visible
+    }
     for each in diff.differences(base.desired, base.observed, new):
         was, now = (known_differences.node_at(rules, each.path).default for rules in (old, new))
         if each.desired is ABSENT and ABSENT not in (was, now) and not typed_equal(was, now):
@@ -132,7 +135,11 @@ def _shown(value: Json) -> str:
 
 def inherited(state: ResourceState) -> tuple[Suppressed, ...]:
     """Return what was suppressed when rules took over, at an earlier look."""
-    return tuple(Suppressed(SuppressionReason(because), path, note) for because, path, note in state.suppressed if because in INHERITED)
+    return tuple(
+        Suppressed(SuppressionReason(because), path, note)
+        for because, path, note in state.suppressed
+        if because in INHERITED
+    )
 
 
 def told(item: ResolvedResource) -> dict[str, Suppressed]:
@@ -148,7 +155,12 @@ def without_newly_visible(item: ResolvedResource, verdict: Verdict, documents: M
     """
     state = item.state
     newly_visible = {path for path, each in told(item).items() if each.because is SuppressionReason.NEWLY_VISIBLE}
-    if not newly_visible or state is None or not is_only_seen(item) or not {state.desired, state.observed} <= documents.keys():
+    if (
+        not newly_visible
+        or state is None
+        or not is_only_seen(item)
+        or not {state.desired, state.observed} <= documents.keys()
+    ):
         return verdict
     desired, observed = documents[_digest(state.desired)], documents[_digest(state.observed)]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 
-from holdfast.model.write_result import WriteError, WriteFailure, InProgress, Writing
+from holdfast.model.write_result import InProgress, WriteError, WriteFailure, Writing
 from holdfast.reconcile import storable_text
 from holdfast.reconcile.clock import Clock
 from holdfast.reconcile.connections import WritableConnections

@@ -13,10 +13,19 @@ from holdfast.model.absent import ABSENT
 from holdfast.model.decision import Decision, Reason
 from holdfast.model.finding import Finding
 from holdfast.model.json import Json
-from holdfast.model.read_result import Found, NotFound, Reading, ReadError, ReadFailure
+from holdfast.model.read_result import Found, NotFound, ReadError, ReadFailure, Reading
 from holdfast.model.resource import ManagementPolicy, OnDrift, Origin
-from holdfast.model.verdict import Suppressed, SuppressionReason, Status, Verdict
-from holdfast.policy.decide import OnImmutable, ReconcileMode, Recreate, PathHold, HoldReason, DecisionInputs, decide, hold
+from holdfast.model.verdict import Status, Suppressed, SuppressionReason, Verdict
+from holdfast.policy.decide import (
+    DecisionInputs,
+    HoldReason,
+    OnImmutable,
+    PathHold,
+    ReconcileMode,
+    Recreate,
+    decide,
+    hold,
+)
 from holdfast.policy.settings import REGISTRY, Settings
 from holdfast.reconcile.resolved_resource import document_bytes
 from holdfast.store.protocol import DecisionRecord, Digest, Store, Transaction
@@ -58,7 +67,9 @@ def inputs_as_json(decision_inputs: DecisionInputs) -> dict[str, Json]:
         "immutable": sorted(decision_inputs.immutable),
         "declared_lists": sorted(decision_inputs.declared_lists),
         "unresolved": sorted(decision_inputs.unresolved),
-        "restrained": {path: [why.restraint.value, why.message] for path, why in sorted(decision_inputs.restrained.items())},
+        "restrained": {
+            path: [why.restraint.value, why.message] for path, why in sorted(decision_inputs.restrained.items())
+        },
         "free": sorted(decision_inputs.free),
         "approved": decision_inputs.approved,
         "paused": decision_inputs.paused,
@@ -182,8 +193,12 @@ async def replay(store: Store, record: DecisionRecord) -> tuple[Json, Json]:
 
 def _without_suppressed(verdict: Verdict, inputs: Mapping[str, Any]) -> Verdict:
     """Suppressed again what somebody answered for at the time."""
-    suppressed = tuple(Suppressed(SuppressionReason(because), path, note) for because, path, note in inputs["suppressed"])
-    excused = {each.path for each in suppressed if each.because in (SuppressionReason.WAIVED, SuppressionReason.NEWLY_VISIBLE)}
+    suppressed = tuple(
+        Suppressed(SuppressionReason(because), path, note) for because, path, note in inputs["suppressed"]
+    )
+    excused = {
+        each.path for each in suppressed if each.because in (SuppressionReason.WAIVED, SuppressionReason.NEWLY_VISIBLE)
+    }
     live = [finding for finding in verdict.findings if paths.format_path(finding.path) not in excused]
     if len(live) != len(verdict.findings):
         verdict = verdict_rules.conclude(live)

@@ -16,16 +16,16 @@ from holdfast.model.absent import ABSENT
 from holdfast.model.address import Address
 from holdfast.model.decision import Action
 from holdfast.model.json import Json
-from holdfast.model.read_result import Found, NotFound, Reading, ReadError, ReadFailure
-from holdfast.model.verdict import SuppressionReason, Status
+from holdfast.model.read_result import Found, NotFound, ReadError, ReadFailure, Reading
+from holdfast.model.verdict import Status, SuppressionReason
 from holdfast.model.write_result import WriteError, WriteFailure
 from holdfast.policy import decide
-from holdfast.policy.decide import ReconcileMode, DecisionInputs
+from holdfast.policy.decide import DecisionInputs, ReconcileMode
 from holdfast.policy.settings import Assess
 from holdfast.providers.protocol import Unchanged
 from holdfast.reconcile import conditions, decision_log, serialize, settled_read
-from holdfast.reconcile.action_result import ActionResult, ActionOutcome
-from holdfast.reconcile.check import CheckResult, Checker
+from holdfast.reconcile.action_result import ActionOutcome, ActionResult
+from holdfast.reconcile.check import Checker, CheckResult
 from holdfast.reconcile.clock import Clock
 from holdfast.reconcile.resolved_resource import ResolvedResource, document_bytes, origin_of
 from holdfast.reconcile.retry import RetryPolicy
@@ -35,10 +35,10 @@ from holdfast.remediation.own_corrections import Written
 from holdfast.store.protocol import (
     Claim,
     Correction,
+    CorrectionOutcome,
     Digest,
     Event,
     Operation,
-    CorrectionOutcome,
     ResourceState,
     Revision,
     Store,
@@ -175,7 +175,9 @@ class Settler:
             **_shadow(checked, observed, learnt.tree),
         }
         transaction.events.append(self._done("adopted" if adopting else "write.done", item, operation, after, more))
-        await self._end(transaction, operation, CorrectionOutcome.INEFFECTIVE if stuck else CorrectionOutcome.DONE, stuck)
+        await self._end(
+            transaction, operation, CorrectionOutcome.INEFFECTIVE if stuck else CorrectionOutcome.DONE, stuck
+        )
         identity = learnt.reading.identity
         confirmed = target_state.of_document(item, observed, learnt.tree, identity) if _is_assessed(checked) else None
         await self._assess(transaction, checked, operation, Written(CorrectionOutcome.DONE, now, confirmed))
@@ -228,7 +230,9 @@ class Settler:
             **learnt,
         )
 
-    async def _uncaptured(self, checked: CheckResult, operation: Operation, claim: Claim, reading: ReadFailure) -> ActionResult:
+    async def _uncaptured(
+        self, checked: CheckResult, operation: Operation, claim: Claim, reading: ReadFailure
+    ) -> ActionResult:
         """End the write of something that nobody can read: it was sent, and what became of it stays unknown."""
         item, now = checked.prepared, self.clock.now()
         transaction = Transaction(findings_at=now, fences={claim.address: claim.fence}, finished=[operation.id])
@@ -254,7 +258,9 @@ class Settler:
         await self._end(transaction, operation, CorrectionOutcome.DONE)
         await self._assess(transaction, checked, operation, Written(CorrectionOutcome.DONE, now))
         await self._conclude(transaction, claim)
-        return ActionResult(replace(checked, state=after), ActionOutcome.DONE, "sent; it cannot be read back", (), operation.id)
+        return ActionResult(
+            replace(checked, state=after), ActionOutcome.DONE, "sent; it cannot be read back", (), operation.id
+        )
 
     async def _deleted(self, checked: CheckResult, operation: Operation, claim: Claim) -> ActionResult:
         address = checked.prepared.declaration.address
@@ -285,7 +291,9 @@ class Settler:
             return False
         return bool(diff.differences(checked.observed, reading.document, checked.tree))
 
-    async def refused(self, checked: CheckResult, operation: Operation, claim: Claim, refused: WriteFailure) -> ActionResult:
+    async def refused(
+        self, checked: CheckResult, operation: Operation, claim: Claim, refused: WriteFailure
+    ) -> ActionResult:
         """Remember a no: a terminal one stops the resource, others leave it for the next round."""
         state = checked.state
         terminal = refused.refusal is WriteError.TERMINAL
@@ -337,10 +345,16 @@ class Settler:
                 for each in begun.paths
             )
             transaction.unaccepted += [(begun.address, each.path) for each in begun.paths]
-            after = transaction.states[0].observed if transaction.states and outcome is not CorrectionOutcome.FAILED else None
+            after = (
+                transaction.states[0].observed
+                if transaction.states and outcome is not CorrectionOutcome.FAILED
+                else None
+            )
             transaction.corrections.append(replace(begun, outcome=outcome, paths=changed, post_image=after))
 
-    async def _assess(self, transaction: Transaction, checked: CheckResult, operation: Operation, written: Written) -> None:
+    async def _assess(
+        self, transaction: Transaction, checked: CheckResult, operation: Operation, written: Written
+    ) -> None:
         """Begin the assessment of a correction, where policy wants one."""
         if _is_assessed(checked):
             await own_corrections.end(transaction, self.store, operation, written, self.checker.rules.assessment)

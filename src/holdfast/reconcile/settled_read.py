@@ -12,7 +12,7 @@ from holdfast.compare import diff, known_differences, paths
 from holdfast.compare.known_differences import Capture
 from holdfast.compare.rule_tree import RuleTree
 from holdfast.model.decision import Action
-from holdfast.model.finding import Finding, ChangedBy
+from holdfast.model.finding import ChangedBy, Finding
 from holdfast.model.json import Json
 from holdfast.model.read_result import Found
 from holdfast.model.verdict import SuppressionReason
@@ -80,7 +80,9 @@ def _before(checked: CheckResult, operation: Operation) -> tuple[Finding, ...]:
     Where what was known counts no more there is nothing to compare with, and everything is learnt anew.
     """
     known = [each for each in operation.drift if each.changed_by is not ChangedBy.UNKNOWN or not checked.invalid]
-    waived = [each.finding for each in checked.verdict.suppressed if each.because is SuppressionReason.WAIVED and each.finding]
+    waived = [
+        each.finding for each in checked.verdict.suppressed if each.because is SuppressionReason.WAIVED and each.finding
+    ]
     return (*known, *waived)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from holdfast.model.read_result import Found, Reading, ReadFailure
+from holdfast.model.read_result import Found, ReadFailure, Reading
 from holdfast.model.write_result import Done, WriteFailure, Writing
 from holdfast.providers.protocol import Unchanged
 from holdfast.store.escape import escaped

@@ -20,12 +20,12 @@ from holdfast.model.decision import Action
 from holdfast.model.finding import ChangedBy
 from holdfast.model.json import Json
 from holdfast.model.read_result import Found, NotFound, ReadFailure
-from holdfast.model.write_result import Done, WriteError, WriteFailure, InProgress, Writing
+from holdfast.model.write_result import Done, InProgress, WriteError, WriteFailure, Writing
 from holdfast.policy.write_history import WHOLE
 from holdfast.policy.write_reasons import WriteReason
 from holdfast.providers.protocol import Change
 from holdfast.reconcile import worker_identity
-from holdfast.reconcile.check import CheckResult, Checker
+from holdfast.reconcile.check import Checker, CheckResult
 from holdfast.reconcile.claims import Keeper
 from holdfast.reconcile.clock import Clock
 from holdfast.reconcile.connections import WritableConnections
@@ -38,10 +38,10 @@ from holdfast.store.protocol import (
     ClaimLost,
     CorrectedPath,
     Correction,
-    Quarantine,
+    CorrectionOutcome,
     Event,
     Operation,
-    CorrectionOutcome,
+    Quarantine,
     Step,
     Store,
     Transaction,
@@ -134,7 +134,9 @@ class CorrectionUndo:
         finally:
             await self.store.release(claim)
 
-    async def _undo(self, correction: Correction, item: ResolvedResource, claim: Claim, person: tuple[str, str]) -> Undone:
+    async def _undo(
+        self, correction: Correction, item: ResolvedResource, claim: Claim, person: tuple[str, str]
+    ) -> Undone:
         (checked,) = await self.checker.check_all([item], record=False, fresh=True)
         begun = await self._begun(correction)
         if begun is not None:

@@ -15,7 +15,7 @@ from holdfast.model.address import Address
 from holdfast.model.json import Json
 from holdfast.model.read_result import Found
 from holdfast.model.resource import Declaration
-from holdfast.model.verdict import SuppressionReason, Status, Verdict
+from holdfast.model.verdict import Status, SuppressionReason, Verdict
 from holdfast.reconcile import rule_migration
 from holdfast.reconcile.resolved_resource import ResolvedResource, RuleMigration
 from holdfast.rollouts.core import group_findings
@@ -72,11 +72,17 @@ def _rehearsed(item: ResolvedResource, documents: Mapping[Digest, Json]) -> Upgr
         return None
     taken = rule_migration.succeeded(item, documents)
     after_documents = {**documents, **(taken.migration.documents if taken.migration is not None else {})}
-    after = rule_migration.without_newly_visible(taken, _verdict(taken, after_documents, taken.rules_document), documents)
+    after = rule_migration.without_newly_visible(
+        taken, _verdict(taken, after_documents, taken.rules_document), documents
+    )
     if taken.migration is not None and taken.migration.unreadable:
         after = Verdict(Status.UNKNOWN, taken.migration.unreadable)
     rules = None if state.rules is None else documents.get(state.rules)
-    before = None if rules is None else rule_migration.without_newly_visible(item, _verdict(item, documents, rules), documents)
+    before = (
+        None
+        if rules is None
+        else rule_migration.without_newly_visible(item, _verdict(item, documents, rules), documents)
+    )
     if before is None:  # never captured: all there is to go by is what was concluded then
         before = Verdict(state.status, state.reason)
         after = _without_suppressed(after, state)

@@ -20,14 +20,14 @@ from holdfast.model.absent import ABSENT
 from holdfast.model.decision import Action
 from holdfast.model.finding import ChangedBy
 from holdfast.model.json import Json
-from holdfast.model.read_result import Found, NotFound, Reading, ReadFailure
-from holdfast.model.write_result import Done, WriteError, WriteFailure, InProgress, Writing
+from holdfast.model.read_result import Found, NotFound, ReadFailure, Reading
+from holdfast.model.write_result import Done, InProgress, WriteError, WriteFailure, Writing
 from holdfast.policy import decide, lost_create_reasons, write_reasons
 from holdfast.policy.write_reasons import WriteReason
 from holdfast.providers.protocol import Change, Unchanged
 from holdfast.reconcile import lost_creates, operation_poll, protected_paths, serialize, write_resume
-from holdfast.reconcile.action_result import ActionResult, ActionOutcome
-from holdfast.reconcile.check import CheckResult, Checker
+from holdfast.reconcile.action_result import ActionOutcome, ActionResult
+from holdfast.reconcile.check import Checker, CheckResult
 from holdfast.reconcile.claims import Keeper
 from holdfast.reconcile.clock import Clock
 from holdfast.reconcile.connections import WritableConnections
@@ -165,7 +165,9 @@ class ResourceWriter:
             again = await self._checker.read(checked.prepared.without_id(), None)
         return again
 
-    async def _aborted(self, checked: CheckResult, claim: Claim, moved: str, again: Reading | Unchanged) -> ActionResult:
+    async def _aborted(
+        self, checked: CheckResult, claim: Claim, moved: str, again: Reading | Unchanged
+    ) -> ActionResult:
         """Note that nothing was written; if another bears the name of what is gone by now, that is looked at next."""
         transaction = Transaction(fences={claim.address: claim.fence})
         transaction.events.append(self._settler.event("write.aborted", checked.prepared, {"reason": moved}))
@@ -285,7 +287,9 @@ class ResourceWriter:
         await self._advance(operation, item, claim, "write.accepted")
         return await self._settler.settle(checked, operation, claim)
 
-    async def _perhaps_created(self, checked: CheckResult, operation: Operation, claim: Claim, refused: WriteFailure) -> ActionResult:
+    async def _perhaps_created(
+        self, checked: CheckResult, operation: Operation, claim: Claim, refused: WriteFailure
+    ) -> ActionResult:
         """Look for what a create may have made although no answer says so, before anything is sent again."""
         item = checked.prepared.without_id()
         seen: Reading | lost_creates.Unsure = NotFound()
@@ -300,7 +304,9 @@ class ResourceWriter:
         if isinstance(seen, Found):
             return await self.found(checked, operation, claim, seen)
         if isinstance(seen, ReadFailure):
-            return ActionResult(checked, ActionOutcome.FAILED, f"{refused.message}; it could not be looked for, and is not repeated")
+            return ActionResult(
+                checked, ActionOutcome.FAILED, f"{refused.message}; it could not be looked for, and is not repeated"
+            )
         if operation.attempts + 1 >= self._patience.attempts:
             return await self._settler.refused(checked, operation, claim, refused)
         again = replace(operation, attempts=operation.attempts + 1)
@@ -318,7 +324,9 @@ class ResourceWriter:
         operation = replace(operation, step=Step.SETTLING, token={"id": provider_id} if provider_id else {})
         return await self._settler.settle(checked, operation, claim)
 
-    async def unsure(self, checked: CheckResult, operation: Operation, claim: Claim, seen: lost_creates.Unsure) -> ActionResult:
+    async def unsure(
+        self, checked: CheckResult, operation: Operation, claim: Claim, seen: lost_creates.Unsure
+    ) -> ActionResult:
         """Record that nobody knows whether a create was made; it stays open until a person decides."""
         operation = replace(operation, step=Step.UNSURE, token=seen.as_token())
         message = lost_create_reasons.message(operation.address, operation.token)

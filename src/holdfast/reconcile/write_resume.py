@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 from holdfast.compare import diff, paths
 from holdfast.model.absent import ABSENT
 from holdfast.model.decision import Action
-from holdfast.model.read_result import Found, NotFound, Reading, ReadError, ReadFailure
+from holdfast.model.read_result import Found, NotFound, ReadError, ReadFailure, Reading
 from holdfast.model.write_result import Done
 from holdfast.policy import lost_create_reasons
 from holdfast.providers.protocol import Unchanged
 from holdfast.reconcile import lost_creates
-from holdfast.reconcile.action_result import ActionResult, ActionOutcome
-from holdfast.reconcile.check import CheckResult, Checker
+from holdfast.reconcile.action_result import ActionOutcome, ActionResult
+from holdfast.reconcile.check import Checker, CheckResult
 from holdfast.reconcile.resolved_resource import digest_of
 from holdfast.reconcile.settle import Settler
 from holdfast.store.protocol import Claim, Operation, Step, Store
@@ -32,7 +32,9 @@ class Resumer:
     checker: Checker
     settler: Settler
 
-    async def resume(self, operation: Operation, checked: CheckResult, claim: Claim, *, create_again: bool) -> ActionResult:
+    async def resume(
+        self, operation: Operation, checked: CheckResult, claim: Claim, *, create_again: bool
+    ) -> ActionResult:
         """Finish a write under a claim."""
         # It may have been finished, or carried on, between our finding it and our claim.
         found = [each for each in await self.store.operations(operation.address) if each.id == operation.id]
@@ -60,7 +62,9 @@ class Resumer:
         begun = await self.store.document(operation.desired)
         return replace(checked, prepared=replace(item, desired=begun, desired_digest=operation.desired))
 
-    async def _intended(self, operation: Operation, checked: CheckResult, claim: Claim, *, create_again: bool) -> ActionResult:
+    async def _intended(
+        self, operation: Operation, checked: CheckResult, claim: Claim, *, create_again: bool
+    ) -> ActionResult:
         """Nobody knows whether the provider was asked: the world tells, or the same key makes asking again harmless."""
         reading = checked.reading
         if isinstance(reading, ReadFailure) and reading.trouble is not ReadError.WITHHELD:
@@ -93,12 +97,16 @@ class Resumer:
             return reading
         return await lost_creates.look_for(self.checker, self.store, item.without_id())
 
-    async def _unsure(self, operation: Operation, checked: CheckResult, claim: Claim, *, create_again: bool) -> ActionResult:
+    async def _unsure(
+        self, operation: Operation, checked: CheckResult, claim: Claim, *, create_again: bool
+    ) -> ActionResult:
         """Go on where nobody knew whether it was made: it is found by now, or a person says to make it again."""
         if isinstance(checked.reading, Found) or create_again:
             begun = replace(operation, step=Step.INTENDED, token={})
             return await self._intended(begun, checked, claim, create_again=create_again)
-        return ActionResult(checked, ActionOutcome.UNSURE, lost_create_reasons.message(operation.address, operation.token))
+        return ActionResult(
+            checked, ActionOutcome.UNSURE, lost_create_reasons.message(operation.address, operation.token)
+        )
 
     async def _settled(self, checked: CheckResult, operation: Operation, claim: Claim) -> ActionResult:
         provider_id = checked.state.provider_id

@@ -12,7 +12,7 @@ from typing import Final
 
 from holdfast.model.decision import Action
 from holdfast.reconcile.resolved_resource import ResolvedResource
-from holdfast.reconcile.undo import CannotUndo, Postponed, CorrectionUndo
+from holdfast.reconcile.undo import CannotUndo, CorrectionUndo, Postponed
 from holdfast.remediation.core import events
 from holdfast.remediation.core.end_reasons import Reason
 from holdfast.remediation.core.events import Event, EventType

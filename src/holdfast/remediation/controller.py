@@ -26,7 +26,7 @@ from holdfast.remediation.core.rules import AssessmentRules
 from holdfast.remediation.core.state_machine import Facts
 from holdfast.remediation.measurement import Instruments, Subject
 from holdfast.remediation.repository import COLLECTION, Kept
-from holdfast.store.protocol import VersionedRecord, VersionConflict, Store, Transaction
+from holdfast.store.protocol import Store, Transaction, VersionConflict, VersionedRecord
 
 BATCH: Final = 100
 AT_ONCE: Final = 10  # targets looked at together
@@ -126,11 +126,17 @@ class AssessmentController:
         if only is None:
             return await self.store.next_due_record(COLLECTION)
         found = [await self.store.record(COLLECTION, key) for key in sorted(only)]
-        times = [stored_record.due_at for stored_record in found if stored_record is not None and stored_record.due_at is not None]
+        times = [
+            stored_record.due_at
+            for stored_record in found
+            if stored_record is not None and stored_record.due_at is not None
+        ]
         return min(times, default=None)
 
 
-async def wait_for(assessor: AssessmentController, only: Sequence[str], stop: asyncio.Event, until: float | None = None) -> None:
+async def wait_for(
+    assessor: AssessmentController, only: Sequence[str], stop: asyncio.Event, until: float | None = None
+) -> None:
     """Take some records further until nothing is to be done about them any more, or the time is over."""
     wanted = frozenset(only)
     while not stop.is_set():

@@ -24,7 +24,7 @@ from holdfast.remediation.core.past_attempts import Today
 from holdfast.remediation.core.records import Ending, Record, Source
 from holdfast.remediation.core.rules import AssessmentRules
 from holdfast.remediation.repository import Closing, Kept
-from holdfast.store.protocol import VersionConflict, Store, Transaction
+from holdfast.store.protocol import Store, Transaction, VersionConflict
 
 
 class Refused(HoldfastError):  # noqa: N818 - an answer
@@ -111,7 +111,9 @@ class Announcer:
             return f"a remediation from this very state failed {times} times; refuseAfter is {most}"
         return past_attempts.refusal(past, today, action, limits) if limits is not None else None
 
-    async def complete(self, found: Kept, item: ResolvedResource, ending: Ending, propagation: float | None = None) -> Record:
+    async def complete(
+        self, found: Kept, item: ResolvedResource, ending: Ending, propagation: float | None = None
+    ) -> Record:
         """Record that a remediation ended; what is there now is what has to hold.
 
         With `propagation` the change has that long to arrive (GitOps, an operator) before it is looked for.

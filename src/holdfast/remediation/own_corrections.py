@@ -23,7 +23,7 @@ from holdfast.remediation.core.guard import Sighted, Sighting, Unread
 from holdfast.remediation.core.records import Ending, Record, Source
 from holdfast.remediation.core.rules import AssessmentRules
 from holdfast.remediation.repository import Closing, Kept
-from holdfast.store.protocol import Operation, CorrectionOutcome, Store, Transaction
+from holdfast.store.protocol import CorrectionOutcome, Operation, Store, Transaction
 
 OURSELVES: Final = "holdfast"
 
@@ -33,7 +33,9 @@ def is_wanted(checked: CheckResult) -> bool:
     if checked.decision.action is Action.DELETE:
         return False
     wanted = checked.prepared.settings.assess
-    return wanted is Assess.WRITES or (wanted is Assess.CORRECTIONS and _write_reason(checked) is not WriteReason.INTENT)
+    return wanted is Assess.WRITES or (
+        wanted is Assess.CORRECTIONS and _write_reason(checked) is not WriteReason.INTENT
+    )
 
 
 def is_begun(checked: CheckResult) -> bool:
@@ -58,7 +60,9 @@ def _seen_before(checked: CheckResult) -> Sighting:
     return target_state.of_document(checked.prepared, checked.observed, checked.tree)
 
 
-def begin(transaction: Transaction, checked: CheckResult, operation: Operation, rules: AssessmentRules, who: str) -> None:
+def begin(
+    transaction: Transaction, checked: CheckResult, operation: Operation, rules: AssessmentRules, who: str
+) -> None:
     """Record that a correction begins, with the state before it, in the transaction that begins it."""
     if not is_wanted(checked):
         return

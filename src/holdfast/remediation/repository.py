@@ -23,7 +23,7 @@ from holdfast.remediation.core.records import Ending, Record
 from holdfast.remediation.core.rules import AssessmentRules
 from holdfast.remediation.core.state import Execution, Scope, State
 from holdfast.remediation.core.timing import Windows
-from holdfast.store.protocol import VersionedRecord, Event, CorrectionOutcome, Store, Transaction
+from holdfast.store.protocol import CorrectionOutcome, Event, Store, Transaction, VersionedRecord
 
 COLLECTION: Final = "remediation"
 _RECENT: Final = 20  # corrections among which the last that was written is found
@@ -40,7 +40,9 @@ class Kept:
     def next_version(self, due_at: float | None) -> VersionedRecord:
         """Return the next version, to be committed."""
         one = self.record
-        return VersionedRecord(COLLECTION, one.correlation_id, msgspec.to_builtins(one), self.version + 1, one.target, due_at)
+        return VersionedRecord(
+            COLLECTION, one.correlation_id, msgspec.to_builtins(one), self.version + 1, one.target, due_at
+        )
 
 
 def kept(record: VersionedRecord) -> Kept:

@@ -9,7 +9,7 @@ from holdfast.compare.rule_tree import RuleTree
 from holdfast.errors import UnhashableError
 from holdfast.model.absent import ABSENT
 from holdfast.model.json import Json
-from holdfast.model.read_result import Found, NotFound, Reading, ReadFailure
+from holdfast.model.read_result import Found, NotFound, ReadFailure, Reading
 from holdfast.providers.protocol import Unchanged
 from holdfast.reconcile.resolved_resource import ResolvedResource
 from holdfast.remediation.core import guard, state_hash

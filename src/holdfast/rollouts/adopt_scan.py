@@ -38,7 +38,9 @@ async def survey(
     return True
 
 
-async def _unrecorded(repository: RolloutRepository, template: Template, around: Mapping[Address, Declaration]) -> list[Address]:
+async def _unrecorded(
+    repository: RolloutRepository, template: Template, around: Mapping[Address, Declaration]
+) -> list[Address]:
     if template.address is not None:
         is_known = template.address not in around or await repository.owner(template) is not None
         return [] if is_known else [template.address]

@@ -10,7 +10,7 @@ from holdfast.model.address import Address
 from holdfast.model.resource import Declaration
 from holdfast.rollouts.core import group_rollouts, rendering
 from holdfast.rollouts.core.slots import State
-from holdfast.rollouts.core.template_groups import TemplateGroup, ChildFile
+from holdfast.rollouts.core.template_groups import ChildFile, TemplateGroup
 from holdfast.rollouts.core.templates import Method
 
 _HIDDEN: Final = frozenset({State.REMOVING, State.FAILED, State.GONE})

@@ -34,11 +34,11 @@ from holdfast.rollouts.core import group_rollouts, group_views, owner_records, r
 from holdfast.rollouts.core.records import OVER, Create, Remove, Rollout, Save, Step
 from holdfast.rollouts.core.rollout_limits import Amount
 from holdfast.rollouts.core.slots import Child, Grouping, State
-from holdfast.rollouts.core.template_groups import TemplateGroup, ChildFile
+from holdfast.rollouts.core.template_groups import ChildFile, TemplateGroup
 from holdfast.rollouts.core.templates import Method, Template
 from holdfast.rollouts.preconditions import Guard
 from holdfast.rollouts.repository import ASK_AGAIN_SECONDS, Batch, RolloutRepository
-from holdfast.store.protocol import VersionConflict, Event
+from holdfast.store.protocol import Event, VersionConflict
 
 AT_ONCE: Final = 1000  # children that are applied in one go ...
 IN_HAND: Final = 16  # ... and of them those that are being sent: so many more at most after a stop
@@ -157,7 +157,9 @@ class RolloutController:
             try:
                 group, is_moved = await self._pass(group, reports)
             except VersionConflict as error:
-                if error.collection == concurrency.COLLECTION:  # nothing of this template group has changed: only its turns are others
+                if (
+                    error.collection == concurrency.COLLECTION
+                ):  # nothing of this template group has changed: only its turns are others
                     continue
                 await self._note_turns([group.template.name])
                 settled = await self.repository.settle(self.templates, self.around)
@@ -207,7 +209,9 @@ class RolloutController:
             return 0
         return len(scheduler.working(file.rollout, self._grouped(group).fleet_of(seen)) | set(begun))
 
-    def _take_turns(self, batch: Batch, group: TemplateGroup, turns: Turns, working: int, *, is_begun: bool = False) -> None:
+    def _take_turns(
+        self, batch: Batch, group: TemplateGroup, turns: Turns, working: int, *, is_begun: bool = False
+    ) -> None:
         name = group.template.name
         after = turns.with_working(name, working, self._sizes.get(name, 0), is_begun=is_begun)
         batch.besides += [] if after is None else [after]
@@ -317,14 +321,18 @@ class RolloutController:
         applier.actor.in_hand = asyncio.Semaphore(IN_HAND)
         return applier
 
-    async def _apply(self, group: TemplateGroup, children: Sequence[ChildFile], guard: Guard, reports: list[RunReport]) -> RunReport:
+    async def _apply(
+        self, group: TemplateGroup, children: Sequence[ChildFile], guard: Guard, reports: list[RunReport]
+    ) -> RunReport:
         wanted = [child_declarations.declaration(group, each, self.around) for each in children]
         report = await self._guarded(self._fleet(wanted), guard).apply()
         await guard.note_held(report)
         self._tell(report, reports)
         return report
 
-    async def _create(self, group: TemplateGroup, children: Sequence[ChildFile], reports: list[RunReport]) -> TemplateGroup:
+    async def _create(
+        self, group: TemplateGroup, children: Sequence[ChildFile], reports: list[RunReport]
+    ) -> TemplateGroup:
         guard = self._guard(group, children)
         group = await self.learnt(group, children, await self._apply(group, children, guard, reports))
         return await self._withdrawn(group, children, guard)
@@ -359,7 +367,9 @@ class RolloutController:
             batch.events.append(event)
         return await self.repository.commit(group, batch) if batch else group
 
-    async def _remove(self, group: TemplateGroup, children: Sequence[ChildFile], reports: list[RunReport]) -> TemplateGroup:
+    async def _remove(
+        self, group: TemplateGroup, children: Sequence[ChildFile], reports: list[RunReport]
+    ) -> TemplateGroup:
         rewrites = group.template.method is Method.REWRITE
         kept = [each for each in children if rewrites or each.is_rewriting]
         restored = [each for each in kept if group_views.is_wanted(group, each.slot)]
@@ -376,7 +386,9 @@ class RolloutController:
         group = await self._gone(group, [each for each in going if each.address in done])
         return await self._withdrawn(group, going, guard)
 
-    async def _restore(self, group: TemplateGroup, children: Sequence[ChildFile], reports: list[RunReport]) -> TemplateGroup:
+    async def _restore(
+        self, group: TemplateGroup, children: Sequence[ChildFile], reports: list[RunReport]
+    ) -> TemplateGroup:
         """Give back to rewritten children what they were before the rewriting failed."""
         fine = results.well(await self._apply(group, children, self._guard(group, ()), reports))
         return await self._gone(group, [each for each in children if each.address in fine])

@@ -19,7 +19,7 @@ from holdfast.reconcile.check import CheckResult
 from holdfast.reconcile.clock import Clock
 from holdfast.rollouts import serialization
 from holdfast.rollouts.core import group_rollouts
-from holdfast.rollouts.core.template_groups import TemplateGroup, ChildFile
+from holdfast.rollouts.core.template_groups import ChildFile, TemplateGroup
 from holdfast.store.protocol import Pause, Store
 
 

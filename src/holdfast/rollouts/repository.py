@@ -16,10 +16,10 @@ from holdfast.model.resource import Declaration
 from holdfast.reconcile.clock import Clock
 from holdfast.rollouts import child_status, serialization
 from holdfast.rollouts.core import group_findings, group_rollouts, option1_groups, owner_records
-from holdfast.rollouts.core.template_groups import TemplateGroup, ChildFile, OwnerRecord, RolloutRecord
+from holdfast.rollouts.core.template_groups import ChildFile, OwnerRecord, RolloutRecord, TemplateGroup
 from holdfast.rollouts.core.templates import Compatibility, Template
 from holdfast.rollouts.stored_groups import Records
-from holdfast.store.protocol import VersionedRecord, VersionConflict, Event, Transaction
+from holdfast.store.protocol import Event, Transaction, VersionConflict, VersionedRecord
 
 ASK_AGAIN_SECONDS: Final = 60.0  # after which the predicates of a template are asked again
 _TRIES: Final = 20

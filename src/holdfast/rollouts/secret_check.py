@@ -15,7 +15,7 @@ from holdfast.model.absent import ABSENT
 from holdfast.model.json import Json
 from holdfast.reconcile.resolved_resource import ResolvedResource
 from holdfast.rollouts.core import rendering
-from holdfast.rollouts.core.template_groups import TemplateGroup, ChildFile
+from holdfast.rollouts.core.template_groups import ChildFile, TemplateGroup
 from holdfast.rollouts.core.templates import Template
 
 

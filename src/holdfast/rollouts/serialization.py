@@ -11,10 +11,10 @@ from holdfast.model.address import Address
 from holdfast.model.json import Json
 from holdfast.rollouts.core import template_groups
 from holdfast.rollouts.core.records import Failures, Phase, Rollout, Target
-from holdfast.rollouts.core.revisions import ParentRecord, HashEpoch, Revision
+from holdfast.rollouts.core.revisions import HashEpoch, ParentRecord, Revision
 from holdfast.rollouts.core.slots import State
 from holdfast.rollouts.core.template_findings import FindingKind, TemplateFinding
-from holdfast.rollouts.core.template_groups import OwnerRevision, ChildFile, RevisionSet, OwnerRecord, RolloutRecord
+from holdfast.rollouts.core.template_groups import ChildFile, OwnerRecord, OwnerRevision, RevisionSet, RolloutRecord
 from holdfast.rollouts.core.template_schemes import Digests
 from holdfast.rollouts.core.templates import Template
 from holdfast.store.protocol import VersionedRecord

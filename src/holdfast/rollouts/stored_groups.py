@@ -10,9 +10,9 @@ from holdfast.model.address import Address
 from holdfast.rollouts import serialization
 from holdfast.rollouts.core import hash_epochs
 from holdfast.rollouts.core.revisions import ParentRecord
-from holdfast.rollouts.core.template_groups import TemplateGroup, ChildFile, OwnerRecord, RolloutRecord
+from holdfast.rollouts.core.template_groups import ChildFile, OwnerRecord, RolloutRecord, TemplateGroup
 from holdfast.rollouts.core.templates import Template
-from holdfast.store.protocol import VersionedRecord, Store
+from holdfast.store.protocol import Store, VersionedRecord
 
 
 @dataclass(slots=True)

@@ -8,7 +8,15 @@ from __future__ import annotations
 from holdfast.model.json import Json
 from holdfast.store import address_ids, blobs, value_codec
 from holdfast.store.damage import undamaged
-from holdfast.store.protocol import AcceptedValue, Approval, CorrectedPath, Correction, Quarantine, CorrectionOutcome, Pause
+from holdfast.store.protocol import (
+    AcceptedValue,
+    Approval,
+    CorrectedPath,
+    Correction,
+    CorrectionOutcome,
+    Pause,
+    Quarantine,
+)
 from holdfast.store.rows import Row, packed, unpacked
 
 

@@ -330,7 +330,9 @@ class Transaction:
     finished: list[str] = field(default_factory=list)  # ids of operations to remove
     events: list[Event] = field(default_factory=list)
     corrections: list[Correction] = field(default_factory=list)  # inserted or replaced, by id
-    charges: dict[str, list[BudgetCharge]] = field(default_factory=dict)  # correction id -> buckets to charge, once each
+    charges: dict[str, list[BudgetCharge]] = field(
+        default_factory=dict
+    )  # correction id -> buckets to charge, once each
     pauses: list[Pause] = field(default_factory=list)  # inserted or replaced, by scope
     resumed: list[str] = field(default_factory=list)  # scopes
     approvals: list[Approval] = field(default_factory=list)  # inserted or replaced, by plan

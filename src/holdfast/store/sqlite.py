@@ -41,17 +41,17 @@ from holdfast.store.protocol import (
     Claim,
     Correction,
     DecisionRecord,
-    Quarantine,
     Digest,
-    VersionedRecord,
     FindingRecord,
     Operation,
     Pause,
+    Quarantine,
     ResourceState,
     Revision,
     Settled,
     StatusCounts,
     Transaction,
+    VersionedRecord,
 )
 from holdfast.store.statements import SQL, in_lists, sized
 
@@ -416,7 +416,8 @@ class SqliteStore:
     async def quarantines(self, addresses: Sequence[Address] | None = None) -> list[Quarantine]:
         """Return quarantines, in order of address and path."""
         return [
-            governance_rows.quarantine_of(row) for row in sorted(await self._of_many("quarantines", addresses), key=_KEY)
+            governance_rows.quarantine_of(row)
+            for row in sorted(await self._of_many("quarantines", addresses), key=_KEY)
         ]
 
     async def acceptances(self, addresses: Sequence[Address] | None = None) -> list[AcceptedValue]:
@@ -433,7 +434,9 @@ class SqliteStore:
 
     async def records(self, collection: str, *, owner: str | None = None) -> AsyncIterator[VersionedRecord]:
         """Go through a collection in order of keys, a page at a time; what is added meanwhile may be seen."""
-        statement, values = ("records_page", (collection,)) if owner is None else ("records_page_of", (collection, owner))
+        statement, values = (
+            ("records_page", (collection,)) if owner is None else ("records_page_of", (collection, owner))
+        )
         page, after = _FULL, ""
         while len(page) == PAGE:
             page = await self._run(partial(self._select, statement, *values, after, PAGE))

@@ -24,10 +24,10 @@ from holdfast.store.protocol import (
     ClaimLost,
     DecisionRecord,
     Digest,
-    VersionConflict,
     Event,
     ResourceState,
     Transaction,
+    VersionConflict,
 )
 from holdfast.store.schedule import earlier
 from holdfast.store.statements import SQL, in_lists, sized
@@ -342,7 +342,9 @@ class Committer:
         self._many("remove_acceptance", self._found(facts.unaccepted))
         self._many("put_pause", [governance_rows.pause_row(one) for one in facts.pauses])
         self._many("put_approval", [governance_rows.approval_row(number(one.address), one) for one in facts.approvals])
-        self._many("put_quarantine", [governance_rows.quarantine_row(number(one.address), one) for one in facts.quarantines])
+        self._many(
+            "put_quarantine", [governance_rows.quarantine_row(number(one.address), one) for one in facts.quarantines]
+        )
         self._many(
             "put_acceptance", [governance_rows.acceptance_row(number(one.address), one) for one in facts.acceptances]
         )

@@ -13,7 +13,7 @@ import orjson
 
 from holdfast.compare.normalize import Digest
 from holdfast.model.absent import ABSENT
-from holdfast.model.finding import Finding, FindingClass, Op, ChangedBy
+from holdfast.model.finding import ChangedBy, Finding, FindingClass, Op
 from holdfast.model.json import Json
 from holdfast.model.path import Selector, Step
 

@@ -16,8 +16,8 @@ from holdfast.model.attribution import LikelyActor
 from holdfast.model.confidence import Confidence
 from holdfast.model.health import HealthSignal, Workload
 from holdfast.model.json import Json
-from holdfast.model.read_result import Found, NotFound, Reading, ReadError, ReadFailure
-from holdfast.model.write_result import Done, WriteError, WriteFailure, InProgress, Writing
+from holdfast.model.read_result import Found, NotFound, ReadError, ReadFailure, Reading
+from holdfast.model.write_result import Done, InProgress, WriteError, WriteFailure, Writing
 from holdfast.providers import minimal_patch
 from holdfast.providers.protocol import (
     Change,

@@ -18,7 +18,7 @@ from holdfast.providers.protocol import ItemFailed, ReadFailed
 from holdfast.reconcile.clock import Clock
 from holdfast.reconcile.connections import Connections
 from holdfast.reconcile.rate_limit import CallKind
-from holdfast.store.protocol import Store, UnchangedCheck, Transaction
+from holdfast.store.protocol import Store, Transaction, UnchangedCheck
 
 BATCH = 1000
 

@@ -17,7 +17,7 @@ from holdfast.model.address import Address
 from holdfast.model.decision import Action
 from holdfast.policy import resync_schedule
 from holdfast.reconcile import unchecked
-from holdfast.reconcile.action_result import ActionResult, ActionOutcome
+from holdfast.reconcile.action_result import ActionOutcome, ActionResult
 from holdfast.reconcile.apply import RunReport
 from holdfast.reconcile.clock import Clock
 from holdfast.store.protocol import Request, Store, Transaction

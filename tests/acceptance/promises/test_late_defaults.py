@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.model.verdict import SuppressionReason, Status
+from holdfast.model.verdict import Status, SuppressionReason
 from holdfast.policy.correction_limits import CorrectionRules
 from holdfast.policy.waivers import Waiver
 from holdfast.reconcile.policy_evaluation import PolicyRules

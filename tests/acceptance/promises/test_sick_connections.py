@@ -18,12 +18,12 @@ from holdfast.model.read_result import ReadError, ReadFailure
 from holdfast.policy import dependency_graph
 from holdfast.policy.correction_limits import CorrectionRules
 from holdfast.providers.protocol import Connection
-from holdfast.reconcile.action_result import ActionResult, ActionOutcome
+from holdfast.reconcile.action_result import ActionOutcome, ActionResult
 from holdfast.reconcile.apply import Applier
 from holdfast.reconcile.check import Checker
 from holdfast.reconcile.connections import WritableConnections
 from holdfast.reconcile.policy_evaluation import PolicyRules
-from holdfast.reconcile.resolve import ResourceSet, ResourceResolver
+from holdfast.reconcile.resolve import ResourceResolver, ResourceSet
 from holdfast.reconcile.write import ResourceWriter
 from holdfast.store.memory import MemoryStore
 from holdfast.testing import virtual_time
@@ -116,7 +116,9 @@ class Two:
 
 
 def throttle(two: Two) -> None:
-    two.bad.faults.append(lambda call: ReadFailure(ReadError.THROTTLED, "429", 300.0) if call.startswith("read") else None)
+    two.bad.faults.append(
+        lambda call: ReadFailure(ReadError.THROTTLED, "429", 300.0) if call.startswith("read") else None
+    )
 
 
 def hang(two: Two) -> None:
@@ -145,7 +147,9 @@ def test_a_watch_corrects_one_connection_while_another_is_sick(make_sick):
                 stop.set()
 
             sweeper = ListScanner(two.store, world, two.clock, two.chance)
-            watcher = ResyncLoop(two.store, two.applier(world, declared, stop=stop).apply, two.clock, two.chance, sweeper)
+            watcher = ResyncLoop(
+                two.store, two.applier(world, declared, stop=stop).apply, two.clock, two.chance, sweeper
+            )
             watcher.stop = stop
             drifting = asyncio.create_task(drift())
             await watcher.run()
@@ -240,6 +244,8 @@ def test_the_first_stop_ends_an_apply_that_follows_an_operation():
             stop.set()
             report = await applying
         assert two.clock.now() - began <= 5.0
-        assert {each.result for each in report.acted if each.checked.address.connection == "bad"} == {ActionOutcome.UNSETTLED}
+        assert {each.result for each in report.acted if each.checked.address.connection == "bad"} == {
+            ActionOutcome.UNSETTLED
+        }
 
     virtual_time.run(whole())

@@ -10,7 +10,7 @@ from aiohttp import web
 
 from holdfast.model.json import Json
 from holdfast.model.read_result import Found, NotFound
-from holdfast.model.write_result import Done, WriteError, WriteFailure, InProgress
+from holdfast.model.write_result import Done, InProgress, WriteError, WriteFailure
 from holdfast.providers.protocol import Change, Connection
 from holdfast.testing.rest_server import Fault, Shape, Wrong
 from tests.integration.providers.rest import widget, with_server

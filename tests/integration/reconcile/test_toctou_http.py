@@ -16,7 +16,7 @@ from holdfast.model.resource import Declaration
 from holdfast.model.verdict import Status
 from holdfast.providers import registry
 from holdfast.providers.protocol import Connection, Provider
-from holdfast.reconcile.action_result import ActionResult, ActionOutcome
+from holdfast.reconcile.action_result import ActionOutcome, ActionResult
 from holdfast.reconcile.undo import CannotUndo
 from holdfast.testing.rest_server import Collection, Fault, RestServer, Shape, Wrong
 from tests.unit.reconcile.fixtures import Bench

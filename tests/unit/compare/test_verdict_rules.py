@@ -14,9 +14,9 @@ from holdfast.compare import diff, paths, verdict_rules
 from holdfast.compare.rule_tree import RuleTree
 from holdfast.compare.rules import ListKind, ListRule, Rule
 from holdfast.model.absent import ABSENT
-from holdfast.model.finding import Finding, FindingClass, Op, ChangedBy
+from holdfast.model.finding import ChangedBy, Finding, FindingClass, Op
 from holdfast.model.json import Json
-from holdfast.model.read_result import Found, NotFound, Reading, ReadError, ReadFailure
+from holdfast.model.read_result import Found, NotFound, ReadError, ReadFailure, Reading
 from holdfast.model.verdict import Status
 from tests import strategies
 from tests.strategies import tree

@@ -21,7 +21,7 @@ from holdfast.manifests.secrets import Secret
 from holdfast.manifests.validation import Written
 from holdfast.model.absent import ABSENT
 from holdfast.model.address import Address
-from holdfast.model.finding import Finding, FindingClass, Op, ChangedBy
+from holdfast.model.finding import ChangedBy, Finding, FindingClass, Op
 from holdfast.model.json import Json
 from holdfast.model.path import Pointer, Selector
 from holdfast.model.resource import Declaration

@@ -75,7 +75,9 @@ def test_every_part_of_the_section_is_read(tmp_path):
 
 @pytest.mark.parametrize("text", ["", "store: x\n", "corrections:\n", "corrections: {budgets: [], windows: }\n"])
 def test_without_the_section_there_are_no_budgets_and_no_windows_but_guards(tmp_path, text):
-    assert load(tmp_path, text) == CorrectionRules((), (), MassDriftGuard(0.3, 10, 10), ContentionRules(3, 30 * 86_400.0, 10.0))
+    assert load(tmp_path, text) == CorrectionRules(
+        (), (), MassDriftGuard(0.3, 10, 10), ContentionRules(3, 30 * 86_400.0, 10.0)
+    )
 
 
 @pytest.mark.parametrize("word", ["off", "false"])
@@ -261,7 +263,9 @@ def test_a_machine_without_time_zones_is_told_what_to_install(monkeypatch):
 
 def test_all_mistakes_come_together(tmp_path):
     with pytest.raises(InputErrors) as caught:
-        load(tmp_path, "corrections: {budgets: [{}], mass drift: x, windows: [{}], contention: {reverts: x}, waivers: x}")
+        load(
+            tmp_path, "corrections: {budgets: [{}], mass drift: x, windows: [{}], contention: {reverts: x}, waivers: x}"
+        )
     assert len(caught.value.errors) == 6
 
 

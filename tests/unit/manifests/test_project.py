@@ -6,7 +6,7 @@ import pytest
 
 from holdfast.errors import InputError
 from holdfast.manifests import project
-from holdfast.manifests.project import ConnectionSpec, ConnectionLimits, Project
+from holdfast.manifests.project import ConnectionLimits, ConnectionSpec, Project
 from holdfast.manifests.secrets import FromCommand, FromEnvironment, FromFile, Resolver
 from holdfast.manifests.validation import InputErrors
 from holdfast.policy import settings

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from holdfast.model.absent import ABSENT
 from holdfast.model.address import Address
 from holdfast.model.confidence import Confidence
-from holdfast.model.finding import Finding, FindingClass, Op, ChangedBy
+from holdfast.model.finding import ChangedBy, Finding, FindingClass, Op
 from holdfast.policy import cause_analysis
 from holdfast.policy.cause_analysis import Cause, Evidence, Onset
 from holdfast.store.protocol import CorrectedPath, Correction, CorrectionOutcome
@@ -50,7 +50,12 @@ FAILED = wrote(2, took=False)
         (finding(), Evidence((wrote(2, took=False, path="/b"),)), Cause.EXTERNAL_EDIT, Confidence.MEDIUM),
         (finding(), Evidence((FAILED, wrote(2, took=True, at=2.0))), Cause.EXTERNAL_EDIT, Confidence.MEDIUM),
         (finding(), Evidence((wrote(2, took=True, at=0.5), FAILED)), Cause.OUR_PARTIAL_WRITE, Confidence.HIGH),
-        (finding(), Evidence((wrote(2, took=False, outcome=CorrectionOutcome.BEGUN),)), Cause.EXTERNAL_EDIT, Confidence.MEDIUM),
+        (
+            finding(),
+            Evidence((wrote(2, took=False, outcome=CorrectionOutcome.BEGUN),)),
+            Cause.EXTERNAL_EDIT,
+            Confidence.MEDIUM,
+        ),
         (finding(observed=ABSENT), Evidence((wrote(ABSENT, took=False),)), Cause.OUR_PARTIAL_WRITE, Confidence.HIGH),
         (finding(observed=True), Evidence((wrote(1, took=False),)), Cause.OUR_PARTIAL_WRITE, Confidence.MEDIUM),
         # new rules
@@ -91,7 +96,9 @@ def test_the_cause_follows_from_the_evidence(given_finding, evidence, cause, con
 
 
 def test_what_was_merged_but_not_applied_is_called_so():
-    assert cause_analysis.explain(finding(ChangedBy.DECLARED), Evidence()).sentence.startswith("merged but not applied: ")
+    assert cause_analysis.explain(finding(ChangedBy.DECLARED), Evidence()).sentence.startswith(
+        "merged but not applied: "
+    )
 
 
 values = st.sampled_from([1, 2, "2", True, None, ABSENT, "secret-value"])

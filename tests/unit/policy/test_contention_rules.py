@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from holdfast.compare import paths
 from holdfast.model.absent import ABSENT
 from holdfast.model.address import Address
-from holdfast.model.finding import Finding, FindingClass, Op, ChangedBy
+from holdfast.model.finding import ChangedBy, Finding, FindingClass, Op
 from holdfast.model.verdict import Status, Verdict
 from holdfast.policy import contention_rules, write_history
 from holdfast.policy.contention_rules import Contention, ContentionRules
@@ -72,7 +72,10 @@ def test_a_path_put_back_often_and_moved_again_is_a_contention_with_its_rhythm_a
         (put_back(9000.0, 9500.0) + put_back(9900.0, outcome=CorrectionOutcome.BEGUN), False),
         (put_back(9000.0, 9500.0) + put_back(9900.0, outcome=CorrectionOutcome.FAILED), False),
         (put_back(9000.0, 9500.0) + put_back(9900.0, outcome=CorrectionOutcome.UNDONE), False),
-        (put_back(9000.0, 9500.0) + put_back(9900.0, outcome=CorrectionOutcome.INEFFECTIVE), True),  # it took at this path
+        (
+            put_back(9000.0, 9500.0) + put_back(9900.0, outcome=CorrectionOutcome.INEFFECTIVE),
+            True,
+        ),  # it took at this path
         ([*put_back(9000.0, 9500.0), correction(9900.0, CorrectedPath("/size", 9, 1, took=False))], False),
         (put_back(9000.0, 9500.0) + put_back(9900.0, reason="intent"), False),
         (put_back(9000.0, 9500.0) + put_back(9900.0, reason="conflict"), True),
@@ -152,7 +155,9 @@ def test_a_contention_has_as_many_corrections_as_the_rules_ask_for_none_of_which
         assert contention.times >= reverts
         within = sorted(when for when in at if contention.first <= when <= contention.last)
         assert all(later - sooner <= rules.forget_after for sooner, later in itertools.pairwise(within))
-        assert contention.period is None or contention.period * (contention.times - 1) == pytest.approx(contention.last - contention.first)
+        assert contention.period is None or contention.period * (contention.times - 1) == pytest.approx(
+            contention.last - contention.first
+        )
 
 
 @pytest.mark.parametrize("period", [600.0, 1800.0, 3600.0, 36_000.0, 30 * 86_400.0])
@@ -169,7 +174,9 @@ def test_what_held_for_very_long_is_forgotten():
 
 
 def test_what_is_made_again_and_again_is_fought_over_as_a_whole():
-    past = [Correction(f"c{at}", WIDGET, at, "recreate", "missing", CorrectionOutcome.DONE) for at in (1.0, 601.0, 1201.0)]
+    past = [
+        Correction(f"c{at}", WIDGET, at, "recreate", "missing", CorrectionOutcome.DONE) for at in (1.0, 601.0, 1201.0)
+    ]
     put = write_history.in_sequence(past, 3600.0)
     (contention,) = contention_rules.contentions(contention_rules.moved_paths(Verdict(Status.MISSING, "")), put, RULES)
     assert str(contention) == "it was recreated 3 times, about every 10m, and is gone again"
@@ -209,4 +216,7 @@ def test_a_generalised_path_is_a_pattern_for_the_path_it_came_from(path):
 
 
 def test_the_words_for_outcomes_are_those_of_the_store():
-    assert {write_history.DONE, write_history.INEFFECTIVE} == {CorrectionOutcome.DONE.value, CorrectionOutcome.INEFFECTIVE.value}
+    assert {write_history.DONE, write_history.INEFFECTIVE} == {
+        CorrectionOutcome.DONE.value,
+        CorrectionOutcome.INEFFECTIVE.value,
+    }

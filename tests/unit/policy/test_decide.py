@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from holdfast.model.absent import ABSENT
 from holdfast.model.decision import Action
-from holdfast.model.finding import Finding, FindingClass, Op, ChangedBy
+from holdfast.model.finding import ChangedBy, Finding, FindingClass, Op
 from holdfast.model.resource import ManagementPolicy, OnDelete, OnDrift, Origin
 from holdfast.model.verdict import Status, Verdict
-from holdfast.policy.decide import OnImmutable, Recreate, PathHold, HoldReason, DecisionInputs, decide, decide_removal
+from holdfast.policy.decide import DecisionInputs, HoldReason, OnImmutable, PathHold, Recreate, decide, decide_removal
 
 DECLARED = Finding(("a",), Op.CHANGED, FindingClass.SPECIFIED, ChangedBy.LIVE, 1, 1, 2)
 DEFAULTED = Finding(("b",), Op.CHANGED, FindingClass.DEFAULTED, ChangedBy.LIVE, ABSENT, 1, 2)
@@ -124,7 +124,11 @@ TABLE = [
     (verdict(Status.DRIFTED, DECLARED), DecisionInputs(restrained=A_CONTENTION, approved=True), Action.REPORT),
     (verdict(Status.DRIFTED, DECLARED), DecisionInputs(paused="by ada"), Action.HOLD),
     (verdict(Status.DRIFTED, DECLARED), DecisionInputs(frozen="weekend"), Action.HOLD),
-    (verdict(Status.IN_SYNC), DecisionInputs(applied=True, edited=True), Action.ADOPT),  # converged: remembered, not written
+    (
+        verdict(Status.IN_SYNC),
+        DecisionInputs(applied=True, edited=True),
+        Action.ADOPT,
+    ),  # converged: remembered, not written
     (verdict(Status.PENDING, EDITED), DecisionInputs(paused="by ada"), Action.HOLD),
 ]
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from holdfast.compare import paths
 from holdfast.model.absent import ABSENT
 from holdfast.model.address import Address
-from holdfast.model.finding import Finding, FindingClass, Op, ChangedBy
+from holdfast.model.finding import ChangedBy, Finding, FindingClass, Op
 from holdfast.policy import mass_drift
 from holdfast.policy.mass_drift import MassDrift, MassDriftGuard, MassDriftKind
 from holdfast.store.protocol import CorrectedPath, Correction
@@ -149,7 +149,8 @@ guards = st.builds(MassDriftGuard, st.floats(0.01, 1), st.integers(1, 6), st.int
 fleets = st.dictionaries(
     st.builds(address, st.integers(0, 9), st.sampled_from(["Widget", "Gadget"])),
     st.lists(
-        st.builds(finding, st.sampled_from(["/a", "/b"]), st.integers(0, 1), changed_by=st.sampled_from(ChangedBy)), max_size=2
+        st.builds(finding, st.sampled_from(["/a", "/b"]), st.integers(0, 1), changed_by=st.sampled_from(ChangedBy)),
+        max_size=2,
     ),
 )
 

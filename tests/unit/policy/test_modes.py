@@ -7,10 +7,10 @@ import pytest
 from holdfast.compare import verdict_rules
 from holdfast.model.absent import ABSENT
 from holdfast.model.decision import Action
-from holdfast.model.finding import Finding, FindingClass, Op, ChangedBy
+from holdfast.model.finding import ChangedBy, Finding, FindingClass, Op
 from holdfast.model.resource import ManagementPolicy
 from holdfast.model.verdict import Status, Verdict
-from holdfast.policy.decide import ReconcileMode, DecisionInputs, decide
+from holdfast.policy.decide import DecisionInputs, ReconcileMode, decide
 
 IN_SYNC = verdict_rules.conclude(())
 UNKNOWN = Verdict(Status.UNKNOWN, "could not be read (timeout)")
@@ -63,7 +63,9 @@ def test_what_a_write_did_not_put_back_is_pinned_once_if_it_may_be():
 
 
 def test_an_element_that_nobody_declared_and_that_is_gone_starts_no_write():
-    gone = Finding(("l", "x"), Op.ELEMENT_MISSING, FindingClass.UNDECLARED, ChangedBy.LIVE, ABSENT, {"name": "x"}, ABSENT)
+    gone = Finding(
+        ("l", "x"), Op.ELEMENT_MISSING, FindingClass.UNDECLARED, ChangedBy.LIVE, ABSENT, {"name": "x"}, ABSENT
+    )
     verdict = verdict_rules.conclude([gone])
     listed = DecisionInputs(declared_lists=frozenset({"/l/x"}))
     assert decide(verdict, listed).action is Action.REPORT

@@ -16,7 +16,7 @@ from holdfast.policy.budgets import Percent
 from holdfast.policy.windows import Mode, Window
 from holdfast.rollouts.core import records, rollout_limits, rollout_steps, scheduler
 from holdfast.rollouts.core.records import Create, Failures, Phase, Remove, Save, Target
-from holdfast.rollouts.core.rollout_limits import Health, RolloutLimits, OnHalt, Order
+from holdfast.rollouts.core.rollout_limits import Health, OnHalt, Order, RolloutLimits
 from holdfast.rollouts.core.slots import Child, State, fleet_of
 
 OLD, NEW = Target(1, frozenset({1})), Target(2, frozenset({2}))

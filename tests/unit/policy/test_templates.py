@@ -16,7 +16,7 @@ from holdfast.policy.budgets import Percent
 from holdfast.rollouts.core import dry_run, rendering, rollout_steps, template_schemes, templates
 from holdfast.rollouts.core.records import Target
 from holdfast.rollouts.core.requirements import Asks, Offer, Predicate
-from holdfast.rollouts.core.rollout_limits import RolloutLimits, Order
+from holdfast.rollouts.core.rollout_limits import Order, RolloutLimits
 from holdfast.rollouts.core.slots import Child
 from holdfast.rollouts.core.template_schemes import ListKind
 from holdfast.rollouts.core.templates import FieldClasses, Template

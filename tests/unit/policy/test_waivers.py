@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from holdfast.compare import paths
 from holdfast.errors import Location
 from holdfast.model.address import Address
-from holdfast.model.finding import Finding, FindingClass, Op, ChangedBy
+from holdfast.model.finding import ChangedBy, Finding, FindingClass, Op
 from holdfast.model.verdict import Suppressed, SuppressionReason
 from holdfast.policy import waivers
 from holdfast.policy.waivers import MistakeKind, Waiver

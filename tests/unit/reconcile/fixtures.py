@@ -20,7 +20,7 @@ from holdfast.reconcile.check import Checker
 from holdfast.reconcile.connections import Connections, WritableConnections
 from holdfast.reconcile.policy_evaluation import PolicyRules
 from holdfast.reconcile.rate_limit import RateLimits
-from holdfast.reconcile.resolve import ResourceSet, ResourceResolver
+from holdfast.reconcile.resolve import ResourceResolver, ResourceSet
 from holdfast.reconcile.retry import RetryPolicy
 from holdfast.reconcile.send import Sender
 from holdfast.reconcile.undo import CorrectionUndo, Undone
@@ -124,7 +124,9 @@ class Bench:
 
     def world(self) -> WritableConnections:
         connections, providers = {self.connection.name: self.connection}, {self.connection.provider: self.provider()}
-        return WritableConnections(connections, providers, {self.connection.name: RateLimits(concurrency=8)}, self.clock)
+        return WritableConnections(
+            connections, providers, {self.connection.name: RateLimits(concurrency=8)}, self.clock
+        )
 
     async def apply(self, declarations: Sequence[Declaration], **options: object) -> RunReport:
         async with self.world() as world:

@@ -17,8 +17,8 @@ from holdfast.rollouts.core.option1 import NODEPOOL
 from holdfast.rollouts.core.rollout_limits import RolloutLimits
 from holdfast.rollouts.core.templates import Method, Mode, Stamping, Template
 from tests.unit.policy.test_karpenter_stamps import CLASS
-from tests.unit.reconcile.group_fixtures import Nursery, template
 from tests.unit.reconcile.fixtures import declare
+from tests.unit.reconcile.group_fixtures import Nursery, template
 
 POOL = {
     "expireAfter": "336h",

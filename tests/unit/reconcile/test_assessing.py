@@ -121,7 +121,9 @@ def test_19_drift_of_what_alerted_alone_is_no_drift():
 def test_11_a_target_that_cannot_be_read_is_no_drift_and_nothing_else_is_asked():
     ward = Ward()
     run(ward.correct())
-    ward.live.faults.append(lambda call: ReadFailure(ReadError.UNAUTHORISED, "403") if call.startswith("read") else None)
+    ward.live.faults.append(
+        lambda call: ReadFailure(ReadError.UNAUTHORISED, "403") if call.startswith("read") else None
+    )
     state = run(ward.finish()).assessment
     assert (state.reason.value, state.score) == ("expired", None)
     assert ward.servers.asked == []

@@ -25,7 +25,7 @@ from holdfast.model.verdict import Status
 from holdfast.notify import deliver, rules
 from holdfast.notify.cloudevents import Type
 from holdfast.notify.deliver import Notifier, notify
-from holdfast.notify.rules import Incident, NotificationCandidates, DeliveryHistory
+from holdfast.notify.rules import DeliveryHistory, Incident, NotificationCandidates
 from holdfast.notify.sinks import SinkContext
 from holdfast.reconcile.apply import RunReport
 from holdfast.reconcile.check import CheckResult
@@ -327,7 +327,7 @@ def decided(report: RunReport, action: Action, code: str, held: Action | None = 
     [
         (Action.HOLD, "approval", ["drift.detected a", "correction.held a"]),
         (Action.HOLD, "budget", ["drift.detected a", "correction.held a"]),
-        (Action.HOLD, "massDrift", ["drift.detected a", "mass_drift.held a"]),
+        (Action.HOLD, "massDrift", ["drift.detected a", "massdrift.held a"]),
         (Action.REPORT, "contention", ["drift.detected a", "contention.detected a"]),
         (Action.HOLD, "debounce", ["drift.detected a"]),
         (Action.REPORT, "report_only", ["drift.detected a"]),
@@ -384,10 +384,11 @@ def test_a_mass_drift_is_one_event_however_many_it_holds(tmp_path):
             town.set(name, colour="green")
         report = await town.bench.check(things)
         stormy = [
-            decided(RunReport(checked=[one]), Action.HOLD, "massDrift", Action.UPDATE).checked[0] for one in report.checked
+            decided(RunReport(checked=[one]), Action.HOLD, "massDrift", Action.UPDATE).checked[0]
+            for one in report.checked
         ]
         told = await town.told(replace(report, checked=stormy))
-        assert told == ["drift.detected a", "drift.detected b", "drift.detected c", "mass_drift.held (3)"]
+        assert told == ["drift.detected a", "drift.detected b", "drift.detected c", "massdrift.held (3)"]
 
     scenario(play)
 
@@ -415,7 +416,7 @@ def test_an_event_is_a_cloud_event(tmp_path):
                 "path": "/colour",
                 "op": "changed",
                 "class": "specified",
-                "changedBy": "world",
+                "changedBy": "live",
                 "desired": "red",
                 "observed": "green",
             }

@@ -14,10 +14,10 @@ from holdfast.policy.dependency_graph import DEPENDS_ON
 from holdfast.rollouts.child_declarations import declarations
 from holdfast.rollouts.core import group_rollouts
 from holdfast.rollouts.core.records import Phase
-from holdfast.rollouts.core.rollout_limits import RolloutLimits, OnHalt
+from holdfast.rollouts.core.rollout_limits import OnHalt, RolloutLimits
 from holdfast.rollouts.core.templates import FieldClasses, Template
-from tests.unit.reconcile.group_fixtures import Nursery, template
 from tests.unit.reconcile.fixtures import declare
+from tests.unit.reconcile.group_fixtures import Nursery, template
 
 ADDRESS = Address("mem", "Thing", "class")
 

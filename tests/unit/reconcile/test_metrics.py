@@ -16,7 +16,7 @@ from holdfast.cli.commands import metrics
 from holdfast.metrics import definitions, resources, store_samples
 from holdfast.metrics.families import Sort
 from holdfast.model.address import Address
-from holdfast.model.finding import Finding, FindingClass, Op, ChangedBy
+from holdfast.model.finding import ChangedBy, Finding, FindingClass, Op
 from holdfast.model.read_result import ReadError, ReadFailure
 from holdfast.model.resource import OnDrift
 from holdfast.model.verdict import Status
@@ -29,19 +29,19 @@ from holdfast.store.memory import MemoryStore
 from holdfast.store.protocol import (
     UNCHECKED,
     Claim,
-    Quarantine,
+    CorrectionOutcome,
     Event,
     Operation,
-    CorrectionOutcome,
     Pause,
+    Quarantine,
     ResourceState,
     Step,
     Store,
     Transaction,
 )
 from holdfast.testing.memory import once
-from tests.unit.reconcile.group_fixtures import Nursery, template
 from tests.unit.reconcile.fixtures import Bench, declare
+from tests.unit.reconcile.group_fixtures import Nursery, template
 
 NOW = 1_800_000_000.0
 PARSERS = {"prometheus": prometheus, "openmetrics": openmetrics}
@@ -143,7 +143,10 @@ def test_a_status_that_nothing_has_is_told_as_zero():
 
 def test_findings_are_counted_by_class_and_side_with_the_time_of_the_oldest():
     moved = Finding(("a",), Op.CHANGED, FindingClass.SPECIFIED, ChangedBy.LIVE)
-    others = (Finding(("b",), Op.ADDED, FindingClass.UNDECLARED, ChangedBy.LIVE), moved._replace(changed_by=ChangedBy.BOTH))
+    others = (
+        Finding(("b",), Op.ADDED, FindingClass.UNDECLARED, ChangedBy.LIVE),
+        moved._replace(changed_by=ChangedBy.BOTH),
+    )
     store = stored(state("a", Status.DRIFTED), findings={EVERY[0].address: ()}, findings_at=NOW)
     run(store.commit(Transaction(states=[state("b", Status.DRIFTED)])))
     address = Address("mem", "Thing", "a")
@@ -151,9 +154,9 @@ def test_findings_are_counted_by_class_and_side_with_the_time_of_the_oldest():
     run(store.commit(Transaction(findings={Address("mem", "Thing", "b"): others}, findings_at=NOW - 30)))
     read = Read(store)
     at = {"connection": "mem", "kind": "Thing"}
-    assert read("holdfast_findings", class_="specified", changed_by="world", **at) == 1
+    assert read("holdfast_findings", class_="specified", changed_by="live", **at) == 1
     assert read("holdfast_findings", class_="specified", changed_by="both", **at) == 1
-    assert read("holdfast_findings", class_="undeclared", changed_by="world", **at) == 1
+    assert read("holdfast_findings", class_="undeclared", changed_by="live", **at) == 1
     assert read("holdfast_oldest_finding_timestamp_seconds", **at) == NOW - 60
 
 
@@ -219,7 +222,8 @@ def test_a_thousand_resources_make_no_more_series_than_one():
 
 def _findings(number: int) -> tuple[Finding, ...]:
     return tuple(
-        Finding((f"p{each}",), Op.CHANGED, FindingClass.SPECIFIED, ChangedBy.LIVE, desired=each) for each in range(number)
+        Finding((f"p{each}",), Op.CHANGED, FindingClass.SPECIFIED, ChangedBy.LIVE, desired=each)
+        for each in range(number)
     )
 
 
@@ -253,7 +257,7 @@ def test_what_is_held_back_is_told_by_its_cause():
         each["cause"]: read("holdfast_blocked_resources", **each) for each in read.of("holdfast_blocked_resources")
     }
     assert causes == {"terminal": 0, "paused": 1, "approval": 1}
-    assert read("holdfast_findings", class_="specified", changed_by="world", **at) == 2
+    assert read("holdfast_findings", class_="specified", changed_by="live", **at) == 2
     assert read("holdfast_paused_scopes", scope="resource") == 1
 
 
@@ -274,7 +278,9 @@ def test_counters_only_grow_over_applies_and_tell_how_writes_ended():
     assert read("holdfast_corrections_total", outcome="failed") == 1
     assert read("holdfast_corrections_total", outcome="done") == read("holdfast_events_total", type="write.done") > 6
     kept = run(bench.store.corrections())
-    assert read("holdfast_corrections_total", outcome="done") == sum(each.outcome is CorrectionOutcome.DONE for each in kept)
+    assert read("holdfast_corrections_total", outcome="done") == sum(
+        each.outcome is CorrectionOutcome.DONE for each in kept
+    )
 
 
 def test_what_is_under_way_and_what_people_said():
@@ -353,7 +359,9 @@ def test_a_canary_that_soaks():
 def test_a_rollout_that_halted_backs_off_and_says_why_it_waits():
     nursery, after = Nursery(), template({"v": 2}, 4, limits=CAREFUL)
     rolled(nursery, template({"v": 1}, 4, limits=CAREFUL))
-    nursery.live.faults.append(lambda call: WriteFailure(WriteError.TERMINAL, "no") if call.startswith("create") else None)
+    nursery.live.faults.append(
+        lambda call: WriteFailure(WriteError.TERMINAL, "no") if call.startswith("create") else None
+    )
     rolled(nursery, after)
     read = reading(nursery)
     assert read("holdfast_rollout_phase", template="web", phase="halted") == 1

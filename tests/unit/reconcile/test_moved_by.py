@@ -10,11 +10,11 @@ import pytest
 from holdfast.model.attribution import LikelyActor
 from holdfast.model.confidence import Confidence
 from holdfast.model.decision import Action
-from holdfast.model.finding import Finding, FindingClass, Op, ChangedBy
+from holdfast.model.finding import ChangedBy, Finding, FindingClass, Op
 from holdfast.model.verdict import Status, Verdict
 from holdfast.reconcile import attribution, serialize
 from holdfast.reconcile.apply import look
-from holdfast.reconcile.check import CheckResult, Checker
+from holdfast.reconcile.check import Checker, CheckResult
 from holdfast.reconcile.resolve import ResourceResolver
 from tests.unit.reconcile.fixtures import Bench, declare
 
@@ -35,7 +35,7 @@ def moved(bench: Bench, name: str, by: str, **fields: object) -> None:
 
 
 def asked(bench: Bench) -> list[str]:
-    return [call for call in bench.live.calls if call.startswith("attributedTo")]
+    return [call for call in bench.live.calls if call.startswith("likely actors")]
 
 
 def test_whoever_moved_something_is_named_and_of_the_others_nobody_is_asked_about():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from holdfast.compare import profiles, verdict_rules
-from holdfast.model.finding import Finding, FindingClass, Op, ChangedBy
+from holdfast.model.finding import ChangedBy, Finding, FindingClass, Op
 from holdfast.reconcile import protected_paths
 
 RULES = profiles.stack(

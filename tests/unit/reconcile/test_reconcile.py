@@ -312,7 +312,9 @@ def test_a_terminal_refusal_stops_until_the_user_edits():
 
 def test_what_depends_on_a_failure_is_not_touched():
     bench = Bench()
-    bench.live.faults.append(lambda call: WriteFailure(WriteError.TERMINAL, "no") if call == "create Thing/net" else None)
+    bench.live.faults.append(
+        lambda call: WriteFailure(WriteError.TERMINAL, "no") if call == "create Thing/net" else None
+    )
     fleet = [declare("net", {"x": 1}), declare("port", {"network": "${Thing/net.id}"})]
     report = run(bench.apply(fleet))
     assert [one.declaration.address.name for one in report.waiting] == ["port"]

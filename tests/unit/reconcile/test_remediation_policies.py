@@ -17,7 +17,7 @@ from holdfast.remediation.attempt_history import account
 from holdfast.remediation.core.alerts import Alert, Signal
 from holdfast.remediation.core.events import Workflow
 from holdfast.remediation.core.guard import Sighted, Unread
-from holdfast.remediation.core.past_attempts import Effect, AttemptLimits, Match
+from holdfast.remediation.core.past_attempts import AttemptLimits, Effect, Match
 from holdfast.remediation.core.records import Ending, Undo
 from holdfast.remediation.core.state import Phase
 from holdfast.remediation.intake import Refused
@@ -167,7 +167,7 @@ def test_what_others_did_is_never_taken_back():
 
 
 def failed(ward, times):
-    """Have a correction fail so many times on the same state, an hour apart; contention is looked for within an hour."""
+    """Have a correction fail so many times on the same state, an hour apart."""
     for _ in range(times):
         ward.live_thing("a")["color"] = "black"
         run(ward.apply(ward.declarations))
@@ -370,4 +370,4 @@ def test_a_record_is_the_same_after_it_was_kept():
     record = run(ward.finish())
     found = run(repository.find(ward.store, record.correlation_id))
     assert found is not None
-    assert repository.kept(found.record(None)).record == record
+    assert repository.kept(found.next_version(None)).record == record

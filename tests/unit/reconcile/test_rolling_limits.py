@@ -23,8 +23,8 @@ from holdfast.rollouts.core.requirements import Asks, Debounce, Offer, Predicate
 from holdfast.rollouts.core.rollout_limits import RolloutLimits
 from holdfast.rollouts.core.templates import FieldClasses, Method, Mode
 from holdfast.store.protocol import Pause, Transaction
-from tests.unit.reconcile.group_fixtures import Nursery, template
 from tests.unit.reconcile.fixtures import declare
+from tests.unit.reconcile.group_fixtures import Nursery, template
 
 WIDE = RolloutLimits(max_surge=100, max_unavailable=100, canary=0, has_waves=False, halt_after=None)
 
@@ -199,7 +199,9 @@ def test_a_bad_template_gives_its_turns_to_others_while_it_waits_to_try_again(nu
     api, _ = of(2)
     refused = [True]
     nursery.live.faults.append(
-        lambda call: WriteFailure(WriteError.TERMINAL, "no") if refused[0] and call.startswith("create Thing/api") else None
+        lambda call: (
+            WriteFailure(WriteError.TERMINAL, "no") if refused[0] and call.startswith("create Thing/api") else None
+        )
     )
     rolled(nursery, api, at_once=1)  # its findings are the older ones
     (group, _) = rolled(nursery, *of(2), at_once=1)

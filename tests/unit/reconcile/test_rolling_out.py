@@ -17,13 +17,13 @@ from holdfast.policy.selectors import LabelSelector, Operator, Requirement
 from holdfast.rollouts.core import group_rollouts
 from holdfast.rollouts.core.records import Phase
 from holdfast.rollouts.core.requirements import Asks, Offer, Predicate
-from holdfast.rollouts.core.rollout_limits import RolloutLimits, OnHalt
+from holdfast.rollouts.core.rollout_limits import OnHalt, RolloutLimits
 from holdfast.rollouts.core.template_groups import TemplateGroup
 from holdfast.rollouts.core.templates import FieldClasses, Gate, Method, Mode
 from holdfast.store.protocol import Pause, Transaction
 from holdfast.testing.memory import once
-from tests.unit.reconcile.group_fixtures import Nursery, template
 from tests.unit.reconcile.fixtures import declare
+from tests.unit.reconcile.group_fixtures import Nursery, template
 
 
 @pytest.fixture
@@ -296,7 +296,9 @@ def test_failures_halt_it_nothing_more_is_begun_and_a_person_resumes(nursery, me
 
 @pytest.mark.parametrize("method", list(Method))
 def test_a_bad_revision_is_rolled_back_by_itself_and_not_tried_again(nursery, method):
-    limits = RolloutLimits(max_surge=1, max_unavailable=1, canary=2, halt_after=1, on_halt=OnHalt.ROLL_BACK, retry_base=1.0)
+    limits = RolloutLimits(
+        max_surge=1, max_unavailable=1, canary=2, halt_after=1, on_halt=OnHalt.ROLL_BACK, retry_base=1.0
+    )
     rolled(nursery, template({"level": "info"}, 5, method=method, limits=limits))
     wanted = template({"level": "bad"}, 5, method=method, limits=limits)
     verb = "update" if method is Method.REWRITE else "create"

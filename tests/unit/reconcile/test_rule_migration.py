@@ -8,7 +8,7 @@ import dataclasses
 import pytest
 
 from holdfast.model.resource import ManagementPolicy
-from holdfast.model.verdict import SuppressionReason, Status
+from holdfast.model.verdict import Status, SuppressionReason
 from holdfast.reconcile import serialize
 from holdfast.store.protocol import Transaction
 from holdfast.testing.memory import UNREACHABLE, once

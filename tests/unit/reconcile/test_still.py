@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from holdfast.model.verdict import SuppressionReason, Status
+from holdfast.model.verdict import Status, SuppressionReason
 from holdfast.store.protocol import AcceptedValue, Request, ResourceState, Transaction
 from tests.unit.reconcile.fixtures import Bench, declare
 

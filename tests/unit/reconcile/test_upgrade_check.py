@@ -12,8 +12,8 @@ from holdfast.reconcile.connections import Connections
 from holdfast.reconcile.resolve import ResourceResolver
 from holdfast.rollouts.core.templates import FieldClasses, Mode
 from holdfast.store.protocol import Transaction
-from tests.unit.reconcile.group_fixtures import Nursery, template
 from tests.unit.reconcile.fixtures import Bench, declare
+from tests.unit.reconcile.group_fixtures import Nursery, template
 from tests.unit.reconcile.test_rule_migration import FIVE, FLEET, IGNORING, LOOKING, SEEN, SIX, restarted, run
 
 

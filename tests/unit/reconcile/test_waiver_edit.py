@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from holdfast.model.address import Address
 from holdfast.model.decision import Action
-from holdfast.model.verdict import SuppressionReason, Status
+from holdfast.model.verdict import Status, SuppressionReason
 from holdfast.policy import waivers
 from holdfast.policy.correction_limits import CorrectionRules
 from holdfast.policy.waivers import MistakeKind, Waiver

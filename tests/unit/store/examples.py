@@ -16,7 +16,7 @@ from holdfast.compare.normalize import Digest as ValueDigest
 from holdfast.model.absent import ABSENT
 from holdfast.model.address import Address
 from holdfast.model.condition import Condition, ConditionType, Truth
-from holdfast.model.finding import Finding, FindingClass, Op, ChangedBy
+from holdfast.model.finding import ChangedBy, Finding, FindingClass, Op
 from holdfast.model.path import Step as PathStep
 from holdfast.model.resource import Origin
 from holdfast.model.verdict import Status
@@ -27,13 +27,13 @@ from holdfast.store.protocol import (
     Approval,
     CorrectedPath,
     Correction,
+    CorrectionOutcome,
     DecisionRecord,
-    Quarantine,
     Digest,
     Event,
     Operation,
-    CorrectionOutcome,
     Pause,
+    Quarantine,
     ResourceState,
     Revision,
     Step,

@@ -10,7 +10,7 @@ import pytest
 from holdfast.errors import StoreError
 from holdfast.model.address import Address
 from holdfast.model.verdict import Status
-from holdfast.store.protocol import UNCHECKED, Pause, ResourceState, Settled, Store, UnchangedCheck, Transaction
+from holdfast.store.protocol import UNCHECKED, Pause, ResourceState, Settled, Store, Transaction, UnchangedCheck
 from tests.unit.store.examples import (
     A,
     B,
@@ -275,7 +275,9 @@ async def test_what_is_looked_at_while_going_through_the_unlooked_is_not_met_twi
 async def test_a_touch_moves_the_times_of_a_good_check_and_nothing_else(store: Store):
     done = {"handled": "token-1"}
     await store.commit(Transaction(states=[full_state(A, **done), full_state(B, **done)]))
-    await store.commit(Transaction(touched=[UnchangedCheck(A, 50.0, 60.0), UnchangedCheck(B, 51.0, None, 'W/"2"', "raw-2")]))
+    await store.commit(
+        Transaction(touched=[UnchangedCheck(A, 50.0, 60.0), UnchangedCheck(B, 51.0, None, 'W/"2"', "raw-2")])
+    )
     assert await store.state(A) == full_state(A, checked_at=50.0, good_at=50.0, due_at=60.0, failures=0, **done)
     tagged = {"etag": 'W/"2"', "raw_digest": "raw-2", **done}
     assert await store.state(B) == full_state(B, checked_at=51.0, good_at=51.0, due_at=None, failures=0, **tagged)

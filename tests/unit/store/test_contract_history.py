@@ -18,13 +18,13 @@ from holdfast.store.protocol import (
     REVISIONS_KEPT,
     ClaimLost,
     Digest,
-    VersionedRecord,
-    VersionConflict,
     Event,
     Step,
     Store,
-    UnchangedCheck,
     Transaction,
+    UnchangedCheck,
+    VersionConflict,
+    VersionedRecord,
 )
 from tests.unit.store.examples import (
     A,
@@ -111,7 +111,8 @@ async def test_a_claim_that_was_lost_is_not_taken_from_whoever_has_it_now(store:
 async def test_of_calls_at_the_same_time_each_succeeds_or_fails_by_itself_and_in_its_turn(store: Store):
     versions = [1, 2, 9, 3, 4]
     calls = [
-        store.commit(Transaction(records=[VersionedRecord("matter", "one", {}, n)], events=[event(n=n)])) for n in versions
+        store.commit(Transaction(records=[VersionedRecord("matter", "one", {}, n)], events=[event(n=n)]))
+        for n in versions
     ]
     *results, read = await asyncio.gather(*calls, store.record("matter", "one"), return_exceptions=True)
     assert [type(result) for result in results] == [type(None), type(None), VersionConflict, type(None), type(None)]
@@ -286,7 +287,9 @@ async def test_a_touch_is_a_good_check_but_not_one_of_the_same_transaction(store
     await look(store, 1.0)
     await store.commit(Transaction(touched=[UnchangedCheck(A, 2.0, 9.0)]))
     await store.commit(
-        Transaction(touched=[UnchangedCheck(A, 3.0, 9.0)], findings={A: (finding("size"),)}, findings_at=3.0, looked_at={A})
+        Transaction(
+            touched=[UnchangedCheck(A, 3.0, 9.0)], findings={A: (finding("size"),)}, findings_at=3.0, looked_at={A}
+        )
     )
     assert await ages(store) == {"size": (2.0, 3.0, 3.0, 1)}
 

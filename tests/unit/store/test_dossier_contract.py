@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from holdfast.store.protocol import VersionedRecord, VersionConflict, Store, Transaction
+from holdfast.store.protocol import Store, Transaction, VersionConflict, VersionedRecord
 from holdfast.store.sqlite import SqliteStore
 from tests.unit.store.examples import event, on_every_store
 
@@ -70,7 +70,9 @@ async def test_what_is_closed_is_gone_and_can_begin_anew(store):
 @on_every_store
 async def test_a_collection_is_gone_through_in_order_and_by_owner(store):
     mixed = [VersionedRecord("child", f"{number:04}", {}, owner=f"t{number % 2}") for number in (*range(1200), 5000)]
-    await store.commit(Transaction(records=[*mixed[::-1], VersionedRecord("childish", "a", {}), VersionedRecord("child", "zz", {})]))
+    await store.commit(
+        Transaction(records=[*mixed[::-1], VersionedRecord("childish", "a", {}), VersionedRecord("child", "zz", {})])
+    )
     assert await keys(store, "child") == [*sorted(each.key for each in mixed), "zz"]
     assert await keys(store, "child", "t1") == [each.key for each in mixed if each.owner == "t1"]
     assert await keys(store, "child", "t") == []
@@ -84,7 +86,9 @@ async def test_what_is_due_comes_with_the_longest_overdue_first(store):
     assert [each.key for each in await store.due_records("s", 30.0, 1)] == ["b"]
     assert await store.next_due_record("s") == 10.0
     assert await store.next_due_record("t") is None
-    await store.commit(Transaction(records=[VersionedRecord("s", "b", {}, version=2), VersionedRecord("s", "d", {}, version=2)]))
+    await store.commit(
+        Transaction(records=[VersionedRecord("s", "b", {}, version=2), VersionedRecord("s", "d", {}, version=2)])
+    )
     assert await store.next_due_record("s") == 30.0
 
 

@@ -16,7 +16,15 @@ from holdfast.errors import StoreError
 from holdfast.model.address import Address
 from holdfast.model.budget_charge import BudgetCharge
 from holdfast.store import call_batching
-from holdfast.store.protocol import BudgetSpent, ClaimLost, VersionedRecord, VersionConflict, Event, ResourceState, Transaction
+from holdfast.store.protocol import (
+    BudgetSpent,
+    ClaimLost,
+    Event,
+    ResourceState,
+    Transaction,
+    VersionConflict,
+    VersionedRecord,
+)
 from holdfast.store.sqlite import SqliteStore
 from tests.unit.store.examples import A, correction, digest, event, full_state, listed, revision
 
@@ -124,7 +132,9 @@ async def test_what_changes_does_so_in_the_order_it_was_asked_for_and_a_read_see
 
 FAILING = {
     ClaimLost: Transaction(fences={A: 7}),
-    BudgetSpent: Transaction(corrections=[correction("c")], charges={"c": [BudgetCharge("bucket", limit=0, since=0.0)]}),
+    BudgetSpent: Transaction(
+        corrections=[correction("c")], charges={"c": [BudgetCharge("bucket", limit=0, since=0.0)]}
+    ),
     VersionConflict: Transaction(records=[VersionedRecord("matter", "one", {}, 5)]),
     StoreError: Transaction(revisions=[revision(1, content="another")]),
     ValueError: Transaction(documents={digest("wrong"): b"{}"}),

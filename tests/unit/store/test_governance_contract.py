@@ -29,13 +29,13 @@ from tests.unit.store.examples import (
     acceptance,
     approval,
     correction,
-    quarantine,
     event,
     finding,
     full_state,
     on_every_store,
     opened,
     pause,
+    quarantine,
     revision,
 )
 
@@ -120,7 +120,9 @@ async def test_the_corrections_of_many_resources_come_in_one_order(store: Store)
 async def test_a_correction_is_replaced_by_one_of_its_id_and_keeps_its_place(store: Store):
     first, second = correction("c1", outcome=CorrectionOutcome.BEGUN), correction("c2")
     await store.commit(Transaction(corrections=[first, second]))
-    ended = replace(first, outcome=CorrectionOutcome.INEFFECTIVE, paths=(CorrectedPath("x", 1, 2, took=False),), who="she")
+    ended = replace(
+        first, outcome=CorrectionOutcome.INEFFECTIVE, paths=(CorrectedPath("x", 1, 2, took=False),), who="she"
+    )
     await store.commit(Transaction(corrections=[ended]))
     assert await store.corrections() == [second, ended]
 
@@ -382,7 +384,10 @@ async def test_acceptances_are_kept_by_address_and_path_until_taken_back(store: 
 @on_every_store
 async def test_what_is_asked_of_many_resources_comes_in_address_order(store: Store):
     many = [Address("prod", kind, f"n{n:03}") for kind in ("Network", "Subnet") for n in range(250)]
-    quarantined, accepted = [quarantine("x", address) for address in many], [acceptance("x", address) for address in many]
+    quarantined, accepted = (
+        [quarantine("x", address) for address in many],
+        [acceptance("x", address) for address in many],
+    )
     approved = [approval(f"plan of {address}", address) for address in many]
     await store.commit(Transaction(quarantines=quarantined[::-1], acceptances=accepted[::-1], approvals=approved[::-1]))
     for asked in (None, many, many[::-1]):

@@ -15,7 +15,16 @@ from holdfast.errors import StoreError
 from holdfast.model.budget_charge import BudgetCharge
 from holdfast.model.verdict import Status
 from holdfast.store.memory import MemoryStore
-from holdfast.store.protocol import BudgetSpent, Claim, ClaimLost, CorrectedPath, CorrectionOutcome, Request, UnchangedCheck, Transaction
+from holdfast.store.protocol import (
+    BudgetSpent,
+    Claim,
+    ClaimLost,
+    CorrectedPath,
+    CorrectionOutcome,
+    Request,
+    Transaction,
+    UnchangedCheck,
+)
 from holdfast.store.sqlite import SqliteStore
 from tests.unit.store import examples
 from tests.unit.store.examples import A, B, C, D, listed

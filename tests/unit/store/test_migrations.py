@@ -14,7 +14,7 @@ from holdfast.errors import StoreError
 from holdfast.model.address import Address
 from holdfast.model.budget_charge import BudgetCharge
 from holdfast.model.condition import Condition, ConditionType, Truth
-from holdfast.model.finding import Finding, FindingClass, Op, ChangedBy
+from holdfast.model.finding import ChangedBy, Finding, FindingClass, Op
 from holdfast.model.resource import Origin
 from holdfast.model.verdict import Status
 from holdfast.store import migrations

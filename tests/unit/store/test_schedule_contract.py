@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from holdfast.store.protocol import ClaimLost, Request, ResourceState, Store, UnchangedCheck, Transaction
+from holdfast.store.protocol import ClaimLost, Request, ResourceState, Store, Transaction, UnchangedCheck
 from tests.unit.store.examples import A, B, full_state, on_every_store
 
 

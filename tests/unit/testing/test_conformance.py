@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.model.finding import Finding, FindingClass, Op, ChangedBy
+from holdfast.model.finding import ChangedBy, Finding, FindingClass, Op
 from holdfast.model.path import Selector
 from holdfast.testing import conformance, providers_under_test
 from holdfast.testing.conformance import Outcome, Result, ScoreCard, leaf_values, scenario_catalogue

@@ -12,7 +12,7 @@ import pytest
 from holdfast.compare import profiles
 from holdfast.compare.rules import FieldClass, ListKind
 from holdfast.errors import DocumentError
-from holdfast.model.finding import Finding, FindingClass, Op, ChangedBy
+from holdfast.model.finding import ChangedBy, Finding, FindingClass, Op
 from holdfast.model.json import Json
 from holdfast.testing import corpus
 from holdfast.testing.corpus import Report, Row

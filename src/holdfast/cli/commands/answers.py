@@ -18,7 +18,7 @@ from holdfast.errors import InputError, Location
 from holdfast.manifests import accept_edit, file_discovery, waiver_edit
 from holdfast.model.address import Address
 from holdfast.model.decision import Action
-from holdfast.model.finding import FindingClass, ChangedBy
+from holdfast.model.finding import ChangedBy, FindingClass
 from holdfast.model.json import Json
 from holdfast.model.verdict import Status
 from holdfast.policy import time_parsing, waivers

@@ -15,11 +15,11 @@ from holdfast.cli.render.times import ago
 from holdfast.errors import InputError
 from holdfast.model.address import Address
 from holdfast.model.attribution import LikelyActor
-from holdfast.model.finding import FindingClass, ChangedBy
+from holdfast.model.finding import ChangedBy, FindingClass
 from holdfast.model.json import Json
 from holdfast.policy import strategies
 from holdfast.reconcile import attribution, explain, serialize
-from holdfast.reconcile.explain import Story, ExplainedFinding
+from holdfast.reconcile.explain import ExplainedFinding, Story
 from holdfast.store.protocol import ResourceState
 
 _FORMATS = ("table", "json", "yaml")
@@ -161,7 +161,9 @@ def _show(story: Story, likely_actors: tuple[LikelyActor, ...], now: float) -> N
         _show_told(told, story, now)
     for likely_actor in likely_actors:
         moment = f", {ago(likely_actor.at, now)}" if likely_actor.at is not None else ""
-        console.line(f"  who: {likely_actor.who} ({likely_actor.confidence.value} confidence: {likely_actor.why}{moment})")
+        console.line(
+            f"  who: {likely_actor.who} ({likely_actor.confidence.value} confidence: {likely_actor.why}{moment})"
+        )
     for entry in story.known:
         shown = _short(entry["observed"]) if "observed" in entry else "(absent)"
         console.line(f"  = {entry['path']}  {entry['kind']}: {shown}", fg="bright_black")
@@ -172,7 +174,9 @@ def _show(story: Story, likely_actors: tuple[LikelyActor, ...], now: float) -> N
 
 def _show_told(told: ExplainedFinding, story: Story, now: float) -> None:
     finding = told.record.finding
-    who = {ChangedBy.DECLARED: "you moved it", ChangedBy.BOTH: "both changed"}.get(finding.changed_by, "changed outside Holdfast")
+    who = {ChangedBy.DECLARED: "you moved it", ChangedBy.BOTH: "both changed"}.get(
+        finding.changed_by, "changed outside Holdfast"
+    )
     console.line(
         f"  ~ {told.path or '(document)'}  {finding.op.value}, {finding.cls.value}; {who}", fg="yellow", bold=True
     )

@@ -29,7 +29,7 @@ from holdfast.errors import InputError
 from holdfast.model.json import Json
 from holdfast.policy import contention_rules, durations
 from holdfast.reconcile.check import CheckResult
-from holdfast.store.protocol import Approval, Correction, Quarantine, Event, Pause, Transaction
+from holdfast.store.protocol import Approval, Correction, Event, Pause, Quarantine, Transaction
 
 _FORMATS = ("table", "json", "yaml")
 
@@ -165,9 +165,7 @@ def approve_command(plans: tuple[str, ...], everything: bool, yes: bool, why: st
             held = {one.plan: one for one in report.checked if reports.asks(one)}
             unknown = [plan for plan in plans if plan not in held]
             if unknown:
-                message = (
-                    f"no held plan {unknown[0]}: it was applied or live state changed; run `holdfast plan`"
-                )
+                message = f"no held plan {unknown[0]}: it was applied or live state changed; run `holdfast plan`"
                 raise InputError(message)
             chosen = list(held.values()) if everything else [held[plan] for plan in plans]
             if not chosen:
@@ -269,10 +267,13 @@ def _show_quarantine(quarantine: Quarantine, now: float) -> None:
         )
         theirs = ", ".join(findings.value_text(value, 30) for value in data.get("theirs", []))
         other_writer = data.get("otherWriter") or "somebody the provider cannot name"
-        console.line(f"      {other_writer} puts {theirs} where {findings.value_text(data.get('ours'), 30)} is declared")
+        console.line(
+            f"      {other_writer} puts {theirs} where {findings.value_text(data.get('ours'), 30)} is declared"
+        )
         console.line(f"      corrected {data.get('times')} times, {rhythm}; it is only reported until you decide")
     console.line(
-        f"      decide: holdfast revert|accept|baseline {quarantine.address} {quarantine.path}".rstrip(), fg="bright_black"
+        f"      decide: holdfast revert|accept|baseline {quarantine.address} {quarantine.path}".rstrip(),
+        fg="bright_black",
     )
 
 

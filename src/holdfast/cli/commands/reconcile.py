@@ -17,7 +17,7 @@ from holdfast.cli import confirm, console, exit_codes, plan_files
 from holdfast.cli.render import remediations, report_files, reports, rollouts
 from holdfast.model.decision import Action
 from holdfast.reconcile import finding_actions, ineffective_creates, unchecked
-from holdfast.reconcile.action_result import LEFT_TO_OTHERS, ActionResult, ActionOutcome
+from holdfast.reconcile.action_result import LEFT_TO_OTHERS, ActionOutcome, ActionResult
 from holdfast.reconcile.apply import RunReport, look
 from holdfast.reconcile.check import CheckResult
 from holdfast.reconcile.resolve import Blocked

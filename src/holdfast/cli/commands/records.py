@@ -25,7 +25,7 @@ from holdfast.model.json import Json
 from holdfast.model.verdict import Status
 from holdfast.policy import lost_create_reasons
 from holdfast.reconcile import serialize
-from holdfast.store.protocol import UNCHECKED, ChainedEvent, ResourceState, Step, StatusCounts
+from holdfast.store.protocol import UNCHECKED, ChainedEvent, ResourceState, StatusCounts, Step
 
 _FORMATS = ("table", "json", "yaml")
 _TABLE: Final = 200  # resources that a table of all lists; beyond that it only counts them

@@ -21,7 +21,7 @@ from holdfast.policy import did_you_mean
 from holdfast.rollouts import child_status
 from holdfast.rollouts.core import group_rollouts, rollout_steps
 from holdfast.rollouts.core.records import OVER, Phase
-from holdfast.rollouts.core.template_groups import TemplateGroup, RolloutRecord
+from holdfast.rollouts.core.template_groups import RolloutRecord, TemplateGroup
 from holdfast.rollouts.repository import Batch, RolloutRepository
 from holdfast.store.protocol import VersionConflict
 

@@ -94,7 +94,9 @@ def _show(found: Sequence[UpgradeEffect], unasked: int, format_: str) -> None:
         console.line(f"  and {len(changed) - _MOST:,} more", fg="red")
     counted = Counter(path for each in newly_visible for path in each.newly_visible)
     for path, number in counted.most_common(_MOST):
-        console.line(f"  newly visible: {path} of {number:,} will be seen for the first time, and does not count", fg="cyan")
+        console.line(
+            f"  newly visible: {path} of {number:,} will be seen for the first time, and does not count", fg="cyan"
+        )
     for path, number in Counter(path for each in found for path in each.defaults).most_common(_MOST):
         console.line(f"  defaults-changed: {path} of {number:,} has another default then, and is left alone", fg="cyan")
     if unasked:
@@ -104,7 +106,10 @@ def _show(found: Sequence[UpgradeEffect], unasked: int, format_: str) -> None:
 
 
 def _as_json(
-    found: Sequence[UpgradeEffect], changed: Sequence[UpgradeEffect], newly_visible: Sequence[UpgradeEffect], unasked: int
+    found: Sequence[UpgradeEffect],
+    changed: Sequence[UpgradeEffect],
+    newly_visible: Sequence[UpgradeEffect],
+    unasked: int,
 ) -> Json:
     return {
         "rehearsed": len(found),

@@ -12,7 +12,7 @@ from holdfast.compare.normalize import Digest
 from holdfast.model.absent import ABSENT
 from holdfast.model.attribution import LikelyActor
 from holdfast.model.confidence import Confidence
-from holdfast.model.finding import Finding, Op, ChangedBy
+from holdfast.model.finding import ChangedBy, Finding, Op
 from holdfast.model.json import Json
 from holdfast.model.verdict import Status, Verdict
 

@@ -16,7 +16,7 @@ from holdfast.cli.render.report_view import Around
 from holdfast.model.absent import ABSENT
 from holdfast.model.address import Address
 from holdfast.model.finding import Finding
-from holdfast.model.verdict import Suppressed, Status
+from holdfast.model.verdict import Status, Suppressed
 from holdfast.reconcile import display_value
 from holdfast.reconcile.apply import RunReport
 from holdfast.reconcile.check import CheckResult

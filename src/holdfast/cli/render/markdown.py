@@ -23,7 +23,7 @@ from holdfast.model.decision import Action
 from holdfast.model.finding import Finding, Op
 from holdfast.model.json import Json
 from holdfast.model.resource import Declaration
-from holdfast.model.verdict import Suppressed, Status
+from holdfast.model.verdict import Status, Suppressed
 from holdfast.reconcile import display_value
 from holdfast.reconcile.apply import RunReport
 from holdfast.reconcile.check import CheckResult
@@ -53,7 +53,9 @@ def render(report: RunReport, around: Around) -> str:
     for item in items:
         page.add(item)
     suppressions = page.rows(_suppressed_row(one, suppressed) for one, suppressed in report_view.suppressions(report))
-    return "\n".join([*head, *page.lines(len(items)), *_suppressed_section(report, suppressions), *_foot(around)]) + "\n"
+    return (
+        "\n".join([*head, *page.lines(len(items)), *_suppressed_section(report, suppressions), *_foot(around)]) + "\n"
+    )
 
 
 # -- the parts
@@ -224,9 +226,8 @@ def _text_diff(before: str, after: str) -> list[str]:
 
 def _suppressed_row(checked: CheckResult, suppressed: Suppressed) -> str:
     address, path = code(str(checked.address)), code(suppressed.path or "(document)")
-    return (
-        f"| {suppressed.because.value} | {address} | {path} | {prose(display_value.shortened(suppressed.note, _REASON_WIDTH))} |"
-    )
+    note = prose(display_value.shortened(suppressed.note, _REASON_WIDTH))
+    return f"| {suppressed.because.value} | {address} | {path} | {note} |"
 
 
 def _suppressed_section(report: RunReport, rows: list[str]) -> Iterator[str]:

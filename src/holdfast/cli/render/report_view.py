@@ -17,10 +17,10 @@ from holdfast.errors import PathError
 from holdfast.manifests.file_discovery import STDIN
 from holdfast.model import path as model
 from holdfast.model.absent import ABSENT
-from holdfast.model.finding import Finding, Op, ChangedBy
+from holdfast.model.finding import ChangedBy, Finding, Op
 from holdfast.model.json import Json
 from holdfast.model.resource import Declaration
-from holdfast.model.verdict import Suppressed, SuppressionReason, Status
+from holdfast.model.verdict import Status, Suppressed, SuppressionReason
 from holdfast.reconcile import display_value
 from holdfast.reconcile.apply import RunReport
 from holdfast.reconcile.check import CheckResult

@@ -11,15 +11,17 @@ from holdfast.cli.render import findings, rollouts
 from holdfast.compare import paths
 from holdfast.model.decision import Action
 from holdfast.model.json import Json
-from holdfast.model.verdict import SuppressionReason, Status
-from holdfast.reconcile.action_result import LEFT_TO_OTHERS, ActionResult, ActionOutcome
+from holdfast.model.verdict import Status, SuppressionReason
+from holdfast.reconcile.action_result import LEFT_TO_OTHERS, ActionOutcome, ActionResult
 from holdfast.reconcile.apply import RunReport
 from holdfast.reconcile.check import CheckResult
 from holdfast.reconcile.resolve import Blocked
 
 ASKING = frozenset({"approval", "massDrift", "futile"})  # what a yes answers; budgets, windows and pauses it does not
 CAUSES = frozenset({"drift", "conflict", "intent", "recreate", "immutable", "create"})
-_TOLD = frozenset({ActionOutcome.DONE, ActionOutcome.HELD, ActionOutcome.UNSURE, *LEFT_TO_OTHERS})  # counted under a word of their own
+_TOLD = frozenset(
+    {ActionOutcome.DONE, ActionOutcome.HELD, ActionOutcome.UNSURE, *LEFT_TO_OTHERS}
+)  # counted under a word of their own
 _COLOUR = {
     Action.CREATE: "green",
     Action.UPDATE: "yellow",
@@ -107,7 +109,11 @@ def _show_suppressed(checked: CheckResult, indent: str) -> None:
 def suppressed_line(report: RunReport) -> str | None:
     """Say how much does not count though it is there; it must never look as if it were not."""
     count = Counter(suppressed.because for one in report.checked for suppressed in one.verdict.suppressed)
-    said = [f"{count[because]} {because.value}" for because in SuppressionReason if count[because] and because != SuppressionReason.LATE]
+    said = [
+        f"{count[because]} {because.value}"
+        for because in SuppressionReason
+        if count[because] and because != SuppressionReason.LATE
+    ]
     return f"Suppressed: {', '.join(said)}." if said else None
 
 

@@ -15,7 +15,7 @@ from holdfast.rollouts.core.dry_run import Preview
 from holdfast.rollouts.core.records import OVER, Phase
 from holdfast.rollouts.core.slots import State
 from holdfast.rollouts.core.template_findings import TemplateFinding
-from holdfast.rollouts.core.template_groups import TemplateGroup, ChildFile, RolloutRecord
+from holdfast.rollouts.core.template_groups import ChildFile, RolloutRecord, TemplateGroup
 from holdfast.rollouts.core.templates import Mode
 
 _COLOUR: Final = {

@@ -21,10 +21,10 @@ from holdfast.compare import paths
 from holdfast.model import path as model
 from holdfast.model.absent import ABSENT
 from holdfast.model.address import Address
-from holdfast.model.finding import Finding, ChangedBy
+from holdfast.model.finding import ChangedBy, Finding
 from holdfast.model.json import Json
 from holdfast.model.resource import Declaration
-from holdfast.model.verdict import Suppressed, Status
+from holdfast.model.verdict import Status, Suppressed
 from holdfast.reconcile import display_value
 from holdfast.reconcile.apply import RunReport
 from holdfast.reconcile.check import CheckResult
@@ -46,7 +46,12 @@ LEVELS: Final = {
     Status.PENDING: "note",
     Status.IN_SYNC: "none",
 }
-_SUPPRESSED_LEVELS: Final = {ChangedBy.DECLARED: "note", ChangedBy.LIVE: "error", ChangedBy.BOTH: "error", ChangedBy.UNKNOWN: "error"}
+_SUPPRESSED_LEVELS: Final = {
+    ChangedBy.DECLARED: "note",
+    ChangedBy.LIVE: "error",
+    ChangedBy.BOTH: "error",
+    ChangedBy.UNKNOWN: "error",
+}
 
 _RULE_INDEX: Final = {name: index for index, name in enumerate(RULES)}
 _SEVERITY: Final = {"error": "error", "warning": "warning", "note": "recommendation"}
@@ -139,7 +144,11 @@ def _of_finding(checked: CheckResult, finding: Finding, level: str, around: Arou
 
 def _suppressed(checked: CheckResult, suppressed: Suppressed, finding: Finding, around: Around) -> dict[str, Json]:
     result = _of_finding(checked, finding, _SUPPRESSED_LEVELS[finding.changed_by], around)
-    suppression = {"kind": "external", "status": "accepted", "justification": suppressed.note or suppressed.because.value}
+    suppression = {
+        "kind": "external",
+        "status": "accepted",
+        "justification": suppressed.note or suppressed.because.value,
+    }
     properties = {**result["properties"], "suppressed": suppressed.because.value}
     return {**result, "suppressions": [suppression], "properties": properties}
 

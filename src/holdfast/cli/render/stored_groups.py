@@ -59,9 +59,7 @@ async def templates(store: Store) -> list[dict[str, Json]]:
     """Return what is kept of every template, for programs."""
     out = []
     async for record in store.records(serialization.TEMPLATES):
-        states = Counter(
-            [each.data["state"] async for each in store.records(serialization.CHILDREN, owner=record.key)]
-        )
+        states = Counter([each.data["state"] async for each in store.records(serialization.CHILDREN, owner=record.key)])
         files = [
             serialization.rollout_of(each) async for each in store.records(serialization.ROLLOUTS, owner=record.key)
         ]

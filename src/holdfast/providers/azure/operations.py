@@ -21,7 +21,7 @@ from typing import Final
 from urllib.parse import urljoin, urlsplit
 
 from holdfast.model.json import Json
-from holdfast.model.write_result import Done, WriteError, WriteFailure, InProgress, Writing
+from holdfast.model.write_result import Done, InProgress, WriteError, WriteFailure, Writing
 from holdfast.providers.azure import conversion, errors, ids
 from holdfast.providers.http import status_mapping
 
@@ -102,7 +102,9 @@ def polled(token: Token, answer: Polled, terminal: frozenset[str]) -> Writing:
             if not is_delete:
                 return _ended(ident, answer.body)
             if token.get("forgotten"):
-                return WriteFailure(WriteError.RETRYABLE, "nothing is known of the deletion any more, and it is still there")
+                return WriteFailure(
+                    WriteError.RETRYABLE, "nothing is known of the deletion any more, and it is still there"
+                )
             return _further(token, answer)
 
 

@@ -13,7 +13,7 @@ from holdfast.errors import InputError
 from holdfast.model.attribution import LikelyActor
 from holdfast.model.health import HealthSignal
 from holdfast.model.json import Json
-from holdfast.model.read_result import Found, NotFound, Reading, ReadError, ReadFailure
+from holdfast.model.read_result import Found, NotFound, ReadError, ReadFailure, Reading
 from holdfast.providers import health_signals
 from holdfast.providers.azure import attribution, conversion, errors, ids, resource_locator, type_catalog
 from holdfast.providers.azure.client import Client

@@ -12,7 +12,7 @@ from holdfast.compare import diff, profiles
 from holdfast.errors import InputError
 from holdfast.model.json import Json
 from holdfast.model.read_result import Found, NotFound, ReadError
-from holdfast.model.write_result import Done, WriteError, WriteFailure, InProgress, Writing
+from holdfast.model.write_result import Done, InProgress, WriteError, WriteFailure, Writing
 from holdfast.providers.azure import errors, operations, request_body, resource_locator
 from holdfast.providers.azure.client import Client
 from holdfast.providers.azure.connection_state import Shared
@@ -127,7 +127,9 @@ class AzureWriter:
         begun = Begun(method, place.id, answer.url, answer.status, answer.headers, body)
         writing = operations.begun(begun, place.habits.terminal)
         if isinstance(writing, InProgress) and not self._client.may_ask(str(writing.token.get("url"))):
-            return WriteFailure(WriteError.TERMINAL, f"{label} was accepted, to be asked about at a host that is not Azure's")
+            return WriteFailure(
+                WriteError.TERMINAL, f"{label} was accepted, to be asked about at a host that is not Azure's"
+            )
         return writing
 
     async def poll(self, target: Target, token: Mapping[str, Json]) -> Writing:
@@ -165,7 +167,9 @@ class AzureWriter:
             words = words or error_excerpt.error_text(answer.body, pointer, self._account.secrets, sent)
         said = ": ".join(each for each in (complaint.code, words) if each)
         message = f"{label} was answered {answer.status}" + (f" ({said})" if said else "") + complaint.advice
-        return WriteFailure(errors.refusal(answer.status, complaint), message, status_mapping.retry_after(answer.headers))
+        return WriteFailure(
+            errors.refusal(answer.status, complaint), message, status_mapping.retry_after(answer.headers)
+        )
 
 
 def _undeletable(place: Place) -> WriteFailure:

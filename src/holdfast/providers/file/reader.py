@@ -14,7 +14,7 @@ from holdfast.compare.comparators import typed_equal
 from holdfast.errors import DocumentError
 from holdfast.model.attribution import LikelyActor
 from holdfast.model.json import Json
-from holdfast.model.read_result import Found, Reading, ReadError, ReadFailure
+from holdfast.model.read_result import Found, ReadError, ReadFailure, Reading
 from holdfast.providers.file import atomic_replace, attribution, file_state, formats, spec
 from holdfast.providers.file.file_state import Seen
 from holdfast.providers.file.safe_path import OutsideError, Root

@@ -82,7 +82,9 @@ class Client:
                     return answer
                 if not following:
                     return Lost(
-                        ReadError.OTHER, f"{label} was redirected to another host, which is not followed", is_unsent=True
+                        ReadError.OTHER,
+                        f"{label} was redirected to another host, which is not followed",
+                        is_unsent=True,
                     )
                 url = following
         except TimeoutError:

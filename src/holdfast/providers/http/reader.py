@@ -16,7 +16,7 @@ from holdfast.model.attribution import LikelyActor
 from holdfast.model.health import HealthSignal
 from holdfast.model.json import Json
 from holdfast.model.path import Path
-from holdfast.model.read_result import Found, NotFound, Reading, ReadError, ReadFailure
+from holdfast.model.read_result import Found, NotFound, ReadError, ReadFailure, Reading
 from holdfast.providers import health_signals
 from holdfast.providers.http import attribution, bracket_scan, paging, raw_slices, response_identity, status_mapping
 from holdfast.providers.http.client import Answer, Client
@@ -154,7 +154,9 @@ class HttpReader:
         if kind is None or kind.attribution is None:
             return ()
         now = await self.read(target)
-        found = attribution.likely_actor(kind.attribution, now.document, self._secrets) if isinstance(now, Found) else None
+        found = (
+            attribution.likely_actor(kind.attribution, now.document, self._secrets) if isinstance(now, Found) else None
+        )
         return () if found is None else (found,)
 
     def signature(self, kind: str, document: Json) -> str | None:

@@ -15,7 +15,7 @@ from holdfast.model.absent import ABSENT
 from holdfast.model.json import Json
 from holdfast.model.path import Path
 from holdfast.model.read_result import Found, NotFound, ReadError, ReadFailure
-from holdfast.model.write_result import Done, WriteError, WriteFailure, InProgress, Writing
+from holdfast.model.write_result import Done, InProgress, WriteError, WriteFailure, Writing
 from holdfast.providers.http import error_excerpt, reader, request_body, status_mapping
 from holdfast.providers.http.client import Answer, Client, Lost
 from holdfast.providers.http.description import Api, Body, Call, Described, IdFrom, Operation
@@ -124,7 +124,9 @@ class HttpWriter:
         now = await self._reader.read(target)
         if isinstance(now, Found):
             if change.etag is not None and now.etag not in (None, change.etag):
-                return WriteFailure(WriteError.MOVED, f"{kind.update.call.label}: it changed since the change was decided")
+                return WriteFailure(
+                    WriteError.MOVED, f"{kind.update.call.label}: it changed since the change was decided"
+                )
             return replace(change, observed=now.document)
         if isinstance(now, ReadFailure):
             return WriteFailure(WriteError.RETRYABLE, f"what is there could not be read before the write: {now.detail}")
@@ -163,7 +165,11 @@ class HttpWriter:
             if isinstance(absence, ReadFailure):
                 return WriteFailure(WriteError.RETRYABLE, absence.detail)
             if absence is not None:
-                return answer if gone_is_done else WriteFailure(WriteError.MOVED, f"{call.label}: it is not there any more")
+                return (
+                    answer
+                    if gone_is_done
+                    else WriteFailure(WriteError.MOVED, f"{call.label}: it is not there any more")
+                )
         quoted = (
             error_excerpt.error_text(answer.body, kind.error, self._secrets, body) if isinstance(answer, Answer) else ""
         )

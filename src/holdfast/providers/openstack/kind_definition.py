@@ -20,7 +20,7 @@ from typing import Final, Protocol
 from holdfast.model.absent import ABSENT
 from holdfast.model.json import Json
 from holdfast.model.read_result import ReadFailure
-from holdfast.model.write_result import Done, WriteFailure, InProgress, Writing
+from holdfast.model.write_result import Done, InProgress, WriteFailure, Writing
 from holdfast.providers import url_paths
 from holdfast.providers.openstack import naming
 from holdfast.providers.openstack.calls import Calls, Place

@@ -8,7 +8,7 @@ import orjson
 
 from holdfast.model.health import HealthSignal
 from holdfast.model.json import Json
-from holdfast.model.read_result import Found, NotFound, Reading, ReadError, ReadFailure
+from holdfast.model.read_result import Found, NotFound, ReadError, ReadFailure, Reading
 from holdfast.providers.openstack import documents, kind_registry
 from holdfast.providers.openstack.calls import Calls, Place
 from holdfast.providers.openstack.kind_definition import Item, Thing
@@ -60,7 +60,9 @@ class OpenStackReader:
             return item
         return self._found(thing, item, hint)
 
-    async def item(self, thing: Thing, ident: str, hint: Hint | None = None) -> Item | NotFound | ReadFailure | Unchanged:
+    async def item(
+        self, thing: Thing, ident: str, hint: Hint | None = None
+    ) -> Item | NotFound | ReadFailure | Unchanged:
         """Read a thing with all that its document is made of; where its revision is that of the last time, no more."""
         found = await self._calls.get(thing.place, thing.at(ident), ident)
         if isinstance(found, NotFound | ReadFailure):

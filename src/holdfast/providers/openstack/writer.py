@@ -13,7 +13,7 @@ from holdfast.compare import paths
 from holdfast.model.absent import ABSENT
 from holdfast.model.json import Json
 from holdfast.model.read_result import NotFound, ReadFailure
-from holdfast.model.write_result import Done, WriteError, WriteFailure, InProgress, Writing
+from holdfast.model.write_result import Done, InProgress, WriteError, WriteFailure, Writing
 from holdfast.providers import minimal_patch
 from holdfast.providers.openstack import documents, kind_registry, status_mapping
 from holdfast.providers.openstack.calls import Calls
@@ -68,7 +68,9 @@ class OpenStackWriter:
         if not found:
             return None
         if len(found) > 1:
-            return WriteFailure(WriteError.TERMINAL, f"{len(found)} things fit the declaration already; import one by its id")
+            return WriteFailure(
+                WriteError.TERMINAL, f"{len(found)} things fit the declaration already; import one by its id"
+            )
         return found[0]
 
     async def _made(self, target: Target, thing: Thing) -> Item | WriteFailure:

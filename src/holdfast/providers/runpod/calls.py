@@ -111,7 +111,9 @@ class Calls:
             message = f"{label}: {found.message}"
             if "not found" in found.message.lower():
                 return WriteFailure(WriteError.MOVED, message)
-            return WriteFailure(WriteError.RETRYABLE if graphql.is_transient(found.message) else WriteError.TERMINAL, message)
+            return WriteFailure(
+                WriteError.RETRYABLE if graphql.is_transient(found.message) else WriteError.TERMINAL, message
+            )
         return found if isinstance(found, Mapping) else {}
 
 

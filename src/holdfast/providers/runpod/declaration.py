@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from holdfast.errors import InputError
 from holdfast.model.json import Json
-from holdfast.model.resource_spec import SpecContext, Outline
+from holdfast.model.resource_spec import Outline, SpecContext
 from holdfast.providers.runpod import documents, gpus, hashing, kinds, rules
 from holdfast.providers.runpod.endpoint_fields import Family
 from holdfast.providers.runpod.enums import ServerlessScalerType, ServerlessType

@@ -13,7 +13,7 @@ from holdfast.compare.comparators import typed_equal
 from holdfast.model.absent import ABSENT
 from holdfast.model.attribution import LikelyActor
 from holdfast.model.json import Json
-from holdfast.model.read_result import Found, NotFound, Reading, ReadError, ReadFailure
+from holdfast.model.read_result import Found, NotFound, ReadError, ReadFailure, Reading
 from holdfast.providers.http import raw_slices
 from holdfast.providers.protocol import Hint, Kind, Listed, ReadFailed, Target, Unchanged
 from holdfast.providers.runpod import attribution, documents, graphql, kinds

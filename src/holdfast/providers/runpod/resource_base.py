@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, model_validator
 from pydantic_core.core_schema import ValidationInfo
 
 from holdfast.model.json import Json
-from holdfast.model.resource_spec import SpecContext, Outline
+from holdfast.model.resource_spec import Outline, SpecContext
 from holdfast.providers.runpod import hashing
 from holdfast.providers.runpod.hashing import DEFAULT_KEY, EnvPolicy
 

@@ -57,7 +57,9 @@ class RunPodWriter:
             detail = error.reading.detail if isinstance(error.reading, ReadFailure) else "it is not there"
             return WriteFailure(WriteError.RETRYABLE, f"whether it exists could not be looked up: {detail}")
         if len(found) > 1:
-            return WriteFailure(WriteError.TERMINAL, f"{len(found)} things are called {kinds.live_name(target)!r} already")
+            return WriteFailure(
+                WriteError.TERMINAL, f"{len(found)} things are called {kinds.live_name(target)!r} already"
+            )
         return found[0].id if found else None
 
     async def _perhaps_made(self, target: Target, refused: WriteFailure) -> Writing:
@@ -92,7 +94,9 @@ class RunPodWriter:
         if isinstance(saved, WriteFailure):
             return saved
         ident = (saved.get("saveEndpoint") or {}).get("id")
-        return Done(ident) if ident else WriteFailure(WriteError.RETRYABLE, "saveEndpoint: the answer does not say the id")
+        return (
+            Done(ident) if ident else WriteFailure(WriteError.RETRYABLE, "saveEndpoint: the answer does not say the id")
+        )
 
     async def _made_so(self, target: Target, ident: str) -> Writing:
         """Make something that is there already what was declared."""
@@ -128,7 +132,9 @@ class RunPodWriter:
             item = orjson.loads(raw)
             more = await self._more(target)
         except orjson.JSONDecodeError:
-            return WriteFailure(WriteError.RETRYABLE, "what is there could not be read before the write: it is not JSON")
+            return WriteFailure(
+                WriteError.RETRYABLE, "what is there could not be read before the write: it is not JSON"
+            )
         except ReadFailed as error:
             return WriteFailure(WriteError.RETRYABLE, f"what is there could not be read before the write: {error}")
         if target.kind == kinds.VOLUME:
@@ -246,4 +252,6 @@ def _with_exclusions(body: Document, item: Mapping[str, Json]) -> Document:
 
 def _is_cpu_trouble(refused: WriteFailure, after: Document) -> bool:
     """Recognise v2 taking an endpoint on CPUs for one on GPUs; GraphQL does not."""
-    return refused.refusal is WriteError.TERMINAL and bool(after.get("instanceIds")) and "gpu" in refused.message.lower()
+    return (
+        refused.refusal is WriteError.TERMINAL and bool(after.get("instanceIds")) and "gpu" in refused.message.lower()
+    )

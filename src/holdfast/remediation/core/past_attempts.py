@@ -176,7 +176,9 @@ def failures(past: Iterable[Precedent], today: Today, within: float = REMEMBERED
     return count
 
 
-def refusal(past: Iterable[Precedent] | None, today: Today, action: str, limits: AttemptLimits | None = None) -> str | None:
+def refusal(
+    past: Iterable[Precedent] | None, today: Today, action: str, limits: AttemptLimits | None = None
+) -> str | None:
     """Return why the action should not be tried again now, or None; None too where the past is not known."""
     limits = limits or AttemptLimits()
     newest = [

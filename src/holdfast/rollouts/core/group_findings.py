@@ -16,7 +16,7 @@ from holdfast.rollouts.core.option1 import Stamp
 from holdfast.rollouts.core.requirements import AT_ONCE, Debounce, Predicate
 from holdfast.rollouts.core.slots import State
 from holdfast.rollouts.core.template_findings import FindingKind, Look, TemplateFinding
-from holdfast.rollouts.core.template_groups import OwnerRevision, TemplateGroup, ChildFile, OwnerRecord
+from holdfast.rollouts.core.template_groups import ChildFile, OwnerRecord, OwnerRevision, TemplateGroup
 from holdfast.rollouts.core.templates import Compatibility, Mode
 
 

@@ -21,7 +21,7 @@ from holdfast.rollouts.core.adoption import Adopted
 from holdfast.rollouts.core.option1 import Stamp
 from holdfast.rollouts.core.records import OVER, Create, Phase, Remove, Rollout, Target
 from holdfast.rollouts.core.slots import State
-from holdfast.rollouts.core.template_groups import OwnerRevision, TemplateGroup, ChildFile, RolloutRecord
+from holdfast.rollouts.core.template_groups import ChildFile, OwnerRevision, RolloutRecord, TemplateGroup
 from holdfast.rollouts.core.templates import Method
 
 # --- births and departures --------------------------------------------------------------------------------------------

@@ -8,10 +8,10 @@ from collections.abc import Callable, Collection, Mapping
 
 from holdfast.model.address import Address
 from holdfast.rollouts.core import group_findings, rendering, template_groups
-from holdfast.rollouts.core.rollout_limits import Health, RolloutLimits, Order
+from holdfast.rollouts.core.rollout_limits import Health, Order, RolloutLimits
 from holdfast.rollouts.core.slots import Child, State
 from holdfast.rollouts.core.template_findings import FindingKind, TemplateFinding
-from holdfast.rollouts.core.template_groups import OwnerRevision, TemplateGroup, ChildFile, RevisionSet
+from holdfast.rollouts.core.template_groups import ChildFile, OwnerRevision, RevisionSet, TemplateGroup
 from holdfast.rollouts.core.templates import Compatibility, Method
 
 _UNLIKE = -1  # a revision that no target accepts
@@ -30,7 +30,11 @@ Zones = Callable[[ChildFile], str]
 
 
 def children(
-    group: TemplateGroup, *, missing: Collection[Address] = (), idle: Collection[Address] = (), zones: Zones | None = None
+    group: TemplateGroup,
+    *,
+    missing: Collection[Address] = (),
+    idle: Collection[Address] = (),
+    zones: Zones | None = None,
 ) -> list[Child]:
     """Return the children as the rollout at hand sees them; `missing` are known to be gone or unwell."""
     if group.rollout is None:

@@ -23,7 +23,7 @@ from typing import Final
 
 from holdfast.errors import SchemeError
 from holdfast.rollouts.core import template_schemes
-from holdfast.rollouts.core.revisions import ChildRecord, Live, ParentRecord, HashEpoch, Revision
+from holdfast.rollouts.core.revisions import ChildRecord, HashEpoch, Live, ParentRecord, Revision
 from holdfast.rollouts.core.template_schemes import Digests, Schemes, TemplateScheme
 
 _ID: Final = re.compile(r"(.+)/([1-9][0-9]*)")

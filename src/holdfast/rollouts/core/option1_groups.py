@@ -11,7 +11,7 @@ from holdfast.compare.hash_schemes import StampedHash
 from holdfast.rollouts.core import option1
 from holdfast.rollouts.core.option1 import Stamp, Stamped
 from holdfast.rollouts.core.template_findings import FindingKind
-from holdfast.rollouts.core.template_groups import OwnerRevision, TemplateGroup, ChildFile, OwnerRecord
+from holdfast.rollouts.core.template_groups import ChildFile, OwnerRecord, OwnerRevision, TemplateGroup
 
 
 def propagated(group: TemplateGroup) -> tuple[OwnerRecord | None, list[ChildFile]]:

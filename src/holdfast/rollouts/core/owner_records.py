@@ -11,7 +11,7 @@ from holdfast.rollouts.core import adoption, hash_epochs, template_groups, templ
 from holdfast.rollouts.core.hash_epochs import Change
 from holdfast.rollouts.core.option1 import Stamp
 from holdfast.rollouts.core.revisions import ChildRecord, Revision
-from holdfast.rollouts.core.template_groups import TemplateGroup, OwnerRecord
+from holdfast.rollouts.core.template_groups import OwnerRecord, TemplateGroup
 from holdfast.rollouts.core.templates import RESOURCE, Template
 
 

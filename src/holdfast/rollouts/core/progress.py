@@ -8,7 +8,7 @@ from holdfast.policy import windows
 from holdfast.policy.write_reasons import WriteReason
 from holdfast.rollouts.core import records, rollout_limits
 from holdfast.rollouts.core.records import BEGINNING, Failures, Phase, Rollout, Target
-from holdfast.rollouts.core.rollout_limits import Health, RolloutLimits, OnHalt
+from holdfast.rollouts.core.rollout_limits import Health, OnHalt, RolloutLimits
 from holdfast.rollouts.core.slots import SlotSet, State
 
 

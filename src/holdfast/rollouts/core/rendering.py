@@ -23,7 +23,7 @@ from holdfast.policy.dependency_graph import DEPENDS_ON
 from holdfast.rollouts.core import template_schemes
 from holdfast.rollouts.core.option1 import Stamp
 from holdfast.rollouts.core.revisions import ParentRecord, Revision
-from holdfast.rollouts.core.template_groups import OwnerRevision, TemplateGroup, ChildFile, OwnerRecord
+from holdfast.rollouts.core.template_groups import ChildFile, OwnerRecord, OwnerRevision, TemplateGroup
 from holdfast.rollouts.core.template_schemes import Keys
 from holdfast.rollouts.core.templates import LIVE, RESOURCE, Template
 

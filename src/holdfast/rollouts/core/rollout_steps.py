@@ -22,8 +22,8 @@ from holdfast.policy import windows
 from holdfast.policy.write_reasons import WriteReason
 from holdfast.rollouts.core import progress, records, rollout_limits, scheduler
 from holdfast.rollouts.core.records import BEGINNING, OVER, Phase, Rollout, Save, Step, Target
-from holdfast.rollouts.core.rollout_limits import Health, RolloutLimits, Order
-from holdfast.rollouts.core.slots import Child, SlotSet, Grouping, fleet_of
+from holdfast.rollouts.core.rollout_limits import Health, Order, RolloutLimits
+from holdfast.rollouts.core.slots import Child, Grouping, SlotSet, fleet_of
 
 
 def next_steps(
@@ -119,7 +119,9 @@ def blocked_by(rollout: Rollout, children: Iterable[Child], limits: RolloutLimit
     return tuple(_waits(rollout, fleet_of(children), limits, now, held))
 
 
-def _waits(rollout: Rollout, fleet: SlotSet, limits: RolloutLimits, now: float, window: windows.WindowHold | None) -> Iterator[str]:
+def _waits(
+    rollout: Rollout, fleet: SlotSet, limits: RolloutLimits, now: float, window: windows.WindowHold | None
+) -> Iterator[str]:
     size = len(fleet.slots)
     if window is not None:
         yield f"window: {window}"

@@ -11,8 +11,8 @@ from typing import Final
 
 from holdfast.rollouts.core import records, rollout_limits
 from holdfast.rollouts.core.records import Create, Failures, Remove, Rollout, Step
-from holdfast.rollouts.core.rollout_limits import RolloutLimits, Order
-from holdfast.rollouts.core.slots import Child, SlotSet, Slot, State
+from holdfast.rollouts.core.rollout_limits import Order, RolloutLimits
+from holdfast.rollouts.core.slots import Child, Slot, SlotSet, State
 
 RETRY_JITTER: Final = 0.1  # of the wait, at most
 

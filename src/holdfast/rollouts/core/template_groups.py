@@ -109,7 +109,9 @@ class TemplateGroup:
     owners: tuple[OwnerRecord, ...]  # the parts, then the template itself
     children: Mapping[Address, ChildFile] = field(default_factory=dict)
     rollout: RolloutRecord | None = None  # the newest
-    former: Mapping[str, OwnerRecord] = field(default_factory=dict)  # parts that it used before, and that children still have
+    former: Mapping[str, OwnerRecord] = field(
+        default_factory=dict
+    )  # parts that it used before, and that children still have
 
     @property
     def lead(self) -> OwnerRecord:

@@ -19,7 +19,7 @@ from holdfast.policy import dependency_graph
 from holdfast.reconcile.apply import Applier, RunReport, look
 from holdfast.reconcile.check import Checker
 from holdfast.reconcile.connections import Connections, WritableConnections
-from holdfast.reconcile.resolve import ResourceSet, ResourceResolver
+from holdfast.reconcile.resolve import ResourceResolver, ResourceSet
 from holdfast.reconcile.retry import RetryPolicy
 from holdfast.reconcile.write import ResourceWriter
 from holdfast.store.memory import MemoryStore

@@ -79,7 +79,9 @@ class Estate(Bench):
     arm: Arm = field(default=None)  # type: ignore[assignment]
     connection: Connection = field(default=None)  # type: ignore[assignment]
     strategies: Sequence[Strategy] = ()
-    rules: PolicyRules = field(default_factory=lambda: PolicyRules(CorrectionRules(mass_drift=None, contentions=ContentionRules(backoff=0))))
+    rules: PolicyRules = field(
+        default_factory=lambda: PolicyRules(CorrectionRules(mass_drift=None, contentions=ContentionRules(backoff=0)))
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -133,7 +133,9 @@ class Bench:
             case "elsewhere":
                 return self.tenants.project(f"elsewhere-{next(_counter)}-{self.tenant.name}")
             case _:
-                return str(self.drift_injector.post("network", "/qos/policies", {"policy": {"name": "q"}})["policy"]["id"])
+                return str(
+                    self.drift_injector.post("network", "/qos/policies", {"policy": {"name": "q"}})["policy"]["id"]
+                )
 
     def until(self, holds: Callable[[], bool], what: str) -> None:
         """Wait for something that a service takes its time over."""
@@ -209,7 +211,9 @@ class Bench:
         """Apply, and see that all of it was done."""
         report = self.apply(*declarations, only=only)
         assert not report.waiting, [(str(one.declaration.address), one.reason) for one in report.waiting]
-        failed = [(str(one.checked.address), one.message) for one in report.acted if one.result is not ActionOutcome.DONE]
+        failed = [
+            (str(one.checked.address), one.message) for one in report.acted if one.result is not ActionOutcome.DONE
+        ]
         assert not failed, failed
         stuck = [(str(one.checked.address), one.unresolved) for one in report.acted if one.unresolved]
         assert not stuck, stuck

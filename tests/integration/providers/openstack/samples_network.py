@@ -186,7 +186,9 @@ def router(path: str, body: Mapping[str, Json]) -> Drift:
 
 
 def _unplugged(bench: Bench, ident: str) -> None:
-    ports = bench.drift_injector.get("network", f"/ports?device_id={ident}&device_owner=network:router_interface")["ports"]
+    ports = bench.drift_injector.get("network", f"/ports?device_id={ident}&device_owner=network:router_interface")[
+        "ports"
+    ]
     row = next(port for port in ports if port["fixed_ips"][0]["ip_address"].startswith("10.8."))
     bench.drift_injector.put("network", f"/routers/{ident}/remove_router_interface", {"port_id": row["id"]})
 
@@ -356,7 +358,9 @@ OUT = {"direction": "egress", "ethertype": "IPv4"}
 
 def rule_deleted(wanted: Mapping[str, Json]) -> Act:
     def act(bench: Bench, ident: str) -> None:
-        rules = bench.drift_injector.get("network", f"/security-group-rules?security_group_id={ident}")["security_group_rules"]
+        rules = bench.drift_injector.get("network", f"/security-group-rules?security_group_id={ident}")[
+            "security_group_rules"
+        ]
         (found,) = [rule for rule in rules if all(rule[name] == value for name, value in wanted.items())]
         bench.drift_injector.delete("network", f"/security-group-rules/{found['id']}")
 
@@ -513,7 +517,9 @@ def _unridden(bench: Bench, ident: str) -> None:
 
 def _resegmented(bench: Bench, ident: str) -> None:
     row = bench.drift_injector.get("network", f"/trunks/{ident}")["trunk"]["sub_ports"][0]
-    bench.drift_injector.put("network", f"/trunks/{ident}/remove_subports", {"sub_ports": [{"port_id": row["port_id"]}]})
+    bench.drift_injector.put(
+        "network", f"/trunks/{ident}/remove_subports", {"sub_ports": [{"port_id": row["port_id"]}]}
+    )
     again = {"sub_ports": [{**row, "segmentation_id": 999}]}
     bench.drift_injector.put("network", f"/trunks/{ident}/add_subports", again)
 

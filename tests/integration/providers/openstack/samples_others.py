@@ -324,7 +324,8 @@ def _unplug(bench: Bench, ident: str) -> None:
     (port,) = bench.drift_injector.get("network", f"/ports?name=two&project_id={bench.tenant.project_id}")["ports"]
     bench.drift_injector.delete("compute", f"/servers/{ident}/os-interface/{port['id']}", microversion=SERVERS)
     bench.until(
-        lambda: not bench.drift_injector.get("network", f"/ports/{port['id']}")["port"]["device_id"], "the port is unplugged"
+        lambda: not bench.drift_injector.get("network", f"/ports/{port['id']}")["port"]["device_id"],
+        "the port is unplugged",
     )
 
 

@@ -23,7 +23,9 @@ def test_a_volume_is_well_until_it_is_in_error_or_gone(bench):
     assert health_signals(bench, volume) == [HealthSignal("status", is_well=False)]
     bench.drift_injector.post("block-storage", f"{place}/action", {"os-reset_status": {"status": "available"}})
     bench.drift_injector.delete("block-storage", place)
-    bench.until(lambda: health_signals(bench, volume) == [HealthSignal("status", is_well=False)], "the volume to be gone")
+    bench.until(
+        lambda: health_signals(bench, volume) == [HealthSignal("status", is_well=False)], "the volume to be gone"
+    )
 
 
 def test_a_network_is_well_and_nothing_is_said_of_what_has_no_such_word(bench):

@@ -76,7 +76,9 @@ def live(bench: Bench, sample: Sample, ident: str) -> dict[str, Json]:
     body = dict(found[sample.one] if sample.one else found)
     rules = [{key: rule[key] or None for key in RULE} for rule in body.get("security_group_rules", ())]
     if sample.kind == "Router":
-        ports = bench.drift_injector.get("network", f"/ports?device_id={ident}&device_owner=network:router_interface")["ports"]
+        ports = bench.drift_injector.get("network", f"/ports?device_id={ident}&device_owner=network:router_interface")[
+            "ports"
+        ]
         rules += [port["fixed_ips"][0]["subnet_id"] for port in ports]
         body["external_gateway_info"] = {**(body["external_gateway_info"] or {}), "external_fixed_ips": "any"}
     if sample.kind == "Server":

@@ -14,7 +14,9 @@ EACH = 100
 def adopted(bench: Bench) -> list[Declaration]:
     """Make three hundred things in bulk, and take them over by their names."""
     drift_injector = bench.drift_injector
-    nets = drift_injector.post("network", "/networks", {"networks": [{"name": f"n{i}"} for i in range(EACH)]})["networks"]
+    nets = drift_injector.post("network", "/networks", {"networks": [{"name": f"n{i}"} for i in range(EACH)]})[
+        "networks"
+    ]
     drift_injector.post("network", "/security-groups", {"security_groups": [{"name": f"g{i}"} for i in range(EACH)]})
     ports = [{"name": f"p{i}", "network_id": net["id"]} for i, net in enumerate(nets)]
     drift_injector.post("network", "/ports", {"ports": ports})

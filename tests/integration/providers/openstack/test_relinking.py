@@ -132,7 +132,9 @@ def test_ports_on_trunks_and_groups_in_rules(bench: Bench):
     assert others(before, after) == {"child", "peers"}
     (row,) = bench.drift_injector.get("network", f"/trunks/{after['t']}")["trunk"]["sub_ports"]
     assert row["port_id"] == after["child"]
-    (rule,) = bench.drift_injector.get("network", f"/security-groups/{after['web']}")["security_group"]["security_group_rules"]
+    (rule,) = bench.drift_injector.get("network", f"/security-groups/{after['web']}")["security_group"][
+        "security_group_rules"
+    ]
     assert rule["remote_group_id"] == after["peers"]
     bench.clean(*everything)
 
@@ -167,7 +169,9 @@ def test_volume_types(bench: Bench):
     bench.made(*everything)
     before = ids(bench, everything)
     bench.drift_injector.delete("block-storage", f"/volumes/{before['v']}")
-    bench.until(lambda: not bench.drift_injector.get("block-storage", "/volumes/detail")["volumes"], "the volume is gone")
+    bench.until(
+        lambda: not bench.drift_injector.get("block-storage", "/volumes/detail")["volumes"], "the volume is gone"
+    )
     bench.drift_injector.delete("block-storage", f"/types/{before[gold]}")
     bench.made(*everything)
     after = ids(bench, everything)

@@ -298,9 +298,9 @@ def test_no_state_hash_is_an_option(bench: Bench):
 
 def test_subnet_from_a_pool(bench: Bench):
     """The service chooses the addresses; where they came from is declared, and stays."""
-    pool = bench.drift_injector.post("network", "/subnetpools", {"subnetpool": {"name": "pool", "prefixes": ["10.64.0.0/16"]}})[
-        "subnetpool"
-    ]
+    pool = bench.drift_injector.post(
+        "network", "/subnetpools", {"subnetpool": {"name": "pool", "prefixes": ["10.64.0.0/16"]}}
+    )["subnetpool"]
     network = bench.declare("Network", "net")
     given = {"networkId": "${Network/net.id}", "ipVersion": 4, "subnetPoolId": pool["id"], "prefixLength": 26}
     subnet = bench.declare("Subnet", "sub", given)
@@ -323,7 +323,8 @@ def test_volumes_from_others(bench: Bench):
     snapshot = bench.drift_injector.post("block-storage", "/snapshots", taken)["snapshot"]["id"]
     where = f"/snapshots/{snapshot}"
     bench.until(
-        lambda: bench.drift_injector.get("block-storage", where)["snapshot"]["status"] == "available", "the snapshot is taken"
+        lambda: bench.drift_injector.get("block-storage", where)["snapshot"]["status"] == "available",
+        "the snapshot is taken",
     )
     again = bench.declare("Volume", "again", {"size": 1, "snapshotId": snapshot})
     bench.made(source, copy, again)

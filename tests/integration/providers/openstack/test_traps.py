@@ -25,7 +25,9 @@ def group(bench: Bench, rules: list[Json]):
 
 
 def live_rules(bench: Bench, ident: str) -> list[tuple]:
-    rules = bench.drift_injector.get("network", f"/security-group-rules?security_group_id={ident}")["security_group_rules"]
+    rules = bench.drift_injector.get("network", f"/security-group-rules?security_group_id={ident}")[
+        "security_group_rules"
+    ]
     return sorted(
         (rule["direction"], rule["ethertype"], str(rule["protocol"]), str(rule["port_range_min"])) for rule in rules
     )
@@ -174,7 +176,9 @@ def test_the_rules_that_a_new_group_is_born_with_go_unless_declared(bench: Bench
 
 def test_a_rule_too_many_in_a_group_that_is_imported_is_seen(bench: Bench):
     """Taken over with rules declared: what else is there does not become the new normal."""
-    made = bench.drift_injector.post("network", "/security-groups", {"security_group": {"name": "legacy"}})["security_group"]
+    made = bench.drift_injector.post("network", "/security-groups", {"security_group": {"name": "legacy"}})[
+        "security_group"
+    ]
     rule_added(direction="ingress", protocol="tcp", port_range_min=23, port_range_max=23)(bench, made["id"])
     wanted = bench.declare(
         "SecurityGroup", "sg", {"rules": [OUT, {**OUT, "ethertype": "IPv6"}]}, import_from=Import(id=made["id"])
@@ -409,7 +413,8 @@ def test_what_cannot_be_taken_back_is_told_and_asked_for_once(bench: Bench):
     where = f"/volumes/{bench.id(volume)}"
     bench.drift_injector.post("block-storage", f"{where}/action", {"os-extend": {"new_size": 3}})
     bench.until(
-        lambda: bench.drift_injector.get("block-storage", where)["volume"]["status"] == "available", "the volume is at rest"
+        lambda: bench.drift_injector.get("block-storage", where)["volume"]["status"] == "available",
+        "the volume is at rest",
     )
     assert sorted(named(each)[0] for each in bench.check(scope, volume)) == ["/shared", "/size"]
     report = bench.apply(scope, volume)

@@ -11,7 +11,7 @@ from holdfast.compare import paths
 from holdfast.manifests import loader
 from holdfast.manifests.project import ConnectionSpec, Project
 from holdfast.model.address import Address
-from holdfast.model.finding import Finding, FindingClass, Op, ChangedBy
+from holdfast.model.finding import ChangedBy, Finding, FindingClass, Op
 from holdfast.model.json import Json
 from holdfast.model.read_result import ReadError, ReadFailure
 from holdfast.model.resource import Declaration

@@ -118,7 +118,9 @@ def test_values_are_shown_as_they_are(tmp_path):
 def test_no_text_whatever_becomes_markup(tmp_path_factory, text):
     folder = tmp_path_factory.mktemp("html")
     plain = page_of(reporting.with_path(reporting.troubled(folder), "x"), folder)
-    suppressions = reporting.with_suppressions(reporting.with_path(reporting.troubled(folder), text), reporting.waived(note=text))
+    suppressions = reporting.with_suppressions(
+        reporting.with_path(reporting.troubled(folder), text), reporting.waived(note=text)
+    )
     assert [tag for tag, _ in page_of(suppressions, folder).tags if tag == "article"] == [
         tag for tag, _ in plain.tags if tag == "article"
     ]

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.model.write_result import Done, WriteError, WriteFailure, InProgress
+from holdfast.model.write_result import Done, InProgress, WriteError, WriteFailure
 from holdfast.providers.azure import operations
 from holdfast.providers.azure.operations import Begun, Polled
 from holdfast.providers.azure.type_catalog import TERMINAL

@@ -134,7 +134,11 @@ TROUBLES = {
     "a socket": (make_socket, ReadError.OTHER, "No such device"),
     "too large": (make_large, ReadError.OTHER, "the limit is 67,108,864"),
     "a link out of the root": (make_link_out, ReadError.OTHER, "outside the root"),
-    "a link to nothing": (make_link_to_nothing, ReadError.UNCONFIRMED, "a symbolic link to something that is not there"),
+    "a link to nothing": (
+        make_link_to_nothing,
+        ReadError.UNCONFIRMED,
+        "a symbolic link to something that is not there",
+    ),
     "a link to itself": (make_link_in_circles, ReadError.OTHER, "symbolic link"),
     "not yaml": (make(b"a: [1"), ReadError.MALFORMED, "not YAML"),
     "two documents": (make(b"a: 1\n---\nb: 2\n"), ReadError.MALFORMED, "several documents"),

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from holdfast.model.json import Json
-from holdfast.model.write_result import Done, WriteError, WriteFailure, InProgress
+from holdfast.model.write_result import Done, InProgress, WriteError, WriteFailure
 from holdfast.providers.openstack.calls import Calls
 from holdfast.providers.openstack.kind_definition import Item, Thing
 from holdfast.providers.openstack.kinds import identity, routers, servers

@@ -121,7 +121,9 @@ def test_doubles_go_together():
 
 
 def test_a_rule_that_came_by_itself_is_done_and_a_real_no_is_a_no():
-    already = WriteFailure(WriteError.RETRYABLE, "POST was answered 409: Security group rule already exists. Rule id is x.")
+    already = WriteFailure(
+        WriteError.RETRYABLE, "POST was answered 409: Security group rule already exists. Rule id is x."
+    )
     item = Item({"id": "sg", "security_group_rules": []})
     assert synced(item, [SSH], Recorder({"POST": already})) is True
     no = WriteFailure(WriteError.RETRYABLE, "503")

@@ -8,7 +8,7 @@ from typing import Final
 
 from holdfast.model.json import Json
 from holdfast.model.read_result import ReadError, ReadFailure
-from holdfast.model.write_result import Done, WriteError, WriteFailure, InProgress, Writing
+from holdfast.model.write_result import Done, InProgress, WriteError, WriteFailure, Writing
 from holdfast.providers import url_paths
 from holdfast.providers.openstack.calls import Calls
 from holdfast.providers.openstack.kind_definition import (
@@ -58,7 +58,9 @@ class _ImageManner(Manner):
         else:
             file = Path(calls.cloud.account.base_dir, str(content.get("file", "")))
             if not file.is_file():  # noqa: ASYNC240 - one look at the disk, before megabytes are sent
-                return WriteFailure(WriteError.TERMINAL, f"the data of the image are to come from {file}, which is no file")
+                return WriteFailure(
+                    WriteError.TERMINAL, f"the data of the image are to come from {file}, which is no file"
+                )
             where = f"/images/{url_paths.segment(item.id)}/file"
             answer = await calls.send(properties.PLACE, "PUT", where, None, item.id, _DATA, file)
         return answer if isinstance(answer, WriteFailure) else InProgress(item.id, {"id": item.id}, self.poll_seconds)

@@ -9,7 +9,7 @@ from typing import Final
 
 from holdfast.model.json import Json
 from holdfast.model.read_result import ReadError, ReadFailure
-from holdfast.model.write_result import Done, WriteError, WriteFailure, InProgress, Writing
+from holdfast.model.write_result import Done, InProgress, WriteError, WriteFailure, Writing
 from holdfast.providers import url_paths
 from holdfast.providers.openstack.calls import Calls, Place
 from holdfast.providers.openstack.kind_definition import (

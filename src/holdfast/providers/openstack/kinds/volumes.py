@@ -7,7 +7,7 @@ from typing import Final
 
 from holdfast.model.json import Json
 from holdfast.model.read_result import ReadError, ReadFailure
-from holdfast.model.write_result import Done, WriteError, WriteFailure, InProgress, Writing
+from holdfast.model.write_result import Done, InProgress, WriteError, WriteFailure, Writing
 from holdfast.providers.openstack.calls import Calls, Place
 from holdfast.providers.openstack.kind_definition import (
     NAME,
@@ -108,7 +108,9 @@ def _actions(item: Item, body: Mapping[str, Json]) -> list[dict[str, Json] | Wri
         live = item.body.get("size") or 0
         if body["size"] < live:
             return [
-                WriteFailure(WriteError.TERMINAL, f"a volume can only grow: it has {live} GB, and {body['size']} are declared")
+                WriteFailure(
+                    WriteError.TERMINAL, f"a volume can only grow: it has {live} GB, and {body['size']} are declared"
+                )
             ]
         if body["size"] > live:
             out.append({"os-extend": {"new_size": body["size"]}})

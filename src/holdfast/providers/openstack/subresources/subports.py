@@ -57,7 +57,9 @@ class SubPorts:
                 answer = await calls.send(
                     _PLACE, "PUT", f"/trunks/{url_paths.segment(item.id)}/{verb}", {"sub_ports": ports}, item.id
                 )
-                if isinstance(answer, WriteFailure) and not (verb == "remove_subports" and status_mapping.is_gone(answer)):
+                if isinstance(answer, WriteFailure) and not (
+                    verb == "remove_subports" and status_mapping.is_gone(answer)
+                ):
                     return answer
         return bool(out or into)
 
