@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def openings() -> dict[str, Opening]:
-    """Return what to examine, by the name of its section."""
+    """Return the providers under test, by the name of their section."""
     import keyvalue_subject  # type: ignore[import-not-found]  # noqa: PLC0415 - an example, beside the project
 
     example = cast("Opening", keyvalue_subject.entries)

@@ -63,7 +63,7 @@ def _digest(form: Json) -> Digest:
 def normalise(node: Node, value: Json, levels: int = LEVELS) -> Json:
     """Return the normal form of a value at the place that `node` stands for.
 
-    A comparator speaks about leaves, as in the comparison itself: a container that its path matches is gone into.
+    A comparator applies to leaves only, as in the comparison: a container that its path matches is entered.
     """
     return _form(node, value, levels, whole=False)
 

@@ -33,8 +33,8 @@ def judge(
             return Verdict(Status.UNKNOWN, f"could not be read ({trouble.value}){': ' + detail if detail else ''}")
         case NotFound():
             if applied is ABSENT and baseline is None:
-                return Verdict(Status.PENDING, "declared, not there yet")
-            return Verdict(Status.MISSING, "was there, is gone")
+                return Verdict(Status.PENDING, "declared, not created yet")
+            return Verdict(Status.MISSING, "deleted outside Holdfast")
         case Found(document=document):
             found = diff.findings(desired, document, rules, baseline)
             return conclude(found, intent_moved=baseline is None and _has_moved(desired, applied, rules))
@@ -54,7 +54,7 @@ def without_removed(verdict: Verdict) -> Verdict:
 
 def uncompared() -> Verdict:
     """Return the verdict for an existing resource that is never compared."""
-    return Verdict(Status.UNKNOWN, "there; not compared, because it is sent at every turn")
+    return Verdict(Status.UNKNOWN, "exists; not compared, because every apply sends it")
 
 
 def _has_moved(desired: Json, applied: Json, rules: RuleTree) -> bool:
@@ -68,7 +68,7 @@ def conclude(findings: Sequence[Finding], *, intent_moved: bool = False) -> Verd
     applied revision, else *drifted*.
     """
     if not findings:
-        return Verdict(Status.IN_SYNC, "nothing differs that the declaration or the baseline does not explain")
+        return Verdict(Status.IN_SYNC, "no difference that the declaration or the baseline does not explain")
     sides = {finding.changed_by for finding in findings}
     if ChangedBy.UNKNOWN in sides:
         status = Status.PENDING if intent_moved else Status.DRIFTED
@@ -82,9 +82,9 @@ def conclude(findings: Sequence[Finding], *, intent_moved: bool = False) -> Verd
 
 
 _ACCOUNT = {
-    Status.PENDING: "the declaration moved",
+    Status.PENDING: "declaration changed",
     Status.DRIFTED: "changed outside Holdfast",
-    Status.CONFLICTED: "both the declaration and changed outside Holdfast",
+    Status.CONFLICTED: "both changed",
 }
 
 

@@ -94,8 +94,8 @@ def test_comments_are_told_from_texts_that_look_like_them():
 def test_documents_begin_and_end_where_they_do():
     text = "# head\na: 1\n--- # two\n---\nb: 2\n...\n"
     found = yaml_nodes.documents(text)
-    assert [each.is_empty for each in found] == [False, True, False]
-    assert [text[each.start : each.end] for each in found] == ["a: 1\n", "--- # two\n", "---\nb: 2\n..."]
+    assert [document.is_empty for document in found] == [False, True, False]
+    assert [text[document.start : document.end] for document in found] == ["a: 1\n", "--- # two\n", "---\nb: 2\n..."]
 
 
 @given(document=strategies.maps(), chance=st.randoms(use_true_random=False))
