@@ -47,7 +47,9 @@ def findings(
 def differences(desired: Json, observed: Json, rules: RuleTree) -> list[Difference]:
     """Return every atomic difference between two documents, undeclared values included; differences(a, a) is empty."""
     walk = Walk(has_baseline=False, undeclared=True)
-    walk.value(rules.root, (), (), (desired, ABSENT, ABSENT, observed))
+    four = (desired, ABSENT, ABSENT, observed)
+    if not walk.is_untouched(four):
+        walk.moved(rules.root, (), (), four)
     return [Difference(f.path, f.op, f.desired, f.observed, f.rule, f.pointer) for f in walk.found]
 
 

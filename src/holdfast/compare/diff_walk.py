@@ -7,6 +7,7 @@ compared in C, and if the declaration is unchanged only entries with live change
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from holdfast.compare import comparators, list_matching, normalize
@@ -58,12 +59,8 @@ class Walk:
         self._trace = trace
         self._above = self._level = above  # levels above the root of this walk
 
-    def value(self, node: Node, path: Path, pointer: Pointer, four: Four, *, element: str = "") -> None:
-        """Compare the values at one path and below, unless nothing changed there."""
-        if not self._is_untouched(four):
-            self.moved(node, path, pointer, four, element=element)
-
-    def _is_untouched(self, four: Four) -> bool:
+    def is_untouched(self, four: Four) -> bool:
+        """Return True if nothing changed at a path and below, so that it need not be compared."""
         if self._trace is not None:
             return False
         desired, applied, settled, observed = four
@@ -87,26 +84,23 @@ class Walk:
         if desired is ABSENT and node.hidden_unless_declared:
             self._note(path, "not compared, not declared", node, "class")
             return
-        if self._above + len(path) >= MAX_DEPTH or not self.descend(node, path, pointer, four):
+        walk = self._walk_of(node, four) if self._above + len(path) < MAX_DEPTH else None
+        if walk is None:
             self._leaf(node, path, pointer, four, element=element)
+        else:
+            walk(node, path, pointer, four)
 
-    def descend(self, node: Node, path: Path, pointer: Pointer, four: Four) -> bool:
-        """Compare containers entry by entry; return False if the values must be compared as a whole."""
+    def _walk_of(self, node: Node, four: Four) -> Callable[[Node, Path, Pointer, Four], None] | None:
+        """Return the method that compares containers entry by entry, or None to compare the values as a whole."""
         desired, _, settled, observed = four
         kind = type(observed)
         if kind is dict:
-            if not _fits(desired, settled, dict):
-                return False
-            self._mapping(node, path, pointer, four)
-            return True
+            return self._mapping if _fits(desired, settled, dict) else None
         if kind is not list or (desired is not ABSENT and type(desired) is not list):
             if not self._is_one_or_many(node, desired, observed):
-                return False
-            four = tuple(_as_list(value) for value in four)
-        if not _fits(four[DESIRED], four[SETTLED], list):
-            return False
-        self._sequence(node, path, pointer, four)
-        return True
+                return None
+            desired, settled = _as_list(desired), _as_list(settled)
+        return self._sequence if _fits(desired, settled, list) else None
 
     def _is_one_or_many(self, node: Node, desired: Json, observed: Json) -> bool:
         rule = node.list_rule or (node.adopt_list if self._adopting else None)
@@ -135,7 +129,8 @@ class Walk:
                 settled.get(key, ABSENT),
                 observed.get(key, ABSENT),
             )
-            self.value(node.child(key), (*path, key), (*pointer, key), here)
+            if not self.is_untouched(here):
+                self.moved(node.child(key), (*path, key), (*pointer, key), here)
         if self._adopting and rule is not None and rule.whole and type(four[DESIRED]) is dict:
             for key in observed.keys() - desired.keys():
                 below, here = node.child(key), (ABSENT, ABSENT, ABSENT, observed[key])
@@ -170,13 +165,16 @@ class Walk:
         """Compare mappings whose keys are spelt differently on the two sides."""
         rows, names = _rows_by_key(rule, four)
         for ident, row in rows.items():
-            if not (rule.subset and row[DESIRED] is ABSENT):
+            here = (row[0], row[1], row[2], row[3])
+            if not (rule.subset and row[DESIRED] is ABSENT) and not self.is_untouched(here):
                 key = names[ident]
-                self.value(node.child(key), (*path, key), (*pointer, key), (row[0], row[1], row[2], row[3]))
+                self.moved(node.child(key), (*path, key), (*pointer, key), here)
 
     # -- lists
 
     def _sequence(self, node: Node, path: Path, pointer: Pointer, four: Four) -> None:
+        if type(four[OBSERVED]) is not list or (four[DESIRED] is not ABSENT and type(four[DESIRED]) is not list):
+            four = tuple(_as_list(value) for value in four)  # a single value stands for a list of one
         if self._has_baseline and four[DESIRED] is four[APPLIED] and self._trace is None:
             field = list_matching.plain_key(node, four[DESIRED], four[SETTLED], four[OBSERVED])
             if field is not None and self._keyed_elements(node, field, path, pointer, four):
@@ -223,12 +221,12 @@ class Walk:
 
     def _anchored_sides(self, four: Four) -> tuple[int, ...]:
         """Return the lists to align, the anchor first; identical lists are aligned once."""
-        intents = (DESIRED,) if four[DESIRED] is four[APPLIED] else (DESIRED, APPLIED)
+        declared_sides = (DESIRED,) if four[DESIRED] is four[APPLIED] else (DESIRED, APPLIED)
         if not self._has_baseline:
             return (DESIRED, OBSERVED)
         if type(four[SETTLED]) is not list:
-            return (*intents[:1], OBSERVED, *intents[1:])
-        return (SETTLED, OBSERVED, *intents)
+            return (*declared_sides[:1], OBSERVED, *declared_sides[1:])
+        return (SETTLED, OBSERVED, *declared_sides)
 
     def _element(
         self,
@@ -252,7 +250,8 @@ class Walk:
             # the rules say otherwise.
             self._emit(below, (*path, step), (*pointer, index), four, Op.ELEMENT_ADDED, ChangedBy.UNKNOWN, label)
             return
-        self.value(below, (*path, step), (*pointer, index), four, element=label)
+        if not self.is_untouched(four):
+            self.moved(below, (*path, step), (*pointer, index), four, element=label)
 
     def _order(
         self,
@@ -276,10 +275,10 @@ class Walk:
         if type(four[DESIRED]) is list and not moved(DESIRED, OBSERVED):
             return
         if self._has_baseline:
-            world, intent = moved(SETTLED, OBSERVED), moved(APPLIED, DESIRED)
-            if not world and not intent:
+            live_changed, declared_changed = moved(SETTLED, OBSERVED), moved(APPLIED, DESIRED)
+            if not live_changed and not declared_changed:
                 return
-            who = ChangedBy.LIVE if not intent else ChangedBy.BOTH if world else ChangedBy.DECLARED
+            who = ChangedBy.LIVE if not declared_changed else ChangedBy.BOTH if live_changed else ChangedBy.DECLARED
         self._emit(node, path, pointer, four, Op.REORDERED, who, _list_label(node, aligned.kind))
 
     # -- leaves
@@ -315,20 +314,20 @@ class Walk:
         came_or_went = bool(element) and (settled is ABSENT) is not (observed is ABSENT)
         if node.write_only:
             readable = not comparators.is_masked(settled) and not comparators.is_masked(observed)
-            world = readable and not self._unmoved(node, settled, observed)
-            intent = desired is not ABSENT and not typed_equal(desired, applied)
+            live_changed = readable and not self._unmoved(node, settled, observed)
+            declared_changed = desired is not ABSENT and not typed_equal(desired, applied)
         else:
             if desired is not ABSENT and not (element and observed is ABSENT) and self._agrees(node, desired, observed):
                 return ChangedBy.DECLARED if self._is_untold(node, desired, applied, observed) else None
-            world = came_or_went or not self._unmoved(node, settled, observed)
-            intent = desired is not applied and not self._unmoved(node, desired, applied)
+            live_changed = came_or_went or not self._unmoved(node, settled, observed)
+            declared_changed = desired is not applied and not self._unmoved(node, desired, applied)
             if desired is ABSENT and is_void(node, observed) and not (element and observed is not ABSENT):
                 if applied is not ABSENT and (element or not is_void(node, applied)):
                     return None  # no longer declared, and deleted
-                intent = False
-        if intent:
-            return ChangedBy.BOTH if world else ChangedBy.DECLARED
-        return ChangedBy.LIVE if world else None
+                declared_changed = False
+        if declared_changed:
+            return ChangedBy.BOTH if live_changed else ChangedBy.DECLARED
+        return ChangedBy.LIVE if live_changed else None
 
     def _agrees(self, node: Node, desired: Json, observed: Json) -> bool:
         """Return True if an observed value satisfies a declared one."""
@@ -388,9 +387,12 @@ class Walk:
         """Return True if two containers differ under the rules below a node."""
         undeclared = self._undeclared or self._has_baseline
         inner = Walk(has_baseline=False, undeclared=undeclared, above=self._level + 1)
-        if inner._above < MAX_DEPTH and inner.descend(node, (), (), (one, ABSENT, ABSENT, other)):
-            return bool(inner.found)
-        return not typed_equal(one, other)
+        four = (one, ABSENT, ABSENT, other)
+        walk = inner._walk_of(node, four) if inner._above < MAX_DEPTH else None
+        if walk is None:
+            return not typed_equal(one, other)
+        walk(node, (), (), four)
+        return bool(inner.found)
 
     # -- results
 
