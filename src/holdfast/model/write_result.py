@@ -50,4 +50,4 @@ class WriteFailure:
     is_unsure: bool = False  # the write may have happened: check before repeating a create
 
 
-Writing = Done | InProgress | WriteFailure
+WriteResult = Done | InProgress | WriteFailure

@@ -8,6 +8,7 @@ from collections import Counter
 
 import pytest
 
+from holdfast.app import template_groups
 from holdfast.cli.render import rollouts
 from holdfast.model.write_result import WriteError, WriteFailure
 from holdfast.rollouts import serialization
@@ -185,7 +186,7 @@ def test_the_preview_and_what_it_waits_for_know_of_rewriting(nursery):
     rolled(nursery, template({"image": 1}, 4, fields=REWRITTEN))
     limits = RolloutLimits(max_surge=0, max_unavailable=2)
     (group,) = asyncio.run(nursery.look(template({"image": 2}, 4, fields=REWRITTEN, limits=limits)))
-    preview = rollouts.preview(group, 0.0)
+    preview = template_groups.preview(group, 0.0)
     assert preview is not None
     assert (preview.waves, preview.left) == ((1, 1, 2), 0)
     assert rollouts.waits(group, 0.0) == ()

@@ -6,11 +6,12 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+from holdfast.app.template_groups import preview
 from holdfast.cli import console
 from holdfast.compare import paths
 from holdfast.model.address import Address
 from holdfast.model.json import Json
-from holdfast.rollouts.core import dry_run, group_findings, group_rollouts, group_views, rollout_steps, template_groups
+from holdfast.rollouts.core import group_findings, group_rollouts, group_views, rollout_steps, template_groups
 from holdfast.rollouts.core.dry_run import Preview
 from holdfast.rollouts.core.records import OVER, Phase
 from holdfast.rollouts.core.slots import State
@@ -35,14 +36,6 @@ def up_to_date(group: TemplateGroup) -> tuple[int, int]:
         template_groups.fits(group, each, group.current) is True and each.state is State.READY for each in living
     )
     return fine, len(living)
-
-
-def preview(group: TemplateGroup, now: float) -> Preview | None:
-    """Return what the rollout at hand would still do."""
-    file = group.rollout
-    if file is None or file.rollout.phase in OVER:
-        return None
-    return dry_run.preview(file.rollout, group_views.children(group), group_views.limits(group), now)
 
 
 def waits(group: TemplateGroup, now: float, unready: Sequence[Address] = (), turns: str = "") -> tuple[str, ...]:

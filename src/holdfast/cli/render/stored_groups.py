@@ -6,7 +6,7 @@ from collections import Counter
 
 from holdfast.cli import console
 from holdfast.cli.render import rollouts
-from holdfast.cli.render.times import ago
+from holdfast.cli.render.text import ago
 from holdfast.model.address import Address
 from holdfast.model.json import Json
 from holdfast.rollouts import serialization
