@@ -55,9 +55,10 @@ simulate: $(VENV)/.stamp-dev ## whole histories on virtual time against the prom
 	@$(PY) -m tests.simulation --seeds $(SEEDS) --jobs $(WORKERS) --shrink $(SIMULATE_ARGS)
 
 .PHONY: lint
-lint: $(VENV)/.stamp-dev ## style, formatting, types, layers
+lint: $(VENV)/.stamp-dev ## style, formatting, words, types, layers
 	@echo "==> ruff check"; $(PY) -m ruff check --quiet .
 	@echo "==> ruff format"; $(PY) -m ruff format --quiet --diff .
+	@echo "==> words"; $(PY) tools/check_words.py
 	@echo "==> mypy"; $(PY) -m mypy
 	@echo "==> import-linter"; $(VENV)/bin/lint-imports --no-logo
 

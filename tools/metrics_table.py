@@ -12,9 +12,9 @@ def main() -> None:
     """Print a row a family."""
     print("| family | labels | type | what |")
     print("|---|---|---|---|")
-    for each in definitions.ALL:
-        labels = ", ".join(f"`{label}`" for label in each.labels)
-        print(f"| `{each.name}` | {labels} | {each.sort.value} | {each.text} |")
+    for family in definitions.ALL:
+        labels = ", ".join(f"`{label}`" for label in family.labels)
+        print(f"| `{family.name}` | {labels} | {family.sort.value} | {family.text} |")
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def openings() -> dict[str, OpenProvider]:
-    """Return what to examine, by the name of its section."""
+    """Return the providers under test, by the name of their section."""
     import flags_conformance  # type: ignore[import-not-found]  # noqa: PLC0415 - an example, beside the project
     import keyvalue_conformance  # type: ignore[import-not-found]  # noqa: PLC0415
 

@@ -1,8 +1,8 @@
-"""Measure the CPU that each fast test takes, children included, and write tests/slow.txt anew from it.
+"""Measure the CPU that each fast test takes, children included, and rewrite tests/slow.txt from it.
 
 usage: python tools/test_cpu.py [seconds]
 
-Runs what `make test-fast` runs, and what tests/slow.txt lists besides, in one process; a function whose tests take more
+Runs what `make test-fast` runs, and what tests/slow.txt lists, in one process; a function whose tests take more
 than so many seconds on average (0.15) is listed.
 """
 

@@ -1,19 +1,19 @@
 """Every exception Holdfast raises, and nothing else.
 
 HoldfastError
-├── InputError            what a person gave us is wrong; names the file, line and field where known
+├── InputError            invalid input from a person; names the file, line and field if known
 │   ├── DocumentError     a JSON or YAML text that cannot be read
 │   ├── ProfileError      a profile that breaks its own rules
 │   └── PathError         a path that does not parse
-├── DeployError           a resource could not be brought to what an object declares; says what stands in the way
+├── DeployError           a resource could not be deployed as its object declares; names the obstacle
 ├── StoreError            the store cannot be used
 │   ├── SchemaTooNew      it was written by a newer Holdfast
 │   └── ChainBroken       the audit trail was edited
 ├── UnhashableError       a value that has no canonical form; names the path of the offending value
-└── SchemeError           hashes of different schemes compared, or a scheme nobody registered
+└── SchemeError           hashes of different schemes compared, or a scheme that is not registered
 
-A failed read of the world is not an exception but a value (see model.reading). Messages say what was tried, on what,
-and what to do next; they never hold a secret or a whole document.
+A failed read is not an exception but a value (see model.read_result). A message names the attempt, its object and the
+next step. It never contains a secret or a whole document.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """Where in a person's input something stands; lines and columns count from 1."""
+    """A location in a person's input; lines and columns count from 1."""
 
     file: str | None = None
     line: int | None = None
@@ -40,7 +40,7 @@ class HoldfastError(Exception):
 
 
 class InputError(HoldfastError):
-    """What a person gave us cannot be used; nothing was changed."""
+    """Input from a person is invalid; nothing was changed."""
 
     def __init__(self, message: str, location: Location | None = None) -> None:
         self.message = message
@@ -49,7 +49,7 @@ class InputError(HoldfastError):
         super().__init__(f"{prefix}: {message}" if prefix else message)
 
     def at(self, location: Location) -> InputError:
-        """Return the same error with the parts of `location` that it did not know yet."""
+        """Return the same error with the missing parts of its location filled in."""
         mine = self.location
         merged = Location(
             mine.file or location.file,
@@ -73,7 +73,7 @@ class PathError(InputError):
 
 
 class DeployError(HoldfastError):
-    """A resource is not what was asked for; `is_final` if asking again without a change cannot help."""
+    """A resource could not be deployed; `is_final` if a retry without a change cannot help."""
 
     def __init__(self, address: str, message: str, *, is_final: bool = False) -> None:
         self.address = address
@@ -91,7 +91,7 @@ class SchemaTooNew(StoreError):  # noqa: N818 - reads better than SchemaTooNewEr
 
 
 class ChainBroken(StoreError):  # noqa: N818
-    """The audit trail does not verify; `sequence` is the first event that is wrong."""
+    """The audit trail does not verify; `sequence` is the first invalid event."""
 
     def __init__(self, sequence: int, message: str) -> None:
         self.sequence = sequence

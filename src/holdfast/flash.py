@@ -107,7 +107,7 @@ class ResourceManager(_ResourceManager):
     async def exists(self, config: DeployableResource) -> bool:
         """Return True if a resource exists at RunPod; raise FlashError if RunPod could not be asked."""
         (found,) = await self.check(config)
-        is_tracked = any(each.address == found.address and each.id for each in await self.resources())
+        is_tracked = any(tracked.address == found.address and tracked.id for tracked in await self.resources())
         if not is_tracked and not config.id:
             return False
         if found.verdict.status is Status.UNKNOWN:
@@ -127,7 +127,7 @@ class ResourceManager(_ResourceManager):
         said that it does not exist, and one that is known not to exist is untracked without being asked to.
         """
         del force_remove
-        tracked = [each for each in await self.resources() if resource_id in _keys(each)]
+        tracked = [resource for resource in await self.resources() if resource_id in _keys(resource)]
         name = resource_name or resource_id.rpartition(":")[2]
         if not tracked:
             return _undeployed(name, None, f"Resource {resource_id} not found in tracking", success=False)
@@ -145,11 +145,11 @@ class ResourceManager(_ResourceManager):
 
     def find_resources_by_name(self, name: str) -> list[tuple[str, DeployableResource]]:
         """Return the tracked resources of a name, with their keys."""
-        return self._restored(lambda each: each.address.name.partition("@")[0] == name)
+        return self._restored(lambda tracked: tracked.address.name.partition("@")[0] == name)
 
     def find_resources_by_provider_id(self, provider_id: str) -> list[tuple[str, DeployableResource]]:
         """Return the tracked resources with an id, with their keys."""
-        return self._restored(lambda each: each.id == provider_id)
+        return self._restored(lambda tracked: tracked.id == provider_id)
 
     @asynccontextmanager
     async def resource_lock(self, uid: str) -> AsyncIterator[None]:
@@ -159,8 +159,12 @@ class ResourceManager(_ResourceManager):
 
     def _restored(self, wanted: Callable[[Tracked], bool]) -> list[tuple[str, DeployableResource]]:
         documents = _in_thread(self.documents())
-        found = [declaration.restored(each.labels, document, each.id) for each, document in documents if wanted(each)]
-        return [(resource.resource_id, resource) for resource in found if resource is not None]
+        restored = [
+            declaration.restored(tracked.labels, document, tracked.id)
+            for tracked, document in documents
+            if wanted(tracked)
+        ]
+        return [(resource.resource_id, resource) for resource in restored if resource is not None]
 
 
 def _keys(tracked: Tracked) -> set[str]:

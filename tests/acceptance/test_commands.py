@@ -90,7 +90,7 @@ HOSTILE = {
         "x.yaml",
         "a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n"
         + "".join(f"a{i}: &a{i} [{','.join([f'*a{i - 1}'] * 10)}]\n" for i in range(1, 12)),
-        "values once aliases are expanded",
+        "values after aliases are expanded",
     ),
     "yaml too deep": ("x.yaml", "[" * 100_000, "nested deeper"),
     "json too deep": ("x.json", "[" * 20_000 + "]" * 20_000, "x.json"),

@@ -25,7 +25,7 @@ EXAMPLE = ROOT / "examples/runpod"
 PAGE = (ROOT / "docs/runpod.md").read_text(encoding="utf-8")
 
 WANTED = """\
-first deploy: create (declared, not there yet)
+first deploy: create (declared, not created yet)
 second deploy: none (nothing changed since the last check)
 another image: update (declaration changed: /imageName)
 edited at the console: drifted, changed by user_alice

@@ -114,7 +114,7 @@ def test_a_part_that_is_live_is_written_first_and_then_the_children_are_rolled(f
     assert sorted(folder.files()) == ["class", "web-0", "web-1", "web-2", "web-3"]
     folder.write(using, PART.replace("ami: one", "ami: two"))
     planned = folder("plan", "--detailed-exitcode", code=2)
-    assert "fleet/Document/class  pending: the declaration moved" in planned
+    assert "fleet/Document/class  pending: declaration changed" in planned
     assert "spec: 4 children, class edited at /resource/content/ami" in planned
     done = folder("apply", "-y")
     assert done.index("update fleet/Document/class") < done.index("create fleet/Document/web-0-r1")

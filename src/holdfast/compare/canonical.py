@@ -62,7 +62,7 @@ def digest_bytes(data: bytes) -> str:
 
 
 def canonical_text(value: Json, numbers: Numbers = "int64", lists: Lists = "sorted") -> str:
-    """Return what is hashed, for a person who wants to see why two hashes differ."""
+    """Return the hashed text, so that a person can see why two hashes differ."""
     return canonical_bytes(value, numbers, lists).decode()
 
 
@@ -70,7 +70,7 @@ def canonical_bytes(value: Json, numbers: Numbers = "int64", lists: Lists = "sor
     """Write a value in canonical form, or raise UnhashableError with the JSON pointer of what cannot be written.
 
     Takes dict, list, tuple (as a list), str, int, float, bool and None, and no subclass of them: an enum or a named
-    tuple has to be converted by whoever knows what it should look like. Integers are exact from -2**63 to 2**64-1;
+    tuple must be converted by the caller. Integers are exact from -2**63 to 2**64-1;
     with `float64` those beyond 2**53 become doubles first.
     """
     try:
@@ -108,7 +108,7 @@ def _write_fast(value: Json, lists: Lists) -> bytes:
 
 
 def _packed(value: Json) -> Json:
-    """Return what orjson has to write for a value: the value itself wherever nothing in it needs another form."""
+    """Return the value in the form that orjson must write; unchanged parts are shared."""
     kind = type(value)
     if kind is dict:
         return _packed_map(value)

@@ -1,9 +1,9 @@
-"""The comparison: what differs between a declaration and the world, and what of it is news.
+"""The comparison: differences between declared and live state, and which of them are new since the baseline.
 
-With a baseline the question at every place is who moved since then: equal to the declaration is never news; different
-from it is news only if the declaration moved since it was applied, or the world since the baseline. That is the
-subtraction of known differences, done in one pass (see `compare.known_differences` for the algebra spelled out).
-Without a baseline only what is declared can be judged, and nobody can say who moved.
+A live value that equals the declaration is never a finding. With a baseline, a live value that differs is a finding
+only if the declaration changed since it was applied, or the live value since the baseline. This subtracts the known
+differences in one pass (`compare.known_differences` has the algebra). Without a baseline only declared values are
+compared, and the side that changed is unknown.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from holdfast.model.json import Json
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """What we last wrote, and the first settled observation after that write."""
+    """The applied revision, and the first settled observation after it was written."""
 
     applied: Json
     observed: Json
@@ -33,13 +33,13 @@ def findings(
     baseline: Baseline | None = None,
     trace: list[TraceEntry] | None = None,
 ) -> list[Finding]:
-    """Return what is news: against the baseline where there is one, else against the declaration alone.
+    """Return the new differences: against the baseline if there is one, else against the declaration alone.
 
-    With `trace` every place is looked at, and what was judged equal, known or not compared is noted there.
+    With `trace` every path is visited, and equal, known and excluded values are recorded there.
     """
     walk = Walk(has_baseline=baseline is not None, undeclared=False, trace=trace)
     applied, settled = (baseline.applied, baseline.observed) if baseline else (ABSENT, ABSENT)
-    # Straight to the parts: that a whole document has not moved is found out by its digest, before it is parsed.
+    # No comparison of the whole documents: unchanged documents were recognised by their digest before.
     walk.moved(rules.root, (), (), (desired, applied, settled, observed))
     return walk.found
 
@@ -47,10 +47,12 @@ def findings(
 def differences(desired: Json, observed: Json, rules: RuleTree) -> list[Difference]:
     """Return every atomic difference between two documents, undeclared values included; differences(a, a) is empty."""
     walk = Walk(has_baseline=False, undeclared=True)
-    walk.value(rules.root, (), (), (desired, ABSENT, ABSENT, observed))
+    four = (desired, ABSENT, ABSENT, observed)
+    if not walk.is_untouched(four):
+        walk.moved(rules.root, (), (), four)
     return [Difference(f.path, f.op, f.desired, f.observed, f.rule, f.pointer) for f in walk.found]
 
 
 def equal_at(node: Node, one: Json, other: Json) -> bool:
-    """Tell whether two values are the same at the place that `node` stands for."""
+    """Return True if two values are the same under the rules of `node`."""
     return is_same(one, other) or Walk(has_baseline=False, undeclared=True).equal(node, one, other)

@@ -1,13 +1,13 @@
-"""The walk behind the comparison: declaration, applied revision, baseline and observation, place by place.
+"""The walk behind the comparison: declaration, applied revision, baseline and observation, path by path.
 
-What is asked at a place, and by which words it is answered, is told in `compare.diff`; here is how a document is gone
-through. Speed comes from two things: places where nothing moved are passed over in C, and where the declaration has not
-moved since it was applied only entries that changed outside Holdfast are looked at.
+`compare.diff` defines the findings; this module walks the documents. It is fast for two reasons: unchanged subtrees are
+compared in C, and if the declaration is unchanged only entries with live changes are visited.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from holdfast.compare import comparators, list_matching, normalize
@@ -22,7 +22,7 @@ from holdfast.model.finding import ChangedBy, Finding, FindingClass, Op
 from holdfast.model.json import Json
 from holdfast.model.path import Path, Pointer, Selector
 
-MAX_DEPTH = 150  # below this a subtree is compared as one value, so that no document can exhaust the stack
+MAX_DEPTH = 150  # a deeper subtree is compared as one value, because recursion would exhaust the stack
 
 # The four documents, in the order they are passed around: declared, applied, baseline, observed.
 DESIRED, APPLIED, SETTLED, OBSERVED = range(4)
@@ -30,14 +30,14 @@ Four = tuple[Json, Json, Json, Json]
 _Map = dict[str, Json]
 _NOTHING: _Map = {}
 
-# Members of enums by plain names: looking them up on the class is slow enough to be seen in the benchmark.
+# Enum members as module names, because looking them up on the class is visible in the benchmark.
 _CHANGED, _ADDED, _MISSING = Op.CHANGED, Op.ADDED, Op.MISSING
 _ELEMENT_ADDED, _ELEMENT_MISSING, _REORDERED = Op.ELEMENT_ADDED, Op.ELEMENT_MISSING, Op.REORDERED
 
 
 @dataclass(frozen=True, slots=True)
 class TraceEntry:
-    """How one place was judged and by which rule; what `explain` prints."""
+    """The outcome at one path and the rule that applied, for `explain`."""
 
     path: Path
     outcome: str
@@ -45,7 +45,7 @@ class TraceEntry:
 
 
 class Walk:
-    """One comparison in progress; what it finds collects in `found`."""
+    """One comparison in progress; findings collect in `found`."""
 
     __slots__ = ("_above", "_adopting", "_has_baseline", "_level", "_trace", "_undeclared", "found")
 
@@ -57,14 +57,10 @@ class Walk:
         self._undeclared = undeclared
         self._adopting = not has_baseline and not undeclared
         self._trace = trace
-        self._above = self._level = above  # levels already gone down by the walk that started this one
+        self._above = self._level = above  # levels above the root of this walk
 
-    def value(self, node: Node, path: Path, pointer: Pointer, four: Four, *, element: str = "") -> None:
-        """Judge one place and everything below it, unless nothing there has moved."""
-        if not self._is_untouched(four):
-            self.moved(node, path, pointer, four, element=element)
-
-    def _is_untouched(self, four: Four) -> bool:
+    def is_untouched(self, four: Four) -> bool:
+        """Return True if nothing changed at a path and below, so that it need not be compared."""
         if self._trace is not None:
             return False
         desired, applied, settled, observed = four
@@ -75,39 +71,36 @@ class Walk:
         return is_same(desired, observed)
 
     def moved(self, node: Node, path: Path, pointer: Pointer, four: Four, *, element: str = "") -> None:
-        """Judge a place where something moved."""
+        """Compare the values at a path where something changed."""
         if node.hidden:
             self._note(path, "not compared", node, "class")
             return
         desired, applied, settled, observed = four
         if (desired is None or applied is None or settled is None or observed is None) and (
-            node.is_lenient and not element  # null takes a place in a list
+            node.is_lenient and not element  # null is an element of a list
         ):
             four = tuple(ABSENT if value is None else value for value in four)  # type: ignore[assignment]
             desired, applied, settled, observed = four
         if desired is ABSENT and node.hidden_unless_declared:
             self._note(path, "not compared, not declared", node, "class")
             return
-        if self._above + len(path) >= MAX_DEPTH or not self.descend(node, path, pointer, four):
+        walk = self._walk_of(node, four) if self._above + len(path) < MAX_DEPTH else None
+        if walk is None:
             self._leaf(node, path, pointer, four, element=element)
+        else:
+            walk(node, path, pointer, four)
 
-    def descend(self, node: Node, path: Path, pointer: Pointer, four: Four) -> bool:
-        """Walk into containers where the observed one has a counterpart; return False to judge the place as a whole."""
+    def _walk_of(self, node: Node, four: Four) -> Callable[[Node, Path, Pointer, Four], None] | None:
+        """Return the method that compares containers entry by entry, or None to compare the values as a whole."""
         desired, _, settled, observed = four
         kind = type(observed)
         if kind is dict:
-            if not _fits(desired, settled, dict):
-                return False
-            self._mapping(node, path, pointer, four)
-            return True
+            return self._mapping if _fits(desired, settled, dict) else None
         if kind is not list or (desired is not ABSENT and type(desired) is not list):
             if not self._is_one_or_many(node, desired, observed):
-                return False
-            four = tuple(_as_list(value) for value in four)
-        if not _fits(four[DESIRED], four[SETTLED], list):
-            return False
-        self._sequence(node, path, pointer, four)
-        return True
+                return None
+            desired, settled = _as_list(desired), _as_list(settled)
+        return self._sequence if _fits(desired, settled, list) else None
 
     def _is_one_or_many(self, node: Node, desired: Json, observed: Json) -> bool:
         rule = node.list_rule or (node.adopt_list if self._adopting else None)
@@ -136,7 +129,8 @@ class Walk:
                 settled.get(key, ABSENT),
                 observed.get(key, ABSENT),
             )
-            self.value(node.child(key), (*path, key), (*pointer, key), here)
+            if not self.is_untouched(here):
+                self.moved(node.child(key), (*path, key), (*pointer, key), here)
         if self._adopting and rule is not None and rule.whole and type(four[DESIRED]) is dict:
             for key in observed.keys() - desired.keys():
                 below, here = node.child(key), (ABSENT, ABSENT, ABSENT, observed[key])
@@ -155,7 +149,7 @@ class Walk:
                 self.moved(child, here, there, (want, want, before, seen))
 
     def _enter(self, node: Node, path: Path, pointer: Pointer, want: Json, before: Json, seen: Json) -> bool:
-        """Go straight into a container that all three documents have and no rule treats specially."""
+        """Enter a container that all three documents have and no rule treats specially; else return False."""
         kind = type(seen)
         if type(before) is not kind or type(want) is not kind or self._above + len(path) >= MAX_DEPTH:
             return False
@@ -168,16 +162,19 @@ class Walk:
         return False
 
     def _mapping_by_key(self, node: Node, rule: MapRule, path: Path, pointer: Pointer, four: Four) -> None:
-        """As _mapping, for maps whose keys are spelt differently on the two sides."""
+        """Compare mappings whose keys are spelt differently on the two sides."""
         rows, names = _rows_by_key(rule, four)
         for ident, row in rows.items():
-            if not (rule.subset and row[DESIRED] is ABSENT):
+            here = (row[0], row[1], row[2], row[3])
+            if not (rule.subset and row[DESIRED] is ABSENT) and not self.is_untouched(here):
                 key = names[ident]
-                self.value(node.child(key), (*path, key), (*pointer, key), (row[0], row[1], row[2], row[3]))
+                self.moved(node.child(key), (*path, key), (*pointer, key), here)
 
     # -- lists
 
     def _sequence(self, node: Node, path: Path, pointer: Pointer, four: Four) -> None:
+        if type(four[OBSERVED]) is not list or (four[DESIRED] is not ABSENT and type(four[DESIRED]) is not list):
+            four = tuple(_as_list(value) for value in four)  # a single value stands for a list of one
         if self._has_baseline and four[DESIRED] is four[APPLIED] and self._trace is None:
             field = list_matching.plain_key(node, four[DESIRED], four[SETTLED], four[OBSERVED])
             if field is not None and self._keyed_elements(node, field, path, pointer, four):
@@ -197,12 +194,12 @@ class Walk:
         if aligned.kind is ListKind.ORDERED:
             self._order(node, path, pointer, four, aligned, column)
         elif self._undeclared and not aligned.key and _is_out_of_step(self.found[first:], len(path), aligned, lists):
-            # Places in such a list name nothing on the other side, so the list as a whole is what differs.
+            # Indices in such a list name nothing on the other side, so the list as a whole differs.
             del self.found[first:]
             self._emit(node, path, pointer, four, Op.CHANGED, ChangedBy.UNKNOWN, _list_label(node, aligned.kind))
 
     def _keyed_elements(self, node: Node, field: str, path: Path, pointer: Pointer, four: Four) -> bool:
-        """As _sequence, quickly, for a list with one plain key and an unmoved declaration; False if it is not so."""
+        """Compare lists with one plain key and an unchanged declaration; return False if they are not such lists."""
         settled = list_matching.by_plain_key(four[SETTLED], field)
         observed = list_matching.by_plain_key(four[OBSERVED], field)
         if settled is None or observed is None:
@@ -223,13 +220,13 @@ class Walk:
         return True
 
     def _anchored_sides(self, four: Four) -> tuple[int, ...]:
-        """Choose which of the four lists to align, the anchor first; one that is another need not be aligned again."""
-        intents = (DESIRED,) if four[DESIRED] is four[APPLIED] else (DESIRED, APPLIED)
+        """Return the lists to align, the anchor first; identical lists are aligned once."""
+        declared_sides = (DESIRED,) if four[DESIRED] is four[APPLIED] else (DESIRED, APPLIED)
         if not self._has_baseline:
             return (DESIRED, OBSERVED)
         if type(four[SETTLED]) is not list:
-            return (*intents[:1], OBSERVED, *intents[1:])
-        return (SETTLED, OBSERVED, *intents)
+            return (*declared_sides[:1], OBSERVED, *declared_sides[1:])
+        return (SETTLED, OBSERVED, *declared_sides)
 
     def _element(
         self,
@@ -253,7 +250,8 @@ class Walk:
             # the rules say otherwise.
             self._emit(below, (*path, step), (*pointer, index), four, Op.ELEMENT_ADDED, ChangedBy.UNKNOWN, label)
             return
-        self.value(below, (*path, step), (*pointer, index), four, element=label)
+        if not self.is_untouched(four):
+            self.moved(below, (*path, step), (*pointer, index), four, element=label)
 
     def _order(
         self,
@@ -264,7 +262,7 @@ class Walk:
         aligned: list_matching.Aligned,
         column: dict[int, int],
     ) -> None:
-        """Report a list whose common elements stand in another order than declared, if that is news."""
+        """Report a list whose common elements have another order than declared, if that is new."""
 
         def moved(one: int, other: int) -> bool:
             if type(four[one]) is not list or type(four[other]) is not list:
@@ -277,10 +275,10 @@ class Walk:
         if type(four[DESIRED]) is list and not moved(DESIRED, OBSERVED):
             return
         if self._has_baseline:
-            world, intent = moved(SETTLED, OBSERVED), moved(APPLIED, DESIRED)
-            if not world and not intent:
+            live_changed, declared_changed = moved(SETTLED, OBSERVED), moved(APPLIED, DESIRED)
+            if not live_changed and not declared_changed:
                 return
-            who = ChangedBy.LIVE if not intent else ChangedBy.BOTH if world else ChangedBy.DECLARED
+            who = ChangedBy.LIVE if not declared_changed else ChangedBy.BOTH if live_changed else ChangedBy.DECLARED
         self._emit(node, path, pointer, four, Op.REORDERED, who, _list_label(node, aligned.kind))
 
     # -- leaves
@@ -301,7 +299,7 @@ class Walk:
         self._emit(node, path, pointer, four, op, side, label)
 
     def _is_different(self, node: Node, four: Four, *, element: str) -> bool:
-        """Without a baseline: compare the observed value with the declared one, if there is one."""
+        """Without a baseline: return True if the observed value differs from the declared one."""
         desired, _, _, observed = four
         if desired is ABSENT:
             return self._undeclared and (bool(element) or not self.equal(node, desired, observed))
@@ -310,29 +308,29 @@ class Walk:
         return not self._agrees(node, desired, observed)
 
     def _side(self, node: Node, four: Four, *, element: str) -> ChangedBy | None:
-        """With a baseline: say who moved, or None if the value is as declared or as known."""
+        """With a baseline: return the side that changed, or None if the value is as declared or known."""
         desired, applied, settled, observed = four
-        # An element that comes or goes is a change even where nothing of its content can be seen.
+        # An added or removed element is a change even if its content is hidden.
         came_or_went = bool(element) and (settled is ABSENT) is not (observed is ABSENT)
         if node.write_only:
             readable = not comparators.is_masked(settled) and not comparators.is_masked(observed)
-            world = readable and not self._unmoved(node, settled, observed)
-            intent = desired is not ABSENT and not typed_equal(desired, applied)
+            live_changed = readable and not self._unmoved(node, settled, observed)
+            declared_changed = desired is not ABSENT and not typed_equal(desired, applied)
         else:
             if desired is not ABSENT and not (element and observed is ABSENT) and self._agrees(node, desired, observed):
                 return ChangedBy.DECLARED if self._is_untold(node, desired, applied, observed) else None
-            world = came_or_went or not self._unmoved(node, settled, observed)
-            intent = desired is not applied and not self._unmoved(node, desired, applied)
+            live_changed = came_or_went or not self._unmoved(node, settled, observed)
+            declared_changed = desired is not applied and not self._unmoved(node, desired, applied)
             if desired is ABSENT and is_void(node, observed) and not (element and observed is not ABSENT):
                 if applied is not ABSENT and (element or not is_void(node, applied)):
-                    return None  # the declaration let go of it, and it is gone
-                intent = False
-        if intent:
-            return ChangedBy.BOTH if world else ChangedBy.DECLARED
-        return ChangedBy.LIVE if world else None
+                    return None  # no longer declared, and deleted
+                declared_changed = False
+        if declared_changed:
+            return ChangedBy.BOTH if live_changed else ChangedBy.DECLARED
+        return ChangedBy.LIVE if live_changed else None
 
     def _agrees(self, node: Node, desired: Json, observed: Json) -> bool:
-        """Tell whether an observed value satisfies a declared one."""
+        """Return True if an observed value satisfies a declared one."""
         if node.write_only or (node.create_only and is_void(node, observed)):
             return True
         if self.equal(node, desired, observed):
@@ -340,7 +338,7 @@ class Walk:
         return self._adopting and (_is_withheld(node, observed) or self._is_respelt(node, desired, observed))
 
     def _is_untold(self, node: Node, desired: Json, applied: Json, observed: Json) -> bool:
-        """Tell whether a field that is given at birth, and not seen since, is declared otherwise than it was given."""
+        """Return True if the declaration of a create-only field changed and the live value does not show it."""
         if not node.create_only or self.equal(node, desired, observed):
             return False
         return desired is not applied and not self._unmoved(node, desired, applied)
@@ -362,7 +360,7 @@ class Walk:
         return is_same(before, after) or self.equal(node, before, after)
 
     def equal(self, node: Node, one: Json, other: Json) -> bool:
-        """Tell whether two values are the same at this place."""
+        """Return True if two values are the same under the rules of a node."""
         if type(one) is str and type(other) is str and node.comparator is None:
             return bool(one == other)
         one_void, other_void = is_void(node, one), is_void(node, other)
@@ -381,19 +379,22 @@ class Walk:
         return typed_equal(one, other)
 
     def _is_zero_for_nothing(self, node: Node, one: Json, other: Json) -> bool:
-        """While adopting, take a declared false, 0 or "" for what the service leaves out, where that is allowed."""
+        """Return True while adopting if the rules take a declared false, 0 or "" for an absent value."""
         presence = node.adopt_presence if self._adopting else None
         return presence is not None and is_void(node, one, presence) and is_void(node, other, presence)
 
     def _differs_inside(self, node: Node, one: Json, other: Json) -> bool:
-        """Compare two containers by the rules in force below this node, in a walk of their own."""
+        """Return True if two containers differ under the rules below a node."""
         undeclared = self._undeclared or self._has_baseline
         inner = Walk(has_baseline=False, undeclared=undeclared, above=self._level + 1)
-        if inner._above < MAX_DEPTH and inner.descend(node, (), (), (one, ABSENT, ABSENT, other)):
-            return bool(inner.found)
-        return not typed_equal(one, other)
+        four = (one, ABSENT, ABSENT, other)
+        walk = inner._walk_of(node, four) if inner._above < MAX_DEPTH else None
+        if walk is None:
+            return not typed_equal(one, other)
+        walk(node, (), (), four)
+        return bool(inner.found)
 
-    # -- telling
+    # -- results
 
     def _emit(  # noqa: PLR0913, PLR0917 - all that a finding is made of
         self, node: Node, path: Path, pointer: Pointer, four: Four, op: Op, side: ChangedBy, label: str
@@ -408,7 +409,7 @@ class Walk:
 
 
 def _is_withheld(node: Node, observed: Json) -> bool:
-    """Tell whether a service that need not return a field has not done so."""
+    """Return True if the service omitted a field that it need not return."""
     return node.adopt_missing and (is_void(node, observed) or comparators.is_masked(observed))
 
 
@@ -417,7 +418,7 @@ def _list_label(node: Node, kind: ListKind) -> str:
 
 
 def _is_out_of_step(found: list[Finding], depth: int, aligned: list_matching.Aligned, lists: list[list[Json]]) -> bool:
-    """Tell whether something differs inside elements of lists in different orders, or in lists with copies in them."""
+    """Return True if elements differ in lists of different order, or in lists with duplicates."""
     if not found:
         return False
     rows = [row for _, row in aligned.rows]
@@ -430,7 +431,7 @@ def _is_out_of_step(found: list[Finding], depth: int, aligned: list_matching.Ali
 
 
 def _restored(node: Node, settled: list[Json], observed: list[Json]) -> list[Json]:
-    """Put the observed element in the place of a digest of it."""
+    """Return the settled list with digests replaced by the observed elements that they represent."""
     known = {
         digest: element
         for index, element in enumerate(observed)
@@ -440,20 +441,20 @@ def _restored(node: Node, settled: list[Json], observed: list[Json]) -> list[Jso
 
 
 def _fits(desired: Json, settled: Json, kind: type) -> bool:
-    """Tell whether declaration or baseline is such a container, and neither is something else."""
+    """Return True if declaration or baseline is such a container, and neither is another type."""
     one = desired is ABSENT or type(desired) is kind
     other = settled is ABSENT or type(settled) is kind
     return one and other and (desired is not ABSENT or settled is not ABSENT)
 
 
 def _is_respelt_map(four: Four) -> bool:
-    """Tell whether some key of the declaration or the baseline is not in the observed map as it stands."""
+    """Return True if a key of the declaration or the baseline is missing from the observed mapping."""
     keys = four[OBSERVED].keys()
     return any(type(four[side]) is dict and not four[side].keys() <= keys for side in (DESIRED, SETTLED))
 
 
 def _rows_by_key(rule: MapRule, four: Four) -> tuple[dict[Json, list[Json]], dict[Json, str]]:
-    """Join the four maps by the spelling-free form of their keys; keys that collide within one map stay themselves."""
+    """Join the four mappings by the normalised form of their keys; keys that collide within one mapping stay exact."""
     assert rule.keys is not None
     spell = rule.keys.key
     rows: dict[Json, list[Json]] = {}

@@ -1,4 +1,4 @@
-"""What an element of a list is recognised by: a field that names it, or all that is in it."""
+"""The identity of a list element: a field that names it, or its whole content."""
 
 from __future__ import annotations
 

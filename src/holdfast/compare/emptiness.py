@@ -1,4 +1,4 @@
-"""What counts as nothing at a place in a document."""
+"""Emptiness: the values that count as absent under the rules."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from holdfast.compare.rules import Presence
 from holdfast.model.absent import ABSENT
 from holdfast.model.json import Json
 
-LEVELS = 50  # maps within maps, all empty; one nested deeper counts as something
+LEVELS = 50  # of nested empty mappings; a deeper one counts as a value
 
 
 def is_void(node: Node, value: Json, presence: Presence | None = None, levels: int = LEVELS) -> bool:
-    """Tell whether a value is absent, or empty as far as the rules let one see."""
+    """Return True if a value is absent, or empty under the rules of a node."""
     if value is ABSENT:
         return True
     presence = presence or node.presence
@@ -19,7 +19,7 @@ def is_void(node: Node, value: Json, presence: Presence | None = None, levels: i
         return presence is not Presence.STRICT
     kind = type(value)
     if kind is dict:
-        # A loop, not all(): this runs for whatever comes or goes, and usually ends at the first entry.
+        # A loop, not all(), because this is hot and usually ends at the first entry.
         for key, item in value.items():
             child = node.child(key)
             is_unseen = child.hidden or child.hidden_unless_declared or child.write_only

@@ -104,7 +104,7 @@ def read(text: str | bytes, numbers: Numbers = "float64") -> Json:
 
 
 def may_hold_long_integers(text: bytes, numbers: Numbers) -> bool:
-    """Tell quickly that a JSON text holds no integer which the mode would round; True proves nothing."""
+    """Return False if a JSON text surely has no integer that the mode would round."""
     # The search costs a tenth of the pattern, which is left to tell numbers from account ids in strings.
     return _LONG_RUN[numbers] in text.translate(_DIGIT_MAP) and bool(_LONG_INTEGER[numbers].search(text))
 
@@ -258,7 +258,7 @@ class _Reader:
         self.fail('unknown escape in a string; JSON knows \\" \\\\ \\/ \\b \\f \\n \\r \\t and \\uXXXX', stop)
 
     def fail_expected(self, expected: str, position: int, hints: _Hints = _HINTS) -> NoReturn:
-        """Say what was expected, and show one character of what was found: never a piece of somebody's document."""
+        """Raise an error with the expected token and one character of the text, never more of the document."""
         if position == len(self.text):
             found = "but the text ends" if position else "but the text is empty"
         else:

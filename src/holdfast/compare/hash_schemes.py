@@ -1,9 +1,8 @@
 """Named, versioned ways to turn a document into a hash, and the rule that only equals may be compared.
 
-A scheme is a normalisation, a meaning of lists, a number mode and a digest. Its output never changes: whoever needs
-another output registers another id, and hashes of different ids, or of an id nobody here knows, say nothing about each
-other. That is what keeps a release from looking like drift (seed 004). Refuses to know which scheme a resource should
-use, and what to do about a difference.
+A scheme is a normalisation, a meaning of lists, a number mode and a digest. Its output never changes; another
+output needs another id. Hashes of different or unknown ids are incomparable, so that a release never looks like drift
+(seed 004). Does not know which scheme a resource should use, or the response to a difference.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ _SHA256 = re.compile(r"sha256:[0-9a-f]{64}")
 
 
 class Comparison(Enum):
-    """What two hashes say about the documents behind them."""
+    """The result of comparing two hashes."""
 
     EQUAL = "equal"
     DIFFERENT = "different"

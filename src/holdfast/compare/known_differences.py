@@ -1,15 +1,15 @@
-"""Known differences: what the service made of our own write, kept so that it is never mistaken for drift.
+"""Known differences: changes that the service made to our own write, stored so that they are never taken for drift.
 
 The algebra, with S the declaration, O the observation and D(S, O) their atomic differences:
 
 - a difference is known only if path, operation, declared value and observed value all match an entry; leaving out the
   declared value would swallow a user's edit, leaving out the observed one a third party's;
-- the set is immutable between captures: an entry that is not seen any more stays, for the service may restore its
+- the set is immutable between captures: an entry without a difference stays, because the service may restore its
   default at any time;
-- a capture replaces the whole set, from the first settled read after our write, minus what the write failed to change,
-  drift or an edit of the declaration; that becomes *unresolved* and is never laundered into a default or an override.
-  Nor is what somebody moved between our write and that read, as far as that can be told: a value that the service has
-  shown as declared before, or anything new where nothing is ever filled in.
+- a capture replaces the whole set with the differences of the first settled read after our write. Values that the write
+  should have changed and did not become *unresolved*, never a default or an override. Changes by another writer between
+  our write and that read are excluded if they can be recognised: a value that the service has shown as declared before,
+  or a new value where the service fills in nothing.
 
 The baseline document that `compare.diff` walks is the same knowledge in another shape: S with the known differences
 applied. What is too large to keep is held as a digest, never dropped.
@@ -37,40 +37,31 @@ HARD_LIMIT_BYTES = 256 * 1024  # a set larger than this has its largest values d
 VOLATILE_VALUES = 3  # distinct captured values from which a path counts as volatile
 
 
-class Kind(StrEnum):
-    """Why the difference is there."""
+class DifferenceKind(StrEnum):
+    """The origin of a known difference."""
 
-    DEFAULT = "default"  # we said nothing, the service filled it in
-    NORMALISED = "normalised"  # we said it, the service spells it differently or dropped an empty value
-    OVERRIDDEN = "overridden"  # we said it, the service keeps another value
-    ADOPTED = "adopted"  # it was there when we first looked
-    LATE = "late"  # it appeared within the settle window
+    DEFAULT = "default"  # not declared, filled in by the service
+    NORMALISED = "normalised"  # declared; the service spells it differently or dropped an empty value
+    OVERRIDDEN = "overridden"  # declared; the service keeps another value
+    ADOPTED = "adopted"  # present at the first read
+    LATE = "late"  # appeared within the settle window
 
 
 @dataclass(frozen=True, slots=True)
 class KnownDifference:
-    """One entry: four things to match, and where it came from."""
+    """One known difference: four fields to match, and its origin."""
 
     path: Path
     op: Op
     desired: Json
     observed: Json
-    kind: Kind
+    kind: DifferenceKind
     confidence: Confidence = Confidence.HIGH
 
 
 @dataclass(frozen=True, slots=True)
-class Subtraction:
-    """D(S, O) against K: what is new, what is explained, which entries were not seen this time."""
-
-    new: tuple[Difference, ...]
-    known: tuple[KnownDifference, ...]
-    gone: tuple[KnownDifference, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Unresolved:
-    """What our write did not change though it was to; it is told, however often we look."""
+class UnresolvedChange:
+    """A value that our write should have changed and did not; reported at every check."""
 
     path: Path
     drifted: Json
@@ -79,50 +70,17 @@ class Unresolved:
 
 @dataclass(frozen=True, slots=True)
 class Capture:
-    """All that is learnt from the settled read after a write."""
+    """The result of the settled read after a write."""
 
     baseline: diff.Baseline
     known: tuple[KnownDifference, ...]
-    unresolved: tuple[Unresolved, ...] = ()
+    unresolved: tuple[UnresolvedChange, ...] = ()
     side_effects: tuple[Finding, ...] = ()
 
     @property
     def digested(self) -> list[str]:
-        """The paths whose values are too large to keep, and are known by a digest."""
-        return [paths.format_path(each.path) for each in self.known if isinstance(each.observed, normalize.Digest)]
-
-
-def subtract(differences: Iterable[Difference], known: Sequence[KnownDifference], rules: RuleTree) -> Subtraction:
-    """Split differences into new and known; entries without a counterpart are gone, but stay in force."""
-    index: dict[tuple[str, Op], list[KnownDifference]] = defaultdict(list)
-    for entry in known:
-        index[place(rules, entry.path), entry.op].append(entry)
-    new: list[Difference] = []
-    seen: list[KnownDifference] = []
-    for difference in differences:
-        entries = index.get((place(rules, difference.path), difference.op), [])
-        match = next((entry for entry in entries if matches(difference, entry, rules)), None)
-        if match is None:
-            new.append(difference)
-        else:
-            seen.append(match)
-            entries.remove(match)  # one entry explains one difference
-    hit = {id(entry) for entry in seen}
-    return Subtraction(tuple(new), tuple(seen), tuple(entry for entry in known if id(entry) not in hit))
-
-
-def matches(difference: Difference, entry: KnownDifference, rules: RuleTree) -> bool:
-    """Tell whether an entry explains a difference: path, operation and both values, each under its comparator."""
-    if difference.op is not entry.op or place(rules, difference.path) != place(rules, entry.path):
-        return False
-    node = node_at(rules, difference.path)
-    return _equal(node, entry.desired, difference.desired) and _equal(node, entry.observed, difference.observed)
-
-
-def _equal(node: Node, kept: Json, value: Json) -> bool:
-    if isinstance(kept, normalize.Digest):
-        return value is not ABSENT and normalize.stands_for(kept, node, value)
-    return diff.equal_at(node, kept, value)
+        """Return the paths whose values are stored as a digest because of their size."""
+        return [paths.format_path(entry.path) for entry in self.known if isinstance(entry.observed, normalize.Digest)]
 
 
 def node_at(rules: RuleTree, path: Path) -> Node:
@@ -140,7 +98,7 @@ def _step(node: Node, step: Step) -> Node:
 
 
 def place(rules: RuleTree, path: Path) -> str:
-    """Write a path such that it stays the same when a list whose order means nothing is reordered."""
+    """Return the text of a path, with a wildcard for indices of lists whose order does not matter."""
     node, out = rules.root, list[Step]()
     for step in path:
         is_loose = isinstance(step, int) and node.list_rule is not None and node.list_rule.kind is not ListKind.ORDERED
@@ -160,14 +118,14 @@ def capture(  # noqa: PLR0913 - two documents, their rules, and what is known of
     chained: bool = True,
     fills_in: bool = True,
 ) -> Capture:
-    """Learn the whole set anew from a settled read; `drift` is what the read before our write had found.
+    """Capture the known differences of a settled read; `drift` has the findings of the read before our write.
 
-    `chained` tells that the service itself made sure that nobody wrote between that read and our write. Otherwise what
-    somebody did in just that moment may be among what is learnt, and is marked as less than certain. Where the service
-    fills in nothing (`fills_in`), what is new and was not declared is somebody else's.
+    `chained`: the service guaranteed that no other write came between that read and our write. Otherwise a change of
+    that moment may be among the differences, so their confidence is lower. If the service fills in nothing
+    (`fills_in` is False), a new undeclared value was written by another writer.
     """
     still = _unchanged(drift, desired, settled, rules, before)
-    unresolved = tuple(Unresolved(finding.path, finding.observed, _wanted(finding)) for finding in still)
+    unresolved = tuple(UnresolvedChange(finding.path, finding.observed, _wanted(finding)) for finding in still)
     apart = [*still, *_moved_again(still, desired, settled, rules, before, fills_in=fills_in)]
     baseline = apply_patch.apply(settled, map(_undoing, apart)) if apart else settled
     known = _bounded(
@@ -182,9 +140,9 @@ def capture(  # noqa: PLR0913 - two documents, their rules, and what is known of
 
 
 def unremoved(drift: Sequence[Finding], desired: Json, settled: Json, rules: RuleTree) -> tuple[Finding, ...]:
-    """Return what was taken out of the declaration and stands there all the same after the write that was to remove it.
+    """Return the findings of values that were removed from the declaration and that the write did not remove.
 
-    It becomes a default, for nothing declared could change it; but whoever removed it should hear of it.
+    Such a value becomes a default, because no declared field can change it, but it is reported.
     """
     return tuple(
         finding
@@ -198,7 +156,7 @@ def unremoved(drift: Sequence[Finding], desired: Json, settled: Json, rules: Rul
 def _wanted(finding: Finding) -> Json:
     if finding.changed_by in _EDITED and finding.desired is not ABSENT:
         return finding.desired
-    if finding.changed_by is ChangedBy.DECLARED:  # an element that is declared no more
+    if finding.changed_by is ChangedBy.DECLARED:  # an element that is no longer declared
         return ABSENT
     return finding.baseline if finding.baseline is not ABSENT or finding.desired is ABSENT else finding.desired
 
@@ -209,7 +167,7 @@ _EDITED = (ChangedBy.DECLARED, ChangedBy.BOTH, ChangedBy.UNKNOWN)
 def _unchanged(
     drift: Sequence[Finding], desired: Json, settled: Json, rules: RuleTree, before: diff.Baseline | None
 ) -> list[Finding]:
-    """Return what stands in the settled read as it stood before the write, at the paths that it has there."""
+    """Return the findings that the write left unchanged, with their paths in the settled read."""
     to_change = [finding for finding in drift if not _may_stay(finding, desired, rules, before)]
     if before is None and any(finding.changed_by in (ChangedBy.LIVE, ChangedBy.BOTH) for finding in to_change):
         return [finding for finding in to_change if _has_stayed(finding, paths.resolve(settled, finding.path), rules)]
@@ -219,7 +177,7 @@ def _unchanged(
     now = diff.findings(desired, settled, rules, before) if seen else ()
     same = [f for f in now if any(_is_same(old, f, rules) for old in seen[place(rules, f.path), f.op])]
     whole: dict[Path, Finding] = {}
-    for finding in same:  # an element that should have gone is told as one
+    for finding in same:  # an element that should have been removed is one finding
         element = _element(finding, desired) if finding.cls is FindingClass.REMOVED else None
         shown = paths.resolve(settled, element) if element is not None else ABSENT
         told = finding if element is None else finding._replace(path=element, op=Op.ELEMENT_ADDED, observed=shown)
@@ -228,10 +186,10 @@ def _unchanged(
 
 
 def _may_stay(finding: Finding, desired: Json, rules: RuleTree, before: diff.Baseline | None) -> bool:
-    """Tell whether a value that an edit was to change may look as before though the edit took.
+    """Return True if a value may look unchanged although the edit took effect.
 
-    That is so of another spelling of the same, of nothing said in another way, where the service has always shown
-    something else than what was declared, or has never shown it, and of what is no longer declared.
+    This holds for another spelling of the same value, another form of empty, a value that the service never shows or
+    has always shown differently from the declaration, and a value that is no longer declared.
     """
     if finding.changed_by not in (ChangedBy.DECLARED, ChangedBy.UNKNOWN):
         return False
@@ -247,12 +205,12 @@ def _may_stay(finding: Finding, desired: Json, rules: RuleTree, before: diff.Bas
     if applied is ABSENT:
         return False
     if finding.baseline is ABSENT:
-        return finding.observed is ABSENT  # declared before, too, and never shown
+        return finding.observed is ABSENT  # declared before and never shown
     return bool(applied != finding.baseline)
 
 
 def _is_left_over(finding: Finding, desired: Json, rules: RuleTree) -> bool:
-    """Tell whether something is declared no more, and is not part of a list or map that is declared as a whole."""
+    """Return True if a value is no longer declared and its list or mapping is not declared as a whole."""
     if finding.cls is not FindingClass.REMOVED or _element(finding, desired) is not None:
         return False
     rule = node_at(rules, finding.path[:-1]).map_rule if finding.path else None
@@ -260,7 +218,7 @@ def _is_left_over(finding: Finding, desired: Json, rules: RuleTree) -> bool:
 
 
 def _element(finding: Finding, desired: Json) -> Path | None:
-    """Return the element that a finding is about, if the list that it stands in is declared without it."""
+    """Return the path of the element that a finding is in, if its list is declared without that element."""
     for place, step in enumerate(finding.path):
         if not isinstance(step, str) and paths.resolve(desired, finding.path[: place + 1]) is ABSENT:
             return finding.path[: place + 1] if isinstance(paths.resolve(desired, finding.path[:place]), list) else None
@@ -283,10 +241,10 @@ def _moved_again(
     *,
     fills_in: bool,
 ) -> list[Finding]:
-    """Return what is declared as before, was shown as declared before, and has another value by now.
+    """Return the findings that another writer caused between our write and the settled read.
 
-    The service is known to take these values as they are, so this is none of its spellings: somebody else wrote between
-    our write and the settled read. So is what is new and undeclared where the service fills in nothing.
+    The service has shown these values as declared before, so another value is not its own spelling. If the service
+    fills in nothing, new undeclared values belong here as well.
     """
     if before is None:
         return []
@@ -305,7 +263,7 @@ def _is_new(finding: Finding) -> bool:
 
 
 def _was_as_declared(finding: Finding, desired: Json, before: diff.Baseline, rules: RuleTree) -> bool:
-    """Tell whether the baseline had what is declared; of a new element it is asked of the list that it came into."""
+    """Return True if the baseline had the declared value; for a new element, if it had the declared list."""
     path, wanted, shown = finding.path, finding.desired, finding.baseline
     if finding.op is Op.ELEMENT_ADDED:
         path = path[:-1]
@@ -314,7 +272,7 @@ def _was_as_declared(finding: Finding, desired: Json, before: diff.Baseline, rul
 
 
 def _is_same(old: Finding, now: Finding, rules: RuleTree) -> bool:
-    """Return True if a finding says the same as one before the write; of elements that are missing, about the same."""
+    """Return True if a finding equals one from before the write; missing elements must be the same element."""
     if now.op is Op.ELEMENT_MISSING and not diff.equal_at(node_at(rules, old.path), old.desired, now.desired):
         return False
     return _has_stayed(old, now.observed, rules)
@@ -328,20 +286,20 @@ _UNDOING = {Op.ELEMENT_ADDED: Op.ELEMENT_MISSING, Op.ELEMENT_MISSING: Op.ELEMENT
 
 
 def _undoing(finding: Finding) -> Difference:
-    """Return the difference that would revert what the finding found moved."""
+    """Return the difference that reverts a finding."""
     op = _UNDOING.get(finding.op, finding.op)
     return Difference(finding.path, op, finding.observed, _wanted(finding), finding.rule, finding.pointer)
 
 
 def _entry(difference: Difference, *, adopted: bool, chained: bool) -> KnownDifference:
     if adopted:
-        kind = Kind.ADOPTED
+        kind = DifferenceKind.ADOPTED
     elif difference.desired is ABSENT or difference.op in (Op.ADDED, Op.ELEMENT_ADDED):
-        kind = Kind.DEFAULT
+        kind = DifferenceKind.DEFAULT
     elif difference.observed is ABSENT or difference.op is Op.REORDERED or _is_respelling(difference):
-        kind = Kind.NORMALISED
+        kind = DifferenceKind.NORMALISED
     else:
-        kind = Kind.OVERRIDDEN
+        kind = DifferenceKind.OVERRIDDEN
     confidence = Confidence.LOW if adopted else Confidence.HIGH if chained else Confidence.MEDIUM
     return KnownDifference(difference.path, difference.op, difference.desired, difference.observed, kind, confidence)
 
@@ -354,7 +312,7 @@ def _is_respelling(difference: Difference) -> bool:
 
 
 def _bounded(known: tuple[KnownDifference, ...], rules: RuleTree) -> tuple[KnownDifference, ...]:
-    """Replace values that are too large by their digests: one by one first, then the largest until the set fits."""
+    """Replace large values by their digests: each value over the soft limit, then the largest until the set fits."""
     sizes = [_size(entry.observed) for entry in known]
     limit = SOFT_LIMIT_BYTES
     while True:
@@ -373,23 +331,17 @@ def _bounded(known: tuple[KnownDifference, ...], rules: RuleTree) -> tuple[Known
 def _size(value: Json) -> int:
     try:
         return 0 if value is ABSENT else len(json.dumps(value, default=str))
-    except RecursionError:  # nested too deep to be written down is too large to be kept
+    except RecursionError:  # too deep to serialise counts as too large to store
         return HARD_LIMIT_BYTES
-
-
-def baseline_from(applied: Json, known: Iterable[KnownDifference]) -> diff.Baseline:
-    """Rebuild the baseline from what was applied and what is known; digests stay digests."""
-    listed = [Difference(entry.path, entry.op, entry.desired, entry.observed) for entry in known]
-    return diff.Baseline(applied, apply_patch.apply(applied, listed))
 
 
 def absorb_late(
     baseline: diff.Baseline, findings: Sequence[Finding], *, window_open: bool, touched_by_other: bool
 ) -> tuple[diff.Baseline, tuple[Finding, ...]]:
-    """Within the settle window let undeclared values that merely appeared join the baseline; return what remains.
+    """Add undeclared values that appeared within the settle window to the baseline; return it and the other findings.
 
-    A service may fill in a default some time after the operation ends. Once the window is shut, where the provider says
-    that somebody else touched the resource, or where something else moved, too, the same appearance is drift.
+    A service may fill in a default some time after the operation ends. A value is drift if it appears after the window,
+    if the provider reports another writer, or if another value changed at the same time.
     """
     late = [finding for finding in findings if _is_new(finding)]
     rest = tuple(finding for finding in findings if not _is_new(finding))
@@ -397,7 +349,7 @@ def absorb_late(
         not window_open
         or touched_by_other
         or not late
-        or any(each.changed_by is not ChangedBy.DECLARED for each in rest)
+        or any(finding.changed_by is not ChangedBy.DECLARED for finding in rest)
     ):
         return baseline, tuple(findings)
     document = apply_patch.copied(baseline.observed)
@@ -407,14 +359,14 @@ def absorb_late(
 
 
 def accept(baseline: diff.Baseline, findings: Iterable[Finding]) -> diff.Baseline:
-    """Take the observed values of these findings into the baseline because a person said so."""
+    """Return the baseline with the observed values of findings that a person accepted."""
     taken = [Difference(f.path, f.op, f.baseline, f.observed, f.rule, f.pointer) for f in findings]
     return diff.Baseline(baseline.applied, apply_patch.apply(baseline.observed, taken))
 
 
 @dataclass(frozen=True, slots=True)
 class Validity:
-    """What a capture depends on; if any of it moves, the capture says nothing any more."""
+    """The conditions of a capture; it is void if one of them changes."""
 
     identity: str | None  # the service's own id or creation time of the object
     api_version: str | None = None
@@ -422,7 +374,7 @@ class Validity:
 
 
 def invalid_because(captured: Validity, current: Validity) -> str | None:
-    """Return why a capture no longer holds, or None; a comparator or profile upgrade is not a reason."""
+    """Return the reason that a capture is void, or None. A comparator or profile upgrade is not a reason."""
     if captured.identity != current.identity:
         return "the object was recreated: its identity changed"
     if captured.api_version != current.api_version:
@@ -438,7 +390,7 @@ def volatile_paths(captured: Mapping[str, Sequence[Hashable]], limit: int = VOLA
 
 
 def quarantine(findings: Iterable[Finding], volatile: frozenset[str]) -> tuple[list[Finding], list[Finding]]:
-    """Set apart findings at volatile paths, which no write can settle; declared values are never quarantined."""
+    """Split findings into kept and quarantined ones: undeclared values at volatile paths, which no write can settle."""
     kept: list[Finding] = []
     apart: list[Finding] = []
     for finding in findings:

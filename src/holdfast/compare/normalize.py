@@ -39,8 +39,8 @@ def digest(node: Node, value: Json) -> Digest:
 
 
 def stands_for(kept: Digest, node: Node, value: Json) -> bool:
-    """Tell whether a digest is that of a value."""
-    return any(kept == each for each in digests(node, value))
+    """Return True if a digest is one of the digests of a value."""
+    return kept in digests(node, value)
 
 
 def digests(node: Node, value: Json) -> Iterator[Digest]:
@@ -63,7 +63,7 @@ def _digest(form: Json) -> Digest:
 def normalise(node: Node, value: Json, levels: int = LEVELS) -> Json:
     """Return the normal form of a value at the place that `node` stands for.
 
-    A comparator speaks about leaves, as in the comparison itself: a container that its path matches is gone into.
+    A comparator applies to leaves only, as in the comparison: a container that its path matches is entered.
     """
     return _form(node, value, levels, whole=False)
 

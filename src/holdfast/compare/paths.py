@@ -87,13 +87,13 @@ class Pattern:
     segments: tuple[Segment, ...]
 
     def matches(self, path: Path | Pointer, *, below: bool = False) -> bool:
-        """Tell whether the pattern matches the path or, with `below`, the path or anything above it."""
+        """Return True if the pattern matches the path or, with `below`, a path above it."""
         return _matches(self.segments, tuple(path), below=below)
 
 
 @lru_cache(maxsize=4096)
 def parse_pattern(text: str) -> Pattern:
-    """Read a pattern; raise PathError that says what is wrong with it."""
+    """Parse a pattern; raise PathError with the mistake."""
     if text and not text.startswith("/"):
         message = f"{text!r} must start with / (or be empty for the whole document)"
         raise PathError(message)
@@ -195,7 +195,7 @@ def _matches_step(segment: Segment, step: Step) -> bool:
 
 
 def selects(selector: Selector, element: Json) -> bool:
-    """Tell whether the element has the selector's content; a field that is not there reads as null."""
+    """Return True if the element has the selector's content; an absent field reads as null."""
     if not isinstance(element, dict):
         return False
     return all(scalar_text(element.get(field)) == value for field, value in selector.fields)
@@ -213,7 +213,7 @@ def scalar_text(value: Json) -> str:
 
 
 def resolve(document: Json, path: Path | Pointer) -> Json:
-    """Return what stands at the path, or ABSENT."""
+    """Return the value at the path, or ABSENT."""
     here = document
     for step in path:
         here = _step_into(here, step)
@@ -234,5 +234,5 @@ def _step_into(here: Json, step: Step) -> Json:
 
 
 def overlaps(one: Pointer, other: Pointer) -> bool:
-    """Tell whether one pointer is equal to, above or below the other."""
+    """Return True if one pointer is equal to, above or below the other."""
     return all(str(a) == str(b) for a, b in zip(one, other, strict=False))

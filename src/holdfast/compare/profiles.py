@@ -55,7 +55,7 @@ class Profile:
     rules: tuple[Rule, ...] = ()
     presence: Presence | None = None
     keys: Comparator | None = None
-    is_schema: bool = False  # what the service publishes about the kind, so that nobody need guess
+    is_schema: bool = False  # published by the service, so that no guess is needed
     raw: Json = field(default=None, compare=False, repr=False)  # as written, so that it can be kept and read again
 
     @property
@@ -64,7 +64,7 @@ class Profile:
         return f"{self.name}@{self.version}"
 
     def applies_to(self, provider: str, kind: str) -> bool:
-        """Tell whether this profile speaks about a kind."""
+        """Return True if this profile applies to a kind."""
         if self.provider not in ("*", provider):
             return False
         return any(fnmatch.fnmatchcase(kind.lower(), glob.lower()) for glob in self.kinds)

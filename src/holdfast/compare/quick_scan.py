@@ -1,7 +1,7 @@
-"""A glance at a whole document, at the speed of writing it out: what it may hold, without going through it.
+"""A quick scan of a whole document for marks, at the speed of serialising it.
 
-Most declarations hold neither references nor secrets. To find that out place by place takes longer than the rest of a
-check; for those that may hold some, it is done place by place all the same.
+Most declarations hold neither references nor secrets, and a search path by path takes longer than the rest of a check.
+Only documents that may hold some are searched path by path.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from holdfast.model.json import Json
 
 
 def may_mention(value: Json, *marks: str) -> bool:
-    """Tell whether a text in a document, a key included, may contain one of some marks, which need no escapes in JSON.
+    """Return True if a string or key of a document may contain a mark; marks must need no escapes in JSON.
 
-    Says yes, too, of what cannot be written out.
+    Returns True for documents that cannot be serialised.
     """
     try:
         written = orjson.dumps(value)
@@ -24,5 +24,5 @@ def may_mention(value: Json, *marks: str) -> bool:
 
 
 def is_plain(value: Json) -> bool:
-    """Tell whether a document is plain JSON through and through; may say no of some that is, never yes of another."""
+    """Return True if a document is surely plain JSON; False proves nothing."""
     return not may_mention(value)

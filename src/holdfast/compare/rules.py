@@ -1,7 +1,6 @@
-"""What a profile may say about a path: its class, its comparator, its container semantics, its presence.
+"""The rules of a profile for a path: class, comparator, container semantics and presence.
 
-A rule is data. How rules are written down is `compare.profiles`; how they are found while walking a document is
-`compare.ruletree`.
+A rule is data. `compare.profiles` parses rules; `compare.rule_tree` finds them while a document is walked.
 """
 
 from __future__ import annotations
@@ -16,17 +15,17 @@ from holdfast.model.json import Json
 
 
 class FieldClass(StrEnum):
-    """What part a field plays; decides whether it is compared, written, shown."""
+    """The role of a field, which decides if it is compared, written and shown."""
 
-    RUNTIME = "runtime"  # moves by itself while the service runs; not compared or written unless declared
+    RUNTIME = "runtime"  # changes while the service runs; not compared or written unless declared
     READ_ONLY = "read_only"  # returned, never accepted; never compared or written
-    IDENTITY = "identity"  # names the thing itself; not configuration
-    WRITE_ONLY = "write_only"  # accepted, never returned in clear; compared by fingerprint with what was applied
-    CREATE_ONLY = "create_only"  # fixed at birth, maybe never returned; a change needs a replacement
-    BEHAVIOURAL = "behavioural"  # governs how we act, not what is there; a difference is not drift
+    IDENTITY = "identity"  # names the resource; not configuration
+    WRITE_ONLY = "write_only"  # accepted, never returned in clear; its fingerprint is compared with the applied one
+    CREATE_ONLY = "create_only"  # fixed at creation, maybe never returned; a change needs a replacement
+    BEHAVIOURAL = "behavioural"  # controls the client, not the resource; a difference is not drift
     SECRET = "secret"  # noqa: S105 - compared, shown only as a fingerprint
-    OWNED_ELSEWHERE = "owned_elsewhere"  # another object's; ignored unless declared, then only what is declared
-    IGNORE = "ignore"  # a person does not care
+    OWNED_ELSEWHERE = "owned_elsewhere"  # belongs to another object; only declared parts are compared
+    IGNORE = "ignore"  # excluded by a person
     COMPARED = "compared"  # overrules a broader rule that hides the field
 
 
@@ -37,14 +36,14 @@ HIDDEN_UNLESS_DECLARED = frozenset({FieldClass.RUNTIME, FieldClass.OWNED_ELSEWHE
 class Presence(StrEnum):
     """Which spellings of "nothing" mean the same at a path."""
 
-    STRICT = "strict"  # absent, null and empty are three things
+    STRICT = "strict"  # absent, null and empty differ
     EMPTY = "empty"  # absent = null = {} = []
     BLANK = "blank"  # and = ""
     ZERO = "zero"  # and = 0 = false (protocol buffers' JSON)
 
 
 class ListKind(StrEnum):
-    """How the elements of a list are told apart."""
+    """The identity of the elements of a list."""
 
     ORDERED = "ordered"
     SET = "set"
@@ -60,16 +59,16 @@ class ListRule:
     key: tuple[str, ...] = ()
     normalise: tuple[tuple[str, Comparator], ...] = ()
     one_or_many: bool = False  # a lone value stands for a list of one
-    whole: bool = False  # declared as a whole even if its elements are maps: what else is there, is too many
+    whole: bool = False  # declared as a whole even if its elements are mappings: any other element is a difference
 
 
 @dataclass(frozen=True, slots=True)
 class MapRule:
-    """How to read a map: key spelling, and whether entries nobody declared may come and go."""
+    """How to read a mapping: key spelling, and if undeclared entries are compared."""
 
     keys: Comparator | None = None
     subset: bool = False
-    whole: bool = False  # a declared map is declared as a whole: what else is in it, is too many
+    whole: bool = False  # declared as a whole: any other entry is a difference
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +82,7 @@ class RuleCondition:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One line of a profile; aspects left None are not this rule's business."""
+    """One line of a profile; an aspect that is None is left to other rules."""
 
     path: Pattern
     cls: FieldClass | None = None
@@ -92,12 +91,12 @@ class Rule:
     map_rule: MapRule | None = None
     presence: Presence | None = None
     default: Json = ABSENT
-    adopt: tuple[Comparator, ...] = ()  # further spellings to accept while there is only the declaration to go by
-    adopt_list: ListRule | None = None  # how to read a list while there is only the declaration to go by
+    adopt: tuple[Comparator, ...] = ()  # further spellings to accept while there is no baseline
+    adopt_list: ListRule | None = None  # how to read a list while there is no baseline
     adopt_presence: Presence | None = None
-    adopt_missing: bool = False  # what is declared may be missing from the answer while there is no baseline
+    adopt_missing: bool = False  # declared values may be missing while there is no baseline
     when: RuleCondition | None = None
-    guess: bool = False  # goes by a name or habit; void where the kind's schema is known
+    guess: bool = False  # based on a name or convention; void if the schema of the kind is known
     why: str = ""
     source: str = ""
 

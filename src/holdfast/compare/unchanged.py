@@ -1,4 +1,4 @@
-"""What surely has not moved between two values of JSON, told in C as far as possible; the walk looks at the rest."""
+"""Fast equality of JSON values, in C as far as possible; the walk compares the rest."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _dumps, _SORTED = orjson.dumps, orjson.OPT_SORT_KEYS
 
 
 def is_same(one: Json, other: Json) -> bool:
-    """Tell, in C, that two values are surely the same JSON; False means only that one has to look."""
+    """Return True if two values are surely the same JSON; False proves nothing."""
     if one is other:
         return True
     kind = type(one)
@@ -34,10 +34,10 @@ def _has_same_text(one: Json, other: Json) -> bool:
 
 
 def moved_keys(settled: dict[str, Json], observed: dict[str, Json]) -> list[str]:
-    """List the keys whose value may not be the same in both maps.
+    """Return the keys whose values may differ in two mappings.
 
-    The bulkiest container is not compared if everything else stands as it was: the caller knows that something here
-    moved, so it must be in there, and looking inside costs less than comparing and then looking inside.
+    The largest container is not compared if everything else is the same, because the caller knows that something
+    changed and will compare its entries next.
     """
     moved: list[str] = []
     containers: list[str] = []
@@ -62,7 +62,7 @@ def moved_keys(settled: dict[str, Json], observed: dict[str, Json]) -> list[str]
             if bulk > most:
                 bulkiest, most = key, bulk
         containers.remove(bulkiest)
-    # One pair of texts for all of them, before asking one by one.
+    # One pair of texts for all containers, before one by one.
     if containers and not _has_same_text([settled[key] for key in containers], [observed[key] for key in containers]):
         moved += [key for key in containers if not is_same(settled[key], observed[key])]
     if bulkiest is not None and (not moved or not is_same(settled[bulkiest], observed[bulkiest])):
@@ -71,7 +71,7 @@ def moved_keys(settled: dict[str, Json], observed: dict[str, Json]) -> list[str]
 
 
 def moved_elements(settled: dict[str, Json], observed: dict[str, Json]) -> list[str]:
-    """As moved_keys for elements by their keys, which may all be the same: a list moves when its order does."""
+    """Return the keys whose elements may differ in two keyed lists; none, if only their order differs."""
     moved: list[str] = []
     equal: list[str] = []
     try:
@@ -79,7 +79,7 @@ def moved_elements(settled: dict[str, Json], observed: dict[str, Json]) -> list[
             before = settled.get(key, ABSENT)
             if seen is not before:
                 (equal if seen == before else moved).append(key)
-    except RecursionError:  # nested deeper than Python compares: all may have moved
+    except RecursionError:  # nested deeper than Python compares: all may differ
         return list(observed | settled)
     if equal and not _has_same_text([settled[key] for key in equal], [observed[key] for key in equal]):
         moved += [key for key in equal if not is_same(settled[key], observed[key])]

@@ -1,6 +1,6 @@
-"""From a reading to a verdict: a total function, and the only place where a status is chosen.
+"""The verdict of a read: a total function of the read result and the findings.
 
-Only a successful answer may lead to *missing* or *drifted*; whatever could not be read is *unknown*.
+Only a successful answer leads to *missing* or *drifted*; a failed read is *unknown*.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ def judge(
     applied: Json = ABSENT,
     baseline: diff.Baseline | None = None,
 ) -> Verdict:
-    """Say what is true of a resource, given what was read, declared, last applied and first seen after that."""
+    """Return the verdict for a read result, the declaration, the applied revision and the baseline."""
     match reading:
         case ReadFailure(trouble=trouble, detail=detail):
             return Verdict(Status.UNKNOWN, f"could not be read ({trouble.value}){': ' + detail if detail else ''}")
         case NotFound():
             if applied is ABSENT and baseline is None:
-                return Verdict(Status.PENDING, "declared, not there yet")
-            return Verdict(Status.MISSING, "was there, is gone")
+                return Verdict(Status.PENDING, "declared, not created yet")
+            return Verdict(Status.MISSING, "deleted outside Holdfast")
         case Found(document=document):
             found = diff.findings(desired, document, rules, baseline)
             return conclude(found, intent_moved=baseline is None and _has_moved(desired, applied, rules))
@@ -43,18 +43,18 @@ def judge(
 
 
 def without_removed(verdict: Verdict) -> Verdict:
-    """Leave out what is declared no more, where nothing is ever written: nobody is going to remove it."""
+    """Return the verdict without removed declarations, for resources that are never written."""
     left = [
-        each
-        for each in verdict.findings
-        if each.cls is not FindingClass.REMOVED or each.changed_by is not ChangedBy.DECLARED
+        finding
+        for finding in verdict.findings
+        if finding.cls is not FindingClass.REMOVED or finding.changed_by is not ChangedBy.DECLARED
     ]
     return verdict if len(left) == len(verdict.findings) else conclude(left)
 
 
 def uncompared() -> Verdict:
-    """Return what may be said of something that is there and is never compared: nothing."""
-    return Verdict(Status.UNKNOWN, "there; not compared, because it is sent at every turn")
+    """Return the verdict for an existing resource that is never compared."""
+    return Verdict(Status.UNKNOWN, "exists; not compared, because every apply sends it")
 
 
 def _has_moved(desired: Json, applied: Json, rules: RuleTree) -> bool:
@@ -62,13 +62,13 @@ def _has_moved(desired: Json, applied: Json, rules: RuleTree) -> bool:
 
 
 def conclude(findings: Sequence[Finding], *, intent_moved: bool = False) -> Verdict:
-    """Choose the status that the findings' sides add up to.
+    """Return the verdict that follows from the sides of the findings.
 
-    Without a baseline nobody can say who moved; then the answer is *pending* if the declaration is known to differ
-    from what was applied, else *drifted*.
+    Without a baseline the side that changed is unknown. The status is *pending* if the declaration differs from the
+    applied revision, else *drifted*.
     """
     if not findings:
-        return Verdict(Status.IN_SYNC, "nothing differs that the declaration or the baseline does not explain")
+        return Verdict(Status.IN_SYNC, "no difference that the declaration or the baseline does not explain")
     sides = {finding.changed_by for finding in findings}
     if ChangedBy.UNKNOWN in sides:
         status = Status.PENDING if intent_moved else Status.DRIFTED
@@ -82,9 +82,9 @@ def conclude(findings: Sequence[Finding], *, intent_moved: bool = False) -> Verd
 
 
 _ACCOUNT = {
-    Status.PENDING: "the declaration moved",
+    Status.PENDING: "declaration changed",
     Status.DRIFTED: "changed outside Holdfast",
-    Status.CONFLICTED: "both the declaration and changed outside Holdfast",
+    Status.CONFLICTED: "both changed",
 }
 
 

@@ -1,7 +1,7 @@
 """The strict YAML reader: text in, JSON values with the line of every value out.
 
-Reads what JSON can say and nothing more (the core schema of YAML 1.2: `no` is a word, a date is a string), refuses
-duplicate keys, unknown tags, cycles and alias bombs, and always says where. Knows nothing of manifests or files.
+Reads the core schema of YAML 1.2, so `no` is a string and a date is a string. Refuses duplicate keys, unknown tags,
+cycles and alias bombs, with their line. Knows nothing of manifests or files.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from holdfast.model.json import Json
 from holdfast.model.path import Pointer
 
 MAX_VALUES: Final = 2_000_000  # after aliases are expanded; far above any real document, far below memory
-MAX_DEPTH: Final = 200  # each level costs a few stack frames; deeper documents are JSON that a machine wrote
+MAX_DEPTH: Final = 200  # each level costs a stack frame
 
 _INT = re.compile(r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
-_LONGEST_INT = 300  # digits; what is longer does not fit a double either
+_LONGEST_INT = 300  # digits; a longer number does not fit a double
 _NOT_FINITE = re.compile(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
 _WORDS: Final[dict[str, Json]] = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
@@ -39,14 +39,14 @@ _Parser: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One document of a stream, with where each of its values begins (lines and columns from 1)."""
+    """One document of a stream, with the line and column (from 1) of each of its values."""
 
     value: Json
     line: int
     places: dict[Pointer, tuple[int, int]] = field(repr=False)
 
     def location(self, pointer: Pointer, file: str | None = None) -> Location:
-        """Return where the value at the pointer, or the nearest one above it, stands."""
+        """Return the location of the value at the pointer, or of the nearest value above it."""
         for length in range(len(pointer), -1, -1):
             place = self.places.get(tuple(pointer[:length]))
             if place is not None:
@@ -55,10 +55,10 @@ class Document:
 
 
 def documents(text: str | bytes, file: str | None = None) -> list[Document]:
-    """Read every document of a stream; raise DocumentError at the first thing that is wrong."""
-    events = _Events(text, file)
+    """Read every document of a stream; raise DocumentError at the first mistake."""
+    reader = _Reader(text, file)
     try:
-        return list(events.documents())
+        return list(reader.documents())
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         problem = " ".join(part for part in (error.context, error.problem) if part)
@@ -70,15 +70,15 @@ def documents(text: str | bytes, file: str | None = None) -> list[Document]:
 
 def document(text: str | bytes, file: str | None = None) -> Document:
     """Read a stream that must hold exactly one document."""
-    found = documents(text, file)
-    if len(found) != 1:
-        message = f"one document expected, {len(found)} found"
-        raise DocumentError(message, Location(file, found[1].line if len(found) > 1 else None))
-    return found[0]
+    stream = documents(text, file)
+    if len(stream) != 1:
+        second = stream[1].line if stream else None
+        raise DocumentError(f"expected one document, got {len(stream)}", Location(file, second))
+    return stream[0]
 
 
 def _line_of(error: Exception, text: str | bytes) -> int | None:
-    """Find the line of a byte that is no text; the reader counts bytes, a failed encoding characters."""
+    """Return the line of an invalid byte; the reader counts bytes, a failed encoding counts characters."""
     if isinstance(error, UnicodeEncodeError) and isinstance(text, str):
         return text.count("\n", 0, error.start) + 1
     position = getattr(error, "position", None)
@@ -92,21 +92,28 @@ def _location(file: str | None, mark: _Mark) -> Location:
     return Location(file, mark.line + 1, mark.column + 1) if mark is not None else Location(file)
 
 
+def _fill_in(value: dict[str, Json], merged: list[dict[str, Json]]) -> None:
+    """Add the entries of merged mappings that the value does not have; the first mapping wins."""
+    for source in merged:
+        for key, item in source.items():
+            value.setdefault(key, item)
+
+
 @dataclass(slots=True)
 class _Anchor:
-    """A value with a name; until it is complete an alias to it would be a cycle."""
+    """A value with a name; an alias to an incomplete value would be a cycle."""
 
     value: Json = None
     size: int = 0
     complete: bool = False
 
 
-class _Events:
-    """Builds values from the event stream of one text."""
+class _Reader:
+    """Builds values from the events of one text, with one stack frame for each level of nesting."""
 
     def __init__(self, text: str | bytes, file: str | None) -> None:
         self._file = file
-        self._events = iter(yaml.parse(text, Loader=_Parser))
+        self._events: Iterator[_Event] = iter(yaml.parse(text, Loader=_Parser))
         self._places: dict[Pointer, tuple[int, int]] = {}
         self._anchors: dict[str, _Anchor] = {}
         self._values = 0
@@ -120,21 +127,44 @@ class _Events:
                 if not (value is None and isinstance(root, yaml.ScalarEvent) and root.value == ""):
                     yield Document(value, root.start_mark.line + 1, self._places)
 
-    def _fail(self, message: str, event: _Event) -> DocumentError:
+    def _error(self, message: str, event: _Event) -> DocumentError:
         return DocumentError(message, _location(self._file, event.start_mark))
 
     def _value(self, event: _Event, pointer: Pointer) -> Json:
         self._count(1, event)
         if len(pointer) > MAX_DEPTH:
-            message = f"nested deeper than {MAX_DEPTH} levels"
-            raise self._fail(message, event)
-        self._places.setdefault(pointer, (event.start_mark.line + 1, event.start_mark.column + 1))
+            raise self._error(f"nested deeper than {MAX_DEPTH} levels", event)
+        mark = event.start_mark
+        self._places.setdefault(pointer, (mark.line + 1, mark.column + 1))
         if isinstance(event, yaml.AliasEvent):
             return self._alias(event)
         before, anchor = self._values, None
         if event.anchor is not None:
             anchor = self._anchors[event.anchor] = _Anchor()
-        value = self._plain_value(event, pointer)
+        value: Json
+        events = self._events
+        if isinstance(event, yaml.ScalarEvent):
+            value = self._scalar(event)
+        elif isinstance(event, yaml.MappingStartEvent):
+            self._check_tag(event, "map")
+            value = {}
+            merged: list[Json] = []
+            lines: dict[str, int] = {}
+            while not isinstance(key_event := next(events), yaml.MappingEndEvent):
+                key, is_merge = self._key(key_event, pointer, lines)
+                value_event = next(events)
+                item = self._value(value_event, (*pointer, key))
+                if is_merge:
+                    merged += self._merge_sources(item, value_event)
+                else:
+                    value[key] = item
+            if merged:
+                _fill_in(value, merged)
+        else:
+            self._check_tag(event, "seq")
+            value = []
+            while not isinstance(item_event := next(events), yaml.SequenceEndEvent):
+                value.append(self._value(item_event, (*pointer, len(value))))
         if anchor is not None:
             anchor.value, anchor.size, anchor.complete = value, self._values - before + 1, True
         return value
@@ -142,77 +172,44 @@ class _Events:
     def _count(self, values: int, event: _Event) -> None:
         self._values += values
         if self._values > MAX_VALUES:
-            message = f"more than {MAX_VALUES:,} values once aliases are expanded"
-            raise self._fail(message, event)
+            raise self._error(f"more than {MAX_VALUES:,} values after aliases are expanded", event)
 
     def _alias(self, event: _Event) -> Json:
         anchor = self._anchors.get(event.anchor)
         if anchor is None:
-            message = f"the alias *{event.anchor} refers to nothing above it"
-            raise self._fail(message, event)
+            raise self._error(f"the alias *{event.anchor} has no anchor above it", event)
         if not anchor.complete:
-            message = f"the alias *{event.anchor} refers to a value that contains it"
-            raise self._fail(message, event)
+            raise self._error(f"the alias *{event.anchor} refers to a value that contains it", event)
         self._count(anchor.size, event)
         return anchor.value
 
-    def _plain_value(self, event: _Event, pointer: Pointer) -> Json:
-        if isinstance(event, yaml.ScalarEvent):
-            return self._scalar(event)
-        self._check_tag(event, "map" if isinstance(event, yaml.MappingStartEvent) else "seq")
-        if isinstance(event, yaml.MappingStartEvent):
-            return self._mapping(pointer)
-        out: list[Json] = []
-        for item in self._events:
-            if isinstance(item, yaml.SequenceEndEvent):
-                break
-            out.append(self._value(item, (*pointer, len(out))))
-        return out
-
     def _check_tag(self, event: _Event, expected: str) -> None:
         if event.tag not in (None, "!", _TAG + expected):
-            message = f"the tag {event.tag} is not understood; remove it"
-            raise self._fail(message, event)
+            raise self._error(f"unknown tag {event.tag}; remove it", event)
 
-    def _mapping(self, pointer: Pointer) -> dict[str, Json]:
-        out: dict[str, Json] = {}
-        lines: dict[str, int] = {}
-        merged: list[dict[str, Json]] = []
-        for key_event in self._events:
-            if isinstance(key_event, yaml.MappingEndEvent):
-                break
-            key = self._key(key_event)
-            if key == "<<" and key_event.implicit[0]:
-                merged += self._merges(next(self._events), pointer)
-                continue
+    def _key(self, event: _Event, pointer: Pointer, lines: dict[str, int]) -> tuple[str, bool]:
+        """Return a key and True if it is a merge key; record the line of any other key, which must be new."""
+        if isinstance(event, yaml.ScalarEvent):
+            key, is_merge = str(event.value), event.value == "<<" and bool(event.implicit[0])
+            if event.anchor is not None:
+                self._anchors[event.anchor] = _Anchor(key, 1, complete=True)
+        elif isinstance(event, yaml.AliasEvent) and isinstance(name := self._alias(event), str):
+            key, is_merge = name, False
+        else:
+            raise self._error("a key must be a string", event)
+        if not is_merge:
             if key in lines:
-                message = f"the key {key!r} stands twice (first in line {lines[key]})"
-                raise self._fail(message, key_event)
-            lines[key] = key_event.start_mark.line + 1
-            self._places[*pointer, key] = (key_event.start_mark.line + 1, key_event.start_mark.column + 1)
-            out[key] = self._value(next(self._events), (*pointer, key))
-        for source in merged:
-            for key, value in source.items():
-                out.setdefault(key, value)
-        return out
+                raise self._error(f"duplicate key {key!r} (first in line {lines[key]})", event)
+            mark = event.start_mark
+            lines[key] = mark.line + 1
+            self._places[*pointer, key] = (mark.line + 1, mark.column + 1)
+        return key, is_merge
 
-    def _merges(self, event: _Event, pointer: Pointer) -> list[dict[str, Json]]:
-        value = self._value(event, (*pointer, "<<"))
+    def _merge_sources(self, value: Json, event: _Event) -> list[dict[str, Json]]:
         sources = value if isinstance(value, list) else [value]
         if not all(isinstance(source, dict) for source in sources):
-            message = "a merge key (<<) needs a mapping or a list of mappings"
-            raise self._fail(message, event)
+            raise self._error("a merge key (<<) needs a mapping or a list of mappings", event)
         return sources
-
-    def _key(self, event: _Event) -> str:
-        if isinstance(event, yaml.AliasEvent) and isinstance(self._alias(event), str):
-            return str(self._alias(event))
-        if not isinstance(event, yaml.ScalarEvent):
-            message = "a key must be a single word or string"
-            raise self._fail(message, event)
-        if event.anchor is not None:
-            self._anchors[event.anchor] = _Anchor(event.value, 1, complete=True)
-        return str(event.value)
 
     def _scalar(self, event: _Event) -> Json:
         text = event.value
@@ -228,9 +225,7 @@ class _Events:
             case "int" | "float" if _INT.fullmatch(text) or _FLOAT.fullmatch(text):
                 return self._core(event)
             case _:
-                pass
-        message = f"the tag {event.tag} is not understood here; remove it or quote the value"
-        raise self._fail(message, event)
+                raise self._error(f"unknown tag {event.tag}; remove it or quote the value", event)
 
     def _core(self, event: _Event) -> Json:
         """Read a plain scalar by the core schema of YAML 1.2."""
@@ -238,21 +233,14 @@ class _Events:
         if text in _WORDS:
             return _WORDS[text]
         if _INT.fullmatch(text):
-            return self._int(event)
+            if len(text) > _LONGEST_INT:
+                raise self._error(f"a number of {len(text):,} digits is too long", event)
+            return int(text, 0) if text[:2] in ("0o", "0x") else int(text)
         if _FLOAT.fullmatch(text):
             value = float(text)
             if value in (float("inf"), float("-inf")):
-                message = f"{text} is too large for a number"
-                raise self._fail(message, event)
+                raise self._error(f"{text} is too large for a number", event)
             return value
         if _NOT_FINITE.fullmatch(text):
-            message = f"{text} is not a number that JSON can carry"
-            raise self._fail(message, event)
+            raise self._error(f"{text} is not a number in JSON", event)
         return text
-
-    def _int(self, event: _Event) -> int:
-        text = event.value
-        if len(text) > _LONGEST_INT:
-            message = f"a number of {len(text):,} digits is too long"
-            raise self._fail(message, event)
-        return int(text, 0) if text[:2] in ("0o", "0x") else int(text)

@@ -1,4 +1,4 @@
-"""Plain frozen data: the words of the product as types.
+"""Plain frozen data: the glossary as types.
 
-Belongs here: dataclasses and enums without behaviour to speak of. Must not be here: any decision, any input or output.
+Belongs here: frozen dataclasses and enums with little behaviour. Must not be here: any decision, any input or output.
 """

@@ -1,4 +1,4 @@
-"""The value of something that is not there: neither null nor empty."""
+"""The value of an absent field: neither null nor empty."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The name of a declared thing: `connection/Kind/[namespace/]name`."""
+"""The address of a resource: `connection/Kind/[namespace/]name`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Unique within a store; parts never hold a slash (the manifest reader sees to that)."""
+    """An address, unique within a store; the manifest reader refuses parts with a slash."""
 
     connection: str
     kind: str
@@ -20,7 +20,7 @@ class Address:
 
     @classmethod
     def parse(cls, text: str) -> Address:
-        """Read the text form; raise ValueError if it is not one."""
+        """Parse the text form; raise ValueError if the text is not an address."""
         match text.split("/"):
             case [connection, kind, name] if connection and kind and name:
                 return cls(connection, kind, name)

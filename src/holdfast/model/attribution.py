@@ -1,4 +1,4 @@
-"""Who may have moved a thing, how sure that is, and why it is thought: a candidate, never a verdict."""
+"""Attribution: likely actors behind a live change, with confidence and evidence."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from holdfast.model.confidence import Confidence
 
 @dataclass(frozen=True, slots=True)
 class LikelyActor:
-    """One candidate, as the provider names it."""
+    """One likely actor, as the provider names it."""
 
     who: str
     confidence: Confidence
     why: str  # one clause: "owner of the file"
-    at: float | None = None  # when they did it, in seconds since the epoch, where that is known
-    paths: tuple[str, ...] = ()  # what they moved, where that is known; none: they wrote the thing
+    at: float | None = None  # of the change, in seconds since the epoch, if known
+    paths: tuple[str, ...] = ()  # changed by this actor, if known; empty: the actor wrote the resource

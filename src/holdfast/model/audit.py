@@ -1,4 +1,4 @@
-"""The head of an audit trail: how long it is, and the hash of its last event, which stands for all before it."""
+"""The head of an audit trail: its length and the hash of its last event."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _TEXT = re.compile(r"([0-9]{1,18}):(sha256:[0-9a-f]{64})")
 
 @dataclass(frozen=True, slots=True)
 class AuditHead:
-    """Where a trail ended at some moment; a trail that still has it was not cut or rewritten before that."""
+    """The end of a trail at one moment. A trail that still contains it was not cut or rewritten before it."""
 
     length: int
     hash: str
@@ -20,6 +20,6 @@ class AuditHead:
 
     @staticmethod
     def parse(text: str) -> AuditHead | None:
-        """Read a head as it is printed; None if it is none."""
+        """Parse the printed form; return None if the text is not a head."""
         match = _TEXT.fullmatch(text.strip())
         return None if match is None else AuditHead(int(match[1]), match[2])

@@ -1,4 +1,4 @@
-"""What a correction takes from a budget."""
+"""A charge of a correction against a budget."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class BudgetCharge:
-    """A claim on a bucket: at most `limit` charges since `since`; the bucket's name says what it pays for."""
+    """A charge on a budget bucket, which takes at most `limit` charges since `since`."""
 
     bucket: str
     limit: int

@@ -1,4 +1,4 @@
-"""Conditions: what a program may rely on when it asks how a resource is doing."""
+"""Conditions: the status of a resource for programs."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from enum import StrEnum
 class ConditionType(StrEnum):
     """The conditions every resource has."""
 
-    PROGRESSING = "Progressing"  # False means: will not be looked at again unless the user edits or a resync is due
+    PROGRESSING = "Progressing"  # False: not checked again until an edit or the next resync
     AVAILABLE = "Available"
     DRIFTED = "Drifted"
-    FRESH = "Fresh"  # the last successful check is recent enough to be believed
-    CONFLICT = "Conflict"  # two controllers pull at one field
+    FRESH = "Fresh"  # the last successful check is recent enough
+    CONFLICT = "Conflict"  # two controllers write one field
 
 
 class Truth(StrEnum):
-    """Conditions have three values; not knowing is one of them."""
+    """The value of a condition."""
 
     TRUE = "True"
     FALSE = "False"
@@ -27,7 +27,7 @@ class Truth(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """One statement with its reason; the transition time moves only when the status does."""
+    """One condition with its reason; the transition time changes only with the status."""
 
     type: ConditionType
     status: Truth

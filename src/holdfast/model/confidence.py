@@ -1,4 +1,4 @@
-"""How sure something is that cannot be proved."""
+"""Confidence in a conclusion that cannot be proved."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from enum import StrEnum
 
 
 class Confidence(StrEnum):
-    """How much speaks for it."""
+    """The strength of the evidence."""
 
-    HIGH = "high"  # it follows from what was recorded, or the provider itself says so
+    HIGH = "high"  # recorded, or stated by the provider
     MEDIUM = "medium"
-    LOW = "low"  # something else is as likely, or little speaks for anything else
+    LOW = "low"  # another explanation is as likely

@@ -1,4 +1,4 @@
-"""What is to be done about a verdict, always with reasons."""
+"""The decision that follows from a verdict, always with reasons."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ class Action(StrEnum):
 
     @property
     def symbol(self) -> str:
-        """The plan symbol, in the manner of Terraform."""
+        """Return the plan symbol, as in Terraform."""
         return _SYMBOLS[self]
 
     @property
     def is_write(self) -> bool:
-        """Whether carrying it out changes the world."""
+        """Return True if the action changes live state."""
         return self in _WRITES
 
 
@@ -48,7 +48,7 @@ _WRITES = frozenset({Action.CREATE, Action.UPDATE, Action.REPLACE, Action.RECREA
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why: a stable code for machines, a sentence for people, and the paths that caused it."""
+    """One reason: a stable code for programs, a sentence for people, and the paths that caused it."""
 
     code: str
     message: str
@@ -61,7 +61,7 @@ class Decision:
 
     action: Action
     reasons: tuple[Reason, ...]
-    held: Action | None = None  # for a hold: what would be done, were it let go
+    held: Action | None = None  # for a hold: the action without the hold
 
     def __post_init__(self) -> None:
         if not self.reasons:

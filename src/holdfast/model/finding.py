@@ -1,4 +1,4 @@
-"""One difference at one path: what differs, how, on whose side, and which rule decided so."""
+"""One difference at one path: the values, the operation, who changed it, and the rule that applied."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from holdfast.model.path import Path, Pointer
 
 
 class Op(StrEnum):
-    """How the observed document differs at the path."""
+    """The kind of difference at the path."""
 
     CHANGED = "changed"
     ADDED = "added"
@@ -23,11 +23,11 @@ class Op(StrEnum):
 
 
 class FindingClass(StrEnum):
-    """What kind of thing moved."""
+    """The kind of value that differs."""
 
     SPECIFIED = "specified"  # a declared value
     DEFAULTED = "defaulted"  # a value the service had filled in by the time of the baseline
-    UNDECLARED = "undeclared"  # neither declared nor in the baseline, or gone since the baseline
+    UNDECLARED = "undeclared"  # neither declared nor in the baseline, or deleted since the baseline
     REMOVED = "removed"  # no longer declared, still there
     ELEMENT = "element"  # an element of a list
     SECRET = "secret"  # noqa: S105 - the name of a class, not a secret
@@ -35,17 +35,17 @@ class FindingClass(StrEnum):
 
 
 class ChangedBy(StrEnum):
-    """Who moved since the baseline."""
+    """The side that changed since the baseline."""
 
     DECLARED = "declared"
     LIVE = "live"
     BOTH = "both"
-    UNKNOWN = "unknown"  # no baseline: declaration and world differ, who moved cannot be known
+    UNKNOWN = "unknown"  # no baseline: declaration and live state differ
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """An atomic difference between a declaration and a document: the four things a known difference must match."""
+    """An atomic difference of a declaration and a document. A known difference must match its first four fields."""
 
     path: Path
     op: Op
@@ -56,7 +56,7 @@ class Difference:
 
 
 class Finding(NamedTuple):
-    """A difference that is news: the baseline does not explain it. A tuple, because these are made by the million."""
+    """A difference that the baseline does not explain. A tuple, because checks create millions of them."""
 
     path: Path
     op: Op

@@ -1,4 +1,4 @@
-"""Signs of life of a live thing, as its provider tells them: single ones, or the pods of a workload."""
+"""Health of a live resource as its provider reports it: single signals, or the pods of a workload."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class HealthSignal:
-    """Whether a thing is well in one respect; None: that could not be told."""
+    """One health signal; None if the provider could not determine it."""
 
     name: str
     is_well: bool | None
@@ -25,7 +25,7 @@ class Container:
 
 @dataclass(frozen=True, slots=True)
 class Pod:
-    """One pod as the API server tells it."""
+    """One pod as the API server reports it."""
 
     containers: tuple[Container, ...]
     created_at: float
@@ -36,15 +36,15 @@ class Pod:
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """What was seen of the target."""
+    """The observed pods of a target."""
 
     exists: bool = True
-    has_pods: bool = True  # whether things of this kind have any
-    is_scaled_to_zero: bool = False  # it is declared to have no replicas: that is a wish, not an illness
+    has_pods: bool = True  # False for kinds without pods
+    is_scaled_to_zero: bool = False  # declared with zero replicas, which is not a failure
     total: int = 0
     ready: int = 0
     pending: int = 0
     restarts: int = 0  # since the remediation
     is_crash_looping: bool = False
     is_oom_killed: bool = False
-    pods: frozenset[str] | None = None  # the names of those that live; None: not known
+    pods: frozenset[str] | None = None  # names of the running pods; None: unknown

@@ -1,4 +1,4 @@
-"""The one alias for values that came from, or go to, JSON."""
+"""The alias for values read from or written to JSON."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Where in a document something stands.
+"""Paths within a document.
 
-A path is a tuple of steps: a map key, a list index, or a selector that names a list element by its contents, so that
-the path survives reordering. How paths are written, read and matched is `compare.paths`.
+A path is a tuple of steps: a mapping key, a list index, or a selector that names a list element by its contents, so
+that the path survives reordering. `compare.paths` writes, parses and matches paths.
 """
 
 from __future__ import annotations

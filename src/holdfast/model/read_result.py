@@ -1,7 +1,7 @@
-"""What came of reading the world: found, absent, or unreadable.
+"""The result of a read: found, not found, or failed.
 
-Three types rather than a document or None, because a failed read that looks like an empty one is how silence gets
-shown as green and how healthy resources get recreated.
+Three types rather than a document or None, because a failed read that looks like an empty one would show an unchecked
+resource as in sync, or recreate a healthy one.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from holdfast.model.json import Json
 
 
 class ReadError(StrEnum):
-    """Why a read yielded nothing that can be judged."""
+    """The reason of a failed read."""
 
     TIMEOUT = "timeout"
     UNAUTHORISED = "unauthorised"
@@ -23,7 +23,7 @@ class ReadError(StrEnum):
     UNREACHABLE = "unreachable"
     UNSETTLED = "unsettled"
     UNCONFIRMED = "unconfirmed"
-    WITHHELD = "withheld"  # it may well be there; what it holds is shown to nobody, now or later
+    WITHHELD = "withheld"  # the resource may exist, but its content is never readable
     OTHER = "other"
 
 
@@ -34,20 +34,20 @@ class Found:
     document: Json
     etag: str | None = None
     raw_digest: str | None = None
-    id: str | None = None  # the provider's name for what was found, where it was asked for by something else
-    identity: str | None = None  # what the thing has from birth to death, and its successor under the same id has not
-    failed: str = ""  # what the service calls it that the last operation on the thing went wrong
-    version: str | None = None  # of the API that the document was read in, where the provider speaks several
+    id: str | None = None  # the provider's id, if the read used another key
+    identity: str | None = None  # unique to this object; a recreated object with the same id has another one
+    failed: str = ""  # the service's name for the failed state of the last operation
+    version: str | None = None  # of the API that returned the document, if the provider supports several
 
 
 @dataclass(frozen=True, slots=True)
 class NotFound:
-    """The provider says, in a successful answer, that the thing does not exist."""
+    """The provider answered successfully that the resource does not exist."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReadFailure:
-    """The provider could not say; nothing may be concluded about the world."""
+    """The provider could not answer, so nothing is known about the live state."""
 
     trouble: ReadError
     detail: str = ""

@@ -1,4 +1,4 @@
-"""A declared resource as the engine knows it: what the manifest says and what governs it."""
+"""A declared resource: its manifest and its management policy."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from holdfast.model.json import Json
 
 
 class ManagementPolicy(StrEnum):
-    """How far our hand reaches."""
+    """The extent of management."""
 
     MANAGED = "managed"  # created, corrected, deleted
     OBSERVED = "observed"  # compared and reported, never written
-    UNMANAGED = "unmanaged"  # read so that others can refer to it; neither compared nor written
+    UNMANAGED = "unmanaged"  # read for references; neither compared nor written
 
 
 class OnDrift(StrEnum):
-    """What to do when changed outside Holdfast."""
+    """The response to drift."""
 
     CORRECT = "correct"
     REPORT = "report"
@@ -28,14 +28,14 @@ class OnDrift(StrEnum):
 
 
 class OnDelete(StrEnum):
-    """What to do with the live thing when its declaration goes."""
+    """The treatment of a live resource whose declaration was removed."""
 
     DELETE = "delete"
     DETACH = "detach"
 
 
 class Origin(StrEnum):
-    """How a live thing came under our care; decides what its disappearance means."""
+    """How a live resource became managed; decides the response when it is missing."""
 
     CREATED = "created"
     IMPORTED = "imported"
@@ -43,7 +43,7 @@ class Origin(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Import:
-    """Take over something that exists: by its id, or by a filter that must match exactly one."""
+    """Adopt an existing resource by its id, or by a filter that must match exactly one."""
 
     id: str | None = None
     filter: Mapping[str, Json] | None = None
@@ -62,6 +62,6 @@ class Declaration:
     policy: ManagementPolicy = ManagementPolicy.MANAGED
     options: Mapping[str, Json] = field(default_factory=dict)  # managedOptions as written
     import_from: Import | None = None
-    type: str | None = None  # what the provider itself calls such a thing, where kinds are friendly names for that
+    type: str | None = None  # the provider's own type name, if the kind is an alias
     location: Location = field(default_factory=Location, compare=False)
     places: Mapping[str, int] = field(default_factory=dict, compare=False, repr=False)  # path of a field -> its line

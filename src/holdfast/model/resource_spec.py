@@ -1,6 +1,7 @@
-"""A resource as an object in somebody's program describes itself: everything but where it is to be.
+"""The description of a resource by a Python object: everything except its connection.
 
-A provider's classes know this and nothing else of the Python door, which turns outlines into declarations.
+The resource classes of a provider know this module and nothing else of the Python API, which turns outlines into
+declarations.
 """
 
 from __future__ import annotations
@@ -14,16 +15,16 @@ from holdfast.model.json import Json
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """What an object says of itself."""
+    """The description of one object."""
 
     kind: str
-    name: str  # with the kind and the environment it tells the resource from all others of a connection
-    stamp: str  # the hash of the configuration, as the class computes it
+    name: str  # unique within connection, kind and environment
+    stamp: str  # the hash of the configuration, computed by the class
     desired: Callable[[], Mapping[str, Json]]  # the document, secrets and references as `SpecContext` makes them
-    refers: bool = False  # the document depends on other resources too
-    id: str | None = None  # of something that is there already, where the object knows it
-    environment: str | None = None  # the one that the object itself is bound to, if it is
-    options: Mapping[str, Json] = field(default_factory=dict)  # managedOptions that suit the class
+    refers: bool = False  # True if the document depends on other resources
+    id: str | None = None  # of an existing resource, if the object knows it
+    environment: str | None = None  # that the object is bound to, if any
+    options: Mapping[str, Json] = field(default_factory=dict)  # managedOptions of the class
     labels: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -34,21 +35,21 @@ class ResourceSpec(Protocol):
     PROVIDER: ClassVar[str]
 
     def outline(self, means: SpecContext) -> Outline:
-        """Describe itself; raise InputError, here or when the document is asked for, if it cannot be deployed."""
+        """Return the outline; raise InputError, here or when the document is built, if it cannot be deployed."""
 
     def has_stamp(self, stamp: str) -> bool:
-        """Tell whether a stamp, ours or of the tool that was used before, is that of this configuration."""
+        """Return True if a stamp, ours or of an earlier tool, matches this configuration."""
 
     def deployed(self, ident: str) -> Self:
-        """Return a copy that knows the provider's id of what it stands for; the object itself stays as it is."""
+        """Return a copy with the provider's id; the object itself does not change."""
 
 
 @dataclass(frozen=True, slots=True)
 class SpecContext:
-    """What an object may need in order to describe itself."""
+    """Functions and values that an object may use to describe itself."""
 
-    secret: Callable[[str], Json]  # keeps a value out of everything that is kept or shown
-    unwatched: Callable[[str], Json]  # does the same, and no change of the value counts
-    refer: Callable[[ResourceSpec], Json]  # stands for the id of another object, which is deployed first
-    key: bytes = field(repr=False)  # for hashes that are kept
-    environment: str | None = None  # the one that everything is put in, if there is one
+    secret: Callable[[str], Json]  # marks a value as secret: never stored or shown
+    unwatched: Callable[[str], Json]  # marks a secret whose changes are not compared
+    refer: Callable[[ResourceSpec], Json]  # refers to the id of another object, which is deployed first
+    key: bytes = field(repr=False)  # for stored hashes
+    environment: str | None = None  # of all resources of the project, if any

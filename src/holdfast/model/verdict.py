@@ -1,4 +1,4 @@
-"""What may truthfully be said about a resource after a check."""
+"""The verdict about a resource after a check."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class Status(StrEnum):
     """The six verdicts; `stale` is a flag on any of them, never a seventh."""
 
     IN_SYNC = "in_sync"
-    PENDING = "pending"  # intent moved
+    PENDING = "pending"  # declaration changed
     DRIFTED = "drifted"  # changed outside Holdfast
     CONFLICTED = "conflicted"  # both changed
     MISSING = "missing"
@@ -20,25 +20,25 @@ class Status(StrEnum):
 
 
 class SuppressionReason(StrEnum):
-    """Why a difference does not count, though it is there."""
+    """The reason that a difference does not decide the status."""
 
-    WAIVED = "waived"  # somebody answers for it until a date
-    BASELINED = "baselined"  # a person took the live value as the new normal
-    IGNORED = "ignored"  # policy says that this path is not ours to compare
-    NEWLY_VISIBLE = "newly-visible"  # only the rules of now see it, and it was so when they took over
-    LATE = "late-default"  # the service filled it in some time after our write; told once, when it joins the baseline
-    DEFAULTS_CHANGED = "defaults-changed"  # nobody declared or moved it; another value stands for saying nothing now
+    WAIVED = "waived"  # has an owner, a reason and an expiry date
+    BASELINED = "baselined"  # a person accepted the live value into the baseline
+    IGNORED = "ignored"  # policy excludes the path from the comparison
+    NEWLY_VISIBLE = "newly-visible"  # only the current rules see it, and it was there when they took effect
+    LATE = "late-default"  # filled in by the service after our write; reported once, when it joins the baseline
+    DEFAULTS_CHANGED = "defaults-changed"  # not declared and not changed; the current rules have another default
 
 
 INHERITED = frozenset(
     {SuppressionReason.NEWLY_VISIBLE, SuppressionReason.DEFAULTS_CHANGED}
-)  # from the rules of before; told until it is mended
-LASTING = INHERITED | {SuppressionReason.IGNORED}  # does not lapse while nothing moves
+)  # from a rule migration; reported until resolved
+LASTING = INHERITED | {SuppressionReason.IGNORED}  # stays while nothing changes
 
 
 @dataclass(frozen=True, slots=True)
 class Suppressed:
-    """A difference that is seen, counted and shown, but does not decide the status."""
+    """A difference that is counted and shown, but does not decide the status."""
 
     because: SuppressionReason
     path: str
@@ -48,7 +48,7 @@ class Suppressed:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A status, the sentence that justifies it, the findings behind it, and what was suppressed."""
+    """A status, the sentence that justifies it, the findings behind it, and the suppressed differences."""
 
     status: Status
     reason: str

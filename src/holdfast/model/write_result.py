@@ -1,6 +1,6 @@
-"""What came of asking the world to change: done, under way, or one of five kinds of no.
+"""The result of a write: done, in progress, or one of five kinds of failure.
 
-Values, not exceptions: each kind has its own next step, and the engine has one place where they are told apart.
+Values, not exceptions, because each kind has its own next step and one place in the engine handles them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from holdfast.model.json import Json
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """The change was made; `id` is the provider's name for the thing, `document` what it answered, if anything."""
+    """The write succeeded; `id` is the provider's id, `document` its answer, if any."""
 
     id: str
     document: Json = None
@@ -23,7 +23,7 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class InProgress:
-    """The change was accepted and goes on; `token` is all that is needed to ask again, from any process."""
+    """The write was accepted and continues; any process can poll it with `token`."""
 
     id: str | None
     token: Mapping[str, Json] = field(default_factory=dict)
@@ -31,23 +31,23 @@ class InProgress:
 
 
 class WriteError(StrEnum):
-    """The five kinds of no."""
+    """The five kinds of failure."""
 
-    RETRYABLE = "retryable"  # try again later, with growing patience
+    RETRYABLE = "retryable"  # retry with backoff
     THROTTLED = "throttled"  # the whole connection must slow down
-    MOVED = "moved"  # the precondition failed: somebody changed it since we looked
-    DENIED = "denied"  # token or permission: nothing is wrong with the declaration; tried again at the next turn
-    TERMINAL = "terminal"  # pointless until a person edits something
+    MOVED = "moved"  # the precondition failed: changed since the last read
+    DENIED = "denied"  # token or permission, not the declaration; retried at the next check
+    TERMINAL = "terminal"  # no retry before a person edits something
 
 
 @dataclass(frozen=True, slots=True)
 class WriteFailure:
-    """The change was not made, as far as anybody can tell; `is_unsure` where the answer was lost or says nothing."""
+    """The write failed; `is_unsure` if the answer was lost or does not tell."""
 
     refusal: WriteError
     message: str
     retry_after_seconds: float | None = None
-    is_unsure: bool = False  # it may have been made all the same: what must not be made twice is looked for first
+    is_unsure: bool = False  # the write may have happened: check before repeating a create
 
 
 WriteResult = Done | InProgress | WriteFailure

@@ -173,8 +173,8 @@ def _pending(verdict: Verdict, inputs: DecisionInputs) -> Decision:
             return _decision(Action.BLOCK, "import_missing", "to be imported, but there is no such thing")
         if inputs.policy is ManagementPolicy.OBSERVED:
             return _decision(Action.REPORT, "observed", "declared but not there; observed resources are not created")
-        return _decision(Action.CREATE, "create", "declared, not there yet")
-    return _write(verdict.findings, inputs, "intent", "the declaration moved")
+        return _decision(Action.CREATE, "create", "declared, not created yet")
+    return _write(verdict.findings, inputs, "intent", "declaration changed")
 
 
 def _missing(_: Verdict, inputs: DecisionInputs) -> Decision:
@@ -200,7 +200,7 @@ def _drifted(verdict: Verdict, inputs: DecisionInputs) -> Decision:
 
 
 def _conflicted(verdict: Verdict, inputs: DecisionInputs) -> Decision:
-    return _by_path(verdict, inputs, "conflict", "both the declaration and changed outside Holdfast")
+    return _by_path(verdict, inputs, "conflict", "both changed")
 
 
 def _by_path(verdict: Verdict, inputs: DecisionInputs, code: str, message: str) -> Decision:

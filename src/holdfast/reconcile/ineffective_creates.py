@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from holdfast.compare.known_differences import Kind
+from holdfast.compare.known_differences import DifferenceKind
 from holdfast.model.absent import ABSENT
 from holdfast.model.decision import Action
 from holdfast.model.json import Json
@@ -35,4 +35,4 @@ def _not_taken(entry: Mapping[str, Json]) -> NotTaken:
 def _is_not_taken(entry: Mapping[str, Json]) -> bool:
     """Return True if the declared value is not there; another spelling or a dropped empty value is no news."""
     is_dropped = "observed" not in entry and bool(entry.get("desired"))
-    return "desired" in entry and (entry["kind"] == Kind.OVERRIDDEN.value or is_dropped)
+    return "desired" in entry and (entry["kind"] == DifferenceKind.OVERRIDDEN.value or is_dropped)

@@ -1,6 +1,5 @@
-"""Changing a text by the line: what must change does, every other character stays as it is.
+"""Minimal edits of JSON and YAML texts: every character outside of the edited value stays.
 
-Belongs here: the edits that lead from one document to another, and making one of them in a JSON or YAML text. Must not
-be here: files, manifests, providers, or any say in whether a change should be made. Nothing here is trusted: whoever
-splices a text reads the result again and compares.
+Belongs here: the edits between two documents, and the application of one edit to a text. Must not be here: files,
+manifests, providers, or the decision to make a change. The caller must read an edited text again and compare it.
 """

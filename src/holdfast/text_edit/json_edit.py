@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from holdfast.compare import go_json
 from holdfast.model.json import Json
 from holdfast.model.path import Pointer
-from holdfast.text_edit.edits import Act, Edit
+from holdfast.text_edit.edits import Act, DocumentEdit
 
 _BLANK = re.compile(r"[ \t\n\r]*")
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
@@ -101,7 +101,7 @@ def _skip(text: str, start: int) -> int:
     return match.end() if match else start
 
 
-def spliced(text: str, change: Edit, style: Style) -> str:
+def edit_text(text: str, change: DocumentEdit, style: Style) -> str:
     """Return a text that is known to be JSON with one edit made; raise TooDeepError if that is too much to ask."""
     span = _scan(text, 0)
     if not change.pointer:
@@ -117,7 +117,7 @@ def spliced(text: str, change: Edit, style: Style) -> str:
     return text[: part.start] + style.dumps(change.value, line) + text[part.end :]
 
 
-def concerned(text: str, change: Edit) -> tuple[int, int]:
+def edit_span(text: str, change: DocumentEdit) -> tuple[int, int]:
     """Return the part of the text that an edit may touch: the value, or all between its neighbours."""
     span = _scan(text, 0)
     if not change.pointer:
@@ -156,7 +156,7 @@ def _removed(text: str, holder: _Span, place: int) -> str:
     return text[: holder.start + 1] + text[holder.end - 1 :]
 
 
-def _added(text: str, holder: _Span, change: Edit, style: Style) -> str:
+def _added(text: str, holder: _Span, change: DocumentEdit, style: Style) -> str:
     if not holder.parts:
         return _filled(text, holder, change, style)
     line = _line(text, holder)
@@ -172,7 +172,7 @@ def _added(text: str, holder: _Span, change: Edit, style: Style) -> str:
     return f"{text[:begin]}{entry},{gap}{text[begin:]}"
 
 
-def _filled(text: str, holder: _Span, change: Edit, style: Style) -> str:
+def _filled(text: str, holder: _Span, change: DocumentEdit, style: Style) -> str:
     """Put the first part into an empty container, one level further in than the line it stands on."""
     brackets = text[holder.start] + text[holder.end - 1]
     if style.indent is None:
@@ -184,7 +184,7 @@ def _filled(text: str, holder: _Span, change: Edit, style: Style) -> str:
     return text[: holder.start] + inside + text[holder.end :]
 
 
-def _entry(change: Edit, style: Style, line: str) -> str:
+def _entry(change: DocumentEdit, style: Style, line: str) -> str:
     written = style.dumps(change.value, line)
     step = change.pointer[-1]
     return written if isinstance(step, int) else style.dumps(step, "") + style.colon + written

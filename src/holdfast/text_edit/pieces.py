@@ -1,4 +1,4 @@
-"""Texts and the pieces that are put into them."""
+"""Patches of a text."""
 
 from __future__ import annotations
 
@@ -7,26 +7,26 @@ from dataclasses import dataclass
 
 
 class CannotError(Exception):
-    """An edit cannot be made to a value by itself; the text was not touched."""
+    """The edit is not possible for this value alone; the text was not changed."""
 
 
 @dataclass(frozen=True, slots=True)
-class Patch:
-    """What takes the place of a piece of a text; nothing where the piece is empty is an insertion."""
+class TextPatch:
+    """The replacement of a piece of a text; an empty piece is an insertion."""
 
     start: int
     end: int
     text: str = ""
 
 
-def patched(text: str, patches: Iterable[Patch]) -> str:
-    """Return the text with all pieces put in; they must not overlap."""
-    for patch in reversed(sorted(patches, key=lambda each: (each.start, each.end))):  # noqa: C413 - keeps ties in order
+def apply_patches(text: str, patches: Iterable[TextPatch]) -> str:
+    """Return the text with all patches applied; they must not overlap."""
+    for patch in reversed(sorted(patches, key=lambda patch: (patch.start, patch.end))):  # noqa: C413 - keeps ties in order
         text = text[: patch.start] + patch.text + text[patch.end :]
     return text
 
 
 def is_within(before: str, after: str, start: int, end: int) -> bool:
-    """Tell whether two texts are the same but for what stands between two places of the first."""
+    """Return True if two texts differ only between two positions of the first."""
     tail = before[end:]
     return len(after) >= start + len(tail) and after.startswith(before[:start]) and after.endswith(tail)

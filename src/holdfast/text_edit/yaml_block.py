@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 
 from holdfast.model.json import Json
 from holdfast.text_edit import yaml_scalars, yaml_spelling, yaml_values
-from holdfast.text_edit.pieces import CannotError, Patch
+from holdfast.text_edit.pieces import CannotError, TextPatch
 from holdfast.text_edit.yaml_layout import Layout, column, is_bare_word
-from holdfast.text_edit.yaml_nodes import Entry, Kind, Node, line_end, line_start
+from holdfast.text_edit.yaml_nodes import Entry, NodeKind, TextNode, line_end, line_start
 from holdfast.text_edit.yaml_values import Content
 
 _HEADER = re.compile(r"[|>][-+0-9]*")
@@ -23,7 +23,7 @@ _WIDEST = 80  # columns, where the text has no folded lines to go by
 
 @dataclass(frozen=True, slots=True)
 class _Frame:
-    """Where an entry keeps its value: a piece of the line of its key or dash, and the whole lines below."""
+    """The text of an entry's value: a piece of the line of its key or dash, and the whole lines below."""
 
     start: int
     end: int
@@ -31,8 +31,8 @@ class _Frame:
     lines_end: int
 
 
-def replaced(text: str, holder: Node, entry: Entry, value: Json, layout: Layout) -> Iterator[list[Patch]]:
-    """Put a value in the place of another, in one way after the other."""
+def replaced(text: str, holder: TextNode, entry: Entry, value: Json, layout: Layout) -> Iterator[list[TextPatch]]:
+    """Yield the patches that replace a value, the preferred spelling first."""
     margin = " " * column(text, entry.start)
     for tail, lines in _contents(text, holder, entry, value, layout):
         frame = _frame(text, entry, for_lines=bool(lines) and not tail)
@@ -42,7 +42,9 @@ def replaced(text: str, holder: Node, entry: Entry, value: Json, layout: Layout)
             while start > entry.head and text[start - 1] == " ":
                 start -= 1
         gap = " " if tail and text[start - 1] not in " \t" else ""
-        yield [Patch(start, frame.end, gap + tail), Patch(frame.lines_start, frame.lines_end, written)]
+        if entry.key is not None and entry.head == entry.key.end:  # `? key` without a value
+            gap = f"\n{margin}: " if tail else f"\n{margin}:"
+        yield [TextPatch(start, frame.end, gap + tail), TextPatch(frame.lines_start, frame.lines_end, written)]
 
 
 def _frame(text: str, entry: Entry, *, for_lines: bool) -> _Frame:
@@ -63,8 +65,8 @@ def _frame(text: str, entry: Entry, *, for_lines: bool) -> _Frame:
     return _Frame(start, node.end, after, after)
 
 
-def _contents(text: str, holder: Node, entry: Entry, value: Json, layout: Layout) -> Iterator[Content]:
-    node, in_list = entry.value, holder.kind is Kind.LIST
+def _contents(text: str, holder: TextNode, entry: Entry, value: Json, layout: Layout) -> Iterator[Content]:
+    node, in_list = entry.value, holder.kind is NodeKind.LIST
     if in_list and node.end > node.body and "\n" not in text[entry.start : node.body]:
         layout = replace(layout, dash=column(text, node.body) - column(text, entry.start))
     if isinstance(value, dict | list) and value:
@@ -78,7 +80,7 @@ def _contents(text: str, holder: Node, entry: Entry, value: Json, layout: Layout
 
 
 def _texts(text: str, entry: Entry, value: str, layout: Layout, indent: int) -> Iterator[Content]:
-    """Write a string as the one before it was written, or as one would write it anew."""
+    """Yield the spellings of a string: in the style of the old value first, then in the default style."""
     node = entry.value
     width = _WIDEST
     if node.is_block_scalar:
@@ -97,7 +99,7 @@ def _texts(text: str, entry: Entry, value: str, layout: Layout, indent: int) -> 
 
 
 def _measures(text: str, entry: Entry, indent: int) -> tuple[int, int]:
-    """Return the indentation and the width of a text below a | or >, from the column of its entry."""
+    """Return the indentation and the width of a block scalar, relative to the column of its entry."""
     node, margin = entry.value, column(text, entry.start)
     lines = [line for line in text[node.body : node.end].split("\n")[1:] if line.strip()]
     if not lines:
@@ -110,14 +112,14 @@ def _measures(text: str, entry: Entry, indent: int) -> tuple[int, int]:
 # --- removing ---------------------------------------------------------------------------------------------------------
 
 
-def removed(text: str, holder: Node, place: int) -> list[Patch]:
-    """Take out one of several entries with its lines; comments on lines of their own stay."""
+def removed(text: str, holder: TextNode, place: int) -> list[TextPatch]:
+    """Remove one of several entries with its lines; comments on their own lines stay."""
     start, end = removal(text, holder, place)
-    return [Patch(start, end)]
+    return [TextPatch(start, end)]
 
 
-def removal(text: str, holder: Node, place: int) -> tuple[int, int]:
-    """Return what goes with an entry: its lines, or what stands before the next where it shares the line of a dash."""
+def removal(text: str, holder: TextNode, place: int) -> tuple[int, int]:
+    """Return the span to remove: the lines of an entry, or the text before the next entry if it follows a dash."""
     entry = holder.entries[place]
     start, after = line_start(text, entry.start), line_end(text, entry.end) + 1
     before = text[start : entry.start]
@@ -133,8 +135,8 @@ def removal(text: str, holder: Node, place: int) -> tuple[int, int]:
 # --- adding -----------------------------------------------------------------------------------------------------------
 
 
-def added(text: str, holder: Node, step: str | int, value: Json, layout: Layout) -> list[Patch]:
-    """Put in an entry, at the end or before the element that stands at an index, spaced as its neighbours are."""
+def added(text: str, holder: TextNode, step: str | int, value: Json, layout: Layout) -> list[TextPatch]:
+    """Insert an entry at the end or before an index, with the blank lines of its neighbours."""
     if isinstance(step, int):
         lines = yaml_values.element(value, layout, holder)
     else:
@@ -142,15 +144,17 @@ def added(text: str, holder: Node, step: str | int, value: Json, layout: Layout)
     margin = " " * column(text, holder.entries[0].start)
     written = "".join(f"{margin}{line}\n" if line else "\n" for line in lines)
     at = insertion(text, holder, step)
-    if at > line_start(text, at):  # behind the dash of another list: the margin is there, and needed once more below
-        return [Patch(at, at, written.lstrip(" ") + margin)]
+    if at > line_start(
+        text, at
+    ):  # behind the dash of another list: the margin exists already, and the next entry needs one
+        return [TextPatch(at, at, written.lstrip(" ") + margin)]
     if _is_spaced(text, holder):
         written = written + "\n" if at <= holder.entries[0].start else "\n" + written
-    return [Patch(at, at, written)]
+    return [TextPatch(at, at, written)]
 
 
-def insertion(text: str, holder: Node, step: str | int) -> int:
-    """Return where a new entry goes: below the one before it, above the comments on the one after it."""
+def insertion(text: str, holder: TextNode, step: str | int) -> int:
+    """Return the position of a new entry: below the previous entry, above the comments of the next."""
     entries = holder.entries
     place = min(int(step), len(entries)) if isinstance(step, int) else len(entries)
     if place > 0:
@@ -163,8 +167,8 @@ def insertion(text: str, holder: Node, step: str | int) -> int:
     return at
 
 
-def _is_spaced(text: str, holder: Node) -> bool:
-    """Tell whether blank lines stand between all entries."""
+def _is_spaced(text: str, holder: TextNode) -> bool:
+    """Return True if blank lines separate all entries."""
     entries = holder.entries
-    gaps = [text[line_end(text, one.end) : other.start] for one, other in itertools.pairwise(entries)]
+    gaps = [text[line_end(text, entry.end) : following.start] for entry, following in itertools.pairwise(entries)]
     return bool(gaps) and all(re.search(r"\n[ \t]*\n", gap) for gap in gaps)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from holdfast.text_edit import yaml_nodes
-from holdfast.text_edit.yaml_nodes import Kind, Node
+from holdfast.text_edit.yaml_nodes import NodeKind, TextNode
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,14 +23,14 @@ class Layout:
     has_blocks: bool = True  # whether texts of several lines may stand below a |
 
 
-def of(text: str, root: Node, near: Node) -> Layout:
-    """Return the layout of a document; what is below `near` counts before the rest."""
+def of(text: str, root: TextNode, near: TextNode) -> Layout:
+    """Return the layout of a document; values below `near` count first."""
     samples = [*_samples(text, near)]
     everywhere = [*_samples(text, root)]
 
     def usual(name: str, otherwise: int) -> int:
-        for found in (samples, everywhere):
-            counted = Counter(value for kind, value in found if kind == name)
+        for nearby in (samples, everywhere):
+            counted = Counter(value for kind, value in nearby if kind == name)
             if counted:
                 return counted.most_common(1)[0][0]
         return otherwise
@@ -46,36 +46,36 @@ def of(text: str, root: Node, near: Node) -> Layout:
 
 
 def column(text: str, index: int) -> int:
-    """Return how far in its line a character stands."""
+    """Return the column of a character."""
     return index - yaml_nodes.line_start(text, index)
 
 
-def quote_of(nodes: Iterable[Node]) -> str:
-    """Return the quote that all these strings have in common; none if they differ or one is plain."""
-    styles = {node.style for node in nodes if node.kind is Kind.SCALAR and not is_bare_word(node)}
+def quote_of(nodes: Iterable[TextNode]) -> str:
+    """Return the quote that all strings share; empty if they differ or one is plain."""
+    styles = {node.style for node in nodes if node.kind is NodeKind.SCALAR and not is_bare_word(node)}
     return styles.pop() if len(styles) == 1 and styles <= {"'", '"'} else ""
 
 
-def is_bare_word(node: Node) -> bool:
-    """Tell whether a plain scalar may be something else than a string, which says nothing about quoting strings."""
+def is_bare_word(node: TextNode) -> bool:
+    """Return True if a plain scalar may be another type than a string, which says nothing about quotes."""
     return (
-        node.kind is Kind.SCALAR
+        node.kind is NodeKind.SCALAR
         and not node.style
         and (node.text[:1] in "-+.0123456789~" or node.text.lower() in ("null", "true", "false"))
     )
 
 
-def _samples(text: str, root: Node) -> Iterator[tuple[str, int]]:
+def _samples(text: str, root: TextNode) -> Iterator[tuple[str, int]]:
     for holder in yaml_nodes.walk(root):
         if not holder.is_block:
             continue
         for entry in holder.entries:
             node = entry.value
             inside, outside = column(text, node.body), column(text, entry.start)
-            if holder.kind is Kind.LIST:
+            if holder.kind is NodeKind.LIST:
                 if node.end > node.start and "\n" not in text[entry.start : node.body]:
                     yield "dash", inside - outside
-            elif node.is_block and node.kind is Kind.LIST:
+            elif node.is_block and node.kind is NodeKind.LIST:
                 yield "offset", inside - outside
             elif node.is_block and inside > outside:
                 yield "mapping", inside - outside

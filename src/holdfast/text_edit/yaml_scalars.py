@@ -1,4 +1,4 @@
-"""Texts of several lines, written below a | or >."""
+"""Block scalars: texts of several lines below a | or >."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How values are spelt in YAML: quoted wherever a reader of YAML 1.1 or 1.2 could take a string for something else."""
+"""YAML spellings of values: quoted if a reader of YAML 1.1 or 1.2 could take a string for another type."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ def _string(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
 
 for _dumper in (_Dumper, _IndentlessDumper):
     _dumper.add_representer(str, _string)
-    # The library's idea of YAML 1.1 leaves these out; other readers do not.
+    # PyYAML omits these booleans of YAML 1.1; other readers do not.
     _dumper.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile(r"[yYnN]\Z"), list("yYnN"))
-    # What only YAML 1.2 takes for a number must be quoted too.
+    # Numbers of YAML 1.2 only must be quoted, too.
     _dumper.add_implicit_resolver(
         "tag:yaml.org,2002:int", re.compile(r"0o[0-7]+\Z|[-+]?[0-9]+\Z"), list("-+0123456789")
     )
@@ -66,9 +66,9 @@ def flow(value: Json) -> str:
 
 
 def scalar(value: Json, quote: str = "", *, in_flow: bool = False, otherwise: str = "'") -> str:
-    """Write a scalar within a line; a string in the quotes given or, without them, plain if nobody can misread it.
+    """Return a scalar within a line; a string without a given quote is plain if every reader takes it for a string.
 
-    `otherwise` are the quotes for a string that cannot be plain. What single quotes cannot hold is doubly quoted.
+    `otherwise` is the quote for a string that cannot be plain. Text that single quotes cannot hold is double-quoted.
     """
     if not isinstance(value, str):
         return flow(value)
@@ -80,7 +80,7 @@ def scalar(value: Json, quote: str = "", *, in_flow: bool = False, otherwise: st
 
 
 def is_plain(value: str, *, in_flow: bool) -> bool:
-    """Tell whether a string can stand without quotes."""
+    """Return True if a string needs no quotes."""
     return (flow(value) if in_flow else _dump(value, _Dumper).removesuffix("...\n").rstrip("\n")) == value
 
 

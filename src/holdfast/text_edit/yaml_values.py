@@ -1,4 +1,4 @@
-"""Writing new values in the layout of a document, and in the manner of a value that stands beside them."""
+"""New values in the layout of a document and the style of their neighbours."""
 
 from __future__ import annotations
 
@@ -7,34 +7,34 @@ from collections.abc import Sequence
 from holdfast.model.json import Json
 from holdfast.text_edit import yaml_scalars, yaml_spelling
 from holdfast.text_edit.yaml_layout import Layout, quote_of
-from holdfast.text_edit.yaml_nodes import Kind, Node
+from holdfast.text_edit.yaml_nodes import NodeKind, TextNode
 
 Content = tuple[str, list[str]]  # what follows a colon or dash on its line, and the lines below, from the same column
 
 
-def entry(key: str, value: Json, layout: Layout, siblings: Node) -> list[str]:
+def entry(key: str, value: Json, layout: Layout, siblings: TextNode) -> list[str]:
     """Write an entry of a block map as its siblings are written."""
-    keys = [each.key for each in siblings.entries if each.key is not None and not each.is_merge]
-    values = [each.value for each in siblings.entries if not each.is_merge]
+    keys = [sibling.key for sibling in siblings.entries if sibling.key is not None and not sibling.is_merge]
+    values = [sibling.value for sibling in siblings.entries if not sibling.is_merge]
     tail, below = content(value, layout, quote=quote_of(values))
     return [_joined(key_text(key, quote_of(keys), layout) + ":", tail), *below]
 
 
-def element(value: Json, layout: Layout, siblings: Node) -> list[str]:
+def element(value: Json, layout: Layout, siblings: TextNode) -> list[str]:
     """Write an element of a block list as its siblings are written."""
-    values = [each.value for each in siblings.entries]
+    values = [sibling.value for sibling in siblings.entries]
     like = model(value, values)
     tail, below = content(value, layout, like=like, quote=quote_of(values), in_list=True)
     return [_joined("-", tail, layout.dash), *below]
 
 
-def model(value: Json, values: Sequence[Node]) -> Node | None:
+def model(value: Json, values: Sequence[TextNode]) -> TextNode | None:
     """Return the last of some values that is of the same kind as a new one."""
     return next((node for node in reversed(values) if node.kind is _kind(value)), None)
 
 
 def content(
-    value: Json, layout: Layout, *, like: Node | None = None, quote: str = "", in_list: bool = False
+    value: Json, layout: Layout, *, like: TextNode | None = None, quote: str = "", in_list: bool = False
 ) -> Content:
     """Write a value for a place in a block collection; strings in the quotes given, or those of `like`."""
     indent = layout.dash if in_list else layout.mapping
@@ -48,10 +48,10 @@ def content(
     return "", _indented(lines, layout.offset if isinstance(value, list) else layout.mapping)
 
 
-def block(value: Json, layout: Layout, like: Node | None = None) -> list[str]:
+def block(value: Json, layout: Layout, like: TextNode | None = None) -> list[str]:
     """Write a collection that is not empty, one entry a line."""
     out: list[str] = []
-    below = [each.value for each in like.entries] if like is not None else []
+    below = [item.value for item in like.entries] if like is not None else []
     if isinstance(value, list):
         quote = quote_of(below)
         for item in value:
@@ -65,14 +65,14 @@ def block(value: Json, layout: Layout, like: Node | None = None) -> list[str]:
     return out
 
 
-def flow(value: Json, layout: Layout, like: Node | None = None, quotes: tuple[str, str] = ("", "")) -> str:
+def flow(value: Json, layout: Layout, like: TextNode | None = None, quotes: tuple[str, str] = ("", "")) -> str:
     """Write a value within a line; `quotes` are for keys and strings where `like` says nothing."""
     if not isinstance(value, dict | list) or not value:
         return yaml_spelling.scalar(
             value, _quote(like) or quotes[1] or layout.strings, in_flow=True, otherwise=layout.quote
         )
     gap = " " if like is not None and like.is_padded else ""
-    below = [each.value for each in like.entries] if like is not None and like.kind is _kind(value) else []
+    below = [item.value for item in like.entries] if like is not None and like.kind is _kind(value) else []
     if isinstance(value, list):
         quotes = quotes[0], quote_of(below) or quotes[1]
         inside = ", ".join(flow(item, layout, model(item, below), quotes) for item in value)
@@ -89,7 +89,7 @@ def key_text(key: str, quote: str, layout: Layout) -> str:
     return yaml_spelling.scalar(key, quote or layout.keys, in_flow=True, otherwise=layout.quote)
 
 
-def _scalar(value: Json, layout: Layout, like: Node | None, quote: str, indent: int) -> Content:
+def _scalar(value: Json, layout: Layout, like: TextNode | None, quote: str, indent: int) -> Content:
     quote = _quote(like) or quote or layout.strings
     if isinstance(value, str) and "\n" in value and quote != '"' and layout.has_blocks:
         written = yaml_scalars.literal(value, indent)
@@ -98,32 +98,32 @@ def _scalar(value: Json, layout: Layout, like: Node | None, quote: str, indent: 
     return yaml_spelling.scalar(value, quote, otherwise=layout.quote), []
 
 
-def _quote(like: Node | None) -> str:
+def _quote(like: TextNode | None) -> str:
     return like.style if like is not None and like.style in ("'", '"') else ""
 
 
-def _ordered(value: dict[str, Json], like: Node | None) -> list[str]:
+def _ordered(value: dict[str, Json], like: TextNode | None) -> list[str]:
     """Return the keys of a map, those that its model has too in the model's order."""
-    if like is None or like.kind is not Kind.MAP:
+    if like is None or like.kind is not NodeKind.MAP:
         return list(value)
-    first = [each.key.text for each in like.entries if each.key is not None and each.key.text in value]
+    first = [item.key.text for item in like.entries if item.key is not None and item.key.text in value]
     return list(dict.fromkeys([*first, *value]))
 
 
-def _key_of(like: Node | None, key: str) -> Node | None:
+def _key_of(like: TextNode | None, key: str) -> TextNode | None:
     """Return the key of that name in a model, or its first, whose quotes will do."""
-    if like is None or like.kind is not Kind.MAP or not like.entries:
+    if like is None or like.kind is not NodeKind.MAP or not like.entries:
         return None
     return like.entries[like.position(key) or 0].key
 
 
-def _entry_of(like: Node | None, key: str) -> Node | None:
-    place = like.position(key) if like is not None and like.kind is Kind.MAP else None
+def _entry_of(like: TextNode | None, key: str) -> TextNode | None:
+    place = like.position(key) if like is not None and like.kind is NodeKind.MAP else None
     return like.entries[place].value if like is not None and place is not None else None
 
 
-def _kind(value: Json) -> Kind:
-    return Kind.MAP if isinstance(value, dict) else Kind.LIST if isinstance(value, list) else Kind.SCALAR
+def _kind(value: Json) -> NodeKind:
+    return NodeKind.MAP if isinstance(value, dict) else NodeKind.LIST if isinstance(value, list) else NodeKind.SCALAR
 
 
 def _joined(head: str, tail: str, width: int = 0) -> str:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from holdfast.compare import diff, known_differences, normalize, paths
 from holdfast.compare.emptiness import is_void
-from holdfast.compare.known_differences import Kind, KnownDifference, Validity
+from holdfast.compare.known_differences import DifferenceKind, KnownDifference, Validity
 from holdfast.compare.rule_tree import RuleTree
 from holdfast.compare.rules import ListKind, ListRule, Rule
 from holdfast.model.absent import ABSENT
@@ -20,6 +20,7 @@ from holdfast.model.finding import Difference, Finding, Op
 from holdfast.model.json import Json
 from tests import strategies
 from tests.strategies import tree
+from tests.unit.compare import difference_algebra
 
 NO_RULES = tree()
 
@@ -30,7 +31,7 @@ def told(found: list[Finding] | tuple[Finding, ...] | tuple[Difference, ...]) ->
 
 def new(desired: Json, observed: Json, known: tuple[KnownDifference, ...], rules: RuleTree = NO_RULES) -> list[str]:
     differences = diff.differences(desired, observed, rules)
-    return told(known_differences.subtract(differences, known, rules).new)
+    return told(difference_algebra.subtract(differences, known, rules).new)
 
 
 # -- capture
@@ -42,11 +43,11 @@ SETTLED = {"sku": "s1", "tags": {"env": "prod"}, "size": 10, "zones": ["1", "2"]
 def test_a_capture_keeps_every_difference_with_why_it_is_there():
     captured = known_differences.capture(DECLARED, SETTLED, NO_RULES)
     assert {(paths.format_path(entry.path), entry.op, entry.kind) for entry in captured.known} == {
-        ("/sku", Op.CHANGED, Kind.NORMALISED),
-        ("/size", Op.CHANGED, Kind.OVERRIDDEN),
-        ("/zones/1", Op.ELEMENT_ADDED, Kind.DEFAULT),
-        ("/tier", Op.ADDED, Kind.DEFAULT),
-        ("/ip", Op.ADDED, Kind.DEFAULT),
+        ("/sku", Op.CHANGED, DifferenceKind.NORMALISED),
+        ("/size", Op.CHANGED, DifferenceKind.OVERRIDDEN),
+        ("/zones/1", Op.ELEMENT_ADDED, DifferenceKind.DEFAULT),
+        ("/tier", Op.ADDED, DifferenceKind.DEFAULT),
+        ("/ip", Op.ADDED, DifferenceKind.DEFAULT),
     }
     assert {entry.confidence for entry in captured.known} == {Confidence.HIGH}
     assert captured.baseline == diff.Baseline(DECLARED, SETTLED)
@@ -54,7 +55,7 @@ def test_a_capture_keeps_every_difference_with_why_it_is_there():
 
 def test_what_was_there_before_we_ever_wrote_is_adopted_with_low_confidence():
     captured = known_differences.capture(DECLARED, SETTLED, NO_RULES, adopted=True)
-    assert {(entry.kind, entry.confidence) for entry in captured.known} == {(Kind.ADOPTED, Confidence.LOW)}
+    assert {(entry.kind, entry.confidence) for entry in captured.known} == {(DifferenceKind.ADOPTED, Confidence.LOW)}
 
 
 @given(strategies.maps(), strategies.maps(), strategies.comparing_trees)
@@ -63,9 +64,9 @@ def test_a_check_right_after_a_capture_is_clean_in_both_views(desired: Json, set
     again = copy.deepcopy(settled)
     assert diff.findings(desired, again, rules, captured.baseline) == []
     assert diff.findings(copy.deepcopy(desired), again, rules, captured.baseline) == []
-    left = known_differences.subtract(diff.differences(desired, again, rules), captured.known, rules)
+    left = difference_algebra.subtract(diff.differences(desired, again, rules), captured.known, rules)
     assert left.new == ()
-    assert left.gone == ()
+    assert left.unseen == ()
 
 
 @given(strategies.maps(), strategies.maps(), strategies.comparing_trees)
@@ -73,14 +74,14 @@ def test_the_baseline_can_be_rebuilt_from_what_was_applied_and_what_is_known(
     desired: Json, settled: Json, rules: RuleTree
 ):
     captured = known_differences.capture(desired, settled, rules)
-    rebuilt = known_differences.baseline_from(desired, captured.known)
+    rebuilt = difference_algebra.baseline_from(desired, captured.known)
     assert rebuilt.applied is desired
     assert diff.findings(desired, settled, rules, rebuilt) == []
 
 
 # -- matching
 
-ENTRY = KnownDifference(("tier",), Op.CHANGED, "a", "b", Kind.OVERRIDDEN)
+ENTRY = KnownDifference(("tier",), Op.CHANGED, "a", "b", DifferenceKind.OVERRIDDEN)
 
 
 @pytest.mark.parametrize(
@@ -96,15 +97,15 @@ ENTRY = KnownDifference(("tier",), Op.CHANGED, "a", "b", Kind.OVERRIDDEN)
     ],
 )
 def test_a_difference_is_known_only_if_all_four_parts_match(difference: Difference, expected: bool):
-    assert known_differences.matches(difference, ENTRY, NO_RULES) is expected
-    left = known_differences.subtract([difference], [ENTRY], NO_RULES)
+    assert difference_algebra.matches(difference, ENTRY, NO_RULES) is expected
+    left = difference_algebra.subtract([difference], [ENTRY], NO_RULES)
     assert (left.new == ()) is expected
-    assert (left.gone == ()) is expected
+    assert (left.unseen == ()) is expected
 
 
 def test_values_match_under_their_comparator():
     rules = tree("- {path: /tier, compare: casefold}")
-    assert known_differences.matches(Difference(("tier",), Op.CHANGED, "A", "B"), ENTRY, rules)
+    assert difference_algebra.matches(Difference(("tier",), Op.CHANGED, "A", "B"), ENTRY, rules)
 
 
 def test_an_edit_of_a_defaulted_field_by_somebody_else_is_new():
@@ -122,16 +123,18 @@ def test_an_edit_of_a_formerly_defaulted_field_by_the_user_is_new():
 
 def test_a_user_who_declares_the_current_default_causes_nothing():
     known = known_differences.capture({}, {"tier": "Basic"}, NO_RULES).known
-    left = known_differences.subtract(diff.differences({"tier": "Basic"}, {"tier": "Basic"}, NO_RULES), known, NO_RULES)
+    left = difference_algebra.subtract(
+        diff.differences({"tier": "Basic"}, {"tier": "Basic"}, NO_RULES), known, NO_RULES
+    )
     assert left.new == ()
-    assert [entry.path for entry in left.gone] == [("tier",)]
+    assert [entry.path for entry in left.unseen] == [("tier",)]
 
 
 def test_an_entry_that_is_not_seen_stays_in_force_for_the_default_may_come_back():
     known = known_differences.capture({}, {"tier": "Basic", "ip": 1}, NO_RULES).known
-    left = known_differences.subtract(diff.differences({}, {"ip": 1}, NO_RULES), known, NO_RULES)
+    left = difference_algebra.subtract(diff.differences({}, {"ip": 1}, NO_RULES), known, NO_RULES)
     assert [entry.path for entry in left.known] == [("ip",)]
-    assert [entry.path for entry in left.gone] == [("tier",)]
+    assert [entry.path for entry in left.unseen] == [("tier",)]
     assert new({}, {"tier": "Basic", "ip": 1}, known) == []
 
 
@@ -165,7 +168,7 @@ def test_subtracting_known_differences_and_walking_the_baseline_agree(
     observed = data.draw(strategies.variants(settled))
     captured = known_differences.capture(desired, settled, rules)
     found = diff.findings(desired, observed, rules, captured.baseline)
-    left = known_differences.subtract(diff.differences(desired, observed, rules), captured.known, rules)
+    left = difference_algebra.subtract(diff.differences(desired, observed, rules), captured.known, rules)
     if not found:
         assert left.new == ()
     if not left.new:
@@ -428,7 +431,7 @@ def test_a_digest_still_sees_every_change():
     changed["rows"][1999]["value"] = -1
     assert new({}, {"big": changed}, known) == ["/big added"]
     assert new({}, {}, known) == []
-    baseline = known_differences.baseline_from({}, known)
+    baseline = difference_algebra.baseline_from({}, known)
     assert diff.findings({}, {"big": copy.deepcopy(BIG)}, NO_RULES, baseline) == []
     assert told(diff.findings({}, {"big": changed}, NO_RULES, baseline)) == ["/big changed"]
     assert told(diff.findings({}, {}, NO_RULES, baseline)) == ["/big missing"]
@@ -452,7 +455,7 @@ def test_a_large_default_element_is_known_by_its_digest_in_every_kind_of_list(ru
     settled = {"l": [{"name": "mine"}, {"name": "default", "text": "x" * 10_000}]}
     known = known_differences.capture(declared, settled, rules).known
     assert isinstance(known[0].observed, normalize.Digest)
-    baseline = known_differences.baseline_from(declared, known)
+    baseline = difference_algebra.baseline_from(declared, known)
     assert diff.findings(declared, copy.deepcopy(settled), rules, baseline) == []
     edited = {"l": [{"name": "mine"}, {"name": "default", "text": "y" * 10_000}]}
     assert diff.findings(declared, edited, rules, baseline) != []
@@ -476,7 +479,7 @@ def test_even_the_deepest_document_can_be_captured():
         deep = {"a": [deep]}
     captured = known_differences.capture({}, deep, NO_RULES)
     assert [type(entry.observed) for entry in captured.known] == [normalize.Digest]
-    assert diff.findings({}, deep, NO_RULES, known_differences.baseline_from({}, captured.known)) == []
+    assert diff.findings({}, deep, NO_RULES, difference_algebra.baseline_from({}, captured.known)) == []
 
 
 # -- finding places

@@ -95,7 +95,7 @@ def test_null_is_a_default_that_can_be_declared():
         ("profile: p\nversion: 1\napplies: {kinds: [1]}", 3, "/applies/kinds/0", "expected a string"),
         ("profile: p\nversion: 1\ndefaults: {presence: lax}", 3, "/defaults/presence", "got 'lax'"),
         ("profile: p\nversion: 1\ndefaults: {keys: nope}", 3, "/defaults/keys", 'unknown comparator "nope"'),
-        ("profile: p\nprofile: q", 2, None, "the key 'profile' stands twice (first in line 1)"),
+        ("profile: p\nprofile: q", 2, None, "duplicate key 'profile' (first in line 1)"),
         ("profile: [p", 2, None, "not YAML"),
     ],
 )

@@ -160,7 +160,7 @@ def test_the_reason_names_the_first_paths_and_counts_the_rest():
     assert verdict_rules.conclude(found[:1]).reason == "changed outside Holdfast: /f0"
     assert verdict_rules.conclude(found[:1]).findings == (found[0],)
     whole = Finding((), Op.CHANGED, FindingClass.SPECIFIED, ChangedBy.DECLARED)
-    assert verdict_rules.conclude([whole]).reason == "the declaration moved: (document)"
+    assert verdict_rules.conclude([whole]).reason == "declaration changed: (document)"
 
 
 def test_the_reason_never_holds_a_value():

@@ -127,7 +127,7 @@ def accepted(text: str, *edits: Edit, now: bytes | None = None) -> str:
 UNREADABLE = {
     "a tab for indentation": (SMALL.replace("    size", "\tsize").encode(), 6, "indented with a tab; use blanks"),
     "not YAML": (SMALL.replace("[x, y]", "[x, y").encode(), 8, "correct the file first"),
-    "a key twice": (SMALL.replace("names:", "size:").encode(), 7, "stands twice"),
+    "a key twice": (SMALL.replace("names:", "size:").encode(), 7, "duplicate key"),
     "not UTF-8": (SMALL.encode() + b"# \xff\n", 11, "save it as UTF-8"),
     "UTF-16": (SMALL.encode("utf-16"), None, "save it as UTF-8"),
     "old line ends": (SMALL.replace("\n", "\r").encode(), 1, "ordinary line ends"),

@@ -29,7 +29,7 @@ def test_a_text_that_begins_further_down_counts_from_there():
 
 
 def test_a_key_that_stands_twice_is_refused():
-    with pytest.raises(DocumentError, match=r"2:1: the key 'a' stands twice \(first in line 1\)"):
+    with pytest.raises(DocumentError, match=r"2:1: duplicate key 'a' \(first in line 1\)"):
         json_places.places('{"a": {"a": 1},\n"\\u0061": 2}')
 
 

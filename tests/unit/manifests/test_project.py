@@ -217,7 +217,7 @@ WHERE = "{env: NAME} or {file: path} or {command: [program, argument]}"
         ),
         ("defaults:\n  resyncPeriod: 5", 2, "/defaults/resyncPeriod", "5 has no unit; write 5s, 5m or 5h"),
         ("a: 1\n---\nb: 2", 3, None, "a project file is one document; join them"),
-        ("a: 1\na: 2", 2, None, "the key 'a' stands twice (first in line 1)"),
+        ("a: 1\na: 2", 2, None, "duplicate key 'a' (first in line 1)"),
     ],
 )
 def test_a_mistake_is_told_with_its_place(tmp_path, text, line, field, message):

@@ -14,7 +14,7 @@ from holdfast.policy.decide import DecisionInputs, ReconcileMode, decide
 
 IN_SYNC = verdict_rules.conclude(())
 UNKNOWN = Verdict(Status.UNKNOWN, "could not be read (timeout)")
-MISSING = Verdict(Status.MISSING, "was there, is gone")
+MISSING = Verdict(Status.MISSING, "deleted outside Holdfast")
 DEFAULTED = Finding(("a",), Op.CHANGED, FindingClass.DEFAULTED, ChangedBy.LIVE, ABSENT, 1, 2)
 DECLARED = Finding(("b",), Op.CHANGED, FindingClass.SPECIFIED, ChangedBy.LIVE, 1, 1, 2)
 OBSERVED = ManagementPolicy.OBSERVED

@@ -10,11 +10,11 @@ from hypothesis import given
 from holdfast.compare.comparators import typed_equal
 from holdfast.model.json import Json
 from holdfast.text_edit import edits
-from holdfast.text_edit.edits import Act, Edit
+from holdfast.text_edit.edits import Act, DocumentEdit
 from tests import strategies
 
 
-def applied(document: Json, found: list[Edit]) -> Json:
+def applied(document: Json, found: list[DocumentEdit]) -> Json:
     root = [copy.deepcopy(document)]
     for edit in found:
         *above, last = (0, *edit.pointer)
@@ -43,7 +43,7 @@ def test_making_each_edit_gives_the_other_document_and_leaves_the_first_alone(be
     untouched = copy.deepcopy(before)
     document = before
     for edit in edits.between(before, after):
-        document = edits.made(document, edit)
+        document = edits.apply_edit(document, edit)
     assert typed_equal(document, after)
     assert typed_equal(before, untouched)
 

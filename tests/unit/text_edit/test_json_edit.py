@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from holdfast.compare.comparators import typed_equal
 from holdfast.text_edit import edits, json_edit, pieces
-from holdfast.text_edit.edits import Act, Edit
+from holdfast.text_edit.edits import Act, DocumentEdit
 from holdfast.text_edit.json_edit import Style
 from tests import strategies
 
@@ -25,10 +25,10 @@ def test_each_edit_is_exact_and_stays_where_it_belongs(before, after, indent, ti
     text = json.dumps(before, indent=indent, separators=(",", ":") if tight else None)
     document = before
     for edit in edits.between(before, after):
-        start, end = json_edit.concerned(text, edit)
-        spliced = json_edit.spliced(text, edit, Style.of(text))
+        start, end = json_edit.edit_span(text, edit)
+        spliced = json_edit.edit_text(text, edit, Style.of(text))
         assert pieces.is_within(text, spliced, start, end)
-        text, document = spliced, edits.made(document, edit)
+        text, document = spliced, edits.apply_edit(document, edit)
         assert typed_equal(json.loads(text), document)
 
 
@@ -48,10 +48,10 @@ def test_the_style_is_read_off_the_text_and_not_off_its_strings(text, style):
 
 def test_an_element_is_written_on_one_line_where_its_neighbour_is():
     text = '{\n  "a": [\n    {"b": 1}\n  ]\n}\n'
-    edit = Edit(Act.ADD, ("a", 1), {"b": 2})
-    assert json_edit.spliced(text, edit, Style.of(text)) == '{\n  "a": [\n    {"b": 1},\n    {"b": 2}\n  ]\n}\n'
+    edit = DocumentEdit(Act.ADD, ("a", 1), {"b": 2})
+    assert json_edit.edit_text(text, edit, Style.of(text)) == '{\n  "a": [\n    {"b": 1},\n    {"b": 2}\n  ]\n}\n'
 
 
 def test_a_text_that_is_too_deep_is_not_spliced():
     with pytest.raises(json_edit.TooDeepError):
-        json_edit.spliced("[" * 300 + "]" * 300, Edit(Act.REPLACE, (0,), 1), Style.of(""))
+        json_edit.edit_text("[" * 300 + "]" * 300, DocumentEdit(Act.REPLACE, (0,), 1), Style.of(""))

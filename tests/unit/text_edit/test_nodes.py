@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from holdfast.compare import yaml_reader
 from holdfast.text_edit import yaml_nodes
-from holdfast.text_edit.yaml_nodes import Kind, Node
+from holdfast.text_edit.yaml_nodes import NodeKind, TextNode
 from tests import strategies
 from tests.unit.manifests.rendering import Pen
 
@@ -37,7 +37,7 @@ nothing:
 ROOT = yaml_nodes.documents(TEXT)[0].root
 
 
-def find(*pointer: str | int, text: str = TEXT) -> Node:
+def find(*pointer: str | int, text: str = TEXT) -> TextNode:
     node = yaml_nodes.find(ROOT if text is TEXT else yaml_nodes.documents(text)[0].root, pointer)
     assert node is not None
     return node
@@ -73,7 +73,7 @@ def test_entries_begin_at_their_keys_and_dashes():
 
 def test_an_alias_knows_what_it_stands_for_and_nothing_stands_below_it():
     alias = ROOT.entries[-3].value
-    assert alias.kind is Kind.ALIAS
+    assert alias.kind is NodeKind.ALIAS
     assert alias.target is find("list")
     assert yaml_nodes.uses(ROOT, alias.target) == [alias]
     assert yaml_nodes.find(ROOT, ("alias", 0)) is yaml_nodes.find(ROOT, ("alias",)) is None
@@ -94,8 +94,8 @@ def test_comments_are_told_from_texts_that_look_like_them():
 def test_documents_begin_and_end_where_they_do():
     text = "# head\na: 1\n--- # two\n---\nb: 2\n...\n"
     found = yaml_nodes.documents(text)
-    assert [each.is_empty for each in found] == [False, True, False]
-    assert [text[each.start : each.end] for each in found] == ["a: 1\n", "--- # two\n", "---\nb: 2\n..."]
+    assert [document.is_empty for document in found] == [False, True, False]
+    assert [text[document.start : document.end] for document in found] == ["a: 1\n", "--- # two\n", "---\nb: 2\n..."]
 
 
 @given(document=strategies.maps(), chance=st.randoms(use_true_random=False))

@@ -36,7 +36,7 @@ ORDER: Final = (
     Status.IN_SYNC,
 )
 WHO: Final = {
-    ChangedBy.DECLARED: "the declaration moved",
+    ChangedBy.DECLARED: "declaration changed",
     ChangedBy.LIVE: "changed outside Holdfast",
     ChangedBy.BOTH: "both changed",
     ChangedBy.UNKNOWN: "differs from the declaration",

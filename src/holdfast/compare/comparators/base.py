@@ -1,8 +1,8 @@
-"""What a comparator is, and what "the same JSON value" means when nobody says otherwise.
+"""The comparator protocol and the default equality of JSON values.
 
-A comparator decides whether two leaf values mean the same. It knows nothing of paths, profiles or documents. The rule
-that all of them keep: a value that cannot be read in the comparator's notation stays itself, equal to nothing else, and
-nothing ever raises. An unknown spelling is therefore shown as a difference, never swallowed.
+A comparator decides whether two leaf values mean the same. It knows nothing of paths, profiles or documents. A value
+that a comparator cannot parse equals only itself, and no comparator raises. An unknown spelling is therefore shown as a
+difference.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Comparator(Protocol):
         """Return the registered name with the options in force, such as `token_set(sep=,)`."""
 
     def equal(self, desired: Json, observed: Json) -> bool:
-        """Return whether the two values mean the same."""
+        """Return True if the two values mean the same."""
 
     def key(self, value: Json) -> Key:
         """Return the canonical representative: values with equal keys are equal."""
@@ -57,7 +57,7 @@ class ByKey(ABC):
         """Return the canonical representative of `value`."""
 
     def equal(self, desired: Json, observed: Json) -> bool:
-        """Return whether the two values have the same key."""
+        """Return True if the two values have the same key."""
         if type(desired) is str and type(observed) is str and desired == observed:
             return True
         return self.key(desired) == self.key(observed)
@@ -117,7 +117,7 @@ class Overlapping:
         return self.strict.key(value)
 
     def equal(self, desired: Json, observed: Json) -> bool:
-        """Return whether the keys are the same or one is a short form of the other."""
+        """Return True if the keys are the same or one is a short form of the other."""
         left, right = self.key(desired), self.key(observed)
         return left == right or self.overlaps(left, right) or self.overlaps(right, left)
 
@@ -128,7 +128,7 @@ def exact() -> Comparator:
 
 
 def typed_equal(left: Json, right: Json) -> bool:
-    """Return whether two JSON values are the same; key order is free, list order is not, any depth is safe."""
+    """Return True if two JSON values are the same. Key order does not matter, list order does. Any depth is safe."""
     if type(left) is str:
         return bool(left == right)
     pending = [(left, right)]

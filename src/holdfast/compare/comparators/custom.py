@@ -1,8 +1,8 @@
 """Comparators that users write: functions of installed packages, which a profile names.
 
-A profile is data, and may come from a store that somebody else wrote; so it cannot name just any function. It names an
-entry point in the group `holdfast.comparators` of a package that is installed, and only one that the project file
-allows is ever loaded (`allowedCode`).
+A profile is data and may come from a shared store, so it cannot name an arbitrary function. It names an entry point in
+the group `holdfast.comparators` of an installed package. Only entry points that the project file allows
+(`allowedCode`) are loaded.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class CustomEqual:
         return base.identity(value)
 
     def equal(self, desired: Json, observed: Json) -> bool:
-        """Return whether the values are the same or the function says so; a function that fails says no."""
+        """Return True if the values are the same or the function says so; a function that fails says no."""
         if base.typed_equal(desired, observed):
             return True
         try:

@@ -1,4 +1,4 @@
-"""Comparators by name: building one from a profile's options, with errors that say what would have worked."""
+"""Comparators by name: built from a profile's options, with errors that list the valid ones."""
 
 from __future__ import annotations
 

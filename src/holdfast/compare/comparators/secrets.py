@@ -41,12 +41,12 @@ def fingerprint(value: Json, key: bytes) -> str:
 
 
 def is_fingerprint(value: Json) -> bool:
-    """Tell whether a value is a fingerprint, which stands for a secret that is not kept."""
+    """Return True if a value is a fingerprint, which represents a secret that is not stored."""
     return isinstance(value, str) and _FINGERPRINT.fullmatch(value) is not None
 
 
 def is_masked(value: Json) -> bool:
-    """Return whether a value read back says nothing: absent, null, empty, a mask, or a container of such values."""
+    """Return True if a value is masked: absent, null, empty, a mask, or a container of such values."""
     pending = [value]
     while pending:
         item = pending.pop()

@@ -92,8 +92,8 @@ def enum_map(*, mapping: Mapping[str, Json], ignore_case: bool = False) -> base.
     if not mapping:
         raise ProfileError('enum_map: option "mapping" is empty; give the words that stand for each other')
     classes: dict[base.Key, base.Key] = {}
-    for one, other in _pairs(mapping):
-        left, right = _word(one, ignore_case=ignore_case), _word(other, ignore_case=ignore_case)
+    for name, value in _pairs(mapping):
+        left, right = _word(name, ignore_case=ignore_case), _word(value, ignore_case=ignore_case)
         keep, join = classes.setdefault(left, left), classes.setdefault(right, right)
         for member in [member for member, cls in classes.items() if cls == join]:
             classes[member] = keep

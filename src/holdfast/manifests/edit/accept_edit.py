@@ -26,7 +26,7 @@ from holdfast.text_edit import edits as steps
 from holdfast.text_edit import json_edit, pieces, yaml_edit, yaml_nodes
 from holdfast.text_edit.edits import Act
 from holdfast.text_edit.pieces import CannotError
-from holdfast.text_edit.yaml_nodes import Node
+from holdfast.text_edit.yaml_nodes import TextNode
 
 __all__ = ["UNSAID", "Edit", "Refused", "accept", "of_finding"]
 
@@ -71,17 +71,17 @@ class _Work:
         self._declaration = declaration
         self.text = part.text
         self.document = apply_patch.copied(part.document)
-        self._parsed: tuple[str, Node] | None = None
+        self._parsed: tuple[str, TextNode] | None = None
 
     def change(self, pointer: Pointer, change: Change) -> None:
         """Make a change, in as many and as small steps as it takes; raise Refused if the text cannot take it."""
         now = paths.resolve(self.document, pointer)
         if change.inserts or now is ABSENT:
-            self._make(steps.Edit(Act.ADD, pointer, change.value))
+            self._make(steps.DocumentEdit(Act.ADD, pointer, change.value))
         elif change.value is ABSENT:
-            self._make(steps.Edit(Act.REMOVE, pointer))
+            self._make(steps.DocumentEdit(Act.REMOVE, pointer))
         else:
-            self._check_order(steps.reordered(now, change.value, pointer))
+            self._check_order(steps.reordered_lists(now, change.value, pointer))
             self._set(pointer, change.value)
 
     def _set(self, pointer: Pointer, value: Json) -> None:
@@ -92,12 +92,12 @@ class _Work:
             if alias is None or len(alias) < len(pointer):
                 self._make(step)
             else:  # the whole value was accepted, so what stands in the place of some of it can be written out
-                self._make(steps.Edit(Act.REPLACE, alias, paths.resolve(value, alias[len(pointer) :])))
+                self._make(steps.DocumentEdit(Act.REPLACE, alias, paths.resolve(value, alias[len(pointer) :])))
                 pending = list(steps.between(paths.resolve(self.document, pointer), value, pointer))
 
-    def _make(self, change: steps.Edit) -> None:
+    def _make(self, change: steps.DocumentEdit) -> None:
         """Make one edit and read the text again."""
-        wanted = steps.made(self.document, change)
+        wanted = steps.apply_edit(self.document, change)
         attempts = self._in_json(change) if self._file.is_json else self._in_yaml(change, wanted)
         for attempt in attempts:
             if self._says(attempt, wanted):
@@ -111,7 +111,7 @@ class _Work:
             node = None if self._file.is_json else yaml_nodes.find(self._root(), pointer)
             if node is not None and yaml_nodes.has_comment(self.text, node):
                 reason = f"the elements are in another order, and comments stand between them; {BY_HAND}"
-                raise self._refused(steps.Edit(Act.REPLACE, pointer), reason)
+                raise self._refused(steps.DocumentEdit(Act.REPLACE, pointer), reason)
 
     def _says(self, text: str, wanted: Json) -> bool:
         try:
@@ -119,16 +119,16 @@ class _Work:
         except DocumentError:
             return False
 
-    def _in_json(self, change: steps.Edit) -> Iterator[str]:
+    def _in_json(self, change: steps.DocumentEdit) -> Iterator[str]:
         try:
-            start, end = json_edit.concerned(self.text, change)
-            attempt = json_edit.spliced(self.text, change, json_edit.Style.of(self.text))
+            start, end = json_edit.edit_span(self.text, change)
+            attempt = json_edit.edit_text(self.text, change, json_edit.Style.of(self.text))
         except json_edit.TooDeepError:
             return
         if pieces.is_within(self.text, attempt, start, end):
             yield attempt
 
-    def _in_yaml(self, change: steps.Edit, wanted: Json) -> Iterator[str]:
+    def _in_yaml(self, change: steps.DocumentEdit, wanted: Json) -> Iterator[str]:
         """Try the edit itself and, in a flow collection without comments, writing that collection anew."""
         root = self._root()
         elsewhere = anchors.comes_from(self.text, root, change, self._first_line())
@@ -140,18 +140,18 @@ class _Work:
             if above is None or not above.is_flow or yaml_nodes.has_comment(self.text, above):
                 return
             place = change.pointer[:-1]
-            change = steps.Edit(Act.REPLACE, place, paths.resolve(wanted, place))
+            change = steps.DocumentEdit(Act.REPLACE, place, paths.resolve(wanted, place))
 
-    def _attempts(self, root: Node, change: steps.Edit) -> Iterator[str]:
+    def _attempts(self, root: TextNode, change: steps.DocumentEdit) -> Iterator[str]:
         try:
-            start, end = yaml_edit.concerned(self.text, root, change)
+            start, end = yaml_edit.edit_span(self.text, root, change)
             for attempt in yaml_edit.attempts(self.text, root, change):
                 if pieces.is_within(self.text, attempt, start, end):
                     yield attempt
         except CannotError:
             return
 
-    def _root(self) -> Node:
+    def _root(self) -> TextNode:
         if self._parsed is None or self._parsed[0] is not self.text:
             self._parsed = self.text, yaml_nodes.documents(self.text)[0].root
         return self._parsed[1]
@@ -159,12 +159,12 @@ class _Work:
     def _first_line(self) -> int:
         return yaml_nodes.line_number(self._part.before, len(self._part.before))
 
-    def _shared(self, change: steps.Edit) -> str:
+    def _shared(self, change: steps.DocumentEdit) -> str:
         if self._file.is_json:
             return ""
         return anchors.is_used_by(self.text, self._root(), change, self._first_line())
 
-    def _refused(self, change: steps.Edit, reason: str) -> Refused:
+    def _refused(self, change: steps.DocumentEdit, reason: str) -> Refused:
         reason = reason or f"this cannot be written without disturbing what stands around it; {BY_HAND}"
         pointer = change.pointer[len(self._part.pointer) + len(_RESOURCE) :]
         return Refused(reason, source_location.desired(self._declaration, pointer))

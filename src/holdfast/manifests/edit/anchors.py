@@ -6,13 +6,13 @@ from typing import Final
 
 from holdfast.model.path import Pointer
 from holdfast.text_edit import yaml_nodes
-from holdfast.text_edit.edits import Act, Edit
-from holdfast.text_edit.yaml_nodes import Kind, Node
+from holdfast.text_edit.edits import Act, DocumentEdit
+from holdfast.text_edit.yaml_nodes import NodeKind, TextNode
 
 _INSTEAD: Final = "change it there by hand if all of them should change, or write this one out"
 
 
-def comes_from(text: str, root: Node, change: Edit, line: int) -> str:
+def comes_from(text: str, root: TextNode, change: DocumentEdit, line: int) -> str:
     """Say that what an edit means stands at another place, nothing if it stands at its own; `line` is the first."""
     node = root
     last = len(change.pointer) - 1
@@ -23,12 +23,12 @@ def comes_from(text: str, root: Node, change: Edit, line: int) -> str:
         if depth == last and change.act is Act.REMOVE and _is_merged(node, step):
             return _merged(text, node, step, line)  # what it overrules would show again
         node = node.entries[place].value
-        if node.kind is Kind.ALIAS and depth < last:
+        if node.kind is NodeKind.ALIAS and depth < last:
             return _said(text, node, line, "is an alias of")
     return ""
 
 
-def alias_above(root: Node, pointer: Pointer) -> Pointer | None:
+def alias_above(root: TextNode, pointer: Pointer) -> Pointer | None:
     """Return where an alias stands that a pointer leads through."""
     node = root
     for depth, step in enumerate(pointer):
@@ -36,22 +36,22 @@ def alias_above(root: Node, pointer: Pointer) -> Pointer | None:
         if place is None:
             return None
         node = node.entries[place].value
-        if node.kind is Kind.ALIAS:
+        if node.kind is NodeKind.ALIAS:
             return pointer[: depth + 1] if depth + 1 < len(pointer) else None
     return None
 
 
-def _is_merged(node: Node, step: str | int) -> bool:
+def _is_merged(node: TextNode, step: str | int) -> bool:
     return any((each.target or each).position(step) is not None for each in node.merges())
 
 
-def _merged(text: str, node: Node, step: str | int, line: int) -> str:
+def _merged(text: str, node: TextNode, step: str | int, line: int) -> str:
     sources = node.merges()
     found = [each for each in sources if each.target is not None and each.target.position(step) is not None]
     return _said(text, (found or sources)[0], line, "is merged in from") if sources else ""
 
 
-def _said(text: str, node: Node, line: int, how: str) -> str:
+def _said(text: str, node: TextNode, line: int, how: str) -> str:
     anchored = node.target or node
     where = _line(text, anchored, line)
     if anchored.anchor is None:
@@ -59,7 +59,7 @@ def _said(text: str, node: Node, line: int, how: str) -> str:
     return f"this {how} the anchor &{anchored.anchor} in line {where}, which other places may use too; {_INSTEAD}"
 
 
-def is_used_by(text: str, root: Node, change: Edit, line: int) -> str:
+def is_used_by(text: str, root: TextNode, change: DocumentEdit, line: int) -> str:
     """Say that what an edit means has an anchor that other places use; nothing if it has none."""
     node = root
     touched = [root]
@@ -79,5 +79,5 @@ def is_used_by(text: str, root: Node, change: Edit, line: int) -> str:
     return ""
 
 
-def _line(text: str, node: Node, line: int) -> int:
+def _line(text: str, node: TextNode, line: int) -> int:
     return line - 1 + yaml_nodes.line_number(text, node.start)

@@ -42,7 +42,7 @@ def places(text: str, first_line: int = 1) -> dict[Pointer, Place]:
         if awaits_key:
             here = (*containers[-1][0], go_json.loads(mark))
             if here in out:
-                message = f"the key {here[-1]!r} stands twice (first in line {out[here][0]})"
+                message = f"duplicate key {here[-1]!r} (first in line {out[here][0]})"
                 raise DocumentError(message, Location(line=place[0], column=place[1]))
             out[here], awaits_key = place, False
             continue

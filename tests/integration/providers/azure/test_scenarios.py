@@ -28,7 +28,7 @@ def test_01_created_once_and_left_alone_ever_after(estate, caplog):
 
     run(scenario())
     assert [line for line in logged(caplog) if "create" in line] == [
-        "azure/Resource/w: create, create: declared, not there yet"
+        "azure/Resource/w: create, create: declared, not created yet"
     ]
 
 

@@ -31,7 +31,7 @@ def edit(text: str, before: Json, after: Json) -> list[str]:
     try:
         spliced = text
         for change in edits.between(before, after):
-            spliced = json_edit.spliced(spliced, change, style)
+            spliced = json_edit.edit_text(spliced, change, style)
     except json_edit.TooDeepError:
         return [_rewritten(text, after, style)]
     return [spliced, _rewritten(text, after, style)]

@@ -18,7 +18,7 @@ from holdfast.errors import DocumentError
 from holdfast.model.json import Json
 from holdfast.model.path import Pointer
 from holdfast.text_edit import edits
-from holdfast.text_edit.edits import Act, Edit
+from holdfast.text_edit.edits import Act, DocumentEdit
 
 _Moment = dt.datetime | dt.date | dt.time
 _Node = Any  # tomlkit's containers are maps and lists of its own items
@@ -77,7 +77,7 @@ def edit(text: str, before: Json, after: Json) -> list[str]:
     return [tomlkit.dumps(document)]
 
 
-def _apply(document: _Node, change: Edit) -> None:
+def _apply(document: _Node, change: DocumentEdit) -> None:
     holder = document
     for step in change.pointer[:-1]:
         holder = holder[step]
