@@ -1,8 +1,8 @@
-"""Write the score cards of the conformance kit into docs/providers.md.
+"""Write the score cards of the conformance kit into docs/conformance.md.
 
 usage: python tools/score_cards.py [--check]
 
-Runs every scenario on the shipped providers and on the example; with --check nothing is written, and the exit code says
+Runs every scenario on the shipped providers and the examples. With --check nothing is written, and the exit code says
 whether the page is current. A card with a failure on it is never written.
 """
 
@@ -14,29 +14,31 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE = ROOT / "docs/providers.md"
+PAGE = ROOT / "docs/conformance.md"
 sys.path[:0] = [str(ROOT), str(ROOT / "examples/provider")]
 
 from tools.replace_section import replace  # noqa: E402
 
-from holdfast.testing import conformance, providers_under_test  # noqa: E402 - the path comes first
+from holdfast.testing import conformance  # noqa: E402 - the path comes first
+from holdfast_emulators import providers_under_test  # noqa: E402
 
 if TYPE_CHECKING:
-    from holdfast.testing.conformance import Opening
+    from holdfast.testing.conformance import OpenProvider
 
 
-def openings() -> dict[str, Opening]:
+def openings() -> dict[str, OpenProvider]:
     """Return what to examine, by the name of its section."""
-    import keyvalue_subject  # type: ignore[import-not-found]  # noqa: PLC0415 - an example, beside the project
+    import flags_conformance  # type: ignore[import-not-found]  # noqa: PLC0415 - an example, beside the project
+    import keyvalue_conformance  # type: ignore[import-not-found]  # noqa: PLC0415
 
-    example = cast("Opening", keyvalue_subject.entries)
+    examples = {"keyvalue": keyvalue_conformance.entries, "flags": flags_conformance.flags}
     shipped = {
         "file": providers_under_test.file,
         "http": providers_under_test.http,
         "memory": providers_under_test.memory,
         "azure": providers_under_test.azure,
     }
-    return {"keyvalue": example, **shipped}
+    return {**cast("dict[str, OpenProvider]", examples), **shipped}
 
 
 def current(page: str) -> str:

@@ -41,10 +41,10 @@ from holdfast.providers.runpod import (
     ServerlessResource,
     ServerlessScalerType,
     ServerlessType,
-    datacenters,
     declaration,
 )
-from holdfast.providers.runpod.deployable import DeployableResource
+from holdfast.providers.runpod.resources import datacenters
+from holdfast.providers.runpod.resources.deployable import DeployableResource
 
 __all__ = [
     "CPU_DATACENTERS",

@@ -253,7 +253,7 @@ async def measure(port: int, folder: Path) -> list[dict[str, object]]:
     row("floor: fetch 4 KB, parse, hash, record", floor / SINGLE * 1e6, "us CPU")
     row("full check of 4 KB over http, recorded", ours / SINGLE * 1e6, "us CPU")
     row("full check / floor (promise: at most 1.5)", ours / floor, "times")
-    row("the same, everything said and written anew", whole / SINGLE * 1e6, "us CPU")
+    row("the same, everything evaluated and written again", whole / SINGLE * 1e6, "us CPU")
     await store.close()
 
     costs = {}

@@ -1,7 +1,8 @@
-"""docs/providers.md shows the example's own code, and cards that are true today."""
+"""docs/providers.md shows the code of the example, docs/conformance.md has current score cards."""
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 import subprocess
@@ -14,6 +15,7 @@ from holdfast.testing.conformance import scenario_catalogue
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs/providers.md").read_text(encoding="utf-8")
+KIT_PAGE = (ROOT / "docs/conformance.md").read_text(encoding="utf-8")
 EXAMPLE = ROOT / "examples/provider"
 
 
@@ -22,11 +24,11 @@ def blocks(language: str) -> list[str]:
 
 
 def test_all_code_of_the_example_is_on_the_page_and_nothing_else():
-    rest = {name: (EXAMPLE / name).read_text(encoding="utf-8") for name in ("keyvalue.py", "keyvalue_subject.py")}
+    rest = {name: (EXAMPLE / name).read_text(encoding="utf-8") for name in ("keyvalue.py", "keyvalue_conformance.py")}
     for block in blocks("python"):
         (name,) = [name for name, text in rest.items() if block in text]
         rest[name] = rest[name].replace(block, "", 1)
-    assert {name: text.strip() for name, text in rest.items()} == {"keyvalue.py": "", "keyvalue_subject.py": ""}
+    assert {name: text.strip() for name, text in rest.items()} == {"keyvalue.py": "", "keyvalue_conformance.py": ""}
 
 
 def test_the_entry_point_on_the_page_is_that_of_the_example():
@@ -34,18 +36,39 @@ def test_the_entry_point_on_the_page_is_that_of_the_example():
     assert block == (EXAMPLE / "pyproject.toml").read_text(encoding="utf-8")
 
 
-def test_the_example_passes_the_kit_as_the_page_runs_it():
-    assert "$ python -m holdfast.testing.conformance keyvalue_subject:entries" in PAGE
-    command = [sys.executable, "-m", "holdfast.testing.conformance", "keyvalue_subject:entries", "-o", "json"]
+def score_card(opening: str) -> dict:
+    command = [sys.executable, "-m", "holdfast.testing.conformance", opening, "-o", "json"]
     done = subprocess.run(command, cwd=EXAMPLE, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    card = json.loads(done.stdout)
+    return json.loads(done.stdout)
+
+
+def test_the_example_passes_the_kit_as_the_page_runs_it():
+    assert "$ python -m holdfast.testing.conformance keyvalue_conformance:entries" in PAGE
+    card = score_card("keyvalue_conformance:entries")
     left_out = {result["scenario"] for result in card["results"] if result["outcome"] == "not applicable"}
     assert (card["passed"], left_out) == (len(scenario_catalogue.ALL) - 2, {"throttle", "not-the-thing"})
 
 
+def test_the_second_example_passes_every_scenario():
+    card = score_card("flags_conformance:flags")
+    assert (card["passed"], card["notApplicable"]) == (len(scenario_catalogue.ALL), 0)
+
+
+@pytest.mark.parametrize("name", ["keyvalue.py", "flags.py", "keyvalue_conformance.py", "flags_conformance.py"])
+def test_an_example_imports_nothing_of_holdfast_but_the_public_modules(name: str):
+    modules = {
+        node.module or ""
+        for node in ast.walk(ast.parse((EXAMPLE / name).read_text(encoding="utf-8")))
+        if isinstance(node, ast.ImportFrom)
+    }
+    public = {"holdfast.provider", "holdfast.testing.conformance", "holdfast.testing.fault_proxy"}
+    assert {module for module in modules if module.startswith("holdfast")} <= public
+    assert "noqa: ARG" not in (EXAMPLE / name).read_text(encoding="utf-8")
+
+
 def test_every_scenario_is_explained():
-    rows = re.findall(r"^\| ([a-z, -]+) \| \S", PAGE.partition("## The conformance kit")[2], re.MULTILINE)
+    rows = re.findall(r"^\| ([a-z, -]+) \| \S", KIT_PAGE, re.MULTILINE)
     explained = {name for row in rows for name in row.split(", ")}
     assert set(scenario_catalogue.ALL) <= explained
 
@@ -58,5 +81,7 @@ def test_the_cards_on_the_page_are_current():
     assert done.returncode == 0, f"run python tools/score_cards.py\n{done.stdout}{done.stderr}"
 
 
-def test_the_page_is_in_the_navigation():
-    assert "providers.md" in (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+def test_the_pages_are_in_the_navigation():
+    navigation = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    assert "providers.md" in navigation
+    assert "conformance.md" in navigation

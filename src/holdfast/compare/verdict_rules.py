@@ -13,14 +13,14 @@ from holdfast.compare.rule_tree import RuleTree
 from holdfast.model.absent import ABSENT
 from holdfast.model.finding import ChangedBy, Finding, FindingClass
 from holdfast.model.json import Json
-from holdfast.model.read_result import Found, NotFound, ReadFailure, Reading
+from holdfast.model.read_result import Found, NotFound, ReadFailure, ReadResult
 from holdfast.model.verdict import Status, Verdict
 
 SHOWN_PATHS = 3
 
 
 def judge(
-    reading: Reading,
+    reading: ReadResult,
     desired: Json,
     rules: RuleTree,
     *,

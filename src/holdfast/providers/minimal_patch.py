@@ -1,4 +1,4 @@
-"""What to send: from a decided change to the wanted document, and from two documents to the smallest patch.
+"""Patches: from a decided change to the desired document, and from two documents to the smallest patch.
 
 The wanted document is the observed one with the decided paths put right and nothing else touched, so that a field which
 was hidden from the comparison cannot slip into a write. Every kind of patch is then the difference of those two.
@@ -28,7 +28,7 @@ def wanted(desired: Json, observed: Json, changed: tuple[str, ...]) -> Json:
     return work.finished()
 
 
-def of_change(change: Change) -> Json:
+def desired_document(change: Change) -> Json:
     """Return the document that a change wants."""
     return wanted(change.desired, change.observed, change.paths)
 
@@ -97,7 +97,7 @@ def _late_first(pointer: Pointer) -> tuple[tuple[int, int | str], ...]:
 
 
 def _places(container: Json) -> Json:
-    """Return what `step in` can be asked of: the keys of a map, the indices of a list."""
+    """Return the keys of a mapping or the indices of a list."""
     if isinstance(container, list):
         return range(len(container))
     return container if isinstance(container, dict) else ()
@@ -115,7 +115,7 @@ def _place(container: Json, step: Step) -> str | int | None:
 
 
 def _lookup(container: Json, step: Step) -> Json:
-    """Return what a step means in the declaration, whose spelling of keys may differ from the observed one."""
+    """Return a step in the declaration's spelling, which may differ from the observed one."""
     if isinstance(container, dict):
         return container.get(_spelling(container, step), ABSENT) if isinstance(step, str | int) else ABSENT
     if not isinstance(container, list):
@@ -146,7 +146,7 @@ def _selects_folded(selector: Selector, element: Json) -> bool:
 
 
 def _is_declared(here: Json, target: Json) -> bool:
-    """Tell whether everything declared stands there: maps may hold more, lists may not."""
+    """Return True if everything declared stands there: maps may hold more, lists may not."""
     if isinstance(here, dict) and isinstance(target, dict):
         return all(key in here and _is_declared(here[key], value) for key, value in target.items())
     if isinstance(here, list) and isinstance(target, list):

@@ -1,90 +1,94 @@
-"""What a provider is: a reader for everybody, a writer for those who may write.
+"""The contract between the engine and a provider: a reader, a writer, and the records that pass between them.
 
-The two halves are separate objects on purpose. `check` opens only readers; there is no way from a reader to its writer,
-so a read-only command cannot write, whatever it does.
+The two halves are separate objects because `check` opens only readers: a reader has no way to its writer, so a command
+that only reads cannot write. Authors import all of this from `holdfast.provider`. A subclass of `Reader` or `Writer`
+inherits the defaults; other objects with the same methods do as well.
 """
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol, runtime_checkable
 
+from holdfast.compare import canonical, go_json, paths
+from holdfast.compare.comparators import typed_equal
 from holdfast.compare.profiles import Profile
 from holdfast.errors import InputError
 from holdfast.model.attribution import LikelyActor
 from holdfast.model.health import HealthSignal, Workload
 from holdfast.model.json import Json
-from holdfast.model.read_result import Reading
+from holdfast.model.read_result import Found, ReadError, ReadFailure, ReadResult
 from holdfast.model.resource import Declaration
-from holdfast.model.write_result import Writing
+from holdfast.model.write_result import WriteError, WriteFailure, WriteResult
 
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A declaration as a person left it, for a provider to complete."""
+    """A declaration as written in the manifest, for a provider to complete."""
 
     name: str
     namespace: str | None
     desired: Mapping[str, Json] = field(repr=False)  # references filled in, secrets still wrapped
-    is_ours: bool  # managed, and not imported: what is not said has its usual meaning
+    is_ours: bool  # managed and not imported: fields that are not declared have their usual meaning
 
 
-# Returns a declaration in full, in the service's spelling; raises InputError with the field that is wrong.
+# Returns the complete declaration in the spelling of the service; raises InputError with the field that is wrong.
 Complete = Callable[[Draft], Mapping[str, Json]]
 
 
 @dataclass(frozen=True, slots=True)
 class Versions:
-    """A kind whose rules depend on the version of the API that a declaration is about."""
+    """A kind whose rules depend on the API version of a declaration."""
 
-    of: Callable[[Mapping[str, Json]], str]  # which version a declaration means; empty if none is known
+    of: Callable[[Mapping[str, Json]], str]  # from a declaration to its version; empty if none is known
     profiles: Callable[[str], tuple[Profile, ...]]  # the rules of a version
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What a provider says of one kind of resource, as data."""
+    """One kind of resource: its name, its rules, and what the API can do with it."""
 
     name: str
-    patches: bool = False  # update accepts a minimal change instead of a whole document
-    lists: bool = False  # one call can serve many resources
+    patches: bool = False  # an update sends only the changed fields, not a whole document
+    lists: bool = False  # one list call can serve the checks of many resources
     conditional: bool = False  # writes honour an etag as a precondition
-    fills_in: bool = True  # the service may add values of its own, also some time after a write
+    fills_in: bool = True  # the service may add default values, also some time after a write
     profiles: tuple[Profile, ...] = ()
     schema: Mapping[str, Json] | None = None  # for validating declarations, where the provider has one
-    discovers: bool = False  # a list brings all there is, though it is no good for checks: too dear, or summaries only
-    pool: str = ""  # kinds of one pool are ways to see the same things: an id means the same in each
-    repeats_create: bool = True  # a create with the key of an earlier one makes nothing more
-    finds: bool = True  # a read without an id finds what was created, by its name or by fields of the declaration
-    complete: Complete | None = field(default=None, repr=False)  # says what a declaration leaves unsaid
-    versions: Versions | None = field(default=None, repr=False)  # None: `profiles` hold whatever is declared
+    discovers: bool = False  # a list is complete, but too expensive or too short to serve checks
+    pool: str = ""  # kinds of one pool show the same resources: an id means the same in each
+    repeats_create: bool = True  # a create that repeats an earlier key creates nothing more
+    finds: bool = True  # a read without an id finds the resource by its name or by declared fields
+    complete: Complete | None = field(default=None, repr=False)  # adds the fields that a declaration leaves out
+    versions: Versions | None = field(default=None, repr=False)  # None: `profiles` hold for every declaration
 
     def version_of(self, desired: Mapping[str, Json]) -> str:
-        """Return which version of the API a declaration is about, as far as rules depend on that; else nothing."""
+        """Return the API version of a declaration, or an empty string if the rules do not depend on it."""
         return self.versions.of(desired) if self.versions is not None else ""
 
     def profiles_in(self, version: str) -> tuple[Profile, ...]:
-        """Return the rules of a version of the API."""
+        """Return the profiles of an API version."""
         return self.versions.profiles(version) if self.versions is not None else self.profiles
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Which live thing: the provider's id once known, else what the declaration says to find or make it by."""
+    """The live resource of a call: its id once known, and the declaration to find or create it by."""
 
     kind: str
     name: str
     id: str | None
     desired: Mapping[str, Json] = field(repr=False)  # with secrets in clear
     namespace: str | None = None
-    version: str | None = None  # of the API to read in, where it is not the declared or the usual one
+    version: str | None = None  # API version to read in, where it is not the declared or the usual one
 
 
 @dataclass(frozen=True, slots=True)
 class Hint:
-    """What the last read brought, so that an unchanged answer need not be sent or parsed again."""
+    """Etag and digest of the last read, so that an unchanged answer need not be sent or parsed again."""
 
     etag: str | None = None
     raw_digest: str | None = None
@@ -92,152 +96,189 @@ class Hint:
 
 @dataclass(frozen=True, slots=True)
 class Unchanged:
-    """The provider says, or the digest of the raw answer shows, that nothing moved since the hint."""
+    """The live state is the one of the hint: the provider says so, or the digest of the raw answer does."""
 
     etag: str | None = None
     raw_digest: str | None = None
-    parsed: bool = False  # the answer was another one; only what it says is the same
+    parsed: bool = False  # the bytes differ, and the parsed document is the same
 
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """One item of a list read: unparsed bytes, sliced out of the answer, with their digest."""
+    """One item of a list: its unparsed bytes, sliced out of the answer, with their digest."""
 
     id: str
     raw: bytes
     raw_digest: str
 
+    @classmethod
+    def from_document(cls, id: str, document: Json) -> Listed:  # noqa: A002 - the field's name
+        """Return the item of a parsed document; its digest is that of `document_digest`."""
+        raw = canonical.canonical_bytes(document, lists="ordered")
+        return cls(id, raw, canonical.digest_bytes(raw))
+
+
+def document_digest(document: Json) -> str:
+    """Return the digest of a document, for services that have no etag or digest of their own."""
+    return canonical.digest_bytes(canonical.canonical_bytes(document, lists="ordered"))
+
+
+def found_or_unchanged(found: Found, hint: Hint | None) -> Found | Unchanged:
+    """Return `found` with the digest of its document, or `Unchanged` if the hint has that digest."""
+    digest = found.raw_digest or document_digest(found.document)
+    if hint is not None and hint.raw_digest == digest:
+        return Unchanged(found.etag, digest)
+    return replace(found, raw_digest=digest)
+
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """An update: the whole wanted document, the minimal patch, and the state it was decided on."""
+    """An update: the complete desired document, the paths to write, and the state that it was decided on."""
 
     desired: Mapping[str, Json] = field(repr=False)  # with secrets in clear
     observed: Json = field(repr=False)  # with secrets as fingerprints
-    paths: tuple[str, ...]  # the paths that differ, and nothing else, may be written
+    paths: tuple[str, ...]  # the only paths that may be written
     etag: str | None = None
-    left: tuple[str, ...] = ()  # paths that differ and are to stay as they are: who writes whole documents needs them
+    left: tuple[str, ...] = ()  # paths that differ and must stay as they are, for providers that write whole documents
 
 
 class Reader(Protocol):
-    """The half that only looks. No method raises for a failure of the world: those are Unreadable."""
+    """The half that only reads. A failed call is a ReadFailure, not an exception."""
 
     kinds: Mapping[str, Kind]
 
-    async def read(self, target: Target, hint: Hint | None = None) -> Reading | Unchanged:
-        """Read one thing; by id where there is one, else by what identifies it in the declaration."""
+    @abstractmethod
+    async def read(self, target: Target, hint: Hint | None = None) -> ReadResult | Unchanged:
+        """Read one resource, by its id if known, else by the fields that identify it in the declaration."""
 
-    def list(self, kind: str) -> AsyncIterator[Listed]:
-        """Read all of a kind, page by page; raise ReadFailed if any page fails, so that no half list is believed.
+    async def list(self, kind: str) -> AsyncIterator[Listed]:
+        """Yield all resources of a kind, page by page. Raise ReadFailed if any page fails.
 
-        Where only single items are broken, raise ItemFailed after the last item.
+        Raise ItemFailed after the last item if only single items are broken. The default raises ReadFailed.
         """
+        raise ReadFailed(ReadFailure(ReadError.OTHER, f"{kind} cannot be listed"))
+        yield  # makes this an async generator
 
-    def parse(self, kind: str, raw: bytes) -> Json:
-        """Turn the bytes of a listed item into the document that `read` would have returned."""
+    def parse(self, kind: str, raw: bytes) -> Json:  # noqa: ARG002 - for overrides
+        """Return the document of a listed item, as `read` would return it. The default parses JSON."""
+        return go_json.loads(raw)
 
     async def find(self, kind: str, criteria: Mapping[str, Json]) -> Sequence[str]:
-        """Return the ids of the live things that match exactly; raise ReadFailed if that cannot be known."""
+        """Return the ids of the resources that match exactly; raise ReadFailed if that cannot be known.
+
+        Keys are field names or JSON pointers. The default lists all resources of the kind.
+        """
+        wanted = {paths.parse_path(key if key.startswith("/") else f"/{key}"): value for key, value in criteria.items()}
+        matching = []
+        async for item in self.list(kind):
+            document = self.parse(kind, item.raw)
+            if all(typed_equal(paths.resolve(document, path), value) for path, value in wanted.items()):
+                matching.append(item.id)
+        return matching
 
 
 @runtime_checkable
 class SupportsAttribution(Protocol):
-    """What a reader may offer besides: naming who moved a thing.
+    """Optional for a reader: name the likely authors of a change.
 
-    For explaining, and for telling a default that comes late from what somebody else added; never for deciding else.
+    Used to explain findings, and to tell a late default from a field that another writer added.
     """
 
     async def likely_actors(self, target: Target) -> Sequence[LikelyActor]:
-        """Name who may have written the thing last, ourselves included; raise nothing: who cannot tell names nobody."""
+        """Return the likely last writers, ourselves included; never raise, and return nothing if that is unknown."""
 
 
 @runtime_checkable
 class SupportsSignature(Protocol):
-    """What an Attributing reader may offer besides: telling our own name, so that we do not accuse ourselves."""
+    """Optional for a reader with attribution: recognise our own writes."""
 
     def signature(self, kind: str, document: Json) -> str | None:
-        """Return the name a document bears; in one that was read back after our own write that is our own."""
+        """Return the name of the writer that a document carries; after our own write that is our own name."""
 
 
 @runtime_checkable
 class SupportsPlatformChanges(Protocol):
-    """What a reader may offer besides: knowing what its platform does to things by itself, whoever owns them."""
+    """Optional for a reader: know the changes that the platform itself makes to resources."""
 
-    def habits(self, kind: str, desired: Mapping[str, Json], observed: Json, now: float) -> Mapping[str, str]:
-        """Return the paths where the platform itself seems to have been at work, each with a sentence that says why.
+    def platform_changes(self, kind: str, desired: Mapping[str, Json], observed: Json, now: float) -> Mapping[str, str]:
+        """Return the paths that the platform itself seems to have changed, each with the reason as a sentence.
 
-        Told from the two documents and the time of the check alone, so that a decision based on it can be replayed.
+        Depend on the two documents and the time of the check alone, so that a decision can be replayed.
         """
 
 
 @runtime_checkable
 class SupportsAccount(Protocol):
-    """What a reader may offer besides: telling whose things it sees."""
+    """Optional for a reader: name the account of its resources."""
 
     async def account(self) -> str:
-        """Return the provider's own name for the account; raise ReadFailed if that cannot be known now."""
+        """Return the provider's own name for the account; raise ReadFailed if that is unknown now."""
 
 
 @runtime_checkable
 class SupportsQuota(Protocol):
-    """What a reader may offer besides: knowing what is left of a quota, so that nobody has to be refused."""
+    """Optional for a reader: know the remaining quota, so that calls wait before the service rejects them."""
 
     def wait(self, budget: str, now: float, *, urgent: bool) -> float:
-        """Return how long a read, write or delete should wait for its share; 0 takes it.
+        """Return the seconds that a read, write or delete should wait for its share; 0 takes the share.
 
-        What is not urgent, a check that nobody asked for, leaves a reserve to what is.
+        Calls that are not urgent, such as scheduled checks, leave a reserve for those that are.
         """
 
 
 @runtime_checkable
 class SupportsHealth(Protocol):
-    """What a reader may offer besides: telling whether a thing is well, which is more than being as declared."""
+    """Optional for a reader: report the health of a resource, beyond the match with its declaration."""
 
     async def health_signals(self, target: Target, since: float) -> Sequence[HealthSignal] | Workload:
-        """Return signs of life, or the pods of a workload; nothing for kinds without such a notion. Raise nothing.
+        """Return health signals, or the pods of a workload; nothing for kinds without health. Never raise.
 
-        What went wrong before `since` is not to be counted.
+        Failures before `since` do not count.
         """
 
 
 def attribution(reader: Reader) -> SupportsAttribution | None:
-    """Return the reader as one that can name likely actors, if it can."""
+    """Return the reader if it supports attribution."""
     return reader if isinstance(reader, SupportsAttribution) else None
 
 
 class Writer(Protocol):
-    """The half that changes things. Every method is safe to repeat with the same `key`."""
+    """The half that writes. Every method is safe to repeat with the same `key`."""
 
-    async def create(self, target: Target, key: str) -> Writing:
-        """Make the thing; with a `key` seen before, return what that attempt made instead of making another."""
+    @abstractmethod
+    async def create(self, target: Target, key: str) -> WriteResult:
+        """Create the resource; with a `key` seen before, return the result of that attempt."""
 
-    async def update(self, target: Target, change: Change, key: str) -> Writing:
-        """Change the thing, minimally where the kind can."""
+    @abstractmethod
+    async def update(self, target: Target, change: Change, key: str) -> WriteResult:
+        """Write the paths of the change and nothing else."""
 
-    async def delete(self, target: Target, key: str, etag: str | None = None) -> Writing:
-        """Remove the thing; already gone is Done. With an etag, where the kind is conditional, only what that is of."""
+    @abstractmethod
+    async def delete(self, target: Target, key: str, etag: str | None = None) -> WriteResult:
+        """Delete the resource; Done if there is none. With an etag, delete only the state that has it."""
 
-    async def poll(self, target: Target, token: Mapping[str, Json]) -> Writing:
-        """Ask how an operation under way is doing."""
+    async def poll(self, target: Target, token: Mapping[str, Json]) -> WriteResult:  # noqa: ARG002 - for overrides
+        """Return the state of an operation in progress. The default is for services without operations."""
+        return WriteFailure(WriteError.TERMINAL, f"{target.kind} has no operations in progress")
 
 
 class ReadFailed(Exception):  # noqa: N818 - an outcome, not a mistake
-    """A list or search could not be completed; carries the Unreadable that says why."""
+    """A list or search could not be completed; carries the ReadFailure."""
 
-    def __init__(self, reading: Reading) -> None:
+    def __init__(self, reading: ReadResult) -> None:
         self.reading = reading
         super().__init__(str(reading))
 
 
 class ItemFailed(ReadFailed):
-    """A list came to its end, and some items in it could not be told from one another; the others are as good as ever.
+    """A list is complete, but some of its items could not be told apart. Raised after the last item.
 
-    Raised after the last item. Who needs the whole list has none; who looks for certain items has those that came.
+    A caller that needs the whole list has none; a caller that looks for certain items can use those that it got.
     """
 
 
 class Provider(Protocol):
-    """A way to one kind of API; chosen by the group of a manifest's apiVersion."""
+    """Access to one kind of API, chosen by the group of a manifest's apiVersion."""
 
     name: str
     kinds: Mapping[str, Kind]
@@ -250,35 +291,35 @@ class Provider(Protocol):
 
 
 @runtime_checkable
-class Proofreading(Protocol):
-    """What a provider may offer besides: telling what is wrong with a declaration before anything is asked or done."""
+class SupportsValidation(Protocol):
+    """Optional for a provider: validate a declaration before any call."""
 
-    def mistakes(self, declaration: Declaration) -> Sequence[InputError]:
-        """Return what is wrong, each with the field below spec.resource as its location."""
+    def validate(self, declaration: Declaration) -> Sequence[InputError]:
+        """Return the mistakes, each with the field below spec.resource as its location."""
 
 
 @runtime_checkable
-class Identifying(Protocol):
-    """What a provider may offer besides: telling from the declaration alone which live thing is meant."""
+class SupportsIdentity(Protocol):
+    """Optional for a provider: name the live resource of a declaration without a call."""
 
     def identity(self, connection: Connection, declaration: Declaration) -> str | None:
-        """Return a name that two declarations share only if they mean one thing; None where that is not known yet."""
+        """Return a name that two declarations share only if they mean one resource; None if that is unknown yet."""
 
 
 @runtime_checkable
 class SupportsDefaultConnection(Protocol):
-    """What a provider may offer besides: a connection for those who have declared none."""
+    """Optional for a provider: a default connection from the environment."""
 
-    def ambient(self, environ: Mapping[str, str]) -> Connection:
-        """Return the connection that an environment describes, as the provider's own tools read it.
+    def default_connection(self, environ: Mapping[str, str]) -> Connection:
+        """Return the connection that the environment describes, as the provider's own tools read it.
 
-        Raise InputError that says which variable is missing.
+        Raise InputError that names the missing variable.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """A named way to one account or endpoint, from holdfast.yaml; `secrets` never leave the provider."""
+    """A named account or endpoint from holdfast.yaml; `secrets` never leave the provider."""
 
     name: str
     provider: str

@@ -44,7 +44,7 @@ Rewriting = Callable[[str, Mapping[str, Json]], tuple[dict[str, Json], str | Non
 
 
 def rewriting(name: str) -> Rewriting | None:
-    """Return what turns a provider's own forms of reference into Holdfast's, and tells what it calls a kind."""
+    """Return the function that rewrites a provider's own references into Holdfast's."""
     if name not in _REWRITING:
         return None
     module, _, attribute = _REWRITING[name].partition(":")

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from holdfast.compare import known_differences
 from holdfast.compare.known_differences import Validity
-from holdfast.model.read_result import Found, Reading
+from holdfast.model.read_result import Found, ReadResult
 from holdfast.model.verdict import Status
 from holdfast.providers.protocol import Unchanged
 from holdfast.reconcile.evaluate import Evaluation
@@ -21,7 +21,7 @@ from holdfast.reconcile.observe import Observer
 from holdfast.reconcile.resolved_resource import ResolvedResource, digest_of
 
 
-def outdated(item: ResolvedResource, reading: Reading | Unchanged) -> str | None:
+def outdated(item: ResolvedResource, reading: ReadResult | Unchanged) -> str | None:
     """Return why what is known was learnt in another version than this reading, or None."""
     state = item.state
     if state is None or state.baseline is None or not isinstance(reading, Found):
@@ -32,10 +32,10 @@ def outdated(item: ResolvedResource, reading: Reading | Unchanged) -> str | None
 
 
 async def in_old_version(
-    looker: Observer, batch: Sequence[ResolvedResource], readings: Sequence[Reading | Unchanged]
-) -> list[tuple[ResolvedResource, Reading | Unchanged]]:
+    looker: Observer, batch: Sequence[ResolvedResource], readings: Sequence[ReadResult | Unchanged]
+) -> list[tuple[ResolvedResource, ReadResult | Unchanged]]:
     """Return the batch with what is to be judged: where the version changed, another reading in the old one."""
-    out: list[tuple[ResolvedResource, Reading | Unchanged]] = []
+    out: list[tuple[ResolvedResource, ReadResult | Unchanged]] = []
     for item, reading in zip(batch, readings, strict=True):
         if outdated(item, reading) is None:
             out.append((item, reading))
@@ -48,7 +48,7 @@ async def in_old_version(
     return out
 
 
-def carried_over(judged: Evaluation, item: ResolvedResource, reading: Reading | Unchanged) -> Evaluation:
+def carried_over(judged: Evaluation, item: ResolvedResource, reading: ReadResult | Unchanged) -> Evaluation:
     """Return what was judged in the old version as a judgement of the new reading, if it found nothing."""
     why = outdated(item, reading)
     if why is None or judged.prepared.version is None or judged.verdict.status is not Status.IN_SYNC:

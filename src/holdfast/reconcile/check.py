@@ -13,7 +13,7 @@ from holdfast.model.attribution import LikelyActor
 from holdfast.model.budget_charge import BudgetCharge
 from holdfast.model.decision import Action, Decision, Reason
 from holdfast.model.json import Json
-from holdfast.model.read_result import Found, Reading
+from holdfast.model.read_result import Found, ReadResult
 from holdfast.model.verdict import Status, Suppressed, SuppressionReason, Verdict
 from holdfast.policy import write_reasons
 from holdfast.policy.contention_rules import Contention
@@ -137,11 +137,11 @@ class Checker:
         """Return the reader of a connection."""
         return await self._looker.world.reader(connection)
 
-    async def read(self, item: ResolvedResource, hint: Hint | None) -> Reading | Unchanged:
+    async def read(self, item: ResolvedResource, hint: Hint | None) -> ReadResult | Unchanged:
         """Read one thing, with patience for passing troubles."""
         return await self._looker.read(item, hint)
 
-    async def parsed(self, item: ResolvedResource, entry: Listed) -> Reading | Unchanged:
+    async def parsed(self, item: ResolvedResource, entry: Listed) -> ReadResult | Unchanged:
         """Return a listed item as a read of it would be."""
         return await self._looker.parsed(item, entry)
 
@@ -219,10 +219,10 @@ class Checker:
 
     async def _judged_alone(
         self,
-        pair: tuple[ResolvedResource, Reading | Unchanged],
+        pair: tuple[ResolvedResource, ReadResult | Unchanged],
         digest: Digest | None,
         means: evaluate.EvaluationContext,
-        first: tuple[ResolvedResource, Reading | Unchanged],
+        first: tuple[ResolvedResource, ReadResult | Unchanged],
     ) -> Evaluation:
         """Judge one; an object that nobody can deal with is unknown, and stops no other."""
         try:
@@ -233,7 +233,7 @@ class Checker:
 
     async def _judged(
         self,
-        pair: tuple[ResolvedResource, Reading | Unchanged],
+        pair: tuple[ResolvedResource, ReadResult | Unchanged],
         digest: Digest | None,
         means: evaluate.EvaluationContext,
     ) -> Evaluation:
@@ -276,7 +276,7 @@ class Checker:
         reader = await self._looker.world.reader(address.connection)
         if not isinstance(reader, SupportsPlatformChanges):
             return judged
-        platform = reader.habits(address.kind, desired, judged.observed, judged.at)
+        platform = reader.platform_changes(address.kind, desired, judged.observed, judged.at)
         return replace(judged, platform=platform) if platform else judged
 
     async def _prefetch(self, batch: Iterable[ResolvedResource]) -> dict[Digest, Json]:

@@ -11,7 +11,7 @@ from holdfast.compare.rule_tree import RuleTree
 from holdfast.errors import StoreError
 from holdfast.model.absent import ABSENT
 from holdfast.model.json import Json
-from holdfast.model.read_result import Found, NotFound, ReadFailure, Reading
+from holdfast.model.read_result import Found, NotFound, ReadFailure, ReadResult
 from holdfast.model.resource import ManagementPolicy
 from holdfast.model.verdict import LASTING, Status, Suppressed, SuppressionReason, Verdict
 from holdfast.policy.decide import ReconcileMode
@@ -31,7 +31,7 @@ class Evaluation:
 
     prepared: ResolvedResource
     at: float
-    reading: Reading | Unchanged
+    reading: ReadResult | Unchanged
     observed: Json  # as it was read, redacted; ABSENT if nothing was found
     tree: RuleTree | None  # None: nothing was compared
     verdict: Verdict
@@ -84,7 +84,7 @@ class EvaluationContext:
 
 
 def judge(
-    item: ResolvedResource, reading: Reading | Unchanged, seen: Digest | None, means: EvaluationContext
+    item: ResolvedResource, reading: ReadResult | Unchanged, seen: Digest | None, means: EvaluationContext
 ) -> Evaluation:
     """Say what a reading means."""
     documents, now = means.documents, means.now
@@ -124,7 +124,7 @@ def judge(
     )  # fmt: skip
 
 
-def _invalid(item: ResolvedResource, reading: Reading | Unchanged) -> str:
+def _invalid(item: ResolvedResource, reading: ReadResult | Unchanged) -> str:
     """Say why what is known of a resource is not about what was read: that has been made since, under the same id.
 
     Where either side has no identity, or no version, nothing speaks against it.
@@ -147,7 +147,7 @@ def _of_last_write(what: str, item: ResolvedResource, documents: Mapping[Digest,
 
 
 def _is_damaged(
-    item: ResolvedResource, reading: Reading | Unchanged, documents: Mapping[Digest, Json], seen: Digest | None
+    item: ResolvedResource, reading: ReadResult | Unchanged, documents: Mapping[Digest, Json], seen: Digest | None
 ) -> bool:
     """Tell whether the baseline is lost, or is not what was kept; then it says nothing, and must not be believed."""
     state = item.state
@@ -161,7 +161,7 @@ def _is_damaged(
 
 def _remembered(
     item: ResolvedResource,
-    reading: Reading,
+    reading: ReadResult,
     documents: Mapping[Digest, Json],
     seen: Digest | None,
     *,
@@ -199,7 +199,7 @@ def _is_only_observed(item: ResolvedResource) -> bool:
     return observes or item.declaration.policy is ManagementPolicy.OBSERVED
 
 
-def _is_touched(reading: Reading, baseline: diff.Baseline | None, signature: Signature | None) -> bool:
+def _is_touched(reading: ReadResult, baseline: diff.Baseline | None, signature: Signature | None) -> bool:
     """Tell whether what was read bears another name than what was read back after our own write."""
     if signature is None or baseline is None or not isinstance(reading, Found):
         return False
@@ -237,7 +237,7 @@ def _kept(documents: Mapping[Digest, Json], digest: Digest, item: ResolvedResour
         raise StoreError(message) from None
 
 
-def _presence_only(reading: Reading) -> Verdict:
+def _presence_only(reading: ReadResult) -> Verdict:
     match reading:
         case Found():
             return Verdict(Status.IN_SYNC, "there; unmanaged resources are not compared")
@@ -247,7 +247,7 @@ def _presence_only(reading: Reading) -> Verdict:
             return Verdict(Status.UNKNOWN, f"could not be read ({trouble.value}){': ' + detail if detail else ''}")
 
 
-def observed_digest(item: ResolvedResource, reading: Reading | Unchanged) -> Digest | None:
+def observed_digest(item: ResolvedResource, reading: ReadResult | Unchanged) -> Digest | None:
     """Return the digest of what was found; the last one holds if not even the raw bytes moved."""
     if not isinstance(reading, Found):
         return None
@@ -258,7 +258,7 @@ def observed_digest(item: ResolvedResource, reading: Reading | Unchanged) -> Dig
     return state.observed if same else digest_of(reading.document)
 
 
-def digested(item: ResolvedResource, reading: Reading | Unchanged) -> tuple[Reading | Unchanged, Digest | None]:
+def digested(item: ResolvedResource, reading: ReadResult | Unchanged) -> tuple[ReadResult | Unchanged, Digest | None]:
     """Return a reading with the digest of what was found; what has none is unreadable."""
     try:
         return reading, observed_digest(item, reading)
@@ -266,7 +266,7 @@ def digested(item: ResolvedResource, reading: Reading | Unchanged) -> tuple[Read
         return fault_isolation.unreadable(error, item.declaration.address), None
 
 
-def unmoved(item: ResolvedResource, reading: Reading | Unchanged, seen: Digest | None) -> Reading | Unchanged:
+def unmoved(item: ResolvedResource, reading: ReadResult | Unchanged, seen: Digest | None) -> ReadResult | Unchanged:
     """Return a whole reading of something at rest as the news that it is: none, if its hash is that of the baseline.
 
     For what a hint may be offered for (see `looking.hint`). Then all that a check would find, decide and remember is

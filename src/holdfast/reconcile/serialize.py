@@ -13,7 +13,7 @@ from holdfast.model.absent import ABSENT
 from holdfast.model.decision import Decision, Reason
 from holdfast.model.finding import Finding
 from holdfast.model.json import Json
-from holdfast.model.read_result import Found, NotFound, ReadError, ReadFailure, Reading
+from holdfast.model.read_result import Found, NotFound, ReadError, ReadFailure, ReadResult
 from holdfast.model.resource import ManagementPolicy, OnDrift, Origin
 from holdfast.model.verdict import Status, Suppressed, SuppressionReason, Verdict
 from holdfast.policy.decide import (
@@ -117,7 +117,7 @@ def inputs_from_json(body: Mapping[str, Any]) -> DecisionInputs:
     )
 
 
-def reading_as_json(reading: Reading, observed: Digest | None) -> dict[str, Json]:
+def reading_as_json(reading: ReadResult, observed: Digest | None) -> dict[str, Json]:
     """Return a reading as a document; what was found is kept by its digest."""
     match reading:
         case Found():
@@ -206,7 +206,7 @@ def _without_suppressed(verdict: Verdict, inputs: Mapping[str, Any]) -> Verdict:
     return replace(verdict, reason=reason, suppressed=suppressed)
 
 
-def _reading_from_json(body: Mapping[str, Any], documents: Mapping[Digest, Json]) -> Reading:
+def _reading_from_json(body: Mapping[str, Any], documents: Mapping[Digest, Json]) -> ReadResult:
     match body["result"]:
         case "found":
             return Found(documents[Digest(body["observed"])])

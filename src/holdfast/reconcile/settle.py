@@ -16,7 +16,7 @@ from holdfast.model.absent import ABSENT
 from holdfast.model.address import Address
 from holdfast.model.decision import Action
 from holdfast.model.json import Json
-from holdfast.model.read_result import Found, NotFound, ReadError, ReadFailure, Reading
+from holdfast.model.read_result import Found, NotFound, ReadError, ReadFailure, ReadResult
 from holdfast.model.verdict import Status, SuppressionReason
 from holdfast.model.write_result import WriteError, WriteFailure
 from holdfast.policy import decide
@@ -120,7 +120,7 @@ class Settler:
         return ActionResult(checked, ActionOutcome.UNSETTLED, "written; its settled state could not be read yet")
 
     async def captured(
-        self, checked: CheckResult, operation: Operation, claim: Claim, reading: Reading | Unchanged
+        self, checked: CheckResult, operation: Operation, claim: Claim, reading: ReadResult | Unchanged
     ) -> ActionResult:
         """Learn the baseline from what was just read."""
         assert isinstance(reading, Found)

@@ -20,7 +20,7 @@ from holdfast.model.decision import Action
 from holdfast.model.finding import ChangedBy
 from holdfast.model.json import Json
 from holdfast.model.read_result import Found, NotFound, ReadFailure
-from holdfast.model.write_result import Done, InProgress, WriteError, WriteFailure, Writing
+from holdfast.model.write_result import Done, InProgress, WriteError, WriteFailure, WriteResult
 from holdfast.policy.write_history import WHOLE
 from holdfast.policy.write_reasons import WriteReason
 from holdfast.providers.protocol import Change
@@ -203,7 +203,7 @@ class CorrectionUndo:
             )
         return await self._finished(undo, checked, claim, writing)
 
-    async def _finished(self, undo: _Undo, checked: CheckResult, claim: Claim, writing: Writing) -> Undone:
+    async def _finished(self, undo: _Undo, checked: CheckResult, claim: Claim, writing: WriteResult) -> Undone:
         """Follow the write to its end and see whether it took; a refusal is recorded before it is told."""
         item = checked.prepared
         while isinstance(writing, InProgress):

@@ -20,8 +20,8 @@ from holdfast.model.absent import ABSENT
 from holdfast.model.decision import Action
 from holdfast.model.finding import ChangedBy
 from holdfast.model.json import Json
-from holdfast.model.read_result import Found, NotFound, ReadFailure, Reading
-from holdfast.model.write_result import Done, InProgress, WriteError, WriteFailure, Writing
+from holdfast.model.read_result import Found, NotFound, ReadFailure, ReadResult
+from holdfast.model.write_result import Done, InProgress, WriteError, WriteFailure, WriteResult
 from holdfast.policy import decide, lost_create_reasons, write_reasons
 from holdfast.policy.write_reasons import WriteReason
 from holdfast.providers.protocol import Change, Unchanged
@@ -158,7 +158,7 @@ class ResourceWriter:
         after = f"{held.why}; it was begun, and is finished when it may be" if held.was_sent else held.why
         return ActionResult(checked, ActionOutcome.HELD, after)
 
-    async def _look_again(self, checked: CheckResult) -> Reading | Unchanged:
+    async def _look_again(self, checked: CheckResult) -> ReadResult | Unchanged:
         """Read what is to be written; what is to be recreated also by its name, which somebody may have taken."""
         again = await self._checker.read(checked.prepared, None)
         if isinstance(again, NotFound) and checked.decision.action is Action.RECREATE:
@@ -166,7 +166,7 @@ class ResourceWriter:
         return again
 
     async def _aborted(
-        self, checked: CheckResult, claim: Claim, moved: str, again: Reading | Unchanged
+        self, checked: CheckResult, claim: Claim, moved: str, again: ReadResult | Unchanged
     ) -> ActionResult:
         """Note that nothing was written; if another bears the name of what is gone by now, that is looked at next."""
         transaction = Transaction(fences={claim.address: claim.fence})
@@ -258,11 +258,15 @@ class ResourceWriter:
             return await self._held_back(checked, operation, held)
         return await self._sent(checked, operation, claim, writing)
 
-    async def _sent(self, checked: CheckResult, operation: Operation, claim: Claim, writing: Writing) -> ActionResult:
+    async def _sent(
+        self, checked: CheckResult, operation: Operation, claim: Claim, writing: WriteResult
+    ) -> ActionResult:
         writing, operation = await self._follow(checked.prepared, operation, claim, writing)
         return await self.ended(checked, operation, claim, writing)
 
-    async def ended(self, checked: CheckResult, operation: Operation, claim: Claim, writing: Writing) -> ActionResult:
+    async def ended(
+        self, checked: CheckResult, operation: Operation, claim: Claim, writing: WriteResult
+    ) -> ActionResult:
         """Go on from the end of a provider's operation: the second half of a replacement, or settling."""
         item = checked.prepared
         if isinstance(writing, WriteFailure):
@@ -292,7 +296,7 @@ class ResourceWriter:
     ) -> ActionResult:
         """Look for what a create may have made although no answer says so, before anything is sent again."""
         item = checked.prepared.without_id()
-        seen: Reading | lost_creates.Unsure = NotFound()
+        seen: ReadResult | lost_creates.Unsure = NotFound()
         for attempt in range(1, lost_creates.LOOKS + 1):
             asked = refused.retry_after_seconds if attempt == 1 else None
             await self._clock.sleep(self._patience.delay(attempt, asked, self._random01))
@@ -343,7 +347,7 @@ class ResourceWriter:
         leave: Leave,
         *,
         has_turn: bool = False,
-    ) -> Writing:
+    ) -> WriteResult:
         writer = await self._world.writer(item.declaration.address.connection)
         target = replace(item.target(), version=None)  # what is written is written as declared
         if target.id is None and isinstance(checked.reading, Found):
@@ -378,8 +382,8 @@ class ResourceWriter:
         return Change(_pinned(checked), observed, _written_paths(checked, caused), etag, _left(checked))
 
     async def _follow(
-        self, item: ResolvedResource, operation: Operation, claim: Claim, writing: Writing
-    ) -> tuple[Writing, Operation]:
+        self, item: ResolvedResource, operation: Operation, claim: Claim, writing: WriteResult
+    ) -> tuple[WriteResult, Operation]:
         """Follow a long-running operation to its end, recording its token so that anybody can."""
         seconds = min(self.follows_seconds, item.settings.operation_timeout)
         patience = operation_poll.PollPolicy(self._clock, self.stop, seconds)
@@ -434,7 +438,7 @@ def _is_overtaken(checked: CheckResult, claim: Claim) -> bool:
     return claim.revision != (before.applied_revision if before is not None else 0)
 
 
-def _moved_since(checked: CheckResult, again: Reading | Unchanged) -> str | None:
+def _moved_since(checked: CheckResult, again: ReadResult | Unchanged) -> str | None:
     """Say how the world differs from what a decision was made on; None if it does not, where that counts."""
     if checked.inputs is not None and checked.inputs.uncompared:
         return None  # it is written whatever it holds

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from holdfast.compare import diff, paths
 from holdfast.model.absent import ABSENT
 from holdfast.model.decision import Action
-from holdfast.model.read_result import Found, NotFound, ReadError, ReadFailure, Reading
+from holdfast.model.read_result import Found, NotFound, ReadError, ReadFailure, ReadResult
 from holdfast.model.write_result import Done
 from holdfast.policy import lost_create_reasons
 from holdfast.providers.protocol import Unchanged
@@ -89,8 +89,8 @@ class Resumer:
         return await self.actor.send(checked, operation, claim, etag)
 
     async def _looked_for(
-        self, checked: CheckResult, reading: Reading | Unchanged
-    ) -> Reading | Unchanged | lost_creates.Unsure:
+        self, checked: CheckResult, reading: ReadResult | Unchanged
+    ) -> ReadResult | Unchanged | lost_creates.Unsure:
         """Look closer for what a create may have made, where a read alone cannot tell that it did not."""
         item = checked.prepared
         if item.kind.repeats_create or item.kind.finds or not isinstance(reading, NotFound):

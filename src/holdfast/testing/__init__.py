@@ -1,4 +1,5 @@
-"""Tools for measuring and testing: corpora of recorded traffic now; fakes, emulators and a conformance kit belong here.
+"""Tools for measuring and testing: the conformance kit, a provider in memory, a fake clock, recorded corpora.
 
-Public: users measure their own recordings with it. Must not be here: anything the engine needs to run.
+Public: authors test their providers with it, and users measure their own recordings. `holdfast demo` and `bench`
+run on it. Must not be here: emulators of real services, which are the distribution holdfast-emulators.
 """

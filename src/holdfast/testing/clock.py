@@ -6,7 +6,7 @@ import asyncio
 
 
 class FakeClock:
-    """Stands still until somebody sleeps; sleeping moves it at once, so that no test waits."""
+    """A clock that moves only when a task sleeps, so that no test waits."""
 
     def __init__(self, start: float = 1_800_000_000.0) -> None:
         self._now = start

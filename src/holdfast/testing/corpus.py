@@ -258,7 +258,7 @@ def judge(case: Case, observed: Json, baseline: str, rules: profiles.RuleSet) ->
 
 
 def is_placed(findings: Sequence[Finding], label: str) -> bool:
-    """Tell whether some finding is at, above or below the labelled pointer; a resource that is gone has no path."""
+    """Return True if some finding is at, above or below the labelled pointer; a resource that is gone has no path."""
     target: Pointer = tuple(str(step) for step in paths.parse_path(label))
     return not findings or any(paths.overlaps(finding.pointer, target) for finding in findings)
 

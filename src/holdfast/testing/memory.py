@@ -1,4 +1,4 @@
-"""A provider whose world is a dictionary: counted, breakable, and quick. For tests of the engine, ours and yours."""
+"""A provider whose service is a dictionary, with counted calls and faults, for tests of the engine and of providers."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from holdfast.model.attribution import LikelyActor
 from holdfast.model.confidence import Confidence
 from holdfast.model.health import HealthSignal, Workload
 from holdfast.model.json import Json
-from holdfast.model.read_result import Found, NotFound, ReadError, ReadFailure, Reading
-from holdfast.model.write_result import Done, InProgress, WriteError, WriteFailure, Writing
+from holdfast.model.read_result import Found, NotFound, ReadError, ReadFailure, ReadResult
+from holdfast.model.write_result import Done, InProgress, WriteError, WriteFailure, WriteResult
 from holdfast.providers import minimal_patch
 from holdfast.providers.protocol import (
     Change,
@@ -32,15 +32,15 @@ from holdfast.providers.protocol import (
     Writer,
 )
 
-OURSELVES: Final = "holdfast"  # under which name what the writer does stands in `actors`
+OURSELVES: Final = "holdfast"  # the name of the writer in `actors`
 
 
 @dataclass(slots=True)
-class MemoryWorld:
-    """The live world: things by kind and id, what was asked of it, and what is to go wrong next."""
+class MemoryService:
+    """The service: resources by kind and id, the calls that it got, and the faults to come."""
 
     things: dict[tuple[str, str], dict[str, Json]] = field(default_factory=dict)
-    defaults: dict[str, Json] = field(default_factory=dict)  # what the service fills in when it creates
+    defaults: dict[str, Json] = field(default_factory=dict)  # fields that a create adds
     calls: list[str] = field(default_factory=list)
     writes: list[tuple[str, str, str]] = field(default_factory=list)  # verb, kind, id
     faults: list[Callable[[str], ReadFailure | WriteFailure | None]] = field(default_factory=list)
@@ -48,16 +48,16 @@ class MemoryWorld:
     polls: int = 0  # how many polls a write takes; 0: at once
     seen_keys: dict[str, str] = field(default_factory=dict)
     ids: int = 0
-    actors: dict[tuple[str, str], str] = field(default_factory=dict)  # who wrote what last; others enter themselves
-    habits: dict[str, str] = field(default_factory=dict)  # paths that the platform itself moves, and how it is known
-    health_signals: dict[str, bool | None] = field(default_factory=dict)  # signs of life, of every thing there is
-    workload: Workload | None = None  # what every thing runs, if they run anything
+    actors: dict[tuple[str, str], str] = field(default_factory=dict)  # last writers; a test enters others
+    habits: dict[str, str] = field(default_factory=dict)  # paths that the platform itself changes -> the reason
+    health_signals: dict[str, bool | None] = field(default_factory=dict)  # of every resource
+    workload: Workload | None = None  # of every resource
     before_write: Callable[[str], None] = lambda _verb: None
     after_write: Callable[[str], None] = lambda _verb: None
-    lost_answers: list[WriteFailure] = field(default_factory=list)  # to creates that were made all the same, one by one
+    lost_answers: list[WriteFailure] = field(default_factory=list)  # to creates that succeeded, one by one
 
     def fault(self, call: str) -> ReadFailure | WriteFailure | None:
-        """Note a call, and return what is to go wrong with it."""
+        """Record a call and return the fault that hits it."""
         self.calls.append(call)
         for injected in list(self.faults):
             trouble = injected(call)
@@ -66,16 +66,16 @@ class MemoryWorld:
         return None
 
     def lost_answer(self, verb: str) -> WriteFailure | None:
-        """Return what a writer hears instead of the answer to something that was done, if its answer is lost."""
+        """Return the failure that replaces the answer to a successful create, if its answer is to be lost."""
         return self.lost_answers.pop(0) if verb == "create" and self.lost_answers else None
 
     def find(self, kind: str, name: str) -> str | None:
-        """Return the id of the thing of that name."""
+        """Return the id of the resource with that name."""
         return next((i for (k, i), body in self.things.items() if k == kind and body.get("name") == name), None)
 
 
 def once(pattern: str, trouble: ReadFailure | WriteFailure) -> Callable[[str], ReadFailure | WriteFailure | None]:
-    """Return a fault that strikes the first call that matches, and never again."""
+    """Return a fault that hits the first matching call only."""
     spent: list[bool] = []
 
     def strike(call: str) -> ReadFailure | WriteFailure | None:
@@ -88,13 +88,13 @@ def once(pattern: str, trouble: ReadFailure | WriteFailure) -> Callable[[str], R
 
 
 class MemoryProvider:
-    """A provider over a MemoryWorld; every kind it is asked about exists."""
+    """A provider over a MemoryService."""
 
     name = "memory"
 
     def __init__(  # noqa: PLR0913 - how the kinds of an API may differ
         self,
-        world: MemoryWorld,
+        world: MemoryService,
         kinds: Sequence[str] = ("Thing",),
         profiles: tuple[Profile, ...] = (),
         *,
@@ -130,11 +130,11 @@ class MemoryProvider:
 
 
 class _MemoryReader:
-    def __init__(self, world: MemoryWorld, kinds: Mapping[str, Kind]) -> None:
+    def __init__(self, world: MemoryService, kinds: Mapping[str, Kind]) -> None:
         self._world = world
         self.kinds = kinds
 
-    async def read(self, target: Target, hint: Hint | None = None) -> Reading | Unchanged:
+    async def read(self, target: Target, hint: Hint | None = None) -> ReadResult | Unchanged:
         trouble = self._world.fault(f"read {target.kind}/{target.name}")
         if isinstance(trouble, ReadFailure):
             return trouble
@@ -159,9 +159,7 @@ class _MemoryReader:
 
     async def health_signals(self, target: Target, since: float) -> Sequence[HealthSignal] | Workload:  # noqa: ARG002 - no past here
         self._world.fault(f"health signals {target.kind}/{target.name}")
-        if self._world.workload is not None:
-            return self._world.workload
-        return [HealthSignal(name, is_well) for name, is_well in self._world.health_signals.items()]
+        return self._world.workload or [HealthSignal(*signal) for signal in self._world.health_signals.items()]
 
     def parse(self, kind: str, raw: bytes) -> Json:  # noqa: ARG002 - one shape for all
         return go_json.loads(raw)
@@ -181,9 +179,9 @@ class _MemoryReader:
             return ()
         ident = target.id or self._world.find(target.kind, target.name) or ""
         who = self._world.actors.get((target.kind, ident))
-        return () if who is None else (LikelyActor(who, Confidence.HIGH, "who wrote the thing last"),)
+        return () if who is None else (LikelyActor(who, Confidence.HIGH, "last writer of the resource"),)
 
-    def habits(self, kind: str, desired: Mapping[str, Json], observed: Json, now: float) -> Mapping[str, str]:  # noqa: ARG002
+    def platform_changes(self, kind: str, desired: Mapping[str, Json], observed: Json, now: float) -> Mapping[str, str]:  # noqa: ARG002
         return self._world.habits
 
     def signature(self, kind: str, document: Json) -> str | None:  # noqa: ARG002 - one name for all
@@ -191,11 +189,11 @@ class _MemoryReader:
 
 
 class _MemoryWriter:
-    def __init__(self, world: MemoryWorld, kinds: Mapping[str, Kind]) -> None:
+    def __init__(self, world: MemoryService, kinds: Mapping[str, Kind]) -> None:
         self._world = world
         self._kinds = kinds
 
-    async def create(self, target: Target, key: str) -> Writing:
+    async def create(self, target: Target, key: str) -> WriteResult:
         world = self._world
         trouble = world.fault(f"create {target.kind}/{target.name}")
         if isinstance(trouble, WriteFailure):
@@ -204,7 +202,7 @@ class _MemoryWriter:
             return self._answer(world.seen_keys[key], key)
         world.before_write("create")
         if self._kinds[target.kind].conditional and world.find(target.kind, target.name) is not None:
-            return WriteFailure(WriteError.MOVED, "there is one of that name already")
+            return WriteFailure(WriteError.MOVED, "a resource with that name exists")
         world.ids += 1
         ident = f"id-{world.ids}"
         body = {**copy.deepcopy(world.defaults), **copy.deepcopy(dict(target.desired)), "name": target.name}
@@ -214,7 +212,7 @@ class _MemoryWriter:
         world.after_write("create")
         return world.lost_answer("create") or self._answer(ident, key)
 
-    async def update(self, target: Target, change: Change, key: str) -> Writing:
+    async def update(self, target: Target, change: Change, key: str) -> WriteResult:
         world = self._world
         trouble = world.fault(f"update {target.kind}/{target.name}")
         if isinstance(trouble, WriteFailure):
@@ -222,11 +220,11 @@ class _MemoryWriter:
         ident = target.id or world.find(target.kind, target.name)
         body = world.things.get((target.kind, ident or ""))
         if body is None or ident is None:
-            return WriteFailure(WriteError.MOVED, "there is nothing to update")
+            return WriteFailure(WriteError.MOVED, "the resource does not exist")
         world.before_write("update")
         if self._has_moved(target.kind, body, change.etag):
-            return WriteFailure(WriteError.MOVED, "it is not what it was when the change was decided")
-        # Only what the change names may be written; a service that takes whole documents fills in the rest again.
+            return WriteFailure(WriteError.MOVED, "the resource changed since the update was decided")
+        # Only the paths of the change may be written; a service that takes whole documents adds its defaults again.
         after = minimal_patch.wanted(dict(change.desired), _shown(body), change.paths)
         filled_in = {} if self._kinds[target.kind].patches else copy.deepcopy(world.defaults)
         world.things[target.kind, ident] = {**filled_in, **copy.deepcopy(after), "name": body["name"]}
@@ -234,7 +232,7 @@ class _MemoryWriter:
         world.after_write("update")
         return self._answer(ident, key)
 
-    async def delete(self, target: Target, key: str, etag: str | None = None) -> Writing:
+    async def delete(self, target: Target, key: str, etag: str | None = None) -> WriteResult:
         world = self._world
         trouble = world.fault(f"delete {target.kind}/{target.name}")
         if isinstance(trouble, WriteFailure):
@@ -243,14 +241,14 @@ class _MemoryWriter:
         world.before_write("delete")
         body = world.things.get((target.kind, ident))
         if body is not None and self._has_moved(target.kind, body, etag):
-            return WriteFailure(WriteError.MOVED, "it is not what it was when its deletion was decided")
+            return WriteFailure(WriteError.MOVED, "the resource changed since its deletion was decided")
         if body is not None:
             del world.things[target.kind, ident]
             self._signed("delete", target.kind, ident)
         world.after_write("delete")
         return self._answer(ident, key)
 
-    async def poll(self, target: Target, token: Mapping[str, Json]) -> Writing:
+    async def poll(self, target: Target, token: Mapping[str, Json]) -> WriteResult:
         world = self._world
         trouble = world.fault(f"poll {target.kind}/{target.name}")
         if isinstance(trouble, WriteFailure):
@@ -268,7 +266,7 @@ class _MemoryWriter:
         self._world.writes.append((verb, kind, ident))
         self._world.actors[kind, ident] = OURSELVES
 
-    def _answer(self, ident: str, key: str) -> Writing:
+    def _answer(self, ident: str, key: str) -> WriteResult:
         if self._world.polls:
             self._world.operations[key] = self._world.polls
             return InProgress(ident, {"id": ident, "key": key})
@@ -276,14 +274,14 @@ class _MemoryWriter:
 
 
 def _shown(body: Mapping[str, Json]) -> dict[str, Json]:
-    """Return what a reading shows: the name is identity, everything else is configuration."""
+    """Return the document of a read: the name is identity, all other fields are configuration."""
     return {key: value for key, value in body.items() if key != "name"}
 
 
 def _sealed(body: Mapping[str, Json]) -> tuple[bytes, str]:
-    """Return the bytes a reading is made of, and their digest, which is also the etag where there is one."""
+    """Return the bytes of a read, and their digest, which is also the etag of conditional kinds."""
     raw = canonical.canonical_bytes(_shown(body), lists="ordered")
     return raw, hashlib.sha256(raw).hexdigest()
 
 
-UNREACHABLE = ReadFailure(ReadError.UNREACHABLE, "the world is down")
+UNREACHABLE = ReadFailure(ReadError.UNREACHABLE, "the service is down")

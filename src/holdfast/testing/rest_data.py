@@ -53,7 +53,7 @@ class _Thing:
 
 @dataclass(slots=True)
 class _Stale:
-    """What reads still see after a write; None: that there is nothing."""
+    """The stale state that reads still return after a write; None: no resource."""
 
     thing: _Thing | None
     reads: int

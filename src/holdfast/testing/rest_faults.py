@@ -1,4 +1,4 @@
-"""What can be made to go wrong with the test API, request by request."""
+"""Faults of the test API, request by request."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Fault:
     body: bytes = b"{}"
 
     def strikes(self, method: str, path: str) -> bool:
-        """Tell whether a request is struck, and count it."""
+        """Return True if a request is struck, and count it."""
         if self.times == 0 or not (fnmatchcase(method, self.method) and fnmatchcase(path, self.path)):
             return False
         if self.times is not None:
@@ -75,7 +75,7 @@ class Fault:
 
     @property
     def comes_after(self) -> bool:
-        """Tell whether what was asked is done all the same."""
+        """Return True if what was asked is done all the same."""
         return self.wrong in (Wrong.TRUNCATED, Wrong.RESET_AFTER, Wrong.LATE)
 
 

@@ -60,7 +60,7 @@ class _Operation:
 
 @dataclass(slots=True)
 class _Item:
-    """What a path means."""
+    """The meaning of a path."""
 
     collection: Collection
     ident: str | None = None

@@ -1,4 +1,4 @@
-"""What every emulator behind a socket does: listen on a free port of this machine, and stop leaving nothing behind."""
+"""A server on a free port of this machine, the base of emulators and the test API."""
 
 from __future__ import annotations
 

@@ -15,10 +15,10 @@ from holdfast.reconcile.connections import WritableConnections
 from holdfast.reconcile.policy_evaluation import PolicyRules
 from holdfast.reconcile.rate_limit import RateLimits
 from holdfast.store.protocol import Pause, Transaction
-from holdfast.testing import virtual_time
-from holdfast.testing.virtual_time import VirtualClock
 from holdfast.watch.list_scan import ListScanner
 from holdfast.watch.loop import ResyncLoop
+from holdfast_emulators import virtual_time
+from holdfast_emulators.virtual_time import VirtualClock
 from tests.acceptance.promises.projects import Project, project
 from tests.unit.reconcile.fixtures import Bench, declare
 

@@ -495,7 +495,7 @@ def test_the_credentials_are_sent():
 def test_the_reader_has_no_way_to_the_writer():
     async def story(_, reader, writer):
         public = {name for name in dir(reader) if not name.startswith("_")}
-        assert public == {"kinds", "read", "list", "parse", "find", "attributedTo", "signature", "health signals"}
+        assert public == {"kinds", "read", "list", "parse", "find", "likely_actors", "signature", "health_signals"}
         assert not isinstance(writer, type(reader))
 
     with_server(story)

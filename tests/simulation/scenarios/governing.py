@@ -155,7 +155,7 @@ def contention(m: Maker) -> None:
     values = [m.token()] if m.random.random() < 0.7 else [m.token() for _ in range(7)]
     delay = m.random.choice((1.0, 30.0, 200.0, 1000.0))
     path = m.random.choice(("/color", "/color", "/conf/a", "/tier"))
-    m.do("otherWriter", name=each.name, path=path, values=values, delay=delay)
+    m.do("other_writer", name=each.name, path=path, values=values, delay=delay)
     seconds = {"10m": 600, "30m": 1800, "1h": 3600, "10h": 36000}[period]
     m.do("wait", seconds=seconds * m.random.randint(7, 9))
     m.do("contention")

@@ -72,7 +72,7 @@ WANTED = {
 @pytest.mark.parametrize("desired, observed, changed, expected", WANTED.values(), ids=list(WANTED))
 def test_the_wanted_document_is_the_observed_one_with_the_changed_paths_put_right(desired, observed, changed, expected):
     before = copy.deepcopy(observed)
-    assert minimal_patch.of_change(Change(desired, observed, tuple(changed))) == expected
+    assert minimal_patch.desired_document(Change(desired, observed, tuple(changed))) == expected
     assert observed == before, "what was observed is not touched"
 
 

@@ -70,7 +70,7 @@ def test_a_new_contention_names_the_other_writer_in_the_quarantine_in_the_event_
     contention(bench, FLEET)
     (quarantine,) = run(bench.store.quarantines())
     assert quarantine.data["otherWriter"] == "otherWriter"
-    named = {"who": "otherWriter", "confidence": "high", "why": "who wrote the thing last", "at": None}
+    named = {"who": "otherWriter", "confidence": "high", "why": "last writer of the resource", "at": None}
     assert quarantine.data["attributedTo"] == [named]
     (event,) = detected(bench)
     assert (event["path"], event["otherWriter"], event["attributedTo"]) == ("/color", "otherWriter", [named])

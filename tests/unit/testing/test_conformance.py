@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import subprocess
 import sys
 from contextlib import asynccontextmanager
@@ -14,9 +15,10 @@ import pytest
 
 from holdfast.model.finding import ChangedBy, Finding, FindingClass, Op
 from holdfast.model.path import Selector
-from holdfast.testing import conformance, providers_under_test
+from holdfast.testing import conformance
 from holdfast.testing.conformance import Outcome, Result, ScoreCard, leaf_values, scenario_catalogue
 from holdfast.testing.conformance.engine_process import RealClock
+from holdfast_emulators import providers_under_test
 
 ROOT = Path(__file__).resolve().parents[3]
 PASSED = Result("create", "Thing", Outcome.PASSED, "minimal and full")
@@ -133,13 +135,13 @@ def test_the_world_is_left_as_it_was_found():
 def test_without_faults_the_scenarios_that_need_them_are_not_applicable_and_say_so():
     card = asyncio.run(conformance.run(altered(faults=None), ["unreadable", "throttle", "create"]))
     assert {result.outcome for result in card.results if result.scenario != "create"} == {Outcome.NOT_APPLICABLE}
-    assert "brings nothing that makes calls fail" in card.text()
+    assert "no faults are given" in card.text()
 
 
 def test_what_the_author_says_cannot_be_asked_is_shown_with_his_reason():
     async def story():
         async with providers_under_test.memory() as subject:
-            samples = tuple(replace(sample, cannot={"list": "no such call"}) for sample in subject.samples)
+            samples = tuple(replace(sample, not_applicable={"list": "no such call"}) for sample in subject.samples)
             return await conformance.run(replace(subject, samples=samples), ["list"])
 
     card = asyncio.run(story())
@@ -192,7 +194,7 @@ def kit(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_command_prints_a_card_and_succeeds_if_nothing_failed():
-    done = kit("holdfast.testing.providers_under_test:memory", "--scenario", "create", "-o", "json")
+    done = kit("holdfast_emulators.providers_under_test:memory", "--scenario", "create", "-o", "json")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["passed"] == 2
 
@@ -202,17 +204,18 @@ def test_the_command_fails_if_something_failed(tmp_path):
         "from tests.unit.testing import broken\nsubject = broken.on_memory(broken.ForgetsTheLast)\n"
     )
     command = [sys.executable, "-m", "holdfast.testing.conformance", "wrong:subject", "--scenario", "list"]
-    environment = {"PYTHONPATH": str(ROOT), "PATH": ""}
+    places = (ROOT, ROOT / "src", ROOT / "packages/holdfast-emulators/src")
+    environment = {"PYTHONPATH": os.pathsep.join(map(str, places)), "PATH": ""}
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path, env=environment)
     assert done.returncode == 1, done.stderr
     assert "✗ list" in done.stdout
 
 
 MISTAKES = {
-    "no colon": ("holdfast.testing.providers_under_test", "module:name"),
+    "no colon": ("holdfast_emulators.providers_under_test", "module:name"),
     "no module": ("nowhere.at_all:subject", "nowhere"),
-    "no such name": ("holdfast.testing.providers_under_test:nothing", "nothing"),
-    "not a subject": ("holdfast.testing.providers_under_test:__doc__", "neither a Subject"),
+    "no such name": ("holdfast_emulators.providers_under_test:nothing", "nothing"),
+    "not a subject": ("holdfast_emulators.providers_under_test:__doc__", "neither a ProviderUnderTest"),
 }
 
 

@@ -19,7 +19,7 @@ BROKEN = {
         {"mutate-every-field", "import-by-id", "import-by-filter", "crash"},
         "/color",
     ),
-    "hints are ignored": (on_memory(broken.IgnoresHints), {"second-check-clean"}, "digest had not moved"),
+    "hints are ignored": (on_memory(broken.IgnoresHints), {"second-check-clean"}, "digest had not changed"),
     "a list leaves out the last": (on_memory(broken.ForgetsTheLast), {"list"}, "leaves out"),
     "a failed list is an empty one": (on_memory(broken.ListsHalf), {"unreadable"}, "instead of ReadFailed"),
     "of two matches the first is found": (on_memory(broken.FindsTheFirst), {"import-by-filter"}, "matches two"),
@@ -29,29 +29,33 @@ BROKEN = {
         {"unreadable"},
         "a search that failed",
     ),
-    "keys are ignored": (on_memory(writer=broken.IgnoresKeys), {"repeat-create"}, "made 2 things"),
+    "keys are ignored": (on_memory(writer=broken.IgnoresKeys), {"repeat-create"}, "made 2 resources"),
     "keys are ignored, and nothing is found by its name": (
         on_memory(broken.FindsOnlyById, broken.IgnoresKeys),
         {"repeat-create", "crash"},
-        "there are 2 things, not one",
+        "there are 2 resources, not one",
     ),
     "what is gone is still shown": (on_memory(broken.ShowsTheDead), {"external-delete", "import-by-id"}, "not missing"),
     "a repeated update is another update": (
         on_memory(writer=broken.CountsUpdates),
         {"repeat-update"},
-        "not the same as said once",
+        "not the same as a single one",
     ),
     "updates write over everything": (
         on_memory(writer=broken.WritesOverEverything),
         {"mutate-every-field"},
-        "not what it was before",
+        "differs from before",
     ),
-    "updates touch neighbours": (on_memory(writer=broken.TouchesNeighbours), {"mutate-every-field"}, "beside it"),
-    "the log repeats secrets": (on_memory(writer=broken.Talks), {"secret"}, "was said"),
+    "updates touch neighbours": (
+        on_memory(writer=broken.TouchesNeighbours),
+        {"mutate-every-field"},
+        "another resource was changed",
+    ),
+    "the log repeats secrets": (on_memory(writer=broken.Talks), {"secret"}, "the secret is in a log"),
     "the second deletion is refused": (on_memory(writer=broken.RefusesToDeleteTwice), {"repeat-delete"}, "deletion"),
     "throttling is final": (on_memory(writer=broken.GivesUpWhenThrottled), {"throttle"}, "too many requests"),
     "etags are ignored": (on_files(broken.IgnoresEtags), {"precondition"}, "not refused as moved"),
-    "deletions ignore etags": (on_files(broken.DeletesWhateverItIs), {"precondition"}, "a deletion decided on an old"),
+    "deletions ignore etags": (on_files(broken.DeletesWhateverItIs), {"precondition"}, "a deletion with an old etag"),
 }
 
 
@@ -68,7 +72,7 @@ def test_a_broken_provider_fails_at_the_scenario_about_its_fault_and_at_no_other
 DEEPLY_BROKEN = {
     "a field is not written": (on_memory(writer=broken.WritesPart), "create", "/weight"),
     "another id is answered": (on_memory(writer=broken.NamesAnother), "create", "create"),
-    "updates are not made": (on_memory(writer=broken.DoesNotWrite), "mutate-every-field", "did not take"),
+    "updates are not made": (on_memory(writer=broken.DoesNotWrite), "mutate-every-field", "had no effect"),
     "reading raises": (on_memory(broken.BlowsUp), "create", "RuntimeError"),
     "reading never ends": (on_memory(broken.Hangs, longest_seconds=0.2), "create", "did not end within 0.2 seconds"),
 }
@@ -81,7 +85,7 @@ def test_what_a_provider_does_wrong_is_said_in_words_for_its_author(subject, sce
     assert result.outcome is Outcome.FAILED
     assert says in result.detail
     with pytest.raises(AssertionError, match=f"{scenario}: Patched: "):
-        asyncio.run(case.insist())
+        asyncio.run(case.assert_passes())
 
 
 def test_for_every_scenario_there_is_a_provider_that_fails_it():

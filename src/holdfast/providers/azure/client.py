@@ -57,7 +57,7 @@ class Client:
         return f"{self._account.base_url}{ids.url_path(ident)}?api-version={api_version}"
 
     def may_ask(self, url: str) -> bool:
-        """Tell whether our token may be sent to where an answer points: the same host, or one of Azure's own."""
+        """Return True if our token may be sent to where an answer points: the same host, or one of Azure's own."""
         parts = urlsplit(url)
         if parts.netloc == self._host:
             return parts.scheme == urlsplit(self._account.base_url).scheme
@@ -111,7 +111,7 @@ class Client:
 
 
 def _unconnected(error: BaseException, host: str) -> str:
-    """Say why there is no line to a host; whose certificate is not trusted is for a person to tell."""
+    """Return the reason for a failed connection; an untrusted certificate needs a person."""
     causes = [error, error.__cause__, error.__context__, getattr(error, "inner_exception", None)]
     if any(isinstance(each, ssl.SSLError) or "CERTIFICATE_VERIFY_FAILED" in str(each) for each in causes if each):
         return f"the certificate of {host} is not trusted; name who vouches for it: tls: {{ca_file: ...}}"

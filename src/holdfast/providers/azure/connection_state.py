@@ -1,4 +1,4 @@
-"""What the two halves of a connection know of one another: what was last seen of a thing, and what was just written."""
+"""State that reader and writer of a connection share: the last reads and the latest writes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Shared:
             self._stale[key] = (self._seen[key], _LOOKS)
 
     def is_stale(self, ident: str, digest: str) -> bool:
-        """Tell whether an answer shows what was there before our write, as reads that lag behind do for a while."""
+        """Return True if an answer shows what was there before our write, as reads that lag behind do for a while."""
         key = ids.canonical(ident)
         found = self._stale.get(key)
         if found is None:
@@ -50,5 +50,5 @@ class Shared:
         self._unreadable.add(type_.casefold())
 
     def can_get(self, type_: str) -> bool:
-        """Tell whether a type can be read, as far as is known."""
+        """Return True if a type can be read, as far as is known."""
         return type_.casefold() not in self._unreadable

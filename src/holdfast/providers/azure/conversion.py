@@ -70,7 +70,7 @@ def etag(headers: Mapping[str, str], body: Mapping[str, Json]) -> str | None:
 
 
 def identity(body: Mapping[str, Json]) -> str | None:
-    """Return what a thing keeps from birth to death and its successor of the same id does not have.
+    """Return the value that a resource keeps for life and its successor with the same id does not have.
 
     None where the type shows nothing of the kind; most show when they were made.
     """
@@ -93,7 +93,7 @@ def state(body: Mapping[str, Json]) -> str | None:
 
 
 def seems_at_rest(word: str) -> bool:
-    """Tell whether a word that is not known to be a last one sounds like one: Ready, Created, Running, Online."""
+    """Return True if a word that is not known to be a last one sounds like one: Ready, Created, Running, Online."""
     plain = word.casefold()
     return plain == "running" or not (plain.endswith("ing") or plain in _UNDER_WAY)
 
@@ -105,6 +105,6 @@ def failure(body: Mapping[str, Json]) -> str:
 
 
 def is_settled(body: Mapping[str, Json], terminal: frozenset[str]) -> bool:
-    """Tell whether nobody is at work on a thing; one without a state is always at rest."""
+    """Return True if nobody is at work on a thing; one without a state is always at rest."""
     word = state(body)
     return word is None or word.casefold() in terminal

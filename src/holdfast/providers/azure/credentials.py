@@ -31,7 +31,7 @@ logging.getLogger("azure").addHandler(logging.NullHandler())
 
 
 def failure(error: Exception, account: Account) -> str:
-    """Say that signing in did not work, with Azure's own number for it but none of its words, and what to do."""
+    """Return the failure of a sign-in, with Azure's error number, none of its text, and advice."""
     number = _CODE.search(str(error))
     how = account.auth.type + (f", {number[0]}" if number else "")
     return f"signing in to Azure did not work ({how}); {_REMEDIES[account.auth.type]}"

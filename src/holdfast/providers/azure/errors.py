@@ -1,4 +1,4 @@
-"""What Azure means by an error: its code, wherever it stands in the body, and which kind of no that is.
+"""Azure's errors: the code, wherever it is in the body, and its ReadError or WriteError.
 
 The codes are those that Azure Service Operator sorts, with one correction: a 429 is throttling unless its code says
 that something it depends on is not ready yet; then it is only this resource that has to wait, not the whole connection.
@@ -12,9 +12,7 @@ from typing import Final
 
 import orjson
 
-from holdfast.model.json import Json
-from holdfast.model.read_result import ReadError
-from holdfast.model.write_result import WriteError
+from holdfast.provider import Json, ReadError, WriteError
 
 # Not quota: what the request needs is not there yet, or somebody is at work on it.
 NOT_READY: Final = frozenset(
@@ -120,13 +118,13 @@ class Complaint:
 
     @property
     def advice(self) -> str:
-        """What to do about it, after a dash; empty where nothing better is known than the code."""
+        """Advice after a dash; empty if the code is all that is known."""
         found = next((_ADVICE[code] for code in self.codes if code in _ADVICE), "")
         return f" - {found}" if found else ""
 
     @property
     def is_not_ready(self) -> bool:
-        """Whether something it depends on is not ready yet."""
+        """True if a dependency is not ready yet."""
         return any(code in NOT_READY for code in self.codes) or any(code in self.message for code in NOT_READY)
 
 
@@ -156,7 +154,7 @@ def _codes(error: Mapping[str, Json], depth: int) -> Iterator[str]:
 
 
 def refusal(status: int, complaint: Complaint) -> WriteError:
-    """Say which kind of no an error is that answers a write."""
+    """Return the WriteError of an error that answers a write."""
     if status == 412:
         return WriteError.MOVED
     if complaint.is_not_ready:
@@ -173,7 +171,7 @@ def refusal(status: int, complaint: Complaint) -> WriteError:
 
 
 def failure(complaint: Complaint) -> WriteError:
-    """Say which kind of no it is that an operation was accepted and failed."""
+    """Return the WriteError of an accepted operation that failed."""
     if complaint.is_not_ready or not _is_fatal(complaint):
         return WriteError.RETRYABLE
     return WriteError.TERMINAL
@@ -184,7 +182,7 @@ def _is_fatal(complaint: Complaint) -> bool:
 
 
 def trouble(status: int, complaint: Complaint) -> ReadError:
-    """Say why an error that answers a read tells nothing about the thing."""
+    """Return the ReadError of an error that answers a read."""
     if status == 429:
         return ReadError.UNSETTLED if complaint.is_not_ready else ReadError.THROTTLED
     if status == 409 or complaint.is_not_ready:
@@ -193,5 +191,5 @@ def trouble(status: int, complaint: Complaint) -> ReadError:
 
 
 def is_absence(complaint: Complaint) -> bool:
-    """Tell whether a 404 says that the thing asked for, or what it lies in, is not there."""
+    """Return True if a 404 says that the thing asked for, or what it lies in, is not there."""
     return not any(code in _ELSEWHERE for code in complaint.codes)

@@ -96,7 +96,7 @@ def _scope(text: str, plain: str) -> ArmId:
 
 
 def is_id(text: str) -> bool:
-    """Tell whether a text is a resource id."""
+    """Return True if a text is a resource id."""
     try:
         parse(text)
     except InputError:
@@ -110,12 +110,12 @@ def canonical(text: str) -> str:
 
 
 def same(one: str, other: str) -> bool:
-    """Tell whether two ids, or two types, are the same."""
+    """Return True if two ids, or two types, are the same."""
     return canonical(one) == canonical(other)
 
 
 def may_be(body: Mapping[str, Json], ident: str) -> bool:
-    """Tell whether a body may be about what has an id: it bears its name, or at least looks like a resource.
+    """Return True if a body may be about what has an id: it bears its name, or at least looks like a resource.
 
     By the name alone, because some types show the id in other words, or that of what they belong to.
     """

@@ -10,12 +10,10 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 
 from holdfast.compare import paths, profiles
-from holdfast.compare.profiles import Profile
-from holdfast.model.json import Json
+from holdfast.provider import Json, Kind, Profile, Versions
 from holdfast.providers import builtin_profiles
 from holdfast.providers.azure import type_catalog, type_facts
 from holdfast.providers.azure.type_catalog import Habits, Types
-from holdfast.providers.protocol import Kind, Versions
 
 NAME = "azure"
 GENERAL = "azure/general"  # the profile of all types, which goes last

@@ -51,7 +51,7 @@ class Bucket:
         self.refill = self.capacity / HOUR
 
     def estimate(self, now: float) -> float:
-        """Return what is left now, as far as can be told."""
+        """Return the remaining quota, as far as known."""
         return min(self.capacity, self.left + self.refill * max(0.0, now - self.at))
 
     def wait(self, now: float, *, urgent: bool) -> float:
@@ -118,7 +118,7 @@ def _buckets() -> dict[str, Bucket]:
 
 @dataclass(slots=True)
 class Quota:
-    """What one subscription and principal have left."""
+    """The remaining quota of one subscription and principal."""
 
     buckets: dict[str, Bucket] = field(default_factory=_buckets)
     now: float = 0.0  # when somebody last asked; an answer comes soon after
@@ -150,7 +150,7 @@ def budget_of(method: str) -> str:
 
 
 def remaining_in(headers: Mapping[str, str], budget: str) -> float | None:
-    """Return what an answer says is left; the tightest of the counts it names."""
+    """Return the remaining quota in an answer: the smallest of its counts."""
     word = _WORDS[budget]
     found = (headers.get(f"{_HEADER}{scope}{word}") for scope in ("", "global-"))
     numbers = [float(each) for each in found if each is not None and each.strip().isdigit()]

@@ -13,7 +13,7 @@ from holdfast.errors import InputError
 from holdfast.model.attribution import LikelyActor
 from holdfast.model.health import HealthSignal
 from holdfast.model.json import Json
-from holdfast.model.read_result import Found, NotFound, ReadError, ReadFailure, Reading
+from holdfast.model.read_result import Found, NotFound, ReadError, ReadFailure, ReadResult
 from holdfast.providers import health_signals
 from holdfast.providers.azure import attribution, conversion, errors, ids, resource_locator, type_catalog
 from holdfast.providers.azure.client import Client
@@ -41,7 +41,7 @@ class AzureReader:
         """Return how long a call should wait for its share of the quota; 0 takes it."""
         return self._shared.quota.wait(budget, now, urgent=urgent)
 
-    async def read(self, target: Target, hint: Hint | None = None) -> Reading | Unchanged:
+    async def read(self, target: Target, hint: Hint | None = None) -> ReadResult | Unchanged:
         """Read one resource; what is being changed is not judged, and what cannot be read is asked after with HEAD."""
         try:
             place = resource_locator.place(target, self._account)
@@ -56,14 +56,14 @@ class AzureReader:
         return self._judged(place, answer, target, hint)
 
     async def health_signals(self, target: Target, since: float) -> Sequence[HealthSignal]:  # noqa: ARG002 - only the present is known
-        """Tell whether the last operation on a resource went well."""
+        """Return True if the last operation on a resource went well."""
         return (health_signals.of_reading("provisioned", await self.read(target)),)
 
     async def get(self, place: Place) -> Answer | Lost:
         """Send the GET for a resource."""
         return await self._client.send("GET", self._client.url(place.id, place.api_version), f"GET {place.label}")
 
-    def _judged(self, place: Place, answer: Answer | Lost, target: Target, hint: Hint | None) -> Reading | Unchanged:
+    def _judged(self, place: Place, answer: Answer | Lost, target: Target, hint: Hint | None) -> ReadResult | Unchanged:
         label = f"GET {place.label}"
         if not isinstance(answer, Answer) or not status_mapping.is_whole(answer.status):
             return absence(answer, label) or unreadable(answer, label)
@@ -85,7 +85,7 @@ class AzureReader:
         failed = conversion.failure(body)
         return Found(document, tag, digest, place.id, conversion.identity(body), failed, place.api_version)
 
-    async def _presence(self, place: Place) -> Reading:
+    async def _presence(self, place: Place) -> ReadResult:
         """Ask only whether a resource is there; what it holds, its type shows nobody."""
         label = f"HEAD {place.label}"
         if "HEAD" not in place.habits.verbs:
@@ -164,7 +164,7 @@ class AzureReader:
     # -- who did it
 
     async def likely_actors(self, target: Target) -> Sequence[LikelyActor]:
-        """Name who wrote the thing last, as its systemData has it."""
+        """Return the last writer of the resource from its systemData."""
         now = await self.read(target)
         found = attribution.likely_actor(now.document) if isinstance(now, Found) else None
         return () if found is None else (found,)
@@ -175,7 +175,7 @@ class AzureReader:
 
 
 def _busy(place: Place, body: Mapping[str, Json]) -> str:
-    """Say that somebody is at work on a thing, or that we may only be taking a word for that."""
+    """Return the ReadFailure of a resource with an operation in progress."""
     word = conversion.state(body) or ""
     said = f"GET {place.label}: it is {word}"
     if conversion.seems_at_rest(word):
@@ -193,7 +193,7 @@ def parsed(body: bytes) -> dict[str, Json] | None:
 
 
 def absence(answer: Answer | Lost, label: str) -> NotFound | ReadFailure | None:
-    """Tell whether an answer says that the thing is not there; None if it is about something else."""
+    """Return True if an answer says that the thing is not there; None if it is about something else."""
     if not isinstance(answer, Answer) or answer.status not in (404, 410):
         return None
     if status_mapping.is_html(answer):
@@ -206,7 +206,7 @@ def absence(answer: Answer | Lost, label: str) -> NotFound | ReadFailure | None:
 
 
 def unreadable(answer: Answer | Lost, label: str) -> ReadFailure:
-    """Say why an answer to a read tells nothing about the thing."""
+    """Return the ReadFailure of an answer to a read."""
     if isinstance(answer, Lost):
         return ReadFailure(answer.trouble, answer.detail)
     complaint = errors.read(answer.body)

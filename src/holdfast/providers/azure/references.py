@@ -81,7 +81,7 @@ def _filled(value: Json, pointer: Pointer) -> Json:
 
 
 def _form(value: Mapping[str, Json], pointer: Pointer) -> Callable[[Mapping[str, Json]], str] | None:
-    """Return what reads a mapping as a reference; None if it is plain data."""
+    """Return the reader of a mapping that is a reference; None for plain data."""
     keys = set(value)
     if keys == {"armId"}:
         return _by_id

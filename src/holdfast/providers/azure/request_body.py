@@ -1,4 +1,4 @@
-"""What a PUT sends: the declaration, with what must be there besides, and nothing that is not to be written.
+"""The body of a PUT: the declaration, the required live fields, and no field that must not be written.
 
 - What says where a thing stands is in the URL and not in the body; read-only fields and etags are never sent.
 - What drifted and is to be left alone (policy says report, a person took it over) is sent as it is live: a PUT replaces
@@ -14,11 +14,9 @@ from typing import Final
 
 from holdfast.compare import apply_patch, paths
 from holdfast.model.absent import ABSENT
-from holdfast.model.json import Json
-from holdfast.model.path import Path
+from holdfast.provider import Change, Json, Path
 from holdfast.providers.azure.conversion import UNSENT
 from holdfast.providers.azure.type_catalog import Children, Clears, Habits
-from holdfast.providers.protocol import Change
 
 _SERVERS: Final = frozenset({"provisioningState", "etag", "eTag", "resourceGuid"})
 
@@ -29,7 +27,7 @@ def declared(desired: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def needs_live(change: Change | None, habits: Habits) -> bool:
-    """Tell whether what is live must be known to write the body."""
+    """Return True if what is live must be known to write the body."""
     return bool(habits.children) or (change is not None and bool(change.left))
 
 

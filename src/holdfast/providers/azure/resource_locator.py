@@ -6,12 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from holdfast.errors import InputError
-from holdfast.model.json import Json
+from holdfast.provider import InputError, Json, Target
 from holdfast.providers.azure import ids, references, type_catalog
 from holdfast.providers.azure.settings import Account
 from holdfast.providers.azure.type_catalog import Habits, Scope
-from holdfast.providers.protocol import Target
 
 _SUBSCRIPTION: Final = "name an owner, or give the connection a `subscription`"
 
@@ -32,7 +30,7 @@ class Place:
 
 
 def place(target: Target, account: Account) -> Place:
-    """Say where a target is; raise InputError that tells what is missing."""
+    """Return the place of a target; raise InputError with the missing field."""
     desired = target.desired
     named = type_catalog.named(target.kind)
     type_ = references.type_of(target.kind, desired)

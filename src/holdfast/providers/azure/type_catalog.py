@@ -1,4 +1,4 @@
-"""What is known of ARM types: the friendly kinds, and the habits of single types. Data, from `types.yaml`.
+"""The catalog of ARM types: friendly kinds, and behaviour of single types. Data, from `types.yaml`.
 
 A type that nobody says anything about is a plain one: it can be read, PUT and deleted, lies in a resource group, and is
 at rest when its provisioningState is Succeeded, Failed or Canceled, or when it has none. A connection may add habits of
@@ -78,7 +78,7 @@ class Habit:
     says: Mapping[str, Json] = field(default_factory=dict)
 
     def covers(self, type_: str) -> bool:
-        """Tell whether this line is about a type."""
+        """Return True if this line is about a type."""
         return fnmatch.fnmatchcase(type_.casefold(), self.glob.casefold())
 
 
@@ -164,7 +164,7 @@ class Types:
 
 
 def named(kind: str) -> Named | None:
-    """Return what a friendly kind stands for."""
+    """Return the type and version of a friendly kind."""
     return shipped()[0].get(kind)
 
 

@@ -1,4 +1,4 @@
-"""What Azure publishes about its types: fields that can only be read, that are only taken, and that take fixed words.
+"""Azure's published type facts: read-only fields, write-only fields, and fields with fixed words.
 
 The facts ship as `data/azure_types.jsonl.gz`, a row for each type and API version; where they come from, and under
 which licence, stands in `data/LICENSE`. Nothing is read before the first type is asked for; then the rows are unpacked,
@@ -48,7 +48,7 @@ _NOT_RETURNED: Final = "Azure does not publish that it is returned"
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What is said about one type; pointers, with `*` for any index or key."""
+    """The facts of one type; pointers, with `*` for any index or key."""
 
     read_only: frozenset[str] = frozenset()
     write_only: frozenset[str] = frozenset()
@@ -71,7 +71,7 @@ def profile(type_: str, version: str) -> Profile | None:
 
 
 def of_version(rows: Sequence[Json], version: str) -> Facts:
-    """Return what is known in a version: what its row says, else what all rows agree on and can be carried over."""
+    """Return the facts of a version: its row, else the facts that all rows share."""
     own = next((row for row in rows if row["version"].casefold() == version.casefold()), None)
     if own is None:
         return _carried_over(rows)
@@ -104,17 +104,17 @@ def _words(row: Json) -> frozenset[str]:
 
 
 def _has_shape(row: Json) -> bool:
-    """Tell whether a row describes the fields of the document: one that calls all properties one thing does not."""
+    """Return True if a row describes the fields of the document: one that calls all properties one thing does not."""
     return _PROPERTIES not in row["read_only"] and _PROPERTIES not in row["write_only"]
 
 
 def _has_nothing_to_set(rows: Sequence[Json]) -> bool:
-    """Tell whether every row says that nothing in the properties can be set."""
+    """Return True if every row says that nothing in the properties can be set."""
     return all(_PROPERTIES in row["read_only"] for row in rows)
 
 
 def _is_told_apart(values: Sequence[Json]) -> bool:
-    """Tell whether words stay different without their case."""
+    """Return True if words stay different without their case."""
     return len({str(value).casefold() for value in values}) == len(values)
 
 
@@ -140,5 +140,5 @@ def _rows(type_: str) -> list[Json]:
 
 
 def rows(type_: str) -> Sequence[Json]:
-    """Return what is published about a type, a row for each version, as it ships."""
+    """Return the shipped facts of a type, one row a version."""
     return _rows(type_.casefold())

@@ -1,4 +1,4 @@
-"""What a declaration must say so that it can be placed; told when manifests are read, with the field that is wrong.
+"""Validation of the fields that place a resource, at the time manifests are read.
 
 Whether a thing *can* stand where it is declared is seen from its words alone for all friendly kinds, so nobody has to
 wait for Azure to say it. Looks at nothing but the declaration.
@@ -49,7 +49,7 @@ def _require_version(desired: Mapping[str, Json], type_: str) -> None:
 
 
 def _require_owner(desired: Mapping[str, Json], type_: str) -> None:
-    """See that a child names its parent, and one that can be its parent."""
+    """Check that a child names a parent of a suitable type."""
     depth = type_.count("/")
     name, owner = desired.get("azureName"), desired.get("owner")
     parts = name.count("/") + 1 if isinstance(name, str) else 1

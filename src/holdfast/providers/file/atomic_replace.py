@@ -37,7 +37,7 @@ class MovedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Attributes:
-    """What a file is to have besides its bytes; None leaves it to the system, or as it is."""
+    """Owner and mode that a file must have; None leaves them to the system, or as they are."""
 
     mode: int | None = None
     uid: int | None = None

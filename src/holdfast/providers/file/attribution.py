@@ -7,17 +7,14 @@ from __future__ import annotations
 
 import os
 
-from holdfast.model.attribution import LikelyActor
-from holdfast.model.confidence import Confidence
-from holdfast.model.json import Json
+from holdfast.provider import Confidence, Json, LikelyActor, Target
 from holdfast.providers.file import file_state, spec
 from holdfast.providers.file.safe_path import OutsideError, Root
 from holdfast.providers.file.spec import BadDeclarationError
-from holdfast.providers.protocol import Target
 
 
 def likely_actors(root: Root, target: Target) -> tuple[LikelyActor, ...]:
-    """Name the owner; likelier to be the one if it is not who we are."""
+    """Return the owner of a file as its likely last writer; more likely if that is not our own user."""
     try:
         place = root.locate(spec.of(target).path)
         with root.passing(place.real.parent) as folder:

@@ -49,7 +49,7 @@ class Seen:
 
     @property
     def digest(self) -> str:
-        """What moves when anything of it moves."""
+        """A value that changes when any part of the file changes."""
         return "sha256:" + hashlib.sha256(self.raw).hexdigest()
 
     @staticmethod
@@ -140,7 +140,7 @@ def document(seen: Seen, declared: Declared) -> Json:
 
 
 def content(seen: Seen, declared: Declared) -> Json:
-    """Return what a file says."""
+    """Return the content of a file."""
     text = encoding.decoded(seen.data, is_document=declared.format is not None)
     if declared.format is None:
         return text.body

@@ -11,15 +11,12 @@ from pathlib import Path
 from typing import Final
 
 from holdfast.compare import profiles
-from holdfast.errors import InputError, Location
-from holdfast.model.json import Json
-from holdfast.model.resource import Declaration
+from holdfast.provider import Connection, Declaration, InputError, Json, Kind, Location, Reader, Writer
 from holdfast.providers import unknown_fields
 from holdfast.providers.file import spec
 from holdfast.providers.file.reader import FileReader
 from holdfast.providers.file.safe_path import Root
 from holdfast.providers.file.writer import FileWriter
-from holdfast.providers.protocol import Connection, Kind, Reader, Writer
 
 _SETTINGS: Final = ("root", "include")
 
@@ -29,8 +26,8 @@ class FileProvider:
 
     name = "file"
 
-    def mistakes(self, declaration: Declaration) -> list[InputError]:
-        """Return what is wrong with a declaration, each with its field."""
+    def validate(self, declaration: Declaration) -> list[InputError]:
+        """Return the mistakes in a declaration, each with its field."""
         return spec.mistakes(declaration)
 
     def identity(self, connection: Connection, declaration: Declaration) -> str | None:

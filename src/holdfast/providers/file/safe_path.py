@@ -49,7 +49,7 @@ class Root:
 
     @property
     def exists(self) -> bool:
-        """Tell whether the folder is there; if not, nothing can be said about what is in it."""
+        """Return True if the folder is there; if not, nothing can be said about what is in it."""
         return _is_there(self.path)
 
     def locate(self, relative: str) -> Place:
@@ -122,7 +122,7 @@ def _below(root: Path, path: Path) -> PurePosixPath:
 
 
 def _is_there(path: Path) -> bool:
-    """Tell whether something is there; where that cannot be known, let the attempt to open it say why."""
+    """Return True if something is there; where that cannot be known, let the attempt to open it say why."""
     try:
         path.stat()
     except (FileNotFoundError, NotADirectoryError):

@@ -1,4 +1,4 @@
-"""What a declaration says about a file, checked; nothing here looks at the disk."""
+"""The validated declaration of a file; nothing here reads the disk."""
 
 from __future__ import annotations
 
@@ -6,13 +6,10 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from holdfast.errors import InputError, Location
 from holdfast.model.absent import ABSENT
-from holdfast.model.json import Json
-from holdfast.model.resource import Declaration
+from holdfast.provider import Declaration, InputError, Json, Location, Target
 from holdfast.providers import unknown_fields
 from holdfast.providers.file import formats
-from holdfast.providers.protocol import Target
 
 DOCUMENT, TEXT = "Document", "Text"
 
@@ -57,7 +54,7 @@ def of(target: Target) -> Declared:
 
 
 def listed(kind: str, path: str) -> Declared:
-    """Return what is known of a file that nobody declared."""
+    """Return the specification of a file that is not declared."""
     return Declared(path, _format(kind, path, None))
 
 
@@ -95,7 +92,7 @@ def _account(name: str, value: Json) -> Account:
 
 
 def mistakes(declaration: Declaration) -> list[InputError]:
-    """Return what is wrong with a declaration, each with its field below spec.resource; references are not followed."""
+    """Return the mistakes in a declaration, each with its field below spec.resource; references are not followed."""
     kind, wanted = declaration.address.kind, declaration.desired
     known = _FIELDS if kind == DOCUMENT else tuple(name for name in _FIELDS if name != "format")
     strangers = [word for word in wanted if word not in known]

@@ -25,7 +25,7 @@ _PORTS: Final = {"http": 80, "https": 443}
 
 
 class Answer(NamedTuple):
-    """What came back."""
+    """One answer."""
 
     status: int
     headers: Mapping[str, str]
@@ -131,7 +131,7 @@ def _origin(url: str) -> tuple[str, str | None, int | None]:
 
 
 def _lost(label: str, error: Exception) -> Lost:
-    """Say what went wrong in words of our own: the texts of exceptions may hold URLs."""
+    """Return the failure in our own words, because texts of exceptions may hold URLs."""
     match error:
         case aiohttp.ClientPayloadError():
             return Lost(ReadError.MALFORMED, f"the answer to {label} broke off, or could not be unpacked")

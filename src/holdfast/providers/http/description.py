@@ -25,7 +25,7 @@ class Match:
     values: tuple[Json, ...]
 
     def holds(self, document: Json) -> bool:
-        """Tell whether a document has one of the values there."""
+        """Return True if a document has one of the values there."""
         found = paths.resolve(document, self.pointer)
         return any(typed_equal(found, value) for value in self.values)
 
@@ -70,7 +70,7 @@ class Body(StrEnum):
 
     @property
     def is_patch(self) -> bool:
-        """Tell whether what is not sent stays as it is."""
+        """Return True if what is not sent stays as it is."""
         return self not in (Body.WHOLE, Body.DESIRED)
 
 
@@ -161,7 +161,7 @@ class StatusRules:
 
     @property
     def has_states(self) -> bool:
-        """Tell whether a document may say of itself that it does not count."""
+        """Return True if a document may say of itself that it does not count."""
         return self.unsettled is not None or self.deleted is not None
 
 

@@ -10,13 +10,11 @@ import orjson
 
 from holdfast.compare import paths
 from holdfast.model.absent import ABSENT
-from holdfast.model.json import Json
-from holdfast.model.resource import Declaration
+from holdfast.provider import Connection, Declaration, Json, Kind, Reader, Writer
 from holdfast.providers.http import client, description_parser
 from holdfast.providers.http.description import Described
 from holdfast.providers.http.reader import HttpReader
 from holdfast.providers.http.writer import HttpWriter
-from holdfast.providers.protocol import Connection, Kind, Reader, Writer
 
 
 class HttpProvider:
@@ -26,7 +24,7 @@ class HttpProvider:
     kinds: Mapping[str, Kind] = {}
 
     def identity(self, connection: Connection, declaration: Declaration) -> str | None:
-        """Return what a kind with `find` is found by, at the address of its API; the id where one is said."""
+        """Return the identity of a resource: the declared id, or the API's address with the fields of `find`."""
         kind = declaration.address.kind
         base = str(connection.settings.get("base_url", "")).rstrip("/")
         if declaration.import_from is not None:

@@ -24,13 +24,13 @@ BROKEN: Final = (msgspec.MsgspecError, UnicodeDecodeError)  # what cutting raise
 
 
 def digest(raw: bytes) -> str:
-    """Return what tells these bytes from others."""
+    """Return the digest of bytes."""
     return "sha256:" + hashlib.sha256(raw).hexdigest()
 
 
 @functools.cache
 def items(pointer: Path) -> Callable[[bytes], bytes]:
-    """Return what cuts the thing itself out of an answer about it; msgspec.MsgspecError if it is not there."""
+    """Return a function that cuts the resource out of an answer; it raises msgspec.MsgspecError without one."""
     if not pointer:
         return bytes.strip
     decode, get = _one(_keys(pointer), msgspec.Raw)
@@ -46,7 +46,7 @@ def items(pointer: Path) -> Callable[[bytes], bytes]:
 
 @functools.cache
 def pages(listing: Listing) -> Callable[[bytes], tuple[Sequence[msgspec.Raw], Any]]:
-    """Return what cuts a page into its items and what it says about the next page."""
+    """Return a function that cuts a page into its items and its link to the next page."""
     following = listing.paging.pointer if isinstance(listing.paging, ByLink | ByCursor) else None
     kinds = list[msgspec.Raw] | None
     if not listing.items:
@@ -88,7 +88,7 @@ def _required(text: bytes | None) -> bytes:
 
 @functools.cache
 def idents(pointer: Path) -> Callable[[bytes], str]:
-    """Return what finds the id of an item."""
+    """Return a function that extracts the id of an item."""
     decode, get = _one(_keys(pointer), str | int)
 
     def cut(raw: bytes) -> str:
@@ -104,7 +104,7 @@ def idents(pointer: Path) -> Callable[[bytes], str]:
 
 
 def _one(keys: tuple[str, ...], kind: _Type) -> tuple[Callable[[bytes], Any], Callable[[Any], Any]]:
-    """Return what decodes a text for one value, and what takes it out."""
+    """Return a decoder for one value of a text, and a function that extracts the value."""
     decoder = msgspec.json.Decoder(_struct([(keys, kind, False)]))
     return decoder.decode, operator.attrgetter(".".join(map(_field, keys)))
 

@@ -16,7 +16,7 @@ from holdfast.model.attribution import LikelyActor
 from holdfast.model.health import HealthSignal
 from holdfast.model.json import Json
 from holdfast.model.path import Path
-from holdfast.model.read_result import Found, NotFound, ReadError, ReadFailure, Reading
+from holdfast.model.read_result import Found, NotFound, ReadError, ReadFailure, ReadResult
 from holdfast.providers import health_signals
 from holdfast.providers.http import attribution, bracket_scan, paging, raw_slices, response_identity, status_mapping
 from holdfast.providers.http.client import Answer, Client
@@ -37,7 +37,7 @@ class HttpReader:
         self._described = api.kinds
         self._secrets = api.secrets
 
-    async def read(self, target: Target, hint: Hint | None = None) -> Reading | Unchanged:
+    async def read(self, target: Target, hint: Hint | None = None) -> ReadResult | Unchanged:
         """Read one thing; an answer that the etag or the digest shows to be the last one again is not parsed."""
         kind = self._described.get(target.kind)
         if kind is None:
@@ -64,13 +64,13 @@ class HttpReader:
         return status_mapping.unreadable(answer, call.label)
 
     async def health_signals(self, target: Target, since: float) -> Sequence[HealthSignal]:  # noqa: ARG002 - only the present is known
-        """Tell whether a thing is settled, where the description says what a thing looks like that is not."""
+        """Return True if a thing is settled, where the description says what a thing looks like that is not."""
         kind = self._described.get(target.kind)
         if kind is None or kind.status.unsettled is None:
             return ()
         return (health_signals.of_reading("settled", await self.read(target)),)
 
-    async def _read_unknown(self, kind: Described, target: Target) -> Reading | Unchanged:
+    async def _read_unknown(self, kind: Described, target: Target) -> ReadResult | Unchanged:
         """Read a thing without a known id: find it by its fields; where none are named, nothing is bound to it yet."""
         if kind.find is None:
             return NotFound()
@@ -160,7 +160,7 @@ class HttpReader:
         return () if found is None else (found,)
 
     def signature(self, kind: str, document: Json) -> str | None:
-        """Return the name a document bears, as `likely actors` would give it."""
+        """Return the name a document bears, as `likely_actors` would give it."""
         described = self._described.get(kind)
         if described is None or described.attribution is None:
             return None
@@ -182,7 +182,7 @@ def _has(raw: bytes, wanted: Mapping[Path, Json], label: str) -> bool:
 
 
 def _is_another(raw: bytes, wanted: Mapping[Path, Json]) -> bool:
-    """Tell whether an item that cannot be parsed as a whole shows all the same that it is not the one meant."""
+    """Return True if an item that cannot be parsed as a whole shows all the same that it is not the one meant."""
     for pointer, value in wanted.items():
         try:
             seen = bracket_scan.value(bracket_scan.find(raw, tuple(map(str, pointer))))
@@ -193,7 +193,7 @@ def _is_another(raw: bytes, wanted: Mapping[Path, Json]) -> bool:
     return False
 
 
-def found(kind: Described, answer: Answer, hint: Hint | None, asked: Asked, url: str) -> Reading | Unchanged:
+def found(kind: Described, answer: Answer, hint: Hint | None, asked: Asked, url: str) -> ReadResult | Unchanged:
     """Judge a successful answer about one thing, which was asked for at a URL."""
     label = kind.read.label
     try:
@@ -216,7 +216,7 @@ def found(kind: Described, answer: Answer, hint: Hint | None, asked: Asked, url:
 
 
 def _state(kind: Described, document: Json, label: str) -> NotFound | ReadFailure | None:
-    """Tell what a document says about itself: that it is not settled, or not there; None if it counts."""
+    """Return the read result that a document states about itself: not settled or not found; None otherwise."""
     rules = kind.status
     if rules.unsettled is not None and rules.unsettled.holds(document):
         return ReadFailure(ReadError.UNSETTLED, f"{label}: it is still being changed")

@@ -1,4 +1,4 @@
-"""What a write sends: the declaration for a new thing, a document or a patch for a change.
+"""Request bodies: the declaration for a create, a document or a patch for an update.
 
 Declared secrets come from the declaration: what was observed in their place is a mask or a fingerprint. Fields that the
 rules call read-only are never sent; those that move by themselves only if they are declared.
@@ -16,22 +16,20 @@ from holdfast.compare.comparators import typed_equal
 from holdfast.compare.rule_tree import Node
 from holdfast.compare.rules import HIDDEN_UNLESS_DECLARED, FieldClass
 from holdfast.model.absent import ABSENT
-from holdfast.model.json import Json
-from holdfast.model.path import Path
+from holdfast.provider import Change, Json, Path
 from holdfast.providers import minimal_patch
 from holdfast.providers.http.description import Body, Described
-from holdfast.providers.protocol import Change
 
 FINGERPRINT: Final = "hmac-sha256:"  # how the engine marks, in Change.observed, what it keeps from everybody
 
 
 def for_create(kind: Described, desired: Json) -> Json:
-    """Return what is sent to make a thing."""
+    """Return the body of a create."""
     return wrapped(kind.envelope, _sendable(desired, desired, kind.rules.root))
 
 
 def for_update(kind: Described, body: Body, change: Change) -> Json:
-    """Return what is sent to change a thing; ABSENT if that is nothing."""
+    """Return the body of an update; ABSENT if there is nothing to send."""
     desired = dict(change.desired)
     if body is Body.DESIRED:
         return wrapped(kind.envelope, _sendable(desired, desired, kind.rules.root))
@@ -47,7 +45,7 @@ def for_update(kind: Described, body: Body, change: Change) -> Json:
 
 
 def holds_fingerprints(document: Json) -> bool:
-    """Tell whether some of what was observed was replaced by a fingerprint, and cannot be sent back."""
+    """Return True if some of what was observed was replaced by a fingerprint, and cannot be sent back."""
     pending = [document]
     while pending:
         here = pending.pop()
@@ -77,7 +75,7 @@ def encoded(document: Json) -> bytes:
 
 
 def _with_secrets(observed: Json, desired: Json, node: Node) -> Json:
-    """Return what was observed with the declared values in the places of masks, and of what is not shown at all."""
+    """Return the observed document with declared values in place of masks and hidden fields."""
     is_mask = observed is ABSENT or (isinstance(observed, str) and comparators.is_masked(observed))
     if desired is not ABSENT and (node.secret or is_mask):
         return desired

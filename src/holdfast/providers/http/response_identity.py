@@ -1,4 +1,4 @@
-"""Whether an answer can be about the thing that was asked for: a 200 alone does not say so.
+"""Checks that an answer is about the requested resource, because a 200 alone does not prove it.
 
 A proxy, a gateway or a wrong address answers 200 with an error, a list, an empty object or another thing. Such an
 answer says nothing about the thing, so it is unreadable, and never drift.
@@ -29,7 +29,7 @@ class Identity:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What was asked for: the id, and what is declared of the thing."""
+    """The request: the id and the declaration of the resource."""
 
     ident: str | None
     desired: Mapping[str, Json]
@@ -38,7 +38,7 @@ class Asked:
 def doubt(
     document: Mapping[str, Json], asked: Asked, identity: Identity | None, rules: RuleTree, *, redirected: bool
 ) -> str:
-    """Say why a document cannot be what was asked for; empty if it can."""
+    """Return the reason why a document cannot be the requested resource; empty if it can be."""
     told = _told(document, identity)
     if identity is not None and asked.ident is not None:
         where = paths.format_path(identity.pointer)
@@ -54,7 +54,7 @@ def doubt(
 
 
 def _unlike(document: Mapping[str, Json], declared: Sequence[str]) -> str:
-    """Say why a document that does not say its id is not like what is declared; empty if it is, or nothing is."""
+    """Return the reason why a document without an id does not match the declaration; empty if it does."""
     if not declared:
         return ""
     if not document:
@@ -75,7 +75,7 @@ def _told(document: Mapping[str, Json], identity: Identity | None) -> str | None
 
 
 def is_elsewhere(asked: str, answered: str) -> bool:
-    """Tell whether an answer came from another address than the one asked: a slash at the end makes none."""
+    """Return True if an answer came from another address than the one asked: a slash at the end makes none."""
     if asked == answered:
         return False
     one, other = urlsplit(asked), urlsplit(answered)

@@ -28,7 +28,7 @@ class Section:
         raise InputError(message, Location(field=paths.format_path((*self._pointer, *steps))))
 
     def has(self, name: str) -> bool:
-        """Tell whether a word is given."""
+        """Return True if a word is given."""
         self._known[name] = None
         return self._value.get(name) is not None
 

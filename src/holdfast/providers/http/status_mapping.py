@@ -1,4 +1,4 @@
-"""What a status means: the one table for reads, and the one for writes."""
+"""The meaning of HTTP statuses: one table for reads, one for writes."""
 
 from __future__ import annotations
 
@@ -42,17 +42,17 @@ _TIMED_OUT: Final = 408
 
 
 def is_success(status: int) -> bool:
-    """Tell whether the API did what it was asked."""
+    """Return True if the API did what it was asked."""
     return 200 <= status < 300
 
 
 def is_whole(status: int) -> bool:
-    """Tell whether a success brought all of what was asked for: a part of it (206) is not that."""
+    """Return True if a success brought all of what was asked for: a part of it (206) is not that."""
     return status == 200 or (is_success(status) and status not in _PARTS)
 
 
 def unreadable(answer: Answer | Lost, label: str) -> ReadFailure:
-    """Say why an answer to a read that is not a success tells nothing about the thing."""
+    """Return the ReadError of an answer that is not a success."""
     if isinstance(answer, Lost):
         return ReadFailure(answer.trouble, answer.detail)
     trouble = _TROUBLES.get(answer.status, ReadError.SERVER_ERROR if answer.status >= 500 else ReadError.OTHER)
@@ -60,7 +60,7 @@ def unreadable(answer: Answer | Lost, label: str) -> ReadFailure:
 
 
 def absence(answer: Answer, rules: StatusRules, label: str) -> NotFound | ReadFailure | None:
-    """Tell whether an answer says that the thing is not there; None if it is about something else."""
+    """Return True if an answer says that the thing is not there; None if it is about something else."""
     if answer.status not in rules.gone:
         return None
     if is_html(answer) and not rules.html_404_is_gone:
@@ -70,7 +70,7 @@ def absence(answer: Answer, rules: StatusRules, label: str) -> NotFound | ReadFa
 
 
 def refused(answer: Answer | Lost, rules: StatusRules, label: str, quoted: str = "") -> WriteFailure:
-    """Say which kind of no an answer to a write is."""
+    """Return the WriteError of an answer to a write."""
     if isinstance(answer, Lost):
         return WriteFailure(WriteError.RETRYABLE, answer.detail, is_unsure=not answer.is_unsent)
     status = answer.status
@@ -82,7 +82,7 @@ def refused(answer: Answer | Lost, rules: StatusRules, label: str, quoted: str =
 
 
 def is_html(answer: Answer) -> bool:
-    """Tell whether an answer is a page for people, as proxies and login forms send."""
+    """Return True if an answer is a page for people, as proxies and login forms send."""
     kind = answer.headers.get("Content-Type", "").partition(";")[0].strip().lower()
     return kind in ("text/html", "application/xhtml+xml") or answer.body.lstrip()[:1] == b"<"
 

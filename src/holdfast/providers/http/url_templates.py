@@ -7,10 +7,8 @@ from dataclasses import dataclass
 from urllib.parse import quote
 
 from holdfast.compare import paths
-from holdfast.errors import InputError
 from holdfast.model.absent import ABSENT
-from holdfast.model.path import Path
-from holdfast.providers.protocol import Target
+from holdfast.provider import InputError, Path, Target
 
 _PLAIN = re.compile(r"[A-Za-z0-9_~-][A-Za-z0-9._~-]*")  # needs no encoding; most ids are
 _ONLY_ID = ("id",)

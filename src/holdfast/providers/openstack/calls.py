@@ -10,14 +10,11 @@ from urllib.parse import parse_qsl, urlsplit
 
 import orjson
 
-from holdfast.model.json import Json
-from holdfast.model.read_result import NotFound, ReadError, ReadFailure
-from holdfast.model.write_result import WriteFailure
+from holdfast.provider import Json, NotFound, ReadError, ReadFailed, ReadFailure, WriteFailure
 from holdfast.providers.http.client import Answer, Lost
 from holdfast.providers.http.status_mapping import is_success
 from holdfast.providers.openstack import status_mapping
 from holdfast.providers.openstack.cloud import Cloud, Params
-from holdfast.providers.protocol import ReadFailed
 
 _PAGES: Final = 10_000
 
@@ -32,7 +29,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Calls:
-    """What the halves of a connection ask of a cloud."""
+    """The calls that reader and writer make to a cloud."""
 
     cloud: Cloud
 
@@ -52,7 +49,7 @@ class Calls:
         return found if found is not None else ReadFailure(ReadError.MALFORMED, f"the answer to {label} is not JSON")
 
     async def pages(self, place: Place, path: str, many: str, params: Params = ()) -> AsyncIterator[Mapping[str, Json]]:
-        """Go through a list, page by page; raise ReadFailed if any page fails, so that no half list is believed."""
+        """Yield a list page by page; raise ReadFailed if any page fails."""
         label = f"GET {path}"
         for _ in range(_PAGES):
             answer = await self.cloud.send(

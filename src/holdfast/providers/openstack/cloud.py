@@ -20,9 +20,7 @@ from typing import Any, Final, TypeVar
 import orjson
 import yaml
 
-from holdfast.errors import InputError, Location
-from holdfast.model.json import Json
-from holdfast.model.read_result import ReadError
+from holdfast.provider import InputError, Json, Location, ReadError
 from holdfast.providers.http.client import Answer, Lost
 from holdfast.providers.openstack.settings import Account
 
@@ -188,7 +186,7 @@ def _files(account: Account, usual: Sequence[str]) -> list[str]:
 
 
 def lost(label: str, error: Exception) -> Lost:
-    """Say why there was no answer, in words of our own: the texts of exceptions hold addresses and bodies."""
+    """Return the failure in our own words, because texts of exceptions hold addresses and bodies."""
     from keystoneauth1 import exceptions as known  # noqa: PLC0415 - as above
 
     if isinstance(error, known.HttpError) and not isinstance(error, known.RequestTimeout):

@@ -1,4 +1,4 @@
-"""What a declaration leaves unsaid, and what it says in another spelling than the service.
+"""Defaults of a declaration, and its fields in the spelling of the service.
 
 A managed resource that we make is called what its manifest calls it, and where the meaning of absence is documented
 (an empty description, no tags, up) absence is declared: somebody else's change of it is reverted. Something that is
@@ -10,15 +10,13 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping
 
-from holdfast.errors import InputError, Location
 from holdfast.model.absent import ABSENT
-from holdfast.model.json import Json
+from holdfast.provider import Draft, InputError, Json, Location
 from holdfast.providers.openstack import naming
-from holdfast.providers.openstack.kind_definition import NAME, Thing
-from holdfast.providers.protocol import Draft
+from holdfast.providers.openstack.kind_definition import NAME, KindDefinition
 
 
-def complete(thing: Thing, draft: Draft) -> dict[str, Json]:
+def complete(thing: KindDefinition, draft: Draft) -> dict[str, Json]:
     """Return the declaration in full, in the service's spelling; raise InputError for a field that there is not."""
     refuse_unknown(thing, draft.desired)
     out = dict(draft.desired)
@@ -30,7 +28,7 @@ def complete(thing: Thing, draft: Draft) -> dict[str, Json]:
     return out
 
 
-def refuse_unknown(thing: Thing, desired: Mapping[str, Json]) -> None:
+def refuse_unknown(thing: KindDefinition, desired: Mapping[str, Json]) -> None:
     """Raise InputError, with the field as its place, if something is declared that a kind does not have."""
     for name in desired:
         if name not in thing.names:
@@ -39,7 +37,7 @@ def refuse_unknown(thing: Thing, desired: Mapping[str, Json]) -> None:
             raise InputError(f"a {thing.kind} has no field {name!r}; {guess}", Location(field=f"/{name}"))
 
 
-def _fill(thing: Thing, draft: Draft, out: dict[str, Json]) -> None:
+def _fill(thing: KindDefinition, draft: Draft, out: dict[str, Json]) -> None:
     usual = [(each.name, each.default) for each in thing.fields] + [(sub.name, sub.default) for sub in thing.subs]
     for name, default in usual:
         if default is not ABSENT and name not in out:
@@ -47,5 +45,5 @@ def _fill(thing: Thing, draft: Draft, out: dict[str, Json]) -> None:
 
 
 def live_name(name: str, namespace: str | None) -> str:
-    """Return what a thing is called that is not given a name: with its namespace, as one project may hold several."""
+    """Return the default name of a resource, with its namespace, because one project may hold several."""
     return f"{name}@{namespace}" if namespace else name

@@ -11,14 +11,14 @@ import orjson
 from holdfast.model.absent import ABSENT
 from holdfast.model.json import Json
 from holdfast.providers.openstack import naming
-from holdfast.providers.openstack.kind_definition import Field, Item, Role, Thing
+from holdfast.providers.openstack.kind_definition import Field, Item, KindDefinition, Role
 
 _UNTOLD: Final = frozenset({Role.BIRTH_ONLY, Role.WRITE_ONLY})
 _BORN_WITH: Final = frozenset({Role.MUTABLE, Role.FIXED, Role.BIRTH_ONLY, Role.WRITE_ONLY})
 
 
-def document(thing: Thing, item: Item) -> dict[str, Json]:
-    """Return what a thing is, as a declaration would say it; what the service does not tell is left out."""
+def document(thing: KindDefinition, item: Item) -> dict[str, Json]:
+    """Return the document of a resource in the shape of a declaration; unknown fields are left out."""
     out: dict[str, Json] = {}
     for each in thing.fields:
         if each.role not in _UNTOLD and each.api in item.body:
@@ -30,7 +30,7 @@ def document(thing: Thing, item: Item) -> dict[str, Json]:
     return out
 
 
-def birth(thing: Thing, desired: Mapping[str, Json]) -> dict[str, Json]:
+def birth(thing: KindDefinition, desired: Mapping[str, Json]) -> dict[str, Json]:
     """Return the body that makes a thing."""
     return {
         each.api: _encoded(each, desired[each.name])
@@ -39,12 +39,12 @@ def birth(thing: Thing, desired: Mapping[str, Json]) -> dict[str, Json]:
     }
 
 
-def late(thing: Thing, desired: Mapping[str, Json]) -> list[str]:
-    """Name the declared fields that can be set only after birth."""
+def late(thing: KindDefinition, desired: Mapping[str, Json]) -> list[str]:
+    """Return the declared fields that can be set only after the create."""
     return [each.name for each in thing.fields if each.is_late and desired.get(each.name) is not None]
 
 
-def changes(thing: Thing, wanted: Mapping[str, Json], names: Iterable[str]) -> dict[str, Json]:
+def changes(thing: KindDefinition, wanted: Mapping[str, Json], names: Iterable[str]) -> dict[str, Json]:
     """Return the body that changes some fields; what is wanted no more is sent as what its absence means."""
     out: dict[str, Json] = {}
     for name in names:
@@ -70,21 +70,22 @@ def _encoded(each: Field, value: Json) -> Json:
     return value if each.is_opaque else naming.to_snake(value)
 
 
-def etag(thing: Thing, item: Item) -> str | None:
-    """Return what a conditional write names: the revision, where a kind has one."""
-    revision = item.body.get("revision_number") if thing.is_revised else None
+def etag(thing: KindDefinition, item: Item) -> str | None:
+    """Return the etag of a resource: its revision, if the kind has one."""
+    revision = item.body.get("revision_number") if thing.revision is not None else None
     return str(revision) if revision is not None else None
 
 
-def digest(thing: Thing, item: Item, *, trusts_revision: bool) -> str:
-    """Return what tells an unmoved thing from one that moved.
+def digest(thing: KindDefinition, item: Item, *, trusts_revision: bool) -> str:
+    """Return the digest of a resource.
 
     The revision, where it was found to grow with everything that is compared; else a hash over just that, so that a
     status or a time stamp which moves by itself is no news.
     """
     revision = etag(thing, item)
-    if trusts_revision and thing.revision_covers_all and revision is not None:
-        return " ".join([f"revision:{revision}", *(f"{name}={item.body.get(name)}" for name in thing.unrevised)])
+    if trusts_revision and thing.revision is not None and thing.revision.covers_all and revision is not None:
+        uncovered = (f"{name}={item.body.get(name)}" for name in thing.revision.uncovered)
+        return " ".join([f"revision:{revision}", *uncovered])
     return state_hash(document(thing, item))
 
 

@@ -1,10 +1,10 @@
-"""What a kind is, as data: its fields, how it is addressed, what identifies it, what belongs to it.
+"""The definition of a kind as data: its fields, its paths, what identifies a resource, its sub-resources.
 
-    Field      one field of a declaration, and what the API calls it
-    Sub        what belongs to a thing but has calls of its own: tags, rules, interfaces
-    Companion  a further list that a thing's document is made of, joined by a field
-    Manner     what a kind does otherwise than most
-    Thing      a kind
+    Field           one field of a declaration, and its name in the API
+    Sub             a part of a resource that has calls of its own: tags, rules, interfaces
+    Companion       a further list that a document is made of, joined by a field
+    Manner          the behaviour of a kind that differs from most
+    KindDefinition  a kind
 
 The rules of comparison are profiles (`profiles/*.yaml`); a test holds the two against each other.
 """
@@ -15,18 +15,16 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final, Protocol
+from typing import Final, Protocol, TypedDict, Unpack
 
 from holdfast.model.absent import ABSENT
-from holdfast.model.json import Json
-from holdfast.model.read_result import ReadFailure
-from holdfast.model.write_result import Done, InProgress, WriteFailure, Writing
+from holdfast.provider import Done, InProgress, Json, ReadFailure, Target, WriteFailure, WriteResult
 from holdfast.providers import url_paths
 from holdfast.providers.openstack import naming
 from holdfast.providers.openstack.calls import Calls, Place
-from holdfast.providers.protocol import Target
 
-NAME: Final = "${name}"  # as a default: what the resource is called in its manifest
+NAME: Final = "${name}"  # as a default: the name of the resource in its manifest
+PROJECT_FIELD: Final = "projectId"
 
 Convert = Callable[[Json], Json]
 
@@ -58,80 +56,49 @@ class Field:
 
     @property
     def released(self) -> Json:
-        """What is sent when a declaration no longer speaks of it; ABSENT: nothing can be."""
+        """The value to send when the field is no longer declared; ABSENT: none can be sent."""
         return self.cleared if self.cleared is not ABSENT else self.default
 
 
-def _made(  # noqa: PLR0913 - one place for the spelling of names
-    role: Role,
-    api: str,
-    name: str | None,
-    default: Json,
-    cleared: Json,
-    *,
-    is_opaque: bool,
-    decode: Convert | None,
-    encode: Convert | None,
-    is_late: bool = False,
-    is_self_moving: bool = False,
-) -> Field:
-    flags = (is_late, is_self_moving)
-    return Field(name or naming.camel(api), api, role, default, cleared, is_opaque, decode, encode, *flags)
+class FieldOptions(TypedDict, total=False):
+    """The optional parts of a Field, by their names there."""
+
+    default: Json
+    cleared: Json
+    is_opaque: bool
+    decode: Convert | None
+    encode: Convert | None
+    is_late: bool
+    is_self_moving: bool
 
 
-def mutable(  # noqa: PLR0913
-    api: str,
-    name: str | None = None,
-    *,
-    default: Json = ABSENT,
-    cleared: Json = ABSENT,
-    is_opaque: bool = False,
-    decode: Convert | None = None,
-    encode: Convert | None = None,
-    is_late: bool = False,
-    is_self_moving: bool = False,
-) -> Field:
-    """Declare a field that can be changed in place."""
-    return _made(
-        Role.MUTABLE,
-        api,
-        name,
-        default,
-        cleared,
-        is_opaque=is_opaque,
-        decode=decode,
-        encode=encode,
-        is_late=is_late,
-        is_self_moving=is_self_moving,
-    )
+def _field(role: Role, api: str, name: str | None, options: FieldOptions) -> Field:
+    return Field(name or naming.camel(api), api, role, **options)
 
 
-def fixed(
-    api: str,
-    name: str | None = None,
-    *,
-    default: Json = ABSENT,
-    is_opaque: bool = False,
-    decode: Convert | None = None,
-    encode: Convert | None = None,
-) -> Field:
-    """Declare a field that is set at birth."""
-    return _made(Role.FIXED, api, name, default, ABSENT, is_opaque=is_opaque, decode=decode, encode=encode)
+def mutable(api: str, name: str | None = None, **options: Unpack[FieldOptions]) -> Field:
+    """Return a field that can be changed in place."""
+    return _field(Role.MUTABLE, api, name, options)
 
 
-def birth_only(api: str, name: str | None = None, *, is_opaque: bool = False, encode: Convert | None = None) -> Field:
-    """Declare a field that is given at birth, and never told again."""
-    return _made(Role.BIRTH_ONLY, api, name, ABSENT, ABSENT, is_opaque=is_opaque, decode=None, encode=encode)
+def fixed(api: str, name: str | None = None, **options: Unpack[FieldOptions]) -> Field:
+    """Return a field that is set at creation."""
+    return _field(Role.FIXED, api, name, options)
 
 
-def write_only(api: str, name: str | None = None) -> Field:
-    """Declare a field that can be written, and never read."""
-    return _made(Role.WRITE_ONLY, api, name, ABSENT, ABSENT, is_opaque=False, decode=None, encode=None)
+def birth_only(api: str, name: str | None = None, **options: Unpack[FieldOptions]) -> Field:
+    """Return a field that is set at creation and never shown."""
+    return _field(Role.BIRTH_ONLY, api, name, options)
 
 
-def read_only(api: str, name: str | None = None, *, decode: Convert | None = None) -> Field:
-    """Declare a field that others may refer to, and nobody can write."""
-    return _made(Role.READ_ONLY, api, name, ABSENT, ABSENT, is_opaque=False, decode=decode, encode=None)
+def write_only(api: str, name: str | None = None, **options: Unpack[FieldOptions]) -> Field:
+    """Return a field that can be written and never read."""
+    return _field(Role.WRITE_ONLY, api, name, options)
+
+
+def read_only(api: str, name: str | None = None, **options: Unpack[FieldOptions]) -> Field:
+    """Return a field that other resources may refer to and that cannot be written."""
+    return _field(Role.READ_ONLY, api, name, options)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +115,7 @@ class Item:
 
 
 class Sub(Protocol):
-    """What belongs to a thing, but has calls of its own."""
+    """A part of a resource that has calls of its own."""
 
     @property
     def name(self) -> str:
@@ -156,7 +123,7 @@ class Sub(Protocol):
 
     @property
     def default(self) -> Json:
-        """What its absence means; ABSENT: whatever the service makes of it."""
+        """The meaning of its absence; ABSENT: the service decides."""
 
     def view(self, item: Item) -> Json:
         """Return it as a declaration would have it."""
@@ -195,14 +162,14 @@ class Referrer:
 
 
 class Manner:
-    """What a kind does otherwise than most; most take a body, answer at once, and are there."""
+    """The behaviour of a kind; the defaults suit kinds that take a body and answer at once."""
 
     poll_seconds: float = 1.0
     reads_first: bool = False  # an update needs to know what is there
     is_slow: bool = False  # takes its time to be born, and cannot be touched before
 
-    def identity(self, thing: Thing, target: Target) -> dict[str, Json] | None:
-        """Return what tells whether something that exists is the one declared; None if that cannot be told."""
+    def identity(self, thing: KindDefinition, target: Target) -> dict[str, Json] | None:
+        """Return the criteria that identify an existing resource as the declared one; None if there are none."""
         out = {name: target.desired[name] for name in thing.found_by if target.desired.get(name) is not None}
         return out if thing.found_by[0] in out else None
 
@@ -211,15 +178,15 @@ class Manner:
         return found
 
     def trouble(self, item: Item) -> ReadFailure | None:
-        """Say why a thing cannot be judged: it is still changing, or broken."""
+        """Return the ReadFailure of a resource that is still changing or broken."""
         del item
         return None
 
-    def filters(self, thing: Thing, criteria: Mapping[str, Json]) -> list[tuple[str, str]]:
+    def filters(self, thing: KindDefinition, criteria: Mapping[str, Json]) -> list[tuple[str, str]]:
         """Return the parameters that narrow a list down; whatever comes is checked again."""
-        known = dict(thing.filters)
-        if thing.is_scoped and thing.project_param:
-            known.setdefault(thing.project_field, thing.project_param)
+        known = dict(thing.listing.filters)
+        if thing.is_scoped and thing.listing.project_param:
+            known.setdefault(PROJECT_FIELD, thing.listing.project_param)
         return [(known[key], value) for key, value in criteria.items() if key in known and isinstance(value, str)]
 
     async def birth(self, calls: Calls, target: Target, body: dict[str, Json]) -> dict[str, Json] | WriteFailure:
@@ -228,12 +195,12 @@ class Manner:
         return body
 
     def beside(self, target: Target) -> dict[str, Json]:
-        """Return what stands beside a thing in the request that makes it."""
+        """Return the fields beside a resource in the request of a create."""
         del target
         return {}
 
     async def put(
-        self, calls: Calls, thing: Thing, item: Item, body: Mapping[str, Json], headers: Mapping[str, str]
+        self, calls: Calls, thing: KindDefinition, item: Item, body: Mapping[str, Json], headers: Mapping[str, str]
     ) -> Mapping[str, Json] | WriteFailure:
         """Change some fields of a thing."""
         return await calls.send(thing.place, thing.method, thing.at(item.id), {thing.one: dict(body)}, item.id, headers)
@@ -244,12 +211,12 @@ class Manner:
         return None
 
     def begun(self, item: Item, wanted: Mapping[str, Json]) -> InProgress | None:
-        """Say if a change takes its time: of fields by the API's names, of subs by those of declarations."""
+        """Return InProgress if an update takes time; fields have the API's names, subs those of declarations."""
         del item, wanted
         return None
 
     def ending(self, ident: str) -> InProgress | None:
-        """Say if a deletion takes its time."""
+        """Return InProgress if a deletion takes time."""
         del ident
         return None
 
@@ -258,8 +225,8 @@ class Manner:
         del calls, item, token
         return None
 
-    def polled(self, item: Item, token: Mapping[str, Json]) -> Writing:
-        """Say how something that takes its time is doing."""
+    def polled(self, item: Item, token: Mapping[str, Json]) -> WriteResult:
+        """Return the state of an operation in progress."""
         del token
         return Done(item.id)
 
@@ -270,57 +237,63 @@ class Manner:
 
 
 @dataclass(frozen=True, slots=True)
-class Thing:
+class ListCall:
+    """How all resources of a kind are listed."""
+
+    path: str | None = None  # None: the path of the kind
+    params: tuple[tuple[str, str], ...] = ()
+    all_projects: tuple[tuple[str, str], ...] = ()  # parameters that widen a list to all projects
+    project_param: str | None = "project_id"  # restricts a list to a project; None: it has our own project only
+    filters: tuple[tuple[str, str], ...] = (("name", "name"),)  # fields whose exact values a list can be filtered by
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """The revision_number of a kind, which updates and deletions may be conditional on."""
+
+    covers_all: bool = False  # it grows with every compared field, as measured on the real service
+    uncovered: tuple[str, ...] = ()  # fields of the API that are exceptions from that
+
+
+@dataclass(frozen=True, slots=True)
+class KindDefinition:
     """A kind."""
 
     kind: str
-    service: str
+    place: Place
     path: str
-    one: str  # the key under which the API has one of them
+    one: str  # the key under which the API has one resource
     many: str  # and several
     fields: tuple[Field, ...]
     subs: tuple[Sub, ...] = ()
     companions: tuple[Companion, ...] = ()
-    found_by: tuple[str, ...] = ("name",)  # the fields that tell whether something that exists is the one declared
+    found_by: tuple[str, ...] = ("name",)  # the fields that identify an existing resource as the declared one
     is_scoped: bool = True  # belongs to a project
-    project_field: str = "projectId"
     method: str = "PUT"  # of an update
-    is_revised: bool = False  # has a revision_number, which updates and deletions may be conditional on
-    revision_covers_all: bool = False  # and that grows with whatever is compared: measured, not believed
-    unrevised: tuple[str, ...] = ()  # but for these fields of the API, which are looked at besides
-    referrers: tuple[Referrer, ...] = ()  # while one of these names a thing, it is there
-    list_path: str | None = None
-    list_params: tuple[tuple[str, str], ...] = ()
-    everybody: tuple[tuple[str, str], ...] = ()  # parameters that widen a list to all projects
-    project_param: str | None = "project_id"  # what restricts a list to a project; None: it is our own anyway
-    filters: tuple[tuple[str, str], ...] = (("name", "name"),)  # fields whose exact values a list can be asked for
-    microversion: str | None = None
+    revision: Revision | None = None
+    referrers: tuple[Referrer, ...] = ()  # while one of these names a resource, it exists
+    listing: ListCall = ListCall()
     manner: Manner = dataclasses.field(default_factory=Manner)
 
     def field(self, name: str) -> Field | None:
         """Return a field by its name in declarations."""
-        return next((each for each in self.fields if each.name == name), None)
+        return next((field for field in self.fields if field.name == name), None)
 
     def sub(self, name: str) -> Sub | None:
         """Return a sub-resource by its name in declarations."""
-        return next((each for each in self.subs if each.name == name), None)
+        return next((sub for sub in self.subs if sub.name == name), None)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Everything that can be declared."""
-        given = (each.name for each in self.fields if each.role is not Role.READ_ONLY)
-        return (*given, *(sub.name for sub in self.subs))
+        """All names that can be declared."""
+        declarable = (field.name for field in self.fields if field.role is not Role.READ_ONLY)
+        return (*declarable, *(sub.name for sub in self.subs))
+
+    @property
+    def trusts_revision(self) -> bool:
+        """True if an equal revision means an equal resource."""
+        return self.revision is not None and self.revision.covers_all
 
     def at(self, ident: str) -> str:
-        """Return where one of them is."""
+        """Return the path of one resource."""
         return f"{self.path}/{url_paths.segment(ident)}"
-
-    @property
-    def place(self) -> Place:
-        """Where it is asked for."""
-        return Place(self.service, self.microversion)
-
-    @property
-    def listing(self) -> str:
-        """Where all of them are."""
-        return self.list_path or self.path

@@ -9,7 +9,7 @@ from typing import Final
 
 from holdfast.compare import profiles
 from holdfast.providers.openstack import defaults
-from holdfast.providers.openstack.kind_definition import Thing
+from holdfast.providers.openstack.kind_definition import KindDefinition
 from holdfast.providers.openstack.kinds import (
     flavors,
     identity,
@@ -22,7 +22,7 @@ from holdfast.providers.openstack.kinds import (
 )
 from holdfast.providers.protocol import Kind
 
-THINGS: Final[tuple[Thing, ...]] = (
+THINGS: Final[tuple[KindDefinition, ...]] = (
     networks.NETWORK,
     networks.SUBNET,
     networks.ADDRESS_SCOPE,
@@ -41,7 +41,7 @@ THINGS: Final[tuple[Thing, ...]] = (
     volumes.VOLUME_TYPE,
     volumes.VOLUME,
 )
-BY_KIND: Final[Mapping[str, Thing]] = {thing.kind: thing for thing in THINGS}
+BY_KIND: Final[Mapping[str, KindDefinition]] = {thing.kind: thing for thing in THINGS}
 
 
 @cache
@@ -53,7 +53,7 @@ def kinds() -> Mapping[str, Kind]:
             thing.kind,
             patches=True,
             lists=True,
-            conditional=thing.is_revised,
+            conditional=thing.revision is not None,
             profiles=tuple(profile for profile in rules if profile.applies_to("openstack", thing.kind)),
             complete=partial(defaults.complete, thing),
         )

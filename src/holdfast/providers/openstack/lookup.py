@@ -12,15 +12,12 @@ from typing import Final
 from holdfast.compare import paths
 from holdfast.compare.comparators import typed_equal
 from holdfast.model.absent import ABSENT
-from holdfast.model.json import Json
-from holdfast.model.path import Path
-from holdfast.model.read_result import ReadFailure
+from holdfast.provider import Json, Path, ReadFailed, ReadFailure, Target
 from holdfast.providers.http.client import Lost
 from holdfast.providers.openstack import documents
 from holdfast.providers.openstack.calls import Calls, Place
 from holdfast.providers.openstack.cloud import Params
-from holdfast.providers.openstack.kind_definition import Companion, Item, Thing
-from holdfast.providers.protocol import ReadFailed, Target
+from holdfast.providers.openstack.kind_definition import PROJECT_FIELD, Companion, Item, KindDefinition
 
 _FEW: Final = 20  # things whose companions are asked for by name
 
@@ -31,32 +28,32 @@ class Finder:
 
     calls: Calls
 
-    async def everything(self, thing: Thing) -> AsyncIterator[Item]:
-        """Go through all things of a kind: the project's own, or everybody's where the connection says so."""
-        params = list(thing.list_params)
+    async def everything(self, thing: KindDefinition) -> AsyncIterator[Item]:
+        """Yield all resources of a kind: of our own project, or of all projects if the connection says so."""
+        params = list(thing.listing.params)
         if self.calls.cloud.account.all_projects:
-            params += thing.everybody
-        elif thing.is_scoped and thing.project_param:
-            params.append((thing.project_param, await self.project_id()))
+            params += thing.listing.all_projects
+        elif thing.is_scoped and thing.listing.project_param:
+            params.append((thing.listing.project_param, await self.project_id()))
         async for item in self._joined(thing, params):
             yield item
 
-    async def matching(self, thing: Thing, criteria: Mapping[str, Json], *, wide: bool) -> list[Item]:
+    async def matching(self, thing: KindDefinition, criteria: Mapping[str, Json], *, wide: bool) -> list[Item]:
         """Return the things whose fields have exactly these values; keys are names, or pointers."""
         wanted = {paths.parse_path(key if key.startswith("/") else f"/{key}"): value for key, value in criteria.items()}
-        params = [*thing.list_params, *thing.manner.filters(thing, criteria)]
+        params = [*thing.listing.params, *thing.manner.filters(thing, criteria)]
         if wide and self.calls.cloud.account.all_projects:
-            params += thing.everybody
+            params += thing.listing.all_projects
         found = [item async for item in self._joined(thing, params)]
         return [item for item in found if _fits(documents.document(thing, item), wanted)]
 
-    async def declared(self, target: Target, thing: Thing) -> list[Item] | None:
+    async def declared(self, target: Target, thing: KindDefinition) -> list[Item] | None:
         """Return the things that a declaration without an id may mean; None if it says nothing to find them by."""
         criteria = thing.manner.identity(thing, target)
         if criteria is None:
             return None
-        if thing.is_scoped and thing.project_field not in criteria:
-            criteria[thing.project_field] = target.desired.get(thing.project_field) or await self.project_id()
+        if thing.is_scoped and PROJECT_FIELD not in criteria:
+            criteria[PROJECT_FIELD] = target.desired.get(PROJECT_FIELD) or await self.project_id()
         return await self.matching(thing, criteria, wide=False)
 
     async def project_id(self) -> str:
@@ -66,8 +63,8 @@ class Finder:
             raise ReadFailed(ReadFailure(found.trouble, found.detail))
         return found
 
-    async def _joined(self, thing: Thing, params: Params) -> AsyncIterator[Item]:
-        bodies = await self.calls.everything(thing.place, thing.listing, thing.many, params)
+    async def _joined(self, thing: KindDefinition, params: Params) -> AsyncIterator[Item]:
+        bodies = await self.calls.everything(thing.place, thing.listing.path or thing.path, thing.many, params)
         few = len(bodies) <= _FEW
         idents = [str(thing.manner.body(found).get("id")) for found in bodies] if few else []
         more = {each.name: await self._grouped(each, idents) for each in thing.companions} if bodies else {}
@@ -100,5 +97,5 @@ def _fits(found: Json, wanted: Mapping[Path, Json]) -> bool:
 
 
 def _all_in(wanted: Sequence[Json], there: Sequence[Json]) -> bool:
-    """Tell whether everything asked for is there, as with tags."""
+    """Return True if everything asked for is there, as with tags."""
     return all(any(typed_equal(one, other) for other in there) for one in wanted)

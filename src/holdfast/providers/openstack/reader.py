@@ -8,10 +8,10 @@ import orjson
 
 from holdfast.model.health import HealthSignal
 from holdfast.model.json import Json
-from holdfast.model.read_result import Found, NotFound, ReadError, ReadFailure, Reading
+from holdfast.model.read_result import Found, NotFound, ReadError, ReadFailure, ReadResult
 from holdfast.providers.openstack import documents, kind_registry
 from holdfast.providers.openstack.calls import Calls, Place
-from holdfast.providers.openstack.kind_definition import Item, Thing
+from holdfast.providers.openstack.kind_definition import Item, KindDefinition
 from holdfast.providers.openstack.lookup import Finder
 from holdfast.providers.protocol import Hint, Kind, Listed, ReadFailed, Target, Unchanged
 
@@ -25,7 +25,7 @@ class OpenStackReader:
         self._finder = Finder(calls)
         self._trusts = calls.cloud.account.trusts_revisions
 
-    async def read(self, target: Target, hint: Hint | None = None) -> Reading | Unchanged:
+    async def read(self, target: Target, hint: Hint | None = None) -> ReadResult | Unchanged:
         """Read one thing by its id, or find it by what the declaration says of it."""
         thing = kind_registry.BY_KIND.get(target.kind)
         if thing is None:
@@ -38,7 +38,7 @@ class OpenStackReader:
             return error.reading
 
     async def health_signals(self, target: Target, since: float) -> Sequence[HealthSignal]:  # noqa: ARG002 - only the present is known
-        """Tell whether a thing is well, where its service has a word for that; DOWN is also what nobody uses."""
+        """Return True if a thing is well, where its service has a word for that; DOWN is also what nobody uses."""
         thing = kind_registry.BY_KIND.get(target.kind)
         if thing is None or target.id is None:
             return ()
@@ -52,7 +52,7 @@ class OpenStackReader:
             return (HealthSignal("status", is_well=False),)
         return (HealthSignal("status", item.body["status"] != "ERROR"),) if "status" in item.body else ()
 
-    async def _by_id(self, thing: Thing, ident: str, hint: Hint | None) -> Reading | Unchanged:
+    async def _by_id(self, thing: KindDefinition, ident: str, hint: Hint | None) -> ReadResult | Unchanged:
         item = await self.item(thing, ident, hint)
         if isinstance(item, NotFound):
             return await self._confirmed(thing, ident)
@@ -61,7 +61,7 @@ class OpenStackReader:
         return self._found(thing, item, hint)
 
     async def item(
-        self, thing: Thing, ident: str, hint: Hint | None = None
+        self, thing: KindDefinition, ident: str, hint: Hint | None = None
     ) -> Item | NotFound | ReadFailure | Unchanged:
         """Read a thing with all that its document is made of; where its revision is that of the last time, no more."""
         found = await self._calls.get(thing.place, thing.at(ident), ident)
@@ -75,7 +75,7 @@ class OpenStackReader:
             said = f"what the service says of a {thing.kind} is not about the one asked for"
             return ReadFailure(ReadError.MALFORMED, said)
         item = Item(body)
-        if self._trusts and thing.revision_covers_all and hint is not None:
+        if self._trusts and thing.trusts_revision and hint is not None:
             etag, digest = documents.etag(thing, item), documents.digest(thing, item, trusts_revision=True)
             if etag is not None and (hint.etag, hint.raw_digest) == (etag, digest):
                 return Unchanged(etag, digest)
@@ -85,7 +85,7 @@ class OpenStackReader:
             more[each.name] = await self._calls.everything(Place(each.service), each.path, each.many, params)
         return Item(body, more)
 
-    async def _confirmed(self, thing: Thing, ident: str) -> Reading:
+    async def _confirmed(self, thing: KindDefinition, ident: str) -> ReadResult:
         """Believe that something is gone only if nothing that cannot be without it is still there.
 
         A service that lost a row, or answers from a stale replica, contradicts itself; to make the thing again would
@@ -100,7 +100,7 @@ class OpenStackReader:
                 return ReadFailure(ReadError.UNCONFIRMED, detail)
         return NotFound()
 
-    def _found(self, thing: Thing, item: Item, hint: Hint | None) -> Reading | Unchanged:
+    def _found(self, thing: KindDefinition, item: Item, hint: Hint | None) -> ReadResult | Unchanged:
         trouble = thing.manner.trouble(item)
         if trouble is not None:
             return trouble
@@ -109,7 +109,7 @@ class OpenStackReader:
             return Unchanged(documents.etag(thing, item), digest)
         return Found(documents.document(thing, item), documents.etag(thing, item), digest, item.id)
 
-    async def _declared(self, target: Target, thing: Thing) -> Reading | Unchanged:
+    async def _declared(self, target: Target, thing: KindDefinition) -> ReadResult | Unchanged:
         """Find what a declaration means; several that fit cannot be told apart."""
         matches = await self._finder.declared(target, thing)
         if not matches:
@@ -147,7 +147,7 @@ class OpenStackReader:
         found = await self._finder.matching(self._thing(kind), criteria, wide=True)
         return [item.id for item in found]
 
-    def _thing(self, kind: str) -> Thing:
+    def _thing(self, kind: str) -> KindDefinition:
         thing = kind_registry.BY_KIND.get(kind)
         if thing is None:
             raise ReadFailed(ReadFailure(ReadError.OTHER, f"OpenStack has no kind {kind!r}"))

@@ -1,4 +1,4 @@
-"""What an answer means. The services agree on status codes about as much as on error bodies: by class, then.
+"""The meaning of answers, by class of status, because the services agree on little else.
 
 Never latched: quota (Neutron 409, Nova 403, Cinder 413), what may pass while a dependency settles (400, 404 of a
 reference, most of 409), transport, 412. Hopeless at once: what the service will refuse for as long as the declaration
@@ -14,9 +14,7 @@ from typing import Final
 
 import orjson
 
-from holdfast.model.json import Json
-from holdfast.model.read_result import NotFound, ReadError, ReadFailure
-from holdfast.model.write_result import WriteError, WriteFailure
+from holdfast.provider import Json, NotFound, ReadError, ReadFailure, WriteError, WriteFailure
 from holdfast.providers.http import error_excerpt
 from holdfast.providers.http import status_mapping as http
 from holdfast.providers.http.client import Answer, Lost
@@ -62,17 +60,17 @@ class Denied(WriteFailure):
 
 
 def is_gone(refused: WriteFailure) -> bool:
-    """Tell whether what was to be changed, or something it refers to, is not there."""
+    """Return True if what was to be changed, or something it refers to, is not there."""
     return isinstance(refused, Denied) and refused.status == 404
 
 
 def unreadable(answer: Answer, label: str) -> ReadFailure:
-    """Say why an answer to a read tells nothing about the thing."""
+    """Return the ReadFailure of an answer to a read."""
     return http.unreadable(answer, label)
 
 
 def absence(answer: Answer, label: str, ident: str) -> NotFound | ReadFailure | None:
-    """Tell whether an answer says that the thing is not there; a page that does not even name it proves nothing."""
+    """Return True if an answer says that the thing is not there; a page that does not even name it proves nothing."""
     if answer.status != 404:
         return None
     # Glance answers with a web page, as does any proxy; but only Glance knows which image was asked for.
@@ -101,7 +99,7 @@ def said(answer: Answer) -> tuple[str, str]:
 
 
 def refused(answer: Answer | Lost, label: str, secrets: Iterable[str] = ()) -> Denied:
-    """Say which kind of no an answer to a write is."""
+    """Return the WriteError of an answer to a write."""
     if isinstance(answer, Lost):
         throttled = answer.trouble is ReadError.THROTTLED
         return Denied(WriteError.THROTTLED if throttled else WriteError.RETRYABLE, answer.detail)

@@ -13,11 +13,11 @@ from holdfast.compare import paths
 from holdfast.model.absent import ABSENT
 from holdfast.model.json import Json
 from holdfast.model.read_result import NotFound, ReadFailure
-from holdfast.model.write_result import Done, InProgress, WriteError, WriteFailure, Writing
+from holdfast.model.write_result import Done, InProgress, WriteError, WriteFailure, WriteResult
 from holdfast.providers import minimal_patch
 from holdfast.providers.openstack import documents, kind_registry, status_mapping
 from holdfast.providers.openstack.calls import Calls
-from holdfast.providers.openstack.kind_definition import Item, Role, Sub, Thing
+from holdfast.providers.openstack.kind_definition import Item, KindDefinition, Role, Sub
 from holdfast.providers.openstack.lookup import Finder
 from holdfast.providers.openstack.reader import OpenStackReader
 from holdfast.providers.protocol import Change, ReadFailed, Target, Unchanged
@@ -37,7 +37,7 @@ class OpenStackWriter:
 
     # -- making
 
-    async def create(self, target: Target, key: str) -> Writing:  # noqa: ARG002 - found again by what it is
+    async def create(self, target: Target, key: str) -> WriteResult:  # noqa: ARG002 - found again by what it is
         """Make the thing, or go on with one that an earlier attempt made."""
         thing = kind_registry.BY_KIND.get(target.kind)
         if thing is None:
@@ -55,12 +55,12 @@ class OpenStackWriter:
             return finished
         return await thing.manner.born(self._calls, made, target) or Done(made.id)
 
-    async def _finished(self, thing: Thing, made: Item, target: Target) -> Writing:
+    async def _finished(self, thing: KindDefinition, made: Item, target: Target) -> WriteResult:
         """Give a thing that is there what could not be given to it at birth."""
         wanted = [(sub, target.desired[sub.name]) for sub in thing.subs if target.desired.get(sub.name) is not None]
         return await self._changed(thing, made, (target.desired, documents.late(thing, target.desired)), wanted, None)
 
-    async def _there(self, target: Target, thing: Thing) -> Item | WriteFailure | None:
+    async def _there(self, target: Target, thing: KindDefinition) -> Item | WriteFailure | None:
         try:
             found = await self._finder.declared(target, thing)
         except ReadFailed as error:
@@ -73,7 +73,7 @@ class OpenStackWriter:
             )
         return found[0]
 
-    async def _made(self, target: Target, thing: Thing) -> Item | WriteFailure:
+    async def _made(self, target: Target, thing: KindDefinition) -> Item | WriteFailure:
         body = await thing.manner.birth(self._calls, target, documents.birth(thing, target.desired))
         if isinstance(body, WriteFailure):
             return body
@@ -89,12 +89,12 @@ class OpenStackWriter:
 
     # -- changing
 
-    async def update(self, target: Target, change: Change, key: str) -> Writing:
+    async def update(self, target: Target, change: Change, key: str) -> WriteResult:
         """Change the decided paths and nothing else, if the thing is still what the change was decided on."""
         thing = kind_registry.BY_KIND.get(target.kind)
         if thing is None or target.id is None:
             return WriteFailure(WriteError.MOVED, "there is nothing to update")
-        wanted = minimal_patch.of_change(change)
+        wanted = minimal_patch.desired_document(change)
         names = list(dict.fromkeys(str(paths.parse_path(path)[0]) for path in change.paths))
         # One that is declared no more is left as it is.
         stuck = [name for name in names if _is_stuck(thing, name) and wanted.get(name, ABSENT) is not ABSENT]
@@ -115,12 +115,12 @@ class OpenStackWriter:
 
     async def _changed(
         self,
-        thing: Thing,
+        thing: KindDefinition,
         live: Item,
         change: tuple[Mapping[str, Json], Sequence[str]],
         subs: Sequence[tuple[Sub, Json]],
         etag: str | None,
-    ) -> Writing:
+    ) -> WriteResult:
         """Go in the order that the services insist on: what must be there first, the thing, what may go after."""
         for sub, value in subs:
             done = await sub.before(self._calls, live, value)
@@ -140,7 +140,7 @@ class OpenStackWriter:
                 return done
         return thing.manner.begun(live, {**body, **{sub.name: value for sub, value in subs}}) or Done(live.id)
 
-    async def _live(self, thing: Thing, ident: str, etag: str | None) -> Item | WriteFailure:
+    async def _live(self, thing: KindDefinition, ident: str, etag: str | None) -> Item | WriteFailure:
         """Read what is there, and see that it is what was decided on."""
         try:
             item = await self._reader.item(thing, ident)
@@ -157,7 +157,7 @@ class OpenStackWriter:
 
     # -- removing
 
-    async def delete(self, target: Target, key: str, etag: str | None = None) -> Writing:  # noqa: ARG002
+    async def delete(self, target: Target, key: str, etag: str | None = None) -> WriteResult:  # noqa: ARG002
         """Remove the thing; already gone is done, and what is still in use is tried again later."""
         thing = kind_registry.BY_KIND.get(target.kind)
         if thing is None or target.id is None:
@@ -171,7 +171,7 @@ class OpenStackWriter:
             return answer
         return thing.manner.ending(target.id) or Done(target.id)
 
-    async def poll(self, target: Target, token: Mapping[str, Json]) -> Writing:
+    async def poll(self, target: Target, token: Mapping[str, Json]) -> WriteResult:
         """Ask how something that takes its time is doing."""
         thing = kind_registry.BY_KIND.get(target.kind)
         ident = str(token.get("id") or target.id or "")
@@ -196,22 +196,22 @@ class OpenStackWriter:
         return polled
 
 
-def _is_stuck(thing: Thing, name: str) -> bool:
+def _is_stuck(thing: KindDefinition, name: str) -> bool:
     found = thing.field(name)
     return found is not None and found.role in (Role.FIXED, Role.READ_ONLY)
 
 
-def _is_self_moving(thing: Thing, name: str) -> bool:
+def _is_self_moving(thing: KindDefinition, name: str) -> bool:
     found = thing.field(name)
     return found is not None and found.is_self_moving
 
 
-def _if_match(thing: Thing, etag: str | None) -> dict[str, str]:
-    return {"If-Match": f"revision_number={etag}"} if thing.is_revised and etag is not None else {}
+def _if_match(thing: KindDefinition, etag: str | None) -> dict[str, str]:
+    return {"If-Match": f"revision_number={etag}"} if thing.revision is not None and etag is not None else {}
 
 
 def _moved(refused: WriteFailure) -> WriteFailure:
-    """Say of a thing that is not there any more that it moved: the next check will see that it is gone."""
+    """Return MOVED for a resource that no longer exists, because the next check will find it missing."""
     return WriteFailure(WriteError.MOVED, refused.message) if status_mapping.is_gone(refused) else refused
 
 

@@ -16,10 +16,19 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from holdfast.providers.runpod.cpu_endpoint import CpuServerlessEndpoint
-    from holdfast.providers.runpod.deployable import DeployableResource
-    from holdfast.providers.runpod.endpoint_fields import Effect
-    from holdfast.providers.runpod.enums import (
+    from holdfast.providers.runpod.hashing import EnvPolicy
+    from holdfast.providers.runpod.resources.deployable import DeployableResource
+    from holdfast.providers.runpod.resources.endpoint_fields import Effect
+    from holdfast.providers.runpod.resources.endpoints import (
+        CpuLiveLoadBalancer,
+        CpuLiveServerless,
+        CpuLoadBalancerSlsResource,
+        CpuServerlessEndpoint,
+        LiveLoadBalancer,
+        LiveServerless,
+        LoadBalancerSlsResource,
+    )
+    from holdfast.providers.runpod.resources.enums import (
         CpuInstanceType,
         CudaVersion,
         DataCenter,
@@ -28,17 +37,9 @@ if TYPE_CHECKING:
         ServerlessScalerType,
         ServerlessType,
     )
-    from holdfast.providers.runpod.hashing import EnvPolicy
-    from holdfast.providers.runpod.live_endpoints import (
-        CpuLiveLoadBalancer,
-        CpuLiveServerless,
-        LiveLoadBalancer,
-        LiveServerless,
-    )
-    from holdfast.providers.runpod.load_balancer import CpuLoadBalancerSlsResource, LoadBalancerSlsResource
-    from holdfast.providers.runpod.serverless import ServerlessEndpoint, ServerlessResource
-    from holdfast.providers.runpod.templates import KeyValuePair, PodTemplate
-    from holdfast.providers.runpod.volumes import NetworkVolume
+    from holdfast.providers.runpod.resources.serverless import ServerlessEndpoint, ServerlessResource
+    from holdfast.providers.runpod.resources.template import KeyValuePair, PodTemplate
+    from holdfast.providers.runpod.resources.volume import NetworkVolume
 
 __all__ = [
     "CpuInstanceType",
@@ -66,10 +67,19 @@ __all__ = [
 ]
 
 _HOMES = {
-    "load_balancer": ("CpuLoadBalancerSlsResource", "LoadBalancerSlsResource"),
-    "cpu_endpoint": ("CpuServerlessEndpoint",),
-    "deployable": ("DeployableResource",),
-    "enums": (
+    "hashing": ("EnvPolicy",),
+    "resources.deployable": ("DeployableResource",),
+    "resources.endpoint_fields": ("Effect",),
+    "resources.endpoints": (
+        "CpuLiveLoadBalancer",
+        "CpuLiveServerless",
+        "CpuLoadBalancerSlsResource",
+        "CpuServerlessEndpoint",
+        "LiveLoadBalancer",
+        "LiveServerless",
+        "LoadBalancerSlsResource",
+    ),
+    "resources.enums": (
         "CpuInstanceType",
         "CudaVersion",
         "DataCenter",
@@ -78,12 +88,9 @@ _HOMES = {
         "ServerlessScalerType",
         "ServerlessType",
     ),
-    "endpoint_fields": ("Effect",),
-    "hashing": ("EnvPolicy",),
-    "live_endpoints": ("CpuLiveLoadBalancer", "CpuLiveServerless", "LiveLoadBalancer", "LiveServerless"),
-    "serverless": ("ServerlessEndpoint", "ServerlessResource"),
-    "templates": ("KeyValuePair", "PodTemplate"),
-    "volumes": ("NetworkVolume",),
+    "resources.serverless": ("ServerlessEndpoint", "ServerlessResource"),
+    "resources.template": ("KeyValuePair", "PodTemplate"),
+    "resources.volume": ("NetworkVolume",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

@@ -78,7 +78,7 @@ def changes(body: Mapping[str, Json]) -> list[LiveChange]:
 def likely_actors(
     found: Sequence[LiveChange], desired: Mapping[str, Json], live: Mapping[str, Json], now: float
 ) -> list[LikelyActor]:
-    """Name who may have moved an endpoint: the platform where it looks like it, then makers of releases.
+    """Return the likely actors of an endpoint: the platform if it looks like it, then authors of releases.
 
     A release that changed nothing but what is as declared again, or what a newer one changed after it, speaks for
     little; our own are among those. Who changed the scaling, and is not the platform, cannot be named at all.
@@ -105,7 +105,7 @@ def _only(document: Mapping[str, Json], names: frozenset[str]) -> dict[str, Json
 
 
 def _may_have_moved(name: str, desired: Mapping[str, Json], live: Mapping[str, Json]) -> bool:
-    """Tell whether a field is other than declared, or not declared at all."""
+    """Return True if a field is other than declared, or not declared at all."""
     if name not in desired or name not in live:
         return True
     return bool(patch.declared({name: desired[name]}, live) or patch.declared({name: live[name]}, desired))

@@ -8,9 +8,7 @@ from typing import Final
 
 import orjson
 
-from holdfast.model.json import Json
-from holdfast.model.read_result import NotFound, ReadError, ReadFailure
-from holdfast.model.write_result import WriteError, WriteFailure
+from holdfast.provider import Json, NotFound, ReadError, ReadFailure, WriteError, WriteFailure
 from holdfast.providers import url_paths
 from holdfast.providers.http import error_excerpt, status_mapping
 from holdfast.providers.http.client import Answer, Client, Lost

@@ -15,17 +15,18 @@ from typing import TYPE_CHECKING, Any, Final
 from holdfast.errors import InputError
 from holdfast.model.json import Json
 from holdfast.model.resource_spec import Outline, SpecContext
-from holdfast.providers.runpod import documents, gpus, hashing, kinds, rules
-from holdfast.providers.runpod.endpoint_fields import Family
-from holdfast.providers.runpod.enums import ServerlessScalerType, ServerlessType
+from holdfast.providers.runpod import documents, hashing, kinds, rules
 from holdfast.providers.runpod.hashing import EnvPolicy
-from holdfast.providers.runpod.templates import DEFAULT_DISK_GB, PodTemplate
-from holdfast.providers.runpod.volumes import NetworkVolume
+from holdfast.providers.runpod.resources import gpus
+from holdfast.providers.runpod.resources.endpoint_fields import Family
+from holdfast.providers.runpod.resources.enums import ServerlessScalerType, ServerlessType
+from holdfast.providers.runpod.resources.template import DEFAULT_DISK_GB, PodTemplate
+from holdfast.providers.runpod.resources.volume import NetworkVolume
 
 if TYPE_CHECKING:
-    from holdfast.providers.runpod.deployable import DeployableResource
-    from holdfast.providers.runpod.resource_base import BaseResource
-    from holdfast.providers.runpod.serverless import ServerlessResource
+    from holdfast.providers.runpod.resources.base import BaseResource
+    from holdfast.providers.runpod.resources.deployable import DeployableResource
+    from holdfast.providers.runpod.resources.serverless import ServerlessResource
 
 CLASS: Final = "runpod.holdfast.dev/class"
 
@@ -162,7 +163,7 @@ def template(resource: PodTemplate, secret: Wrap = _as_it_is) -> Document:
 
 
 def outline(resource: BaseResource, means: SpecContext) -> Outline:
-    """Describe a resource to whoever deploys it."""
+    """Return the outline of a resource."""
     parts = _OUTLINES[resource.KIND](resource, means)
     return Outline(
         resource.KIND,
@@ -179,7 +180,7 @@ def outline(resource: BaseResource, means: SpecContext) -> Outline:
 
 @dataclass(frozen=True, slots=True)
 class _Parts:
-    """What differs from class to class."""
+    """The parts of an outline that differ between classes."""
 
     name: str
     desired: Callable[[], Document]
@@ -232,7 +233,7 @@ def _template_parts(resource: Any, means: SpecContext) -> _Parts:  # noqa: ANN40
 
 
 def _live_name(name: str, means: SpecContext) -> str:
-    """Return what a thing is called at RunPod: names are shared by a whole account, so the environment is in them."""
+    """Return the name at RunPod, with the environment, because an account shares names."""
     return f"{name}@{means.environment}" if means.environment else name
 
 

@@ -54,7 +54,7 @@ _SAME: Final = (
 
 
 def is_transient(message: str) -> bool:
-    """Tell whether an error may pass by itself."""
+    """Return True if an error may pass by itself."""
     return any(pattern in message.lower() for pattern in _TRANSIENT)
 
 
@@ -100,7 +100,7 @@ def endpoint_input(document: Mapping[str, Json], names: Sequence[str]) -> Docume
 
 
 def as_input(live: Mapping[str, Json]) -> Document:
-    """Return what was read of an endpoint as the input that changes nothing."""
+    """Return the live endpoint as an input that changes nothing."""
     out = {name: value for name, value in live.items() if value is not None}
     if not out.get("instanceIds"):
         out.pop("instanceIds", None)

@@ -13,9 +13,7 @@ from importlib import resources
 from typing import Final
 
 from holdfast.compare import profiles
-from holdfast.errors import InputError, Location
-from holdfast.model.json import Json
-from holdfast.providers.protocol import Draft, Kind, Target
+from holdfast.provider import Draft, InputError, Json, Kind, Location, Target
 
 ENDPOINT: Final = "Endpoint"
 VOLUME: Final = "NetworkVolume"
@@ -24,7 +22,7 @@ TEMPLATE: Final = "PodTemplate"
 
 @dataclass(frozen=True, slots=True)
 class Implied:
-    """What the name of a kind says of an endpoint; None where it says nothing."""
+    """The fields that the name of a kind implies; None if it implies nothing."""
 
     type: str | None = None
     compute: str | None = None
@@ -87,7 +85,7 @@ def _imply(document: dict[str, Json], implied: Implied) -> None:
 
 
 def live_name(resource: Target | Draft) -> str:
-    """Return what a resource is called at RunPod: its declared name, with its namespace if it has one.
+    """Return the name at RunPod: the declared name, with its namespace if it has one.
 
     Names are not unique there. With the namespace in it, staging and production of one account cannot be mixed up.
     """
@@ -106,7 +104,7 @@ def with_name(draft: Draft) -> Mapping[str, Json]:
 
 
 def whole(target: Target) -> dict[str, Json]:
-    """Return what is declared of an endpoint, with what its kind implies and its name."""
+    """Return the declaration of an endpoint with its name and the fields that its kind implies."""
     implied = ENDPOINTS.get(target.kind, Implied())
     out = {name: value for name, value in target.desired.items() if value is not None}
     _imply(out, implied)

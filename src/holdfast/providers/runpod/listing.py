@@ -15,11 +15,9 @@ from typing import Any, Final
 import msgspec
 import orjson
 
-from holdfast.model.json import Json
-from holdfast.model.read_result import ReadError, ReadFailure
+from holdfast.provider import ItemFailed, Json, Listed, ReadError, ReadFailed, ReadFailure
 from holdfast.providers.http import paging, raw_slices, url_templates
 from holdfast.providers.http.description import ByCursor, Call, Listing
-from holdfast.providers.protocol import ItemFailed, Listed, ReadFailed
 from holdfast.providers.runpod import documents, graphql, kinds
 from holdfast.providers.runpod.calls import Calls
 
@@ -28,7 +26,7 @@ _BREATH: Final = 64  # items after which others on the event loop get a turn
 
 
 class _Glance(msgspec.Struct):
-    """What tells the kinds of endpoint apart, without parsing the rest."""
+    """The fields that tell the kinds of endpoint apart, without parsing the rest."""
 
     type: str | None = None
     image: str | None = None
@@ -40,7 +38,7 @@ _glance = msgspec.json.Decoder(_Glance)
 
 @dataclass(slots=True)
 class Shared:
-    """What the halves of one connection know of one another: how often something was written."""
+    """State that reader and writer of a connection share: the number of writes."""
 
     writes: int = 0
 
@@ -139,7 +137,7 @@ def _listing(path: str, items: str) -> Listing:
 
 
 def _is_of(implied: kinds.Implied, raw: bytes) -> bool:
-    """Tell whether an endpoint is of a kind; one that cannot be told is, and its parsing will say what is wrong."""
+    """Return True if an endpoint is of a kind; one that cannot be told is, and its parsing will say what is wrong."""
     if implied == kinds.Implied():
         return True
     try:

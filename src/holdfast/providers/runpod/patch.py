@@ -28,7 +28,7 @@ def wanted(change: Change, live: Document, clear_env: Mapping[str, str]) -> tupl
 
 
 def declared(desired: Mapping[str, Json], live: Mapping[str, Json]) -> list[str]:
-    """Name the declared top-level fields in which something that is there already differs."""
+    """Return the declared top-level fields in which the live resource differs."""
     return [name for name, value in desired.items() if value is not None and not _covers(live.get(name, ABSENT), value)]
 
 
@@ -49,7 +49,7 @@ def _same(one: Json, other: Json) -> bool:
 
 
 def _covers(live: Json, wanted_value: Json) -> bool:
-    """Tell whether what is declared is there; maps may hold more."""
+    """Return True if what is declared is there; maps may hold more."""
     if isinstance(live, dict) and isinstance(wanted_value, Mapping):
         return all(_covers(live.get(key, ABSENT), value) for key, value in wanted_value.items())
     return _same(live, wanted_value)

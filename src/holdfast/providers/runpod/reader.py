@@ -13,7 +13,7 @@ from holdfast.compare.comparators import typed_equal
 from holdfast.model.absent import ABSENT
 from holdfast.model.attribution import LikelyActor
 from holdfast.model.json import Json
-from holdfast.model.read_result import Found, NotFound, ReadError, ReadFailure, Reading
+from holdfast.model.read_result import Found, NotFound, ReadError, ReadFailure, ReadResult
 from holdfast.providers.http import raw_slices
 from holdfast.providers.protocol import Hint, Kind, Listed, ReadFailed, Target, Unchanged
 from holdfast.providers.runpod import attribution, documents, graphql, kinds
@@ -34,7 +34,7 @@ class RunPodReader:
         self._lists = Lists(calls, shared or Shared())
         self._seen: dict[str, Json] = {}
 
-    async def read(self, target: Target, hint: Hint | None = None) -> Reading | Unchanged:
+    async def read(self, target: Target, hint: Hint | None = None) -> ReadResult | Unchanged:
         """Read one thing by its id, or find it by its name; only a 404 of the service itself means gone."""
         trouble = self._unreadable(target)
         if trouble is not None:
@@ -73,7 +73,7 @@ class RunPodReader:
             return joined(raw, await self._lists.of_graphql(ident))
         return raw
 
-    async def _by_name(self, target: Target) -> Reading:
+    async def _by_name(self, target: Target) -> ReadResult:
         """Find a thing by what it is called; several of one name cannot be told apart."""
         matches = await self.named(target)
         name = kinds.live_name(target)
@@ -158,7 +158,7 @@ class RunPodReader:
     # -- who did it
 
     async def changes(self, target: Target) -> Sequence[LiveChange]:
-        """Return what the releases of an endpoint changed, newest first; nothing where there is nothing to be told."""
+        """Return the changes of an endpoint's releases, newest first; empty if unknown."""
         if target.kind not in kinds.ENDPOINTS or target.id is None:
             return []
         raw = await self._calls.get(f"/serverless/{quoted(target.id)}/releases", "GET /v2/serverless/{id}/releases")
@@ -169,7 +169,7 @@ class RunPodReader:
         return attribution.changes(body) if isinstance(body, dict) else []
 
     async def likely_actors(self, target: Target) -> Sequence[LikelyActor]:
-        """Name who may have moved an endpoint: its releases say so, and the platform's own habits."""
+        """Return the likely actors of an endpoint, from its releases and the platform's own behaviour."""
         found = await self.changes(target)
         live = self._seen.get(target.id or "")
         if live is None and target.id is not None and target.kind in kinds.ENDPOINTS:
@@ -177,7 +177,7 @@ class RunPodReader:
             live = now.document if isinstance(now, Found) else None
         return attribution.likely_actors(found, target.desired, live or {}, self.checked_at or time.time())
 
-    def habits(self, kind: str, desired: Mapping[str, Json], observed: Json, now: float) -> Mapping[str, str]:
+    def platform_changes(self, kind: str, desired: Mapping[str, Json], observed: Json, now: float) -> Mapping[str, str]:
         """Recognise what the platform does to idle endpoints."""
         if kind not in kinds.ENDPOINTS or not isinstance(observed, Mapping):
             return {}
@@ -204,7 +204,7 @@ class RunPodReader:
 
 
 def _may_be(target: Target, document: Mapping[str, Json]) -> bool:
-    """Tell whether an endpoint of the right name is of the right kind, where the kind says which."""
+    """Return True if an endpoint of the right name is of the right kind, where the kind says which."""
     implied = kinds.ENDPOINTS.get(target.kind, kinds.Implied())
     return all(
         want is None or document.get(field, ABSENT) == want

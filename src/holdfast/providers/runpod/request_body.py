@@ -1,4 +1,4 @@
-"""What REST v2 is sent: a whole body to make a thing, and to change it the parts that change.
+"""Bodies of REST v2: a whole body for a create, the changed parts for an update.
 
 A part that v2 takes only as a whole (the GPU selection, the scaler, the environment) is sent whole, made of what is
 there and what changes. Something that is no longer declared goes back to what the service gives by itself.
@@ -10,8 +10,9 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from holdfast.model.json import Json
-from holdfast.providers.runpod import documents, gpus
+from holdfast.providers.runpod import documents
 from holdfast.providers.runpod.documents import Document
+from holdfast.providers.runpod.resources import gpus
 
 DEFAULTS: Final[Mapping[str, Json]] = {
     "env": {},
@@ -36,7 +37,7 @@ DEFAULTS: Final[Mapping[str, Json]] = {
     "workersStandby": 1,
     "workersPFBTarget": 0,
 }
-"""What the service gives by itself, where something is taken out of a declaration."""
+"""The defaults of the service, for fields that are no longer declared."""
 
 _TYPES: Final = {kept: sent for sent, kept in documents.TYPES.items()}
 _WORKERS: Final = {"workersMin": "min", "workersMax": "max", "idleTimeout": "idleTimeout"}
@@ -155,7 +156,7 @@ def _value(document: Mapping[str, Json], name: str) -> Json:
 
 
 def is_expressible(document: Mapping[str, Json]) -> bool:
-    """Tell whether v2 can say all of a document: it knows no instance with a single vCPU, and no GraphQL-only field."""
+    """Return True if v2 can express a document: no instance with a single vCPU, and no GraphQL-only field."""
     if any(document.get(name) is not None for name in documents.GRAPHQL_ONLY):
         return False
     return all(_cpu(str(each))["vcpuCount"] != 1 for each in document.get("instanceIds") or ())

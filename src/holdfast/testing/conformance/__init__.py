@@ -1,44 +1,47 @@
-"""The conformance kit: what every provider must do, asked of it through the real engine, and a card with the answers.
+"""The conformance kit: scenarios that every provider must pass, run through the real engine, and a score card.
 
     from holdfast.testing import conformance
 
-    card = await conformance.run(subject)      # a Subject, or what opens one
+    card = await conformance.run(under_test)      # a ProviderUnderTest, or a function that opens one
     print(card.text())
 
-or, from a shell, `python -m holdfast.testing.conformance my_package.subject:subject`; or under pytest, with one test
-for each of `conformance.scenarios(subject)`.
+From a shell: `python -m holdfast.testing.conformance my_module:under_test`. Under pytest: one test for each of
+`conformance.scenarios(under_test)`.
 
-Belongs here: scenarios that hold for any provider, and what its author has to bring. Must not be here: anything that
-knows one provider (the shipped ones are in `holdfast.testing.providers_under_test`), and any expectation that only the
-engine could fail.
+Belongs here: scenarios that hold for any provider, and the input that its author supplies. Must not be here: code that
+knows one provider, and expectations that only the engine could fail.
 """
 
 from __future__ import annotations
 
+from holdfast.compare.apply_patch import put as set_field
+from holdfast.testing.conformance.default_drift import ProviderDriftInjector
 from holdfast.testing.conformance.provider_under_test import (
-    Doing,
+    CallType,
     DriftInjector,
     Faults,
-    Mistaking,
-    Opening,
+    OpenProvider,
+    ProviderUnderTest,
     Sample,
-    Subject,
+    SupportsWrongAnswers,
 )
 from holdfast.testing.conformance.runner import Case, run, scenarios
 from holdfast.testing.conformance.scorecard import Outcome, Result, ScoreCard
 
 __all__ = [
+    "CallType",
     "Case",
-    "Doing",
     "DriftInjector",
     "Faults",
-    "Mistaking",
-    "Opening",
+    "OpenProvider",
     "Outcome",
+    "ProviderDriftInjector",
+    "ProviderUnderTest",
     "Result",
     "Sample",
     "ScoreCard",
-    "Subject",
+    "SupportsWrongAnswers",
     "run",
     "scenarios",
+    "set_field",
 ]

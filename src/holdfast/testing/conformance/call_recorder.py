@@ -1,7 +1,7 @@
-"""A provider with its calls written down, and a store with its commits; both can die where they are told to.
+"""A provider that records its calls, and a store; both can crash at a given boundary.
 
-The engine does not notice: what stands between it and the provider passes everything on. Faults are not made here;
-made at this seam they would try the engine, and not the provider.
+The recorder passes every call on. Faults are not injected here, because at this seam they would test the engine and not
+the provider.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from holdfast.model.json import Json
-from holdfast.model.read_result import Reading
-from holdfast.model.write_result import Writing
+from holdfast.model.read_result import ReadResult
+from holdfast.model.write_result import WriteResult
 from holdfast.providers.protocol import (
     Change,
     Connection,
@@ -30,19 +30,19 @@ from holdfast.store.protocol import Store, Transaction
 
 
 class Killed(BaseException):
-    """The process died here. No Exception, so that nothing which handles errors can come between."""
+    """The process crashed here. Not an Exception, so that no error handler catches it."""
 
 
 @dataclass(slots=True)
-class Life:
-    """Counts the boundaries that a process crosses, and ends it at the one it is told; the dead do nothing more."""
+class Lifetime:
+    """Counts the boundaries that a process crosses, and ends it at a given one."""
 
     ends_at: int | None = None
     crossed: int = 0
     is_over: bool = False
 
     def cross(self) -> None:
-        """Cross one boundary, unless it is the last."""
+        """Cross one boundary; raise Killed at the last."""
         self.go_on()
         if self.crossed == self.ends_at:
             self.is_over = True
@@ -50,7 +50,7 @@ class Life:
         self.crossed += 1
 
     def go_on(self) -> None:
-        """Do nothing, unless dead: then not even what stands in a `finally`."""
+        """Raise Killed after the crash, so that not even a `finally` does anything."""
         if self.is_over:
             raise Killed
 
@@ -69,11 +69,11 @@ _READS = frozenset({"read", "list", "find"})
 
 
 @dataclass(slots=True)
-class Ledger:
-    """A provider, and what was asked of it."""
+class CallRecorder:
+    """A provider and its recorded calls."""
 
     provider: Provider
-    life: Life = field(default_factory=Life)
+    life: Lifetime = field(default_factory=Lifetime)
     calls: list[Call] = field(default_factory=list)
     hides_lists: bool = False  # lists come back empty, as from an API that lost its index
 
@@ -89,7 +89,7 @@ class Ledger:
 
     @property
     def writes(self) -> list[Call]:
-        """The calls that may have changed something."""
+        """The calls that may have written."""
         return [call for call in self.calls if call.verb not in _READS and call.verb != "poll"]
 
     @asynccontextmanager
@@ -106,12 +106,12 @@ class Ledger:
 
 
 class _Reader:
-    def __init__(self, reader: Reader, ledger: Ledger) -> None:
+    def __init__(self, reader: Reader, ledger: CallRecorder) -> None:
         self._reader = reader
         self._ledger = ledger
         self.kinds = reader.kinds
 
-    async def read(self, target: Target, hint: Hint | None = None) -> Reading | Unchanged:
+    async def read(self, target: Target, hint: Hint | None = None) -> ReadResult | Unchanged:
         self._ledger.calls.append(Call("read", target.kind, target.name))
         return await self._reader.read(target, hint)
 
@@ -130,26 +130,26 @@ class _Reader:
 
 
 class _Writer:
-    def __init__(self, writer: Writer, ledger: Ledger) -> None:
+    def __init__(self, writer: Writer, ledger: CallRecorder) -> None:
         self._writer = writer
         self._ledger = ledger
 
-    async def create(self, target: Target, key: str) -> Writing:
+    async def create(self, target: Target, key: str) -> WriteResult:
         return await self._crossed(Call("create", target.kind, target.name), lambda: self._writer.create(target, key))
 
-    async def update(self, target: Target, change: Change, key: str) -> Writing:
+    async def update(self, target: Target, change: Change, key: str) -> WriteResult:
         call = Call("update", target.kind, target.name, change.paths)
         return await self._crossed(call, lambda: self._writer.update(target, change, key))
 
-    async def delete(self, target: Target, key: str, etag: str | None = None) -> Writing:
+    async def delete(self, target: Target, key: str, etag: str | None = None) -> WriteResult:
         call = Call("delete", target.kind, target.name)
         return await self._crossed(call, lambda: self._writer.delete(target, key, etag))
 
-    async def poll(self, target: Target, token: Mapping[str, Json]) -> Writing:
+    async def poll(self, target: Target, token: Mapping[str, Json]) -> WriteResult:
         return await self._crossed(Call("poll", target.kind, target.name), lambda: self._writer.poll(target, token))
 
-    async def _crossed(self, call: Call, send: Callable[[], Awaitable[Writing]]) -> Writing:
-        """Send a call between two boundaries: before it nothing has happened, after it nobody has heard the answer."""
+    async def _crossed(self, call: Call, send: Callable[[], Awaitable[WriteResult]]) -> WriteResult:
+        """Send a call between two boundaries: a crash before it, or after it and before the answer is recorded."""
         self._ledger.life.cross()
         self._ledger.calls.append(call)
         answer = await send()
@@ -157,14 +157,14 @@ class _Writer:
         return answer
 
 
-class MortalStore:
-    """A store whose process may die before or after each commit."""
+class CrashingStore:
+    """A store whose process may crash before or after each commit."""
 
-    def __init__(self, store: Store, life: Life) -> None:
+    def __init__(self, store: Store, life: Lifetime) -> None:
         self._store = store
         self._life = life
 
-    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever a store offers
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - all methods of a store
         self._life.go_on()
         return getattr(self._store, name)
 

@@ -1,4 +1,4 @@
-"""One process of Holdfast around a subject: the real engine on a store; another one on the same store is a restart."""
+"""One process of Holdfast around a provider under test: the real engine on a store. A second one is a restart."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from holdfast.reconcile.retry import RetryPolicy
 from holdfast.store.memory import MemoryStore
 from holdfast.store.protocol import ResourceState, Store
 from holdfast.testing.clock import FakeClock
-from holdfast.testing.conformance.call_recorder import Ledger, Life, MortalStore
-from holdfast.testing.conformance.provider_under_test import Subject
+from holdfast.testing.conformance.call_recorder import CallRecorder, CrashingStore, Lifetime
+from holdfast.testing.conformance.provider_under_test import ProviderUnderTest
 
 OPTIONS: Final = {"resyncPeriod": "1h", "onImmutable": "replace"}
-LATER_SECONDS: Final = 1000.0  # after which the claims of a dead process have run out
+LATER_SECONDS: Final = 1000.0  # after which the claims of a dead process have expired
 PATIENCE: Final = RetryPolicy(attempts=2)
 
 _KEY: Final = b"conformance"
@@ -35,15 +35,15 @@ _seeds = itertools.count(1)  # no two processes draw the same numbers
 
 
 class Clock(Protocol):
-    """A clock that can be moved, and that says how long it was slept on."""
+    """A clock that can be moved, and that counts its sleeps."""
 
     slept: float
 
     def now(self) -> float:
-        """Return the present."""
+        """Return the current time."""
 
     def monotonic(self) -> float:
-        """Return seconds since some moment, which never go back."""
+        """Return monotonic seconds."""
 
     async def sleep(self, seconds: float) -> None:
         """Wait."""
@@ -53,18 +53,18 @@ class Clock(Protocol):
 
 
 class RealClock:
-    """The machine's clock, for providers whose world takes its time; it can still be moved forward."""
+    """The clock of the machine, for providers whose service takes real time; it can be moved forward."""
 
     def __init__(self) -> None:
         self.slept = 0.0
         self._ahead = 0.0
 
     def now(self) -> float:
-        """Return the present."""
+        """Return the current time."""
         return time.time() + self._ahead
 
     def monotonic(self) -> float:
-        """Return seconds since some moment, which never go back."""
+        """Return monotonic seconds."""
         return time.monotonic() + self._ahead
 
     async def sleep(self, seconds: float) -> None:
@@ -78,15 +78,15 @@ class RealClock:
 
 
 @dataclass(slots=True)
-class Process:
-    """The engine, opened anew for every run, as the command line does."""
+class EngineProcess:
+    """The engine, opened for every run, as the command line does."""
 
-    subject: Subject
+    subject: ProviderUnderTest
     store: Store = field(default_factory=lambda: cast("Store", MemoryStore()))
     clock: Clock = field(default_factory=FakeClock)
-    life: Life = field(default_factory=Life)
+    life: Lifetime = field(default_factory=Lifetime)
     environ: Mapping[str, str] = field(default_factory=dict)
-    ledger: Ledger = field(init=False)
+    ledger: CallRecorder = field(init=False)
     _store: Store = field(init=False)
     _seed: int = field(init=False)
     _chance: random.Random = field(init=False)
@@ -94,38 +94,38 @@ class Process:
     def __post_init__(self) -> None:
         if self.subject.real_time and isinstance(self.clock, FakeClock):
             self.clock = RealClock()
-        self.ledger = Ledger(self.subject.provider, self.life)
-        self._store = cast("Store", MortalStore(self.store, self.life))
+        self.ledger = CallRecorder(self.subject.provider, self.life)
+        self._store = cast("Store", CrashingStore(self.store, self.life))
         self._seed = next(_seeds)
         self._chance = random.Random(self._seed)  # noqa: S311 - names of operations, not secrets
 
-    def restarted(self) -> Process:
-        """Return the process that comes after this one died: same store, same world, some time later."""
+    def restarted(self) -> EngineProcess:
+        """Return the next process after a crash: same store, same service, some time later."""
         self.clock.advance(LATER_SECONDS)
-        return Process(self.subject, self.store, self.clock, environ=self.environ)
+        return EngineProcess(self.subject, self.store, self.clock, environ=self.environ)
 
     def declare(
         self, kind: str, name: str, desired: Mapping[str, Json], import_from: Import | None = None
     ) -> Declaration:
-        """Declare a resource of the subject."""
+        """Return a declaration of a resource."""
         provider = self.subject.connection.provider
         address = Address(self.subject.connection.name, kind, name)
         version = f"{provider}.holdfast.dev/v1"
         return Declaration(address, provider, version, desired, options=dict(OPTIONS), import_from=import_from)
 
     async def state(self, declaration: Declaration) -> ResourceState:
-        """Return what is remembered of a resource."""
+        """Return the stored state of a resource."""
         found = await self.store.state(declaration.address)
         return found or ResourceState(declaration.address, declaration.provider)
 
     async def check(self, declarations: Sequence[Declaration], only: Sequence[Address] | None = None) -> RunReport:
-        """Look at all of it, or at some, and remember what was seen."""
+        """Check all declarations, or some, and record the result."""
         connections, providers = self._ways()
         async with Connections(connections, providers, {}, self.clock) as world:
             return await look(self._preparer(world, declarations), self._engine().checker(world), only)
 
     async def apply(self, declarations: Sequence[Declaration], only: Sequence[Address] | None = None) -> RunReport:
-        """Finish what was begun, then make all of it so, or some."""
+        """Finish interrupted writes, then apply all declarations, or some."""
         connections, providers = self._ways()
         async with WritableConnections(connections, providers, {}, self.clock) as world:
             return await self._engine().applier(world, self._preparer(world, declarations)).apply(only)

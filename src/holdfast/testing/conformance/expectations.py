@@ -1,4 +1,4 @@
-"""How a scenario speaks: it expects, or says that it does not apply; anything else it raises is a failure, too."""
+"""The expectations of scenarios, and the two exceptions that end one."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from holdfast.reconcile.apply import RunReport
 from holdfast.reconcile.check import CheckResult
 
 
-class Disappointed(Exception):  # noqa: N818 - an outcome, not a mistake
-    """The provider did not do what was expected of it."""
+class ExpectationFailed(Exception):  # noqa: N818 - an outcome, not a mistake
+    """The provider did not meet an expectation."""
 
 
 class NotApplicable(Exception):  # noqa: N818 - an outcome
-    """The scenario cannot be asked of this subject; the text says why."""
+    """The scenario cannot run on this provider; the text says why."""
 
 
 def expect(holds: object, message: str) -> None:
-    """Go on only if it holds; the message says what happened instead, in words for the author of the provider."""
+    """Raise ExpectationFailed with the message unless it holds; the message is for the author of the provider."""
     if not holds:
-        raise Disappointed(message)
+        raise ExpectationFailed(message)
 
 
 def the_only(report: RunReport) -> CheckResult:
-    """Return the one check of a report; a declaration that had to wait was not checked."""
+    """Return the only check of a report; a blocked declaration was not checked."""
     waiting = "; ".join(one.reason for one in report.waiting)
     expect(len(report.checked) == 1, f"it could not be checked: {waiting or 'nothing was'}")
     return report.checked[0]
@@ -43,5 +43,5 @@ def expect_status(checked: CheckResult, status: Status, when: str) -> None:
 
 
 def named_paths(findings: Sequence[Finding]) -> str:
-    """Name the paths of findings."""
+    """Return the paths of findings as text."""
     return ", ".join(paths.format_path(finding.path) or "(document)" for finding in findings) or "nothing"

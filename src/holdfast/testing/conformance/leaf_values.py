@@ -1,4 +1,4 @@
-"""The leaves of a document, and another value for each. Pure."""
+"""The leaves of a document, and another value for each."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from holdfast.model.path import Pointer
 
 
 def leaves(document: Json, pointer: Pointer = ()) -> Iterator[tuple[Pointer, Json]]:
-    """Go through every value that holds no other, in order; an empty container is one."""
+    """Yield every leaf in order; an empty container is a leaf."""
     if isinstance(document, dict) and document:
         for key, value in document.items():
             yield from leaves(value, (*pointer, key))
@@ -28,14 +28,14 @@ def other(value: Json) -> Json:
     if isinstance(value, int | float):
         return value + 1
     if isinstance(value, dict):
-        return {"drift_injector": "was here"}
+        return {"intruder": "was here"}
     if isinstance(value, list):
-        return ["the vandal was here"]
-    return f"{value}-vandalised" if isinstance(value, str) else "drifted"
+        return ["the intruder was here"]
+    return f"{value}-altered" if isinstance(value, str) else "altered"
 
 
 def place(pointer: Pointer) -> Pointer:
-    """Return how exactly a change there can be named: elements of a list may be told apart by content or by place."""
+    """Return the most exact path for a change: below a list it is the list, whose elements have no fixed paths."""
     for depth, step in enumerate(pointer):
         if isinstance(step, int):
             return pointer[:depth]
@@ -43,7 +43,7 @@ def place(pointer: Pointer) -> Pointer:
 
 
 def is_exactly(findings: Sequence[Finding], pointer: Pointer, value: Json) -> bool:
-    """Tell whether findings name the place of a change, and no other; inside a list, that very list."""
+    """Return True if findings name the place of a change and no other; inside a list, that list."""
     where = place(pointer)
     if where == pointer and not isinstance(value, dict | list):
         return [finding.path for finding in findings] == [pointer]

@@ -1,4 +1,4 @@
-"""What the author of a provider brings: samples of each kind, somebody to damage them, something to make calls fail."""
+"""The input of the conformance kit: a provider, samples of its kinds, a drift injector, and faults."""
 
 from __future__ import annotations
 
@@ -12,92 +12,96 @@ from holdfast.model.json import Json
 from holdfast.model.path import Path
 from holdfast.model.read_result import ReadError
 from holdfast.providers.protocol import Connection, Provider
+from holdfast.testing.conformance.default_drift import ProviderDriftInjector
 
-Naming = Callable[[str], Mapping[str, Json]]  # from the name of a resource to what is declared of it
+Declare = Callable[[str], Mapping[str, Json]]  # from the name of a resource to its declaration
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One kind, with declarations of it; two names must give two things, and differ in a top-level field."""
+    """Declarations of one kind; two names must give two resources, which differ in a top-level field."""
 
     kind: str
-    minimal: Naming  # the least that can be declared, so that the service fills in the rest
-    full: Naming  # every field that can be declared
-    others: Mapping[str, Json] = field(
-        default_factory=dict
-    )  # path -> what the vandal puts there, where not any will do
-    spared: Mapping[str, str] = field(default_factory=dict)  # path -> why nobody can change it behind our back
-    secret: str | None = None  # path of a field of `full` that may hold a secret; None: the kind takes none
-    cannot: Mapping[str, str] = field(default_factory=dict)  # scenario -> why it cannot be asked of this kind
-    variant: str = ""  # where one kind has several samples: what is special about this one
+    minimal: Declare  # the required fields only, so that the service adds its defaults
+    full: Declare  # every field that can be declared
+    drift_values: Mapping[str, Json] = field(default_factory=dict)  # path -> value to inject, if not any will do
+    fixed: Mapping[str, str] = field(default_factory=dict)  # path -> reason why it cannot change outside Holdfast
+    sensitive_path: str | None = None  # path of a field of `full` that may hold a secret; None: the kind has none
+    not_applicable: Mapping[str, str] = field(default_factory=dict)  # scenario -> reason why it cannot run
+    variant: str = ""  # tells several samples of one kind apart
 
     @property
     def label(self) -> str:
-        """How the card names it."""
+        """The name on the card."""
         return f"{self.kind} ({self.variant})" if self.variant else self.kind
 
 
 class DriftInjector(Protocol):
-    """Somebody who sees and changes the world without the provider. Documents have the shape of declarations."""
+    """Reads and changes live resources without the provider. Documents have the shape of declarations."""
 
     async def ids(self, kind: str) -> Collection[str]:
-        """Return the provider's ids of all things of a kind."""
+        """Return the provider's ids of all resources of a kind."""
 
-    async def get(self, kind: str, id: str) -> Json:  # noqa: A002 - the world's word for it
-        """Return a thing as it really is, hidden fields included; None if there is none."""
+    async def get(self, kind: str, ident: str) -> Json:
+        """Return a resource with its hidden fields; None if there is none."""
 
-    async def put(self, kind: str, id: str, path: Path, value: Json) -> None:  # noqa: A002
+    async def put(self, kind: str, ident: str, path: Path, value: Json) -> None:
         """Change one field."""
 
-    async def delete(self, kind: str, id: str) -> None:  # noqa: A002
-        """Remove a thing."""
+    async def delete(self, kind: str, ident: str) -> None:
+        """Delete a resource."""
 
 
-class Doing(StrEnum):
-    """What can be made to fail."""
+class CallType(StrEnum):
+    """The calls that faults can hit."""
 
-    READ = "read"  # of one thing
-    LIST = "list"  # of a kind; also what a search goes through
+    READ = "read"  # of one resource
+    LIST = "list"  # of a kind; a search goes through it, too
     WRITE = "write"
 
 
 class Faults(Protocol):
-    """Makes the world fail in ways the provider must tell apart; below the provider, where it really happens."""
+    """Makes calls fail below the provider, where failures really happen."""
 
     @property
-    def provokes(self) -> Collection[tuple[Doing, ReadError]]:
-        """What it can do; the more, the more is proved."""
+    def supported(self) -> Collection[tuple[CallType, ReadError]]:
+        """The failures that can be made; each one is a proof more."""
 
-    def fail(self, doing: Doing, trouble: ReadError, times: int | None = None) -> None:
-        """Let the next calls fail in this way; for ever, if it is not said how many."""
+    def fail(self, call_type: CallType, trouble: ReadError, times: int | None = None) -> None:
+        """Let the next calls fail in this way; without `times`, until `clear`."""
 
-    def mend(self) -> None:
-        """Let everything work again."""
+    def clear(self) -> None:
+        """Let all calls succeed again."""
 
 
 @runtime_checkable
-class Mistaking(Protocol):
-    """What Faults may offer besides: reads that succeed, and bring something else than the thing."""
+class SupportsWrongAnswers(Protocol):
+    """Optional for Faults: reads that succeed and return something other than the resource."""
 
     @property
-    def mistakes(self) -> Collection[str]:
-        """What may be brought instead: an empty object, an error, a list, another thing."""
+    def wrong_answers(self) -> Collection[str]:
+        """The answers that can be given: an empty object, an error, a list, another resource."""
 
-    def mistake(self, name: str) -> None:
-        """Let every read of one thing, and no list, be answered so until `mend`."""
+    def answer_wrongly(self, name: str) -> None:
+        """Answer every read of one resource, and no list, in this way until `clear`."""
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
-    """A provider under examination. What the scenarios make is removed after each; what was there before is not."""
+class ProviderUnderTest:
+    """A provider and its samples. Scenarios delete what they create, and nothing else."""
 
     provider: Provider
     connection: Connection
     samples: tuple[Sample, ...]
-    drift_injector: DriftInjector
+    drift_injector: DriftInjector = None  # type: ignore[assignment]  # by default through the provider itself
     faults: Faults | None = None
-    real_time: bool = False  # wait as long as the provider asks; else the clock is moved, and nobody waits
-    longest_seconds: float = 120.0  # a scenario that takes longer than this has failed
+    real_time: bool = False  # wait as long as the provider asks; False: the clock jumps
+    longest_seconds: float = 120.0  # a scenario that takes longer has failed
+
+    def __post_init__(self) -> None:
+        if self.drift_injector is None:
+            object.__setattr__(self, "drift_injector", ProviderDriftInjector(self.provider, self.connection))
 
 
-Opening = Callable[[], AbstractAsyncContextManager[Subject]]  # for subjects that need a server, a folder, an account
+# Opens a provider under test that needs a server, a folder or an account.
+OpenProvider = Callable[[], AbstractAsyncContextManager[ProviderUnderTest]]

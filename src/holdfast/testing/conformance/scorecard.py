@@ -1,4 +1,4 @@
-"""The score card: what was asked, what came of it, and what could not be asked."""
+"""The score card: the result of every scenario on every kind."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _WIDTH: Final = 118  # of the text form
 
 
 class Outcome(StrEnum):
-    """How a scenario ended for a kind; what was not asked is never shown as passed."""
+    """The outcome of a scenario on a kind; a scenario that did not run is never shown as passed."""
 
     PASSED = "passed"
     FAILED = "failed"
@@ -24,7 +24,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """One scenario on one kind; `detail` says what was done, what went wrong, or why it was not asked."""
+    """One scenario on one kind; `detail` has the summary, the failure, or the reason why it did not run."""
 
     scenario: str
     kind: str
@@ -40,24 +40,24 @@ class ScoreCard:
     results: tuple[Result, ...]
 
     def count(self, outcome: Outcome) -> int:
-        """Return how many results are of an outcome."""
+        """Return the number of results with an outcome."""
         return sum(result.outcome is outcome for result in self.results)
 
     @property
     def is_clean(self) -> bool:
-        """Tell whether something was asked and nothing failed: an empty card proves nothing."""
+        """True if at least one scenario passed and none failed."""
         return self.count(Outcome.FAILED) == 0 and self.count(Outcome.PASSED) > 0
 
     @property
     def summary(self) -> str:
-        """The one line: what was not asked is in neither number."""
+        """The summary line; scenarios that did not run are in neither number."""
         passed, failed = self.count(Outcome.PASSED), self.count(Outcome.FAILED)
         apart = self.count(Outcome.NOT_APPLICABLE)
         line = f"{self.provider}: {passed} of {passed + failed} passed"
         return line + (f", {apart} not applicable" if apart else "")
 
     def kinds(self) -> tuple[str, ...]:
-        """Return the kinds, in the order they were examined."""
+        """Return the kinds, in the order of the run."""
         return tuple(dict.fromkeys(result.kind for result in self.results))
 
     def of(self, kind: str) -> tuple[Result, ...]:
@@ -72,7 +72,7 @@ class ScoreCard:
         return "\n".join([*lines, self.summary])
 
     def markdown(self) -> str:
-        """Return the card for a page; reasons are spelled out below the table."""
+        """Return the card for a page; reasons are below the table."""
         kinds = self.kinds()
         names = tuple(dict.fromkeys(result.scenario for result in self.results))
         found = {(result.scenario, result.kind): result for result in self.results}
@@ -109,7 +109,7 @@ def _cell(result: Result | None) -> str:
 
 
 def _notes(results: Iterable[Result]) -> list[str]:
-    """Say once what holds for several kinds."""
+    """Return one note for all kinds with the same reason."""
     told: dict[tuple[str, str, str], list[str]] = {}
     for result in results:
         if result.outcome is not Outcome.PASSED:

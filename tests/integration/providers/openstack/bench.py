@@ -24,8 +24,8 @@ from holdfast.reconcile.check import CheckResult
 from holdfast.reconcile.connections import WritableConnections
 from holdfast.reconcile.write import ResourceWriter
 from holdfast.store.protocol import ResourceState, Store
-from holdfast.testing.conformance import Subject
-from holdfast.testing.conformance.engine_process import PATIENCE, Process, RealClock
+from holdfast.testing.conformance import ProviderUnderTest
+from holdfast.testing.conformance.engine_process import PATIENCE, EngineProcess, RealClock
 from holdfast.watch.list_scan import ListScanner
 from holdfast.watch.loop import ResyncLoop
 from holdfast_emulators.openstack import Client, ControlPlane, Request, Tenant, Tenants
@@ -58,7 +58,7 @@ class Bench:
     tenants: Tenants
     tenant: Tenant
     connection: Connection
-    process: Process
+    process: EngineProcess
     drift_injector: Client  # an administrator in the same project
     reader: Reader
     writer: Writer
@@ -73,7 +73,7 @@ class Bench:
         given = {"auth": auth, "region": "RegionOne", "timeout": 120, **settings}
         connection = Connection(name, "openstack", given, {"password": tenant.auth["password"]})
         provider = registry.get("openstack")
-        subject = Subject(provider, connection, (), cast("Any", Nobody()), real_time=True)
+        subject = ProviderUnderTest(provider, connection, (), cast("Any", Nobody()), real_time=True)
         drift_injector = Client(tenant.auth)
         with asyncio.Runner() as runner:
             stack = AsyncExitStack()
@@ -81,7 +81,7 @@ class Bench:
             reader = runner.run(stack.enter_async_context(provider.reader(connection)))
             writer = runner.run(stack.enter_async_context(provider.writer(connection)))
             try:
-                process = Process(subject, clock=BriskClock())
+                process = EngineProcess(subject, clock=BriskClock())
                 yield cls(plane, tenants, tenant, connection, process, drift_injector, reader, writer, runner)
             finally:
                 runner.run(stack.aclose())

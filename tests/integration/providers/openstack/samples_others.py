@@ -37,9 +37,9 @@ PROJECT = Sample(
     },
     drifts=(
         project("/name", {"name": "vandalised-{unique}"}),
-        project("/description", {"description": "drifted"}),
+        project("/description", {"description": "altered"}),
         project("/enabled", {"enabled": False}),
-        project("/tags", {"tags": ["a", "drift_injector"]}),
+        project("/tags", {"tags": ["a", "intruder"]}),
         project("/options/immutable", {"options": {"immutable": True}}),
         project("/options/immutable", {"options": {"immutable": True}, "description": "locked in"}),
     ),
@@ -65,7 +65,7 @@ USER = Sample(
     },
     drifts=(
         user("/name", {"name": "vandalised-{unique}"}),
-        user("/description", {"description": "drifted"}),
+        user("/description", {"description": "altered"}),
         user("/enabled", {"enabled": False}),
         user("/email", {"email": "vandal@example.org"}),
         user("/defaultProjectId", {"default_project_id": None}),
@@ -111,10 +111,10 @@ IMAGE = Sample(
         "projectId": "{project}",
     },
     drifts=(
-        image("/name", put("/name", "drifted")),
+        image("/name", put("/name", "altered")),
         image("/visibility", put("/visibility", "private")),
         image("/protected", put("/protected", False)),
-        image("/tags", put("/tags", ["drift_injector"])),
+        image("/tags", put("/tags", ["intruder"])),
         image("/minDisk", put("/min_disk", 3)),
         image("/minRam", put("/min_ram", 64)),
         image("/hidden", put("/os_hidden", True)),
@@ -164,7 +164,7 @@ FLAVOR = Sample(
         "extraSpecs": {"hw:cpu_policy": "shared", "hw:watchdog_action": "none"},
     },
     drifts=(
-        compute("/description", "/flavors/{id}", {"flavor": {"description": "drifted"}}),
+        compute("/description", "/flavors/{id}", {"flavor": {"description": "altered"}}),
         compute(
             "/extraSpecs/hw:cpu_policy",
             "/flavors/{id}/os-extra_specs/hw:cpu_policy",
@@ -240,15 +240,15 @@ VOLUME_TYPE = Sample(
     },
     drifts=(
         cinder("/name", "/types/{id}", {"volume_type": {"name": "vandalised-{unique}"}}),
-        cinder("/description", "/types/{id}", {"volume_type": {"description": "drifted"}}),
+        cinder("/description", "/types/{id}", {"volume_type": {"description": "altered"}}),
         cinder("/isPublic", "/types/{id}", {"volume_type": {"is_public": True}}),
         cinder(
             "/extraSpecs/volume_backend_name",
             "/types/{id}/extra_specs/volume_backend_name",
-            {"volume_backend_name": "drift_injector"},
+            {"volume_backend_name": "intruder"},
         ),
         cinder("/extraSpecs", "/types/{id}/extra_specs/replication_enabled", None, "DELETE"),
-        cinder("/extraSpecs", "/types/{id}/extra_specs", {"extra_specs": {"drift_injector": "here"}}, "POST"),
+        cinder("/extraSpecs", "/types/{id}/extra_specs", {"extra_specs": {"intruder": "here"}}, "POST"),
     ),
     later={"description": "edited", "isPublic": False, "extraSpecs": {"volume_backend_name": "fake"}},
 )
@@ -280,8 +280,8 @@ VOLUME = Sample(
         "multiattach": False,
     },
     drifts=(
-        cinder("/name", "/volumes/{id}", {"volume": {"name": "drifted"}}),
-        cinder("/description", "/volumes/{id}", {"volume": {"description": "drifted"}}),
+        cinder("/name", "/volumes/{id}", {"volume": {"name": "altered"}}),
+        cinder("/description", "/volumes/{id}", {"volume": {"description": "altered"}}),
         cinder("/metadata/a", "/volumes/{id}", {"volume": {"metadata": {"a": "9", "b": "2"}}}),
         cinder("/metadata/c", "/volumes/{id}", {"volume": {"metadata": {"a": "1", "b": "2", "c": "3"}}}),
         cinder("/bootable", "/volumes/{id}/action", {"os-set_bootable": {"bootable": False}}, "POST"),
@@ -397,11 +397,11 @@ SERVER = Sample(
         "powerState": "running",
     },
     drifts=(
-        compute("/name", "/servers/{id}", {"server": {"name": "drifted"}}, version=SERVERS),
-        compute("/description", "/servers/{id}", {"server": {"description": "drifted"}}, version=SERVERS),
+        compute("/name", "/servers/{id}", {"server": {"name": "altered"}}, version=SERVERS),
+        compute("/description", "/servers/{id}", {"server": {"description": "altered"}}, version=SERVERS),
         compute("/metadata/a", "/servers/{id}/metadata", {"metadata": {"a": "9", "b": "2"}}, version=SERVERS),
         compute("/metadata", "/servers/{id}/metadata", {"metadata": {}}, version=SERVERS),
-        compute("/tags", "/servers/{id}/tags", {"tags": ["drift_injector"]}, version=SERVERS),
+        compute("/tags", "/servers/{id}/tags", {"tags": ["intruder"]}, version=SERVERS),
         Drift("/powerState", _stopped),
         Drift("/flavorId", _resized),
         Drift("/interfaces", _unplug),
@@ -440,6 +440,6 @@ SERVER_FROM_VOLUME = Sample(
         "networkIds": ["${Network/net.id}"],
         "volumes": [{"volumeId": "${Volume/boot.id}"}, {"volumeId": "${Volume/data.id}"}],
     },
-    drifts=(compute("/name", "/servers/{id}", {"server": {"name": "drifted"}}, version=SERVERS),),
+    drifts=(compute("/name", "/servers/{id}", {"server": {"name": "altered"}}, version=SERVERS),),
     unseen=("${Subnet/sub.id}",),
 )

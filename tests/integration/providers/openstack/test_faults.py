@@ -64,7 +64,7 @@ TROUBLES = {
 def test_a_failed_read_is_unknown_and_nothing_is_written(bench: Bench, faults, trouble, count: int):
     wanted = some(bench, count)
     bench.made(*wanted)
-    bench.drift_injector.put("network", f"/networks/{bench.id(wanted[0])}", {"network": {"description": "drifted"}})
+    bench.drift_injector.put("network", f"/networks/{bench.id(wanted[0])}", {"network": {"description": "altered"}})
     bench.process.clock.advance(10_000)
     faults(service="neutron", method="GET", **trouble)
     before = bench.mark()
@@ -107,7 +107,7 @@ def test_throttling_slows_the_connection_down(bench: Bench, faults):
     """Retry-After is waited for, once for everybody, and then it works."""
     (wanted,) = some(bench, 1)
     bench.made(wanted)
-    bench.drift_injector.put("network", f"/networks/{bench.id(wanted)}", {"network": {"description": "drifted"}})
+    bench.drift_injector.put("network", f"/networks/{bench.id(wanted)}", {"network": {"description": "altered"}})
     faults(service="neutron", method="PUT", status=429, retry_after=1, times=1)
     slept = bench.process.clock.slept
     bench.made(wanted)
@@ -254,7 +254,7 @@ def test_the_loop_rides_out_an_outage(alone: Bench):
     """Watching goes on while Keystone and Neutron are away, with growing patience, and converges by itself."""
     wanted = [alone.declare("Network", "n", {"description": "mine"}, resyncPeriod="10s")]
     alone.made(*wanted)
-    alone.drift_injector.put("network", f"/networks/{alone.id(wanted[0])}", {"network": {"description": "drifted"}})
+    alone.drift_injector.put("network", f"/networks/{alone.id(wanted[0])}", {"network": {"description": "altered"}})
     alone.plane.halt("neutron", "keystone")
     waits = []
     for _ in range(4):

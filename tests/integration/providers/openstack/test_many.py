@@ -40,7 +40,7 @@ def test_three_hundred_resources_cost_a_handful_of_lists(bench: Bench):
     assert len(asked) <= 6, [request.path for request in asked]
     # One that moved costs its own correction, and no more.
     ident = bench.id(wanted[7])
-    bench.drift_injector.put("network", f"/networks/{ident}", {"network": {"description": "drifted"}})
+    bench.drift_injector.put("network", f"/networks/{ident}", {"network": {"description": "altered"}})
     before = bench.mark()
     report = bench.apply(*wanted)
     (drifted,) = [each for each in report.checked if each.verdict.status is not Status.IN_SYNC]

@@ -129,7 +129,7 @@ def test_resync_disabled(bench: Bench):
     bench.made(never, often)
     first = bench.state(never).checked_at
     assert bench.state(never).due_at is None
-    bench.drift_injector.put("network", f"/networks/{bench.id(never)}", {"network": {"description": "drifted"}})
+    bench.drift_injector.put("network", f"/networks/{bench.id(never)}", {"network": {"description": "altered"}})
     bench.process.clock.advance(1000)
     reports = bench.watch(never, often)
     assert [one.address.name for report in reports for one in report.checked] == ["often"]
@@ -140,7 +140,7 @@ def test_resync_corrects_by_itself(bench: Bench):
     often = bench.declare("Network", "often", {"description": "mine"}, resyncPeriod="10s")
     bench.made(often)
     bench.process.clock.advance(20)
-    bench.drift_injector.put("network", f"/networks/{bench.id(often)}", {"network": {"description": "drifted"}})
+    bench.drift_injector.put("network", f"/networks/{bench.id(often)}", {"network": {"description": "altered"}})
     (report,) = bench.watch(often)
     assert named(report.checked[0]) == ["/description"]
     assert bench.drift_injector.get("network", f"/networks/{bench.id(often)}")["network"]["description"] == "mine"
@@ -211,7 +211,7 @@ def test_report_only(bench: Bench):
     """Somebody's change is told, and left alone."""
     wanted = bench.declare("Network", "it", {"description": "mine"}, onDrift="report")
     bench.made(wanted)
-    bench.drift_injector.put("network", f"/networks/{bench.id(wanted)}", {"network": {"description": "drifted"}})
+    bench.drift_injector.put("network", f"/networks/{bench.id(wanted)}", {"network": {"description": "altered"}})
     before = bench.mark()
     (checked,) = bench.apply(wanted).checked
     assert (checked.verdict.status, checked.decision.action, named(checked)) == (
@@ -227,7 +227,7 @@ def test_policy_by_field(bench: Bench):
     wanted = bench.declare("Network", "it", {"description": "mine", "mtu": 1400}, onDriftPaths={"/mtu": "report"})
     bench.made(wanted)
     ident = bench.id(wanted)
-    bench.drift_injector.put("network", f"/networks/{ident}", {"network": {"description": "drifted", "mtu": 1300}})
+    bench.drift_injector.put("network", f"/networks/{ident}", {"network": {"description": "altered", "mtu": 1300}})
     bench.apply(wanted)
     live = bench.drift_injector.get("network", f"/networks/{ident}")["network"]
     assert (live["description"], live["mtu"]) == ("mine", 1300)
@@ -286,7 +286,7 @@ def test_no_state_hash_is_an_option(bench: Bench):
     network = bench.declare("Network", "net", stateHash=False)
     bench.made(network, wanted)
     bench.clean(network, wanted)
-    bench.drift_injector.put("network", f"/subnets/{bench.id(wanted)}", {"subnet": {"description": "drifted"}})
+    bench.drift_injector.put("network", f"/subnets/{bench.id(wanted)}", {"subnet": {"description": "altered"}})
     (checked,) = bench.check(network, wanted, only=wanted)
     assert named(checked) == ["/description"]
     bench.made(network, wanted)

@@ -10,7 +10,7 @@ from holdfast.compare.rules import FieldClass
 from holdfast.model.absent import ABSENT
 from holdfast.providers.openstack import kind_registry
 from holdfast.providers.openstack.cloud import VERSIONS
-from holdfast.providers.openstack.kind_definition import Role, Thing
+from holdfast.providers.openstack.kind_definition import KindDefinition, Role
 
 EACH = pytest.mark.parametrize("thing", kind_registry.THINGS, ids=lambda thing: thing.kind)
 KINDS = [
@@ -34,7 +34,7 @@ KINDS = [
 ]
 
 
-def node(thing: Thing, name: str) -> Node:
+def node(thing: KindDefinition, name: str) -> Node:
     tree = profiles.stack(kind_registry.kinds()[thing.kind].profiles).tree()
     return known_differences.node_at(tree, (name,))
 
@@ -44,14 +44,14 @@ def test_all_kinds_are_there():
 
 
 @EACH
-def test_what_is_fixed_at_birth_is_so_in_the_profile_and_nothing_else_is(thing: Thing):
+def test_what_is_fixed_at_birth_is_so_in_the_profile_and_nothing_else_is(thing: KindDefinition):
     fixed = {each.name for each in thing.fields if each.role in (Role.FIXED, Role.BIRTH_ONLY)}
     said = {name for name in thing.names if node(thing, name).cls in (FieldClass.CREATE_ONLY, FieldClass.BEHAVIOURAL)}
     assert said == fixed
 
 
 @EACH
-def test_what_only_the_service_sets_is_so_in_the_profile(thing: Thing):
+def test_what_only_the_service_sets_is_so_in_the_profile(thing: KindDefinition):
     for each in thing.fields:
         if each.role is Role.READ_ONLY:
             assert node(thing, each.name).cls is FieldClass.READ_ONLY
@@ -60,35 +60,35 @@ def test_what_only_the_service_sets_is_so_in_the_profile(thing: Thing):
 
 
 @EACH
-def test_every_rule_is_about_a_field_that_there_is(thing: Thing):
+def test_every_rule_is_about_a_field_that_there_is(thing: KindDefinition):
     known = {*thing.names, *(each.name for each in thing.fields)}
     for profile in kind_registry.kinds()[thing.kind].profiles:
         assert {rule.path.text.split("/")[1] for rule in profile.rules} <= known
 
 
 @EACH
-def test_a_kind_has_each_field_once_and_is_found_by_fields_it_has(thing: Thing):
+def test_a_kind_has_each_field_once_and_is_found_by_fields_it_has(thing: KindDefinition):
     names = [each.name for each in thing.fields] + [sub.name for sub in thing.subs]
     assert len(names) == len(set(names))
     assert set(thing.found_by) <= set(names)
-    assert thing.service in VERSIONS
+    assert thing.place.service in VERSIONS
 
 
 @EACH
-def test_every_kind_has_one_profile_and_can_be_listed(thing: Thing):
+def test_every_kind_has_one_profile_and_can_be_listed(thing: KindDefinition):
     kind = kind_registry.kinds()[thing.kind]
     assert (len(kind.profiles), kind.lists, kind.patches) == (1, True, True)
-    assert kind.conditional is thing.is_revised
+    assert kind.conditional is (thing.revision is not None)
 
 
 @EACH
-def test_a_revision_is_trusted_only_where_there_is_one(thing: Thing):
-    assert thing.is_revised or not thing.revision_covers_all
+def test_a_revision_is_trusted_only_where_there_is_one(thing: KindDefinition):
+    assert thing.revision is not None or not thing.trusts_revision
 
 
 def test_where_the_revision_was_found_not_to_grow_it_is_not_trusted():
     """Measured on Neutron 29: pools, routes and name servers of subnets; sub-ports of trunks."""
-    trusted = {thing.kind for thing in kind_registry.THINGS if thing.revision_covers_all}
+    trusted = {thing.kind for thing in kind_registry.THINGS if thing.trusts_revision}
     assert trusted == {"Network", "Router", "FloatingIP", "SecurityGroup"}
 
 

@@ -9,7 +9,7 @@ from typing import Any, cast
 from holdfast.model.json import Json
 from holdfast.model.write_result import Done, InProgress, WriteError, WriteFailure
 from holdfast.providers.openstack.calls import Calls
-from holdfast.providers.openstack.kind_definition import Item, Thing
+from holdfast.providers.openstack.kind_definition import Item, KindDefinition
 from holdfast.providers.openstack.kinds import identity, routers, servers
 
 
@@ -25,7 +25,7 @@ class Recorder:
         return self._answer
 
 
-def put(thing: Thing, live: Mapping[str, Json], body: Mapping[str, Json], answer: Json = None) -> list[Json]:
+def put(thing: KindDefinition, live: Mapping[str, Json], body: Mapping[str, Json], answer: Json = None) -> list[Json]:
     calls = Recorder(answer)
     asyncio.run(thing.manner.put(cast("Calls", calls), thing, Item({"id": "x", **live}), body, {}))
     return [next(iter(each.values())) for each in calls.bodies]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from holdfast.providers.openstack import kind_registry
-from holdfast.providers.openstack.kind_definition import Role, Thing
+from holdfast.providers.openstack.kind_definition import KindDefinition, Role
 from tests.integration.providers.openstack import samples
 from tests.integration.providers.openstack.sampling import Sample
 
@@ -30,26 +30,26 @@ ELSEWHERE = {  # tests of their own
 }
 
 
-def of(thing: Thing) -> list[Sample]:
+def of(thing: KindDefinition) -> list[Sample]:
     return [sample for sample in samples.ALL if sample.kind == thing.kind]
 
 
 @EACH
-def test_every_field_that_can_be_changed_is_changed_behind_our_back(thing: Thing):
+def test_every_field_that_can_be_changed_is_changed_behind_our_back(thing: KindDefinition):
     mutable = {each.name for each in thing.fields if each.role is Role.MUTABLE} | {sub.name for sub in thing.subs}
     damaged = {drift.path.split("/")[1] for sample in of(thing) for drift in sample.drifts}
     assert {name for name in mutable - damaged if (thing.kind, name) not in ONE_WAY} == set()
 
 
 @EACH
-def test_every_field_is_declared_in_the_fullest(thing: Thing):
+def test_every_field_is_declared_in_the_fullest(thing: KindDefinition):
     declared = {name for sample in of(thing) for name in sample.full}
     excused = {name for kind, name in {**NOT_HERE, **ELSEWHERE} if kind == thing.kind}
     assert set(thing.names) - declared == excused
 
 
 @EACH
-def test_every_kind_with_something_fixed_shows_what_an_edit_of_it_does(thing: Thing):
+def test_every_kind_with_something_fixed_shows_what_an_edit_of_it_does(thing: KindDefinition):
     readable = [
         each.name for each in thing.fields if each.role is Role.FIXED and each.name not in ("projectId", "domainId")
     ]

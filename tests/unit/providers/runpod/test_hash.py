@@ -175,7 +175,7 @@ def test_every_config_field_of_every_class_counts(cls):
         "minCudaVersion": "12.1",
         "instanceIds": ["cpu3g-8-32"],
     }
-    missing = cls._hashed_fields - changes.keys() - runpod.endpoint_fields.SPELLINGS.keys()
+    missing = cls._hashed_fields - changes.keys() - runpod.resources.endpoint_fields.SPELLINGS.keys()
     assert not missing
     for name in cls._hashed_fields & changes.keys():
         changed = endpoint(cls)

@@ -29,9 +29,9 @@ from holdfast.providers.runpod import (
     PodTemplate,
     ServerlessEndpoint,
     ServerlessResource,
-    gpus,
     rules,
 )
+from holdfast.providers.runpod.resources import gpus
 
 ENDPOINTS = (
     ServerlessEndpoint,

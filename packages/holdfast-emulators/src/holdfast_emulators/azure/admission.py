@@ -17,7 +17,7 @@ LOCK_TYPE = "Microsoft.Authorization/locks"
 
 
 def check_place(call: Call) -> None:
-    """See that the group and the parent are there, and ready for children."""
+    """Check that the group and the parent are there, and ready for children."""
     id_, state = call.id, call.state
     if id_.group is not None and id_.namespace and not _group_exists(state, id_):
         raise group_not_found(id_.group)
@@ -36,7 +36,7 @@ def _group_exists(state: State, id_: ArmId) -> bool:
 
 
 def check_free(call: Call, existing: Resource | None) -> None:
-    """See that no other operation is under way, and nobody has locked the resource."""
+    """Check that no other operation is under way, and nobody has locked the resource."""
     if existing is not None and existing.running is not None and call.habits.busy is not None:
         raise RefusalError.as_described(call.habits.busy, target=existing.id.text)
     level = _lock(call.state, call.id)
@@ -61,7 +61,7 @@ def _lock(state: State, id_: ArmId) -> str | None:
 
 
 def check_name(call: Call) -> None:
-    """See that nobody else has the name of a new resource, where names are the world's."""
+    """Check that nobody else has the name of a new resource, where names are the world's."""
     refused = call.habits.global_name
     if refused is None:
         return
@@ -72,7 +72,7 @@ def check_name(call: Call) -> None:
 
 
 def check_location(call: Call, existing: Resource | None, sent: Mapping[str, Json]) -> None:
-    """See that there is a location where one is needed, and that the resource does not move."""
+    """Check that there is a location where one is needed, and that the resource does not move."""
     given = sent.get("location")
     if existing is None:
         if given is None and call.habits.location == "required":
@@ -89,7 +89,7 @@ def check_location(call: Call, existing: Resource | None, sent: Mapping[str, Jso
 
 
 def check_required(call: Call, sent: Mapping[str, Json]) -> None:
-    """See that nothing is missing that the type cannot do without."""
+    """Check that nothing is missing that the type cannot do without."""
     for pointer in call.habits.required:
         if pointers.get(sent, pointer) in (ABSENT, None):
             name = pointer.rpartition("/")[2]
@@ -98,7 +98,7 @@ def check_required(call: Call, sent: Mapping[str, Json]) -> None:
 
 
 def check_references(call: Call, sent: Mapping[str, Json]) -> None:
-    """See that what the document refers to is there, and finished: not ready is not the same as throttled."""
+    """Check that what the document refers to is there, and finished: not ready is not the same as throttled."""
     for rule in call.habits.references:
         for target in _targets(rule, sent):
             found = call.state.find(target)
@@ -110,7 +110,7 @@ def check_references(call: Call, sent: Mapping[str, Json]) -> None:
 
 
 def check_unused(call: Call) -> None:
-    """See that nothing refers to a resource that is to go, where the type cares."""
+    """Check that nothing refers to a resource that is to go, where the type cares."""
     refused = call.habits.in_use
     if refused is None:
         return

@@ -37,7 +37,7 @@ class Filling:
 
     @property
     def creates(self) -> bool:
-        """Tell whether there was nothing before."""
+        """Return True if there was nothing before."""
         return self.before is None
 
     def expanded(self, value: Json, document: Json = None, holder: Json = None) -> Json:

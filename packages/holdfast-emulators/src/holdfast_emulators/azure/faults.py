@@ -36,7 +36,7 @@ class Fault:
     body: bytes = b"{}"
 
     def strikes(self, method: str, path: str) -> bool:
-        """Tell whether a request is struck, and count it."""
+        """Return True if a request is struck, and count it."""
         if self.times == 0 or not _fits(self.method, self.path, method, path):
             return False
         if self.times is not None:
@@ -90,7 +90,7 @@ class Failure:
     times: int | None = 1
 
     def strikes(self, method: str, path: str) -> bool:
-        """Tell whether a write is struck, and count it."""
+        """Return True if a write is struck, and count it."""
         if self.times == 0 or not _fits(self.method, self.path, method, path):
             return False
         if self.times is not None:
@@ -113,7 +113,7 @@ class Script:
     after: bool = False
 
     def is_due(self, method: str, path: str) -> bool:
-        """Tell whether this is the request it was waiting for, and count it."""
+        """Return True if this is the request it was waiting for, and count it."""
         if self.nth == 0 or not _fits(self.method, self.path, method, path):
             return False
         self.nth -= 1

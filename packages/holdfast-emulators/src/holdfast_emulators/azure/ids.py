@@ -50,7 +50,7 @@ class ArmId:
 
     @property
     def is_collection(self) -> bool:
-        """Tell whether a list, or an action, is meant."""
+        """Return True if a list, or an action, is meant."""
         return len(self.types) > len(self.names)
 
     @property
@@ -79,7 +79,7 @@ class ArmId:
 
     @property
     def is_child(self) -> bool:
-        """Tell whether it is a child by its type, rather than an extension or a thing in a group."""
+        """Return True if it is a child by its type, rather than an extension or a thing in a group."""
         return len(self.types) > 1
 
     def child(self, kind: str, name: str) -> ArmId:
@@ -91,7 +91,7 @@ class ArmId:
         return ArmId(self.scope, self.namespace, self.types, self.names[:-1])
 
     def is_within(self, other: ArmId) -> bool:
-        """Tell whether it lies below another."""
+        """Return True if it lies below another."""
         return self.key.startswith(other.key + "/")
 
 

@@ -32,11 +32,11 @@ class Entry:
 
     @property
     def accepted(self) -> bool:
-        """Tell whether it was not refused."""
+        """Return True if it was not refused."""
         return 0 < self.status < 400
 
     def is_like(self, method: str = "*", type_: str = "*", path: str = "*") -> bool:
-        """Tell whether it fits; globs, whatever the case."""
+        """Return True if it fits; globs, whatever the case."""
         return (
             fnmatchcase(self.method, method)
             and fnmatchcase(self.type.casefold(), type_.casefold())

@@ -157,7 +157,7 @@ def end_if_due(state: State, running: Running) -> None:
 
 
 def is_poll(path: str) -> bool:
-    """Tell whether a path is one where operations are polled."""
+    """Return True if a path is one where operations are polled."""
     parts = path.casefold().rsplit("/", 2)
     return len(parts) == 3 and parts[1] in STATUS_WORDS + RESULT_WORDS
 

@@ -41,7 +41,7 @@ def steps(pointer: str) -> tuple[str, ...]:
 
 
 def spots(document: Json, pointer: str, *, make: bool = False) -> Iterator[Spot]:
-    """Go through the places a pointer leads to; with `make`, the objects on the way to a new one are made."""
+    """Yield the places a pointer leads to; with `make`, the objects on the way to a new one are made."""
     yield from _spots(document, steps(pointer), make=make)
 
 
@@ -97,7 +97,7 @@ def put(document: Json, pointer: str, value: Json) -> bool:
 
 
 def holds(document: Json, when: Mapping[str, Json], beside: Json = None) -> bool:
-    """Tell whether a condition is met; pointers without a slash in front are looked up in `beside`."""
+    """Return True if a condition is met; pointers without a slash in front are looked up in `beside`."""
     for pointer, wanted in when.items():
         found = get(document, pointer) if pointer.startswith("/") else get(beside, f"/{pointer}")
         allowed = wanted if isinstance(wanted, list | tuple) else (wanted,)

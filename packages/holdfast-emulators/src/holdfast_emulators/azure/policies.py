@@ -29,7 +29,7 @@ class Policy:
     when: Mapping[str, Json] = field(default_factory=dict)
 
     def concerns(self, id_: ArmId, document: Mapping[str, Json]) -> bool:
-        """Tell whether it looks at such a resource at all."""
+        """Return True if it looks at such a resource at all."""
         return (
             fnmatchcase(id_.type.casefold(), self.types.casefold())
             and fnmatchcase(id_.key, self.ids.casefold())

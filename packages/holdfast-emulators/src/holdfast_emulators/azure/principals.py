@@ -39,7 +39,7 @@ class Principal:
         return str(uuid5(NAMESPACE_URL, f"principal:{self.name}"))
 
     def may(self, method: str, path: str) -> bool:
-        """Tell whether it is allowed to do something."""
+        """Return True if it is allowed to do something."""
         wanted = f"{method} {path}".casefold()
         return not any(fnmatchcase(wanted, each.casefold()) for each in self.forbidden)
 
@@ -114,7 +114,7 @@ class Directory:
 
 
 def is_for_directory(path: str) -> bool:
-    """Tell whether a path is the token endpoint's rather than ARM's."""
+    """Return True if a path is the token endpoint's rather than ARM's."""
     return path.endswith(("/oauth2/v2.0/token", "/v2.0/.well-known/openid-configuration"))
 
 

@@ -17,7 +17,7 @@ from holdfast.model.read_result import ReadError
 from holdfast.providers.azure import conversion, references
 from holdfast.providers.azure.provider import AzureProvider
 from holdfast.providers.protocol import Connection
-from holdfast.testing.conformance import Doing, Sample, Subject
+from holdfast.testing.conformance import CallType, ProviderUnderTest, Sample
 from holdfast_emulators.azure import Etag, Fault, Fill, Operation, Operations, Rewrite, Secret, World, Wrong
 from holdfast_emulators.azure.transport import ArmTransport
 
@@ -76,14 +76,14 @@ class ArmDriftInjector:
         """Return the ids of a kind."""
         return self._world.ids(references.type_of(kind, {}) or _WIDGET)
 
-    async def get(self, kind: str, id: str) -> Json:  # noqa: A002 - as the protocol has it
+    async def get(self, kind: str, ident: str) -> Json:
         """Return a resource with its secrets, in the shape of a declaration."""
-        if id not in await self.ids(kind):
+        if ident not in await self.ids(kind):
             return None
-        found = conversion.document(self._world.stored(id))
+        found = conversion.document(self._world.stored(ident))
         return {**found, "type": _WIDGET, "apiVersion": _VERSION} if kind == "Resource" else found
 
-    async def put(self, kind: str, id: str, path: Path, value: Json) -> None:  # noqa: A002, ARG002
+    async def put(self, kind: str, ident: str, path: Path, value: Json) -> None:  # noqa: ARG002
         """Change a field."""
         if path[0] in ("type", "apiVersion"):
             return
@@ -93,42 +93,42 @@ class ArmDriftInjector:
             body.clear()
             body.update(after)
 
-        self._world.console("a vandal").edit(id, changed)
+        self._world.console("a vandal").edit(ident, changed)
 
-    async def delete(self, kind: str, id: str) -> None:  # noqa: A002
+    async def delete(self, kind: str, ident: str) -> None:
         """Remove a resource."""
-        if id in await self.ids(kind):
-            self._world.console("a vandal").delete(id)
+        if ident in await self.ids(kind):
+            self._world.console("a vandal").delete(ident)
 
 
 class ArmFaults:
     """Lets Resource Manager answer wrongly: by status, by bytes, or not at all."""
 
-    provokes = tuple((doing, trouble) for doing in Doing for trouble in _WAYS)
+    supported = tuple((call_type, trouble) for call_type in CallType for trouble in _WAYS)
 
     def __init__(self, world: World) -> None:
         self._world = world
 
-    def fail(self, doing: Doing, trouble: ReadError, times: int | None = None) -> None:
+    def fail(self, call_type: CallType, trouble: ReadError, times: int | None = None) -> None:
         """Let the next requests be answered wrongly."""
         way = _WAYS[trouble]
-        methods = ("GET",) if doing is not Doing.WRITE else ("PUT", "DELETE")
-        path = "*/providers/*" if doing is not Doing.LIST else "/subscriptions/*/providers/*"
+        methods = ("GET",) if call_type is not CallType.WRITE else ("PUT", "DELETE")
+        path = "*/providers/*" if call_type is not CallType.LIST else "/subscriptions/*/providers/*"
         for method in methods:
             fault = Fault(way.wrong, method, path, way.status, way.code, retry_after=way.retry_after, times=times)
             self._world.faults.append(fault)
 
     @property
-    def mistakes(self) -> Collection[str]:
+    def wrong_answers(self) -> Collection[str]:
         """What may be brought instead of a resource."""
         return _MISTAKES.keys()
 
-    def mistake(self, name: str) -> None:
+    def answer_wrongly(self, name: str) -> None:
         """Let every read of a resource be answered with something else."""
         fault = Fault(Wrong.BODY, "GET", "*/providers/*", 200, times=None, body=_MISTAKES[name])
         self._world.faults.append(fault)
 
-    def mend(self) -> None:
+    def clear(self) -> None:
         """Let everything work again."""
         self._world.faults.clear()
 
@@ -155,7 +155,7 @@ def _disk(name: str) -> dict[str, Json]:
 
 
 @asynccontextmanager
-async def azure() -> AsyncIterator[Subject]:
+async def azure() -> AsyncIterator[ProviderUnderTest]:
     """Open the provider on an emulated Azure."""
     world = World(_Ticking(), pace=0.05)
     world.add_group(_GROUP)
@@ -180,9 +180,9 @@ async def azure() -> AsyncIterator[Subject]:
         "habits": [{"types": _WIDGET, "conditional": True}],
     }
     samples = (
-        Sample("Resource", _least, _widget, spared=_FIXED, secret="/properties/password", cannot=_BY_ID),  # noqa: S106
-        Sample("Disk", _disk, _disk, spared=_FIXED | dict.fromkeys(_OWN, "Azure's own")),
+        Sample("Resource", _least, _widget, fixed=_FIXED, sensitive_path="/properties/password", not_applicable=_BY_ID),
+        Sample("Disk", _disk, _disk, fixed=_FIXED | dict.fromkeys(_OWN, "Azure's own")),
     )
     connection = Connection("conformance", "azure", settings, {"token": world.token})
     provider = AzureProvider(lambda: ArmTransport(world))
-    yield Subject(provider, connection, samples, ArmDriftInjector(world), ArmFaults(world))
+    yield ProviderUnderTest(provider, connection, samples, ArmDriftInjector(world), ArmFaults(world))

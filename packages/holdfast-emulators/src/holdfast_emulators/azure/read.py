@@ -32,7 +32,7 @@ def get(call: Call) -> Response:
 
 
 def head(call: Call) -> Response:
-    """Tell whether a resource is there; there is no body either way."""
+    """Return True if a resource is there; there is no body either way."""
     return Response.of(204 if seen(call.state, call.id, counts=True) is not None else 404)
 
 

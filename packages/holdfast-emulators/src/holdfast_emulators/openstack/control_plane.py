@@ -65,7 +65,7 @@ class ControlPlane:
             processes.spawn(self.layout, [name for name in wanted if name not in first and not self.is_up(name)])
 
     def is_up(self, service: str) -> bool:
-        """Tell whether a service runs."""
+        """Return True if a service runs."""
         return processes.is_up(self.layout, service)
 
     def halt(self, *services: str) -> None:

@@ -42,7 +42,7 @@ class Request:
 
     @property
     def is_write(self) -> bool:
-        """Tell whether it may have changed something; signing in does not."""
+        """Return True if it may have changed something; signing in does not."""
         return self.method not in ("GET", "HEAD") and "/auth/tokens" not in self.path
 
 

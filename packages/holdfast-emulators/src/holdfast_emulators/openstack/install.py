@@ -81,7 +81,7 @@ def environment(say: Say = silent) -> Path:
 
 
 def _is_whole(folder: Path, python: Path) -> bool:
-    """Tell whether an environment was finished, and still runs: the interpreter it was made from may be gone."""
+    """Return True if an environment was finished, and still runs: the interpreter it was made from may be gone."""
     if not (folder / _READY).exists():
         return False
     try:

@@ -70,7 +70,7 @@ def _await(layout: Layout, started: Mapping[str, int]) -> None:
 
 
 def answers(layout: Layout, service: str) -> bool:
-    """Tell whether a service answers at all; that it wants credentials is an answer, too."""
+    """Return True if a service answers at all; that it wants credentials is an answer, too."""
     try:
         urllib.request.urlopen(layout.url(service) + "/", timeout=30).close()  # noqa: S310 - our own loopback address
     except urllib.error.HTTPError as error:
@@ -105,13 +105,13 @@ def pid_of(layout: Layout, service: str) -> int | None:
 
 
 def is_up(layout: Layout, service: str) -> bool:
-    """Tell whether the process of a service runs."""
+    """Return True if the process of a service runs."""
     pid = pid_of(layout, service)
     return pid is not None and is_alive(pid)
 
 
 def is_alive(pid: int) -> bool:
-    """Tell whether a process runs; where nobody reaps, a dead one stays as a zombie, which counts as dead."""
+    """Return True if a process runs; where nobody reaps, a dead one stays as a zombie, which counts as dead."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
     except OSError:

@@ -30,7 +30,7 @@ class Script:
     after: bool = False
 
     def is_due(self, method: str, path: str) -> bool:
-        """Tell whether this is the request it was waiting for, and count it."""
+        """Return True if this is the request it was waiting for, and count it."""
         if self.nth == 0 or not (fnmatchcase(method, self.method) and fnmatchcase(path, self.path)):
             return False
         self.nth -= 1

@@ -38,7 +38,7 @@ class Lagging(Generic[Thing]):
         return stale.before
 
     def all_seen(self, now: dict[str, Thing]) -> Iterator[Thing]:
-        """Go through what a list shows, things that are already gone among it."""
+        """Yield what a list shows, things that are already gone among it."""
         for ident in [*now, *(ident for ident in self._stale if ident not in now)]:
             thing = self.seen(ident, now.get(ident))
             if thing is not None:

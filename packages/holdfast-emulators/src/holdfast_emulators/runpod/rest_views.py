@@ -52,7 +52,7 @@ def endpoint(world: World, found: Endpoint, template: Template) -> Document:
 
 
 def has_no_idle_timeout(kind: str, scaler: str) -> bool:
-    """Tell whether an endpoint's workers are not stopped for idling: queues that scale by requests."""
+    """Return True if an endpoint's workers are not stopped for idling: queues that scale by requests."""
     return kind == "QB" and scaler == "REQUEST_COUNT"
 
 

@@ -50,7 +50,7 @@ class Entry:
 
     @property
     def is_write(self) -> bool:
-        """Tell whether it was meant to change something."""
+        """Return True if it was meant to change something."""
         if self.place.startswith("/graphql"):
             return self.place.partition("#")[2].startswith(_MUTATIONS)
         return self.method not in _READS and not self.place.startswith("/ai/")

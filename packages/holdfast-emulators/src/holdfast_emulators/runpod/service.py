@@ -202,7 +202,7 @@ class World:
         return [(shown.endpoint, shown.template) for shown in self._endpoints.all_seen(now)]
 
     def is_healthy_yet(self, ident: str) -> bool:
-        """Tell whether the data plane knows an endpoint; it learns of new ones late."""
+        """Return True if the data plane knows an endpoint; it learns of new ones late."""
         left = self._health.get(ident, 0)
         self._health[ident] = max(0, left - 1)
         return left == 0

@@ -19,13 +19,13 @@ from holdfast.model.json import Json
 
 
 class Format(Protocol):
-    """What a module here offers."""
+    """The interface of a format module."""
 
     def parse(self, text: str) -> Json:
         """Read a text; raise DocumentError with line and column if it is not of this format."""
 
     def as_written(self, value: Json) -> Json:
-        """Return what a value reads as once written; raise DocumentError if the format cannot say it."""
+        """Return a value as it is read after a write; raise DocumentError if the format cannot express it."""
 
     def dump(self, value: Json) -> str:
         """Write a new text."""

@@ -41,7 +41,7 @@ def rewritten(text: str, edits: Iterable[Edit]) -> str | None:
 
 
 def _keep_indents(yaml: YAML, text: str) -> None:
-    """Tell the writer how the text indents its maps and lists, going by the first of each."""
+    """Set the indentation of the writer to that of the first mapping and the first list."""
     lines = [line for line in text.split("\n") if line.strip() and not line.lstrip().startswith("#")]
     below = [(low.lstrip(), _indent(low) - _indent(high)) for high, low in itertools.pairwise(lines) if _opens(high)]
     mapping = next((step for line, step in below if not line.startswith("- ") and step > 0), 2)

@@ -7,15 +7,23 @@ from typing import Final
 
 from holdfast.model.json import Json
 from holdfast.providers.openstack.calls import Place
-from holdfast.providers.openstack.kind_definition import NAME, Manner, Thing, fixed, mutable, read_only
+from holdfast.providers.openstack.kind_definition import (
+    NAME,
+    KindDefinition,
+    ListCall,
+    Manner,
+    fixed,
+    mutable,
+    read_only,
+)
 from holdfast.providers.openstack.subresources.maps import Entries
 
 MICROVERSION: Final = "2.79"  # flavours with descriptions and extra specs, groups with one policy and its rules
 _PLACE: Final = Place("compute", MICROVERSION)
 
-FLAVOR: Final = Thing(
+FLAVOR: Final = KindDefinition(
     kind="Flavor",
-    service="compute",
+    place=_PLACE,
     path="/flavors",
     one="flavor",
     many="flavors",
@@ -32,10 +40,7 @@ FLAVOR: Final = Thing(
     ),
     subs=(Entries(_PLACE, "/flavors", "extraSpecs", "extra_specs", "/os-extra_specs", "extra_specs"),),
     is_scoped=False,
-    list_path="/flavors/detail",
-    list_params=(("is_public", "None"),),
-    filters=(),
-    microversion=MICROVERSION,
+    listing=ListCall(path="/flavors/detail", params=(("is_public", "None"),), filters=()),
 )
 
 
@@ -46,9 +51,9 @@ class _KeyManner(Manner):
         return {**inner, "id": inner["name"]} if isinstance(inner, Mapping) and "name" in inner else {}
 
 
-KEY_PAIR: Final = Thing(
+KEY_PAIR: Final = KindDefinition(
     kind="KeyPair",
-    service="compute",
+    place=_PLACE,
     path="/os-keypairs",
     one="keypair",
     many="keypairs",
@@ -59,14 +64,13 @@ KEY_PAIR: Final = Thing(
         read_only("fingerprint"),
     ),
     is_scoped=False,
-    filters=(),
-    microversion=MICROVERSION,
     manner=_KeyManner(),
+    listing=ListCall(filters=()),
 )
 
-SERVER_GROUP: Final = Thing(
+SERVER_GROUP: Final = KindDefinition(
     kind="ServerGroup",
-    service="compute",
+    place=_PLACE,
     path="/os-server-groups",
     one="server_group",
     many="server_groups",
@@ -76,8 +80,5 @@ SERVER_GROUP: Final = Thing(
         fixed("rules"),
         read_only("project_id"),
     ),
-    project_param=None,
-    everybody=(("all_projects", "1"),),
-    filters=(),
-    microversion=MICROVERSION,
+    listing=ListCall(all_projects=(("all_projects", "1"),), project_param=None, filters=()),
 )

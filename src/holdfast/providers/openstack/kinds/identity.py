@@ -7,13 +7,22 @@ from typing import Final
 
 from holdfast.model.json import Json
 from holdfast.model.write_result import WriteFailure
-from holdfast.providers.openstack.calls import Calls
-from holdfast.providers.openstack.kind_definition import NAME, Item, Manner, Thing, fixed, mutable, write_only
+from holdfast.providers.openstack.calls import Calls, Place
+from holdfast.providers.openstack.kind_definition import (
+    NAME,
+    Item,
+    KindDefinition,
+    ListCall,
+    Manner,
+    fixed,
+    mutable,
+    write_only,
+)
 
 
 class _ProjectManner(Manner):
     async def put(
-        self, calls: Calls, thing: Thing, item: Item, body: Mapping[str, Json], headers: Mapping[str, str]
+        self, calls: Calls, thing: KindDefinition, item: Item, body: Mapping[str, Json], headers: Mapping[str, str]
     ) -> Mapping[str, Json] | WriteFailure:
         """Change a project; one that is immutable takes nothing but the word that it is no longer, alone."""
         options = body.get("options")
@@ -30,9 +39,9 @@ class _ProjectManner(Manner):
         return {}
 
 
-PROJECT: Final = Thing(
+PROJECT: Final = KindDefinition(
     kind="Project",
-    service="identity",
+    place=Place("identity"),
     path="/projects",
     one="project",
     many="projects",
@@ -46,15 +55,15 @@ PROJECT: Final = Thing(
         fixed("parent_id"),
     ),
     found_by=("name", "domainId"),
-    filters=(("name", "name"), ("domainId", "domain_id")),
     is_scoped=False,
     method="PATCH",
     manner=_ProjectManner(),
+    listing=ListCall(filters=(("name", "name"), ("domainId", "domain_id"))),
 )
 
-USER: Final = Thing(
+USER: Final = KindDefinition(
     kind="User",
-    service="identity",
+    place=Place("identity"),
     path="/users",
     one="user",
     many="users",
@@ -69,7 +78,7 @@ USER: Final = Thing(
         fixed("domain_id"),
     ),
     found_by=("name", "domainId"),
-    filters=(("name", "name"), ("domainId", "domain_id")),
     is_scoped=False,
     method="PATCH",
+    listing=ListCall(filters=(("name", "name"), ("domainId", "domain_id"))),
 )

@@ -8,14 +8,15 @@ from typing import Final
 
 from holdfast.model.json import Json
 from holdfast.model.read_result import ReadError, ReadFailure
-from holdfast.model.write_result import Done, InProgress, WriteError, WriteFailure, Writing
+from holdfast.model.write_result import Done, InProgress, WriteError, WriteFailure, WriteResult
 from holdfast.providers import url_paths
-from holdfast.providers.openstack.calls import Calls
+from holdfast.providers.openstack.calls import Calls, Place
 from holdfast.providers.openstack.kind_definition import (
     NAME,
     Item,
+    KindDefinition,
+    ListCall,
     Manner,
-    Thing,
     birth_only,
     fixed,
     mutable,
@@ -65,7 +66,7 @@ class _ImageManner(Manner):
             answer = await calls.send(properties.PLACE, "PUT", where, None, item.id, _DATA, file)
         return answer if isinstance(answer, WriteFailure) else InProgress(item.id, {"id": item.id}, self.poll_seconds)
 
-    def polled(self, item: Item, token: Mapping[str, Json]) -> Writing:
+    def polled(self, item: Item, token: Mapping[str, Json]) -> WriteResult:
         """Wait until the data are in."""
         status = str(item.body.get("status"))
         if status in _BROKEN:
@@ -73,7 +74,7 @@ class _ImageManner(Manner):
         return Done(item.id) if status == "active" else InProgress(item.id, dict(token), self.poll_seconds)
 
     async def put(
-        self, calls: Calls, thing: Thing, item: Item, body: Mapping[str, Json], headers: Mapping[str, str]
+        self, calls: Calls, thing: KindDefinition, item: Item, body: Mapping[str, Json], headers: Mapping[str, str]
     ) -> Mapping[str, Json] | WriteFailure:
         """Change attributes by patch."""
         del headers
@@ -91,9 +92,9 @@ class _ImageManner(Manner):
         return not isinstance(answer, WriteFailure)
 
 
-IMAGE: Final = Thing(
+IMAGE: Final = KindDefinition(
     kind="Image",
-    service="image",
+    place=Place("image"),
     path="/images",
     one="",
     many="images",
@@ -112,6 +113,6 @@ IMAGE: Final = Thing(
         read_only("os_hash_value", "hash"),
     ),
     subs=(Properties(),),
-    project_param="owner",
     manner=_ImageManner(),
+    listing=ListCall(project_param="owner"),
 )

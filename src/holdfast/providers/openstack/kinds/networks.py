@@ -10,14 +10,23 @@ from __future__ import annotations
 from typing import Final
 
 from holdfast.providers.openstack.calls import Place
-from holdfast.providers.openstack.kind_definition import NAME, Referrer, Thing, birth_only, fixed, mutable
+from holdfast.providers.openstack.kind_definition import (
+    NAME,
+    KindDefinition,
+    ListCall,
+    Referrer,
+    Revision,
+    birth_only,
+    fixed,
+    mutable,
+)
 from holdfast.providers.openstack.subresources.tags import Tags
 
 _PLACE: Final = Place("network")
 
-NETWORK: Final = Thing(
+NETWORK: Final = KindDefinition(
     kind="Network",
-    service="network",
+    place=_PLACE,
     path="/networks",
     one="network",
     many="networks",
@@ -39,15 +48,13 @@ NETWORK: Final = Thing(
         fixed("project_id"),
     ),
     subs=(Tags(_PLACE, "/networks"),),
-    is_revised=True,
-    revision_covers_all=True,
-    unrevised=("provider:segmentation_id",),
     referrers=(Referrer("/subnets", "subnets", "network_id"), Referrer("/ports", "ports", "network_id")),
+    revision=Revision(covers_all=True, uncovered=("provider:segmentation_id",)),
 )
 
-SUBNET: Final = Thing(
+SUBNET: Final = KindDefinition(
     kind="Subnet",
-    service="network",
+    place=_PLACE,
     path="/subnets",
     one="subnet",
     many="subnets",
@@ -73,14 +80,14 @@ SUBNET: Final = Thing(
     ),
     subs=(Tags(_PLACE, "/subnets"),),
     found_by=("name", "networkId", "cidr"),
-    filters=(("name", "name"), ("networkId", "network_id"), ("cidr", "cidr")),
-    is_revised=True,
     referrers=(Referrer("/ports", "ports", "fixed_ips", "subnet_id={id}"),),
+    revision=Revision(),
+    listing=ListCall(filters=(("name", "name"), ("networkId", "network_id"), ("cidr", "cidr"))),
 )
 
-ADDRESS_SCOPE: Final = Thing(
+ADDRESS_SCOPE: Final = KindDefinition(
     kind="AddressScope",
-    service="network",
+    place=_PLACE,
     path="/address-scopes",
     one="address_scope",
     many="address_scopes",
@@ -91,5 +98,4 @@ ADDRESS_SCOPE: Final = Thing(
         fixed("project_id"),
     ),
     found_by=("name", "ipVersion"),
-    filters=(("name", "name"),),
 )

@@ -5,15 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from holdfast.model.json import Json
-from holdfast.model.write_result import WriteFailure
+from holdfast.provider import Json, Target, WriteFailure
 from holdfast.providers.openstack import naming
 from holdfast.providers.openstack.calls import Calls, Place
-from holdfast.providers.openstack.kind_definition import NAME, Item, Manner, Thing, fixed, mutable
+from holdfast.providers.openstack.kind_definition import (
+    NAME,
+    Item,
+    KindDefinition,
+    ListCall,
+    Manner,
+    Revision,
+    fixed,
+    mutable,
+)
 from holdfast.providers.openstack.subresources.rules import Rules
 from holdfast.providers.openstack.subresources.subports import SubPorts
 from holdfast.providers.openstack.subresources.tags import Tags
-from holdfast.providers.protocol import Target
 
 _PLACE: Final = Place("network")
 
@@ -22,7 +29,7 @@ class _PortManner(Manner):
     reads_first = True
 
     async def put(
-        self, calls: Calls, thing: Thing, item: Item, body: Mapping[str, Json], headers: Mapping[str, str]
+        self, calls: Calls, thing: KindDefinition, item: Item, body: Mapping[str, Json], headers: Mapping[str, str]
     ) -> Mapping[str, Json] | WriteFailure:
         """Change a port; a DHCP option goes only by being set to nothing."""
         out = dict(body)
@@ -49,9 +56,9 @@ def _addresses(value: Json) -> Json:
     return [{key: part for key, part in naming.to_snake(dict(row)).items() if part is not None} for row in value]
 
 
-PORT: Final = Thing(
+PORT: Final = KindDefinition(
     kind="Port",
-    service="network",
+    place=_PLACE,
     path="/ports",
     one="port",
     many="ports",
@@ -79,14 +86,14 @@ PORT: Final = Thing(
     ),
     subs=(Tags(_PLACE, "/ports"),),
     found_by=("name", "networkId"),
-    filters=(("name", "name"), ("networkId", "network_id")),
-    is_revised=True,
     manner=_PortManner(),
+    revision=Revision(),
+    listing=ListCall(filters=(("name", "name"), ("networkId", "network_id"))),
 )
 
-TRUNK: Final = Thing(
+TRUNK: Final = KindDefinition(
     kind="Trunk",
-    service="network",
+    place=_PLACE,
     path="/trunks",
     one="trunk",
     many="trunks",
@@ -99,14 +106,14 @@ TRUNK: Final = Thing(
     ),
     subs=(SubPorts(), Tags(_PLACE, "/trunks")),
     found_by=("name", "portId"),
-    filters=(("name", "name"), ("portId", "port_id")),
-    is_revised=True,
     manner=_TrunkManner(),
+    revision=Revision(),
+    listing=ListCall(filters=(("name", "name"), ("portId", "port_id"))),
 )
 
-SECURITY_GROUP: Final = Thing(
+SECURITY_GROUP: Final = KindDefinition(
     kind="SecurityGroup",
-    service="network",
+    place=_PLACE,
     path="/security-groups",
     one="security_group",
     many="security_groups",
@@ -117,6 +124,5 @@ SECURITY_GROUP: Final = Thing(
         fixed("project_id"),
     ),
     subs=(Rules(), Tags(_PLACE, "/security-groups")),
-    is_revised=True,
-    revision_covers_all=True,
+    revision=Revision(covers_all=True),
 )

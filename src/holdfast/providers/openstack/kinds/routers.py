@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from holdfast.model.json import Json
-from holdfast.model.write_result import WriteFailure
+from holdfast.provider import Json, Target, WriteFailure
 from holdfast.providers import url_paths
 from holdfast.providers.openstack import defaults
 from holdfast.providers.openstack.calls import Calls, Place
 from holdfast.providers.openstack.kind_definition import (
     NAME,
     Item,
+    KindDefinition,
+    ListCall,
     Manner,
     Referrer,
-    Thing,
+    Revision,
     birth_only,
     fixed,
     mutable,
@@ -24,7 +25,6 @@ from holdfast.providers.openstack.kind_definition import (
 from holdfast.providers.openstack.subresources import interfaces
 from holdfast.providers.openstack.subresources.interfaces import Interfaces
 from holdfast.providers.openstack.subresources.tags import Tags
-from holdfast.providers.protocol import Target
 
 _PLACE: Final = Place("network")
 
@@ -51,7 +51,7 @@ class _FloatingManner(Manner):
     reads_first = True
 
     async def put(
-        self, calls: Calls, thing: Thing, item: Item, body: Mapping[str, Json], headers: Mapping[str, str]
+        self, calls: Calls, thing: KindDefinition, item: Item, body: Mapping[str, Json], headers: Mapping[str, str]
     ) -> Mapping[str, Json] | WriteFailure:
         """Say again where it leads: else Neutron refuses even a description where a port has several addresses."""
         out = dict(body)
@@ -60,7 +60,7 @@ class _FloatingManner(Manner):
             out = {**led, **out}
         return await super().put(calls, thing, item, out, headers)
 
-    def identity(self, thing: Thing, target: Target) -> dict[str, Json] | None:
+    def identity(self, thing: KindDefinition, target: Target) -> dict[str, Json] | None:
         """Know it by its address, or by a description that is its name; any other may stand on several."""
         del thing
         desired = target.desired
@@ -86,9 +86,9 @@ def _gateway(value: Json) -> Json:
     return out
 
 
-ROUTER: Final = Thing(
+ROUTER: Final = KindDefinition(
     kind="Router",
-    service="network",
+    place=_PLACE,
     path="/routers",
     one="router",
     many="routers",
@@ -107,15 +107,14 @@ ROUTER: Final = Thing(
     ),
     subs=(Interfaces(), Tags(_PLACE, "/routers")),
     companions=(interfaces.PORTS,),
-    is_revised=True,
-    revision_covers_all=True,
     referrers=(Referrer("/ports", "ports", "device_id"),),
     manner=_RouterManner(),
+    revision=Revision(covers_all=True),
 )
 
-FLOATING_IP: Final = Thing(
+FLOATING_IP: Final = KindDefinition(
     kind="FloatingIP",
-    service="network",
+    place=_PLACE,
     path="/floatingips",
     one="floatingip",
     many="floatingips",
@@ -135,8 +134,9 @@ FLOATING_IP: Final = Thing(
     ),
     subs=(Tags(_PLACE, "/floatingips"),),
     found_by=("description", "floatingNetworkId", "floatingIpAddress"),
-    filters=(("floatingNetworkId", "floating_network_id"), ("floatingIpAddress", "floating_ip_address")),
-    is_revised=True,
-    revision_covers_all=True,
     manner=_FloatingManner(),
+    revision=Revision(covers_all=True),
+    listing=ListCall(
+        filters=(("floatingNetworkId", "floating_network_id"), ("floatingIpAddress", "floating_ip_address"))
+    ),
 )

@@ -9,14 +9,15 @@ from typing import Final
 
 from holdfast.model.json import Json
 from holdfast.model.read_result import ReadError, ReadFailure
-from holdfast.model.write_result import Done, InProgress, WriteError, WriteFailure, Writing
+from holdfast.model.write_result import Done, InProgress, WriteError, WriteFailure, WriteResult
 from holdfast.providers import url_paths
 from holdfast.providers.openstack.calls import Calls, Place
 from holdfast.providers.openstack.kind_definition import (
     NAME,
     Item,
+    KindDefinition,
+    ListCall,
     Manner,
-    Thing,
     birth_only,
     fixed,
     mutable,
@@ -40,14 +41,14 @@ class _ServerManner(Manner):
     reads_first = True
     is_slow = True
 
-    def filters(self, thing: Thing, criteria: Mapping[str, Json]) -> list[tuple[str, str]]:
+    def filters(self, thing: KindDefinition, criteria: Mapping[str, Json]) -> list[tuple[str, str]]:
         """Narrow by name where that is safe: Nova takes a pattern."""
         del thing
         name = criteria.get("name")
         return [("name", f"^{name}$")] if isinstance(name, str) and _PLAIN.fullmatch(name) else []
 
     def body(self, found: Mapping[str, Json]) -> Mapping[str, Json]:
-        """Say whether it runs in one word that can be asked for."""
+        """Return the power state as one declarable word."""
         status = str(found.get("status"))
         return {**found, "power": _POWER.get(status, status.lower())}
 
@@ -63,7 +64,7 @@ class _ServerManner(Manner):
         return None
 
     async def birth(self, calls: Calls, target: Target, body: dict[str, Json]) -> dict[str, Json] | WriteFailure:
-        """Say it in the words of a birth: references, networks, data, the group it belongs to."""
+        """Return the body of a create: references, networks, data, the server group."""
         del calls
         desired = target.desired
         out = {key: value for key, value in body.items() if key not in _BORN_APART}
@@ -79,7 +80,7 @@ class _ServerManner(Manner):
         return out
 
     def beside(self, target: Target) -> dict[str, Json]:
-        """Return what stands beside the server in the request that makes it."""
+        """Return the fields beside the server in the request of a create."""
         hints = dict(target.desired.get("schedulerHints") or {})
         if target.desired.get("serverGroupId"):
             hints["group"] = target.desired["serverGroupId"]
@@ -111,7 +112,7 @@ class _ServerManner(Manner):
         """Wait until it is gone."""
         return InProgress(ident, {"id": ident, "until": "gone"}, self.poll_seconds)
 
-    def polled(self, item: Item, token: Mapping[str, Json]) -> Writing:
+    def polled(self, item: Item, token: Mapping[str, Json]) -> WriteResult:
         """Go on until it is at rest with what is plugged in, or gone."""
         trouble = self.trouble(item)
         if trouble is not None and trouble.trouble is ReadError.OTHER and token.get("until") != "gone":
@@ -120,7 +121,7 @@ class _ServerManner(Manner):
         return Done(item.id) if is_over else InProgress(item.id, dict(token), self.poll_seconds)
 
     async def put(
-        self, calls: Calls, thing: Thing, item: Item, body: Mapping[str, Json], headers: Mapping[str, str]
+        self, calls: Calls, thing: KindDefinition, item: Item, body: Mapping[str, Json], headers: Mapping[str, str]
     ) -> Mapping[str, Json] | WriteFailure:
         """Change names, replace the metadata, start and stop."""
         plain = {key: value for key, value in body.items() if key in ("name", "description")}
@@ -142,7 +143,7 @@ class _ServerManner(Manner):
 
 
 def _is_at_rest(manner: _ServerManner, item: Item, token: Mapping[str, Json]) -> bool:
-    """Tell whether a server does nothing, and has plugged in what it was to have."""
+    """Return True if a server does nothing, and has plugged in what it was to have."""
     wanted = attachments.wanted_of(token)
     plugs = (each for each in (_INTERFACES, _VOLUMES) if each.name in wanted)
     return manner.trouble(item) is None and all(each.is_so(item, wanted[each.name]) for each in plugs)
@@ -154,7 +155,7 @@ async def _acted(calls: Calls, item: Item, action: Json, token: Mapping[str, Jso
 
 
 def _networks(desired: Mapping[str, Json]) -> Json:
-    """Return what a server is born with: the declared ports, else ports of its own on the declared networks."""
+    """Return the networks of a create: the declared ports, else new ports on the declared networks."""
     ports = [{"port": row["portId"]} for row in desired.get("interfaces") or () if row.get("portId")]
     networks = [{"uuid": ident} for ident in desired.get("networkIds") or ()]
     return ports + networks or "none"
@@ -168,9 +169,9 @@ _BORN_APART: Final = frozenset(
     {"image", "flavor", "power", "OS-EXT-AZ:availability_zone", "user_data", "networks", "boot", "group", "hints"}
 )
 
-SERVER: Final = Thing(
+SERVER: Final = KindDefinition(
     kind="Server",
-    service="compute",
+    place=_PLACE,
     path="/servers",
     one="server",
     many="servers",
@@ -194,8 +195,6 @@ SERVER: Final = Thing(
     subs=(_INTERFACES, _VOLUMES, Tags(_PLACE, "/servers")),
     companions=(attachments.PORTS,),
     is_scoped=False,  # a list is our own project's, unless asked for more
-    list_path="/servers/detail",
-    everybody=(("all_tenants", "1"),),
-    microversion=MICROVERSION,
     manner=_ServerManner(),
+    listing=ListCall(path="/servers/detail", all_projects=(("all_tenants", "1"),)),
 )

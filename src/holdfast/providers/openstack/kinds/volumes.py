@@ -7,13 +7,14 @@ from typing import Final
 
 from holdfast.model.json import Json
 from holdfast.model.read_result import ReadError, ReadFailure
-from holdfast.model.write_result import Done, InProgress, WriteError, WriteFailure, Writing
+from holdfast.model.write_result import Done, InProgress, WriteError, WriteFailure, WriteResult
 from holdfast.providers.openstack.calls import Calls, Place
 from holdfast.providers.openstack.kind_definition import (
     NAME,
     Item,
+    KindDefinition,
+    ListCall,
     Manner,
-    Thing,
     birth_only,
     fixed,
     mutable,
@@ -29,7 +30,7 @@ _SETTLED: Final = frozenset({"available", "in-use", "reserved", "maintenance"})
 
 class _TypeManner(Manner):
     async def birth(self, calls: Calls, target: Target, body: dict[str, Json]) -> dict[str, Json] | WriteFailure:
-        """Say who may use it in the words of a birth, which are not those of a change; and its extra specs at once."""
+        """Return the body of a create, whose access fields differ from those of an update; with extra specs."""
         del calls
         out = {key: value for key, value in body.items() if key != "is_public"}
         if "is_public" in body:
@@ -37,9 +38,9 @@ class _TypeManner(Manner):
         return {**out, "extra_specs": dict(target.desired.get("extraSpecs") or {})}
 
 
-VOLUME_TYPE: Final = Thing(
+VOLUME_TYPE: Final = KindDefinition(
     kind="VolumeType",
-    service=SERVICE,
+    place=_PLACE,
     path="/types",
     one="volume_type",
     many="volume_types",
@@ -50,9 +51,8 @@ VOLUME_TYPE: Final = Thing(
     ),
     subs=(Entries(_PLACE, "/types", "extraSpecs", "extra_specs", "/extra_specs", "extra_specs"),),
     is_scoped=False,
-    list_params=(("is_public", "None"),),
-    filters=(),
     manner=_TypeManner(),
+    listing=ListCall(params=(("is_public", "None"),), filters=()),
 )
 
 
@@ -76,7 +76,7 @@ class _VolumeManner(Manner):
         """Wait until it is gone."""
         return InProgress(ident, {"id": ident, "until": "gone"}, self.poll_seconds)
 
-    def polled(self, item: Item, token: Mapping[str, Json]) -> Writing:
+    def polled(self, item: Item, token: Mapping[str, Json]) -> WriteResult:
         """Go on until it is at rest, or gone."""
         trouble = self.trouble(item)
         if trouble is not None and trouble.trouble is ReadError.OTHER:
@@ -85,7 +85,7 @@ class _VolumeManner(Manner):
         return Done(item.id) if is_over else InProgress(item.id, dict(token), self.poll_seconds)
 
     async def put(
-        self, calls: Calls, thing: Thing, item: Item, body: Mapping[str, Json], headers: Mapping[str, str]
+        self, calls: Calls, thing: KindDefinition, item: Item, body: Mapping[str, Json], headers: Mapping[str, str]
     ) -> Mapping[str, Json] | WriteFailure:
         """Change what can be written, and act for the rest: extend, retype, mark as bootable."""
         plain = {key: value for key, value in body.items() if key not in ("size", "volume_type", "bootable")}
@@ -121,9 +121,9 @@ def _actions(item: Item, body: Mapping[str, Json]) -> list[dict[str, Json] | Wri
     return out
 
 
-VOLUME: Final = Thing(
+VOLUME: Final = KindDefinition(
     kind="Volume",
-    service=SERVICE,
+    place=_PLACE,
     path="/volumes",
     one="volume",
     many="volumes",
@@ -142,7 +142,6 @@ VOLUME: Final = Thing(
         read_only("os-vol-tenant-attr:tenant_id", "projectId"),
     ),
     is_scoped=False,  # a list is our own project's, unless asked for more
-    list_path="/volumes/detail",
-    everybody=(("all_tenants", "1"),),
     manner=_VolumeManner(),
+    listing=ListCall(path="/volumes/detail", all_projects=(("all_tenants", "1"),)),
 )

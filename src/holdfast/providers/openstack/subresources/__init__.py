@@ -1,1 +1,1 @@
-"""What belongs to a thing but has calls of its own: read with the thing, compared as a set, written one by one."""
+"""Sub-resources with calls of their own: read with the resource, compared as a set, written one by one."""

@@ -1,4 +1,4 @@
-"""What is plugged into servers: ports and volumes. Both take their time, so a change is followed to its end."""
+"""Attachments of servers: ports and volumes. Both take time, so a change is polled to its end."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Plugs:
     default: Json = ABSENT
 
     def rows(self, item: Item) -> list[dict[str, Json]]:
-        """Return what is plugged in now."""
+        """Return the current attachments."""
         if self.key == "portId":
             return [{"portId": port["id"], "networkId": port.get("network_id")} for port in item.more.get("ports", ())]
         return [{"volumeId": each["id"]} for each in item.body.get(_VOLUMES) or ()]
@@ -73,7 +73,7 @@ class Plugs:
         return live != want
 
     def is_so(self, item: Item, wanted: Json) -> bool:
-        """Tell whether what was asked for is plugged in, and nothing else."""
+        """Return True if what was asked for is plugged in, and nothing else."""
         return {row[self.key] for row in self.rows(item)} == {row.get(self.key) for row in wanted or ()} - {None}
 
 
@@ -88,6 +88,6 @@ def volumes(place: Place) -> Plugs:
 
 
 def wanted_of(token: Mapping[str, Json]) -> Mapping[str, Json]:
-    """Return what an operation under way is to come to."""
+    """Return the target of an operation in progress."""
     found = token.get("wanted")
     return found if isinstance(found, Mapping) else {}

@@ -32,7 +32,7 @@ class Entries:
         return ABSENT if found is ABSENT else dict(found or {})
 
     def normal(self, value: Json) -> Json:
-        """Return what is declared as the texts that a service makes of it."""
+        """Return the declared values as strings, as the service stores them."""
         if not isinstance(value, Mapping):
             return value
         return {str(key): _text(item) for key, item in value.items()}

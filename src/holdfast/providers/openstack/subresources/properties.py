@@ -49,7 +49,7 @@ _PREFIXES: Final = ("owner_specified.", "os_hash_", "os_glance_")
 
 
 def is_property(name: str) -> bool:
-    """Tell whether an attribute is a property that people set."""
+    """Return True if an attribute is a property that people set."""
     return name not in _OWN and name != "os_hidden" and not name.startswith(_PREFIXES)
 
 
@@ -65,7 +65,7 @@ class Properties:
         return {key: value for key, value in item.body.items() if is_property(key)}
 
     def normal(self, value: Json) -> Json:
-        """Return what is declared as the texts that Glance makes of it."""
+        """Return the declared values as strings, as Glance stores them."""
         if not isinstance(value, Mapping):
             return value
         return {key: str(item) if isinstance(item, bool | int | float) else item for key, item in value.items()}

@@ -127,7 +127,7 @@ def by_meaning(rules: Iterable[Mapping[str, Json]]) -> dict[tuple[Json, ...], Ru
 
 
 def meaning(rule: Mapping[str, Json]) -> tuple[Json, ...]:
-    """Return what a rule lets through; two rules of one meaning are one rule."""
+    """Return the meaning of a rule; two rules with one meaning are one rule."""
     spelt = _spelt(rule)
     return tuple(spelt.get(naming.camel(name)) for name in FIELDS)
 

@@ -1,4 +1,4 @@
-"""What is asked of every provider: one function a scenario, which returns what was done or raises what was wrong.
+"""The scenarios: one function each, which returns a summary or raises what was wrong.
 
 Belongs here: scenarios, in the order of the card. Must not be here: anything about one provider.
 """
@@ -17,9 +17,9 @@ from holdfast.testing.conformance.scenario_catalogue import (
     lifecycle,
     secrets,
 )
-from holdfast.testing.conformance.scenario_run import Trial
+from holdfast.testing.conformance.scenario_run import ScenarioRun
 
-Scenario = Callable[[Trial], Awaitable[str]]
+Scenario = Callable[[ScenarioRun], Awaitable[str]]
 
 ALL: Final[Mapping[str, Scenario]] = {
     "create": lifecycle.create,

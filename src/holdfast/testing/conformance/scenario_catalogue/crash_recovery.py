@@ -1,55 +1,55 @@
-"""Dying between any two steps: whoever comes next finishes what was begun, and makes nothing twice."""
+"""Crashes between any two steps: the next process finishes the write and creates nothing twice."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
 from holdfast.model.resource import Declaration
-from holdfast.testing.conformance.call_recorder import Killed, Life
-from holdfast.testing.conformance.engine_process import Process
-from holdfast.testing.conformance.expectations import Disappointed
-from holdfast.testing.conformance.scenario_run import Trial
+from holdfast.testing.conformance.call_recorder import Killed, Lifetime
+from holdfast.testing.conformance.engine_process import EngineProcess
+from holdfast.testing.conformance.expectations import ExpectationFailed
+from holdfast.testing.conformance.scenario_run import ScenarioRun
 
-Beginning = Callable[[Trial], Awaitable[tuple[Process, Declaration]]]
+Beginning = Callable[[ScenarioRun], Awaitable[tuple[EngineProcess, Declaration]]]
 MOST = 200  # boundaries; a write that crosses more does not end
 
 
-async def crash(trial: Trial) -> str:
+async def crash(run: ScenarioRun) -> str:
     """Kill the process before and after every commit and every call of the writer, while creating and updating."""
-    died = {what: await _everywhere(trial, what, begin) for what, begin in _STORIES.items()}
+    died = {what: await _everywhere(run, what, begin) for what, begin in _STORIES.items()}
     return "; ".join(f"{what}: died at {times} boundaries" for what, times in died.items())
 
 
-async def _nothing_yet(trial: Trial) -> tuple[Process, Declaration]:
-    process, name = trial.process(), trial.name()
-    return process, process.declare(trial.sample.kind, name, trial.sample.full(name))
+async def _nothing_yet(run: ScenarioRun) -> tuple[EngineProcess, Declaration]:
+    process, name = run.process(), run.name()
+    return process, process.declare(run.sample.kind, name, run.sample.full(name))
 
 
-async def _made_otherwise(trial: Trial) -> tuple[Process, Declaration]:
-    process, name = trial.process(), trial.name()
-    await trial.made(process, trial.sample.minimal(name), name)
-    return process, process.declare(trial.sample.kind, name, trial.sample.full(name))
+async def _made_otherwise(run: ScenarioRun) -> tuple[EngineProcess, Declaration]:
+    process, name = run.process(), run.name()
+    await run.made(process, run.sample.minimal(name), name)
+    return process, process.declare(run.sample.kind, name, run.sample.full(name))
 
 
 _STORIES: dict[str, Beginning] = {"create": _nothing_yet, "update": _made_otherwise}
 
 
-async def _everywhere(trial: Trial, what: str, begin: Beginning) -> int:
-    """Die at the first boundary, then at the second, until one life is long enough to see the end."""
+async def _everywhere(run: ScenarioRun, what: str, begin: Beginning) -> int:
+    """Crash at the first boundary, then at the second, until a run completes."""
     for boundary in range(MOST):
-        before = await trial.new_ids()
-        process, declaration = await begin(trial)
-        process = Process(trial.subject, process.store, process.clock, Life(boundary))
+        before = await run.new_ids()
+        process, declaration = await begin(run)
+        process = EngineProcess(run.subject, process.store, process.clock, Lifetime(boundary))
         if not await _dies(process, declaration):
             return boundary
         try:
-            await _resumed(trial, process.restarted(), declaration, before)
-        except Disappointed as error:
-            raise Disappointed(f"{what}, killed at boundary {boundary}: {error}") from None
-    raise Disappointed(f"{what} did not come to an end within {MOST} steps")
+            await _resumed(run, process.restarted(), declaration, before)
+        except ExpectationFailed as error:
+            raise ExpectationFailed(f"{what}, killed at boundary {boundary}: {error}") from None
+    raise ExpectationFailed(f"{what} did not end within {MOST} steps")
 
 
-async def _dies(process: Process, declaration: Declaration) -> bool:
+async def _dies(process: EngineProcess, declaration: Declaration) -> bool:
     died = False
     try:
         await process.apply([declaration])
@@ -58,9 +58,9 @@ async def _dies(process: Process, declaration: Declaration) -> bool:
     return died
 
 
-async def _resumed(trial: Trial, process: Process, declaration: Declaration, before: frozenset[str]) -> None:
-    for _ in range(3):  # a write that was given up is tried anew by the next run, as the next round of a watch would
+async def _resumed(run: ScenarioRun, process: EngineProcess, declaration: Declaration, before: frozenset[str]) -> None:
+    for _ in range(3):  # a write that was given up is retried by the next run, as in the next round of a watch
         await process.apply([declaration])
         process = process.restarted()
-    await trial.expect_only(declaration.desired, "afterwards", before)
-    await trial.expect_clean(process, declaration, "afterwards")
+    await run.expect_only(declaration.desired, "afterwards", before)
+    await run.expect_clean(process, declaration, "afterwards")

@@ -45,7 +45,7 @@ def watch_owners() -> None:
 
 
 def is_alive(pid: int) -> bool:
-    """Tell whether a process runs; where nobody reaps, a dead one stays as a zombie."""
+    """Return True if a process runs; where nobody reaps, a dead one stays as a zombie."""
     try:
         stat = pathlib.Path(f"/proc/{pid}/stat").read_text()
     except OSError:
@@ -182,7 +182,7 @@ class Gate:
 
 
 def speaks_of(rule: dict[str, Any], environ: dict[str, Any]) -> bool:
-    """Tell whether a rule is about a request."""
+    """Return True if a rule is about a request."""
     method = environ["REQUEST_METHOD"]
     return (
         rule.get("service", name) == name

@@ -1,0 +1,102 @@
+"""Everything that a provider author imports; the tutorial is docs/providers.md.
+
+A provider subclasses `Reader` and `Writer`, describes its kinds with `Kind`, and returns outcomes as values.
+"""
+
+from __future__ import annotations
+
+from holdfast.compare import profiles
+from holdfast.compare.profiles import Profile
+from holdfast.errors import HoldfastError, InputError, Location
+from holdfast.model.attribution import LikelyActor
+from holdfast.model.confidence import Confidence
+from holdfast.model.health import HealthSignal, Workload
+from holdfast.model.json import Json
+from holdfast.model.path import Path
+from holdfast.model.read_result import Found, NotFound, ReadError, ReadFailure, ReadResult
+from holdfast.model.resource import Declaration
+from holdfast.model.write_result import Done, InProgress, WriteError, WriteFailure, WriteResult
+from holdfast.providers.minimal_patch import desired_document
+from holdfast.providers.protocol import (
+    Change,
+    Connection,
+    Draft,
+    Hint,
+    ItemFailed,
+    Kind,
+    Listed,
+    Provider,
+    Reader,
+    ReadFailed,
+    SupportsAccount,
+    SupportsAttribution,
+    SupportsDefaultConnection,
+    SupportsHealth,
+    SupportsIdentity,
+    SupportsPlatformChanges,
+    SupportsQuota,
+    SupportsSignature,
+    SupportsValidation,
+    Target,
+    Unchanged,
+    Versions,
+    Writer,
+    document_digest,
+    found_or_unchanged,
+)
+
+__all__ = [
+    "Change",
+    "Confidence",
+    "Connection",
+    "Declaration",
+    "Done",
+    "Draft",
+    "Found",
+    "HealthSignal",
+    "Hint",
+    "HoldfastError",
+    "InProgress",
+    "InputError",
+    "ItemFailed",
+    "Json",
+    "Kind",
+    "LikelyActor",
+    "Listed",
+    "Location",
+    "NotFound",
+    "Path",
+    "Profile",
+    "Provider",
+    "ReadError",
+    "ReadFailed",
+    "ReadFailure",
+    "ReadResult",
+    "Reader",
+    "SupportsAccount",
+    "SupportsAttribution",
+    "SupportsDefaultConnection",
+    "SupportsHealth",
+    "SupportsIdentity",
+    "SupportsPlatformChanges",
+    "SupportsQuota",
+    "SupportsSignature",
+    "SupportsValidation",
+    "Target",
+    "Unchanged",
+    "Versions",
+    "Workload",
+    "WriteError",
+    "WriteFailure",
+    "WriteResult",
+    "Writer",
+    "desired_document",
+    "document_digest",
+    "found_or_unchanged",
+    "parse_profiles",
+]
+
+
+def parse_profiles(text: str | bytes) -> tuple[Profile, ...]:
+    """Return the profiles of a YAML text; raise ProfileError with the line that is wrong."""
+    return tuple(profiles.parse(text))

@@ -1,0 +1,1 @@
+"""Flash's own formats, read only: its state file, and the dump that it hashes."""

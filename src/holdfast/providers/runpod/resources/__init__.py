@@ -1,0 +1,1 @@
+"""The RunPod resource classes that people write in Python, their fields and words. The classes need pydantic."""
