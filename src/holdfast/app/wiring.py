@@ -40,7 +40,7 @@ class Engine:
     key: bytes = field(repr=False)  # of the fingerprints of secrets
     clock: Clock = field(default_factory=SystemClock)
     random01: Callable[[], float] = random.random
-    owner: str = field(default_factory=worker_identity.name)
+    owner: str = field(default_factory=lambda: worker_identity.name())  # noqa: PLW0108 - looked up when it is called
     rules: PolicyRules = field(default_factory=PolicyRules)
     retry: RetryPolicy = field(default_factory=RetryPolicy)
 
