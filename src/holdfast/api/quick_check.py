@@ -28,7 +28,7 @@ from holdfast.store.protocol import ResourceState
 
 R = TypeVar("R", bound=ResourceSpec)
 
-_SAME: Final = Verdict(Status.IN_SYNC, "nothing moved since the last check")
+_SAME: Final = Verdict(Status.IN_SYNC, "nothing changed since the last check")
 UNMOVED: Final[tuple[Verdict, Decision, tuple[LikelyActor, ...]]] = (
     _SAME,
     decide(_SAME, DecisionInputs(applied=True)),

@@ -70,7 +70,7 @@ class Evaluation:
         return self.prepared.state or ResourceState(declaration.address, declaration.provider)
 
 
-STILL = Verdict(Status.IN_SYNC, "nothing moved since the last check")
+STILL = Verdict(Status.IN_SYNC, "nothing changed since the last check")
 
 
 @dataclass(frozen=True, slots=True)

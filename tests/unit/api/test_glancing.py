@@ -16,7 +16,7 @@ from holdfast_emulators.runpod import Fault
 from tests.unit.api.desk import Desk, at_desk, balancer
 
 COUNT = 6
-SAME = "nothing moved since the last check"
+SAME = "nothing changed since the last check"
 
 
 def fleet(**fields: Any) -> list[CpuLoadBalancerSlsResource]:
