@@ -16,8 +16,9 @@ from holdfast.reconcile.apply import Applier, Report
 from holdfast.reconcile.clock import Clock, SystemClock
 from holdfast.reconcile.connections import World, WritableWorld
 from holdfast.reconcile.resolve import Fleet
-from holdfast.rollouts import adopt_scan, child_declarations, concurrency
+from holdfast.rollouts import adopt_scan, concurrency
 from holdfast.rollouts.controller import Rolled, Roller
+from holdfast.rollouts.core import rendering
 from holdfast.rollouts.core.template_groups import Brood
 from holdfast.rollouts.core.templates import Template
 from holdfast.rollouts.repository import Shelves
@@ -40,7 +41,7 @@ def with_children(manifests: Manifests, broods: Iterable[Brood]) -> Manifests:
     declared = {each.address: each for each in manifests.declarations}
     by_hand = dict(declared)
     for brood in broods:
-        declared |= {each.address: each for each in child_declarations.declarations(brood, by_hand)}
+        declared |= {each.address: each for each in rendering.declarations(brood, by_hand)}
     return replace(manifests, declarations=tuple(declared[address] for address in sorted(declared, key=str)))
 
 

@@ -8,15 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from holdfast.compare import paths
+from holdfast.compat.karpenter.option1 import Stamp
 from holdfast.model.absent import ABSENT
 from holdfast.model.address import Address
+from holdfast.model.decision import Action
 from holdfast.model.json import Json
 from holdfast.model.verdict import Status
+from holdfast.reconcile.action_result import Result
+from holdfast.reconcile.apply import Report
 from holdfast.rollouts.core import rendering, requirements
 from holdfast.rollouts.core.group_findings import Breach
-from holdfast.rollouts.core.option1 import Stamp
 from holdfast.rollouts.core.requirements import Offer, Predicate
 from holdfast.rollouts.core.rollout_limits import Health
 from holdfast.rollouts.core.slots import State
@@ -141,3 +145,31 @@ def is_ready(rules: Sequence[Predicate], document: Json) -> bool | None:
     if False in verdicts:
         return False
     return None if None in verdicts else True
+
+
+FAILED: Final = frozenset({Result.FAILED, Result.TERMINAL, Result.UNDONE, Result.UNSURE})
+
+
+def well(report: Report) -> set[Address]:
+    """Return what a run left in sync: written and settled, or found so."""
+    fine = {each.address for each in report.checked if each.verdict.status is Status.IN_SYNC}
+    for each in report.acted:
+        status = each.checked.state.status
+        if each.result is Result.DONE and status is Status.IN_SYNC:
+            fine.add(each.checked.address)
+        else:
+            fine.discard(each.checked.address)
+    return fine
+
+
+def unwell(report: Report) -> dict[Address, str]:
+    """Return what a run could not do, and will not by trying alone, with the reason."""
+    refused = {each.address: each for each in report.checked if each.decision.action is Action.BLOCK}
+    out = {address: each.decision.reasons[0].message for address, each in refused.items()}
+    return out | {each.checked.address: each.message for each in report.acted if each.result in FAILED}
+
+
+def serves(brood: Brood, document: Json) -> bool:
+    """Tell whether a child that is in sync is ready, too, by what its template asks for."""
+    rules = brood.template.ready_when
+    return not rules or (document is not None and is_ready(rules, document) is True)

@@ -18,19 +18,9 @@ from holdfast.model.resource import Declaration
 from holdfast.reconcile.action_result import Result
 from holdfast.reconcile.apply import Applier, Report, look
 from holdfast.reconcile.resolve import Fleet
-from holdfast.rollouts import (
-    adopt_scan,
-    child_declarations,
-    child_status,
-    concurrency,
-    preconditions,
-    results,
-    secret_check,
-    serialization,
-    wakeup,
-)
+from holdfast.rollouts import adopt_scan, child_status, concurrency, preconditions, serialization
 from holdfast.rollouts.concurrency import Turns
-from holdfast.rollouts.core import group_rollouts, group_views, owner_records, rollout_steps, scheduler, template_groups
+from holdfast.rollouts.core import group_rollouts, group_views, rendering, rollout_steps, scheduler, template_groups
 from holdfast.rollouts.core.records import OVER, Create, Remove, Rollout, Save, Step
 from holdfast.rollouts.core.rollout_limits import Amount
 from holdfast.rollouts.core.slots import Child, Grouping, State
@@ -89,7 +79,7 @@ class Roller:
         settled = await self.settle()
         self._sizes = {each.template.name: concurrency.slots(each) for each in settled}
         chosen = [each for each in settled if names is None or each.template.name in names]
-        rolled = {each.template.name: child_declarations.at_hand(each, self.around) for each in chosen}
+        rolled = {each.template.name: rendering.at_hand(each, self.around) for each in chosen}
         for _ in range(1 if self.at_once is None else len(chosen) + 1):
             before = await self._turns_version()
             for brood in list(rolled.values()) if self.at_once is None else concurrency.in_turn(rolled.values()):
@@ -125,7 +115,7 @@ class Roller:
             for part in moved:
                 await self._refuse_secrets_of_part(part)
             for brood in await self.shelves.look(self.templates, self.around):
-                await self._refuse_secrets(child_declarations.at_hand(brood, self.around))
+                await self._refuse_secrets(rendering.at_hand(brood, self.around))
         return await self.shelves.settle(self.templates, self.around)
 
     async def _look(self, wanted: Sequence[Declaration]) -> None:
@@ -133,23 +123,23 @@ class Roller:
         await look(applier.preparer, applier.checker)
 
     async def _is_new(self, template: Template) -> bool:
-        return owner_records.step(template, await self.shelves.owner(template)) is not None
+        return template_groups.step(template, await self.shelves.owner(template)) is not None
 
     async def _refuse_secrets(self, brood: Brood) -> None:
         """Look at a child as it would be made now; the others have nothing else in them."""
-        for child in [*brood.children.values(), *child_declarations.imagined(brood)][:1]:
+        for child in [*brood.children.values(), *rendering.imagined(brood)][:1]:
             newest = replace(child, births=template_groups.born(brood, brood.current))
-            declared = child_declarations.declaration(brood, newest, self.around)
+            declared = rendering.declaration(brood, newest, self.around)
             ready, _ = await self.applier(self._fleet([declared])).preparer.prepare([declared.address])
             for item in ready:
-                secret_check.refuse_clear(brood, newest, item)
+                preconditions.refuse_clear(brood, newest, item)
 
     async def _refuse_secrets_of_part(self, part: Template) -> None:
         declared = None if part.address is None else self.around.get(part.address)
         if declared is not None:
             ready, _ = await self.applier(self._fleet([declared])).preparer.prepare([declared.address])
             for item in ready:
-                secret_check.refuse_clear_part(part, item)
+                preconditions.refuse_clear_part(part, item)
 
     async def roll(self, brood: Brood, reports: list[Report]) -> Brood:
         """Make passes over one brood until there is only waiting, or nothing left."""
@@ -162,7 +152,7 @@ class Roller:
                 await self._note_turns([brood.template.name])
                 settled = await self.shelves.settle(self.templates, self.around)
                 (brood,) = [each for each in settled if each.template.name == brood.template.name]
-                brood = child_declarations.at_hand(brood, self.around)
+                brood = rendering.at_hand(brood, self.around)
                 continue
             if not is_moved:
                 break
@@ -318,7 +308,7 @@ class Roller:
         return applier
 
     async def _apply(self, brood: Brood, children: Sequence[ChildFile], guard: Guard, reports: list[Report]) -> Report:
-        wanted = [child_declarations.declaration(brood, each, self.around) for each in children]
+        wanted = [rendering.declaration(brood, each, self.around) for each in children]
         report = await self._guarded(self._fleet(wanted), guard).apply()
         await guard.note_held(report)
         self._tell(report, reports)
@@ -341,7 +331,7 @@ class Roller:
 
     async def learnt(self, brood: Brood, children: Sequence[ChildFile], report: Report) -> Brood:
         """Note which children became ready and which failed; of the others nothing is known yet."""
-        failed, fine = results.unwell(report), results.well(report)
+        failed, fine = child_status.unwell(report), child_status.well(report)
         documents = {}
         if brood.template.ready_when:
             documents = await child_status.observed(self.shelves.store, sorted(fine, key=str))
@@ -350,7 +340,7 @@ class Roller:
             if child.address in failed and child.made_by:
                 after = replace(child, state=State.FAILED, note=failed[child.address])
                 event = self.shelves.event("child.failed", str(child.address), why=after.note)
-            elif child.address in fine and results.serves(brood, documents.get(child.address)):
+            elif child.address in fine and child_status.serves(brood, documents.get(child.address)):
                 after = replace(child, state=State.READY, ready_since=now, note="", findings=(), is_rewriting=False)
                 event = self.shelves.event("child.ready", str(child.address), generation=child.generation)
             else:
@@ -367,7 +357,7 @@ class Roller:
         going = [each for each in children if each not in restored]
         if not going:
             return brood
-        fleet = self._fleet([child_declarations.declaration(brood, each, self.around) for each in going])
+        fleet = self._fleet([rendering.declaration(brood, each, self.around) for each in going])
         guard = self._guard(brood, going)
         report = await self._guarded(fleet, guard).delete([each.address for each in going])
         self._tell(report, reports)
@@ -378,7 +368,7 @@ class Roller:
 
     async def _restore(self, brood: Brood, children: Sequence[ChildFile], reports: list[Report]) -> Brood:
         """Give back to rewritten children what they were before the rewriting failed."""
-        fine = results.well(await self._apply(brood, children, self._guard(brood, ()), reports))
+        fine = child_status.well(await self._apply(brood, children, self._guard(brood, ()), reports))
         return await self._gone(brood, [each for each in children if each.address in fine])
 
     async def _gone(self, brood: Brood, children: Sequence[ChildFile]) -> Brood:
@@ -419,7 +409,7 @@ class Roller:
         file = brood.rollout
         if file is None or file.rollout.phase in OVER:
             return brood
-        due = wakeup.wake_at(brood, self.now())
+        due = group_rollouts.wake_at(brood, self.now())
         if due == file.due_at:
             return brood
         rested = replace(file, due_at=due, rollout=replace(file.rollout, version=file.rollout.version + 1))

@@ -10,16 +10,23 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
+from holdfast.compare import paths
+from holdfast.errors import InputError
+from holdfast.manifests import secrets
+from holdfast.model.absent import ABSENT
 from holdfast.model.address import Address
 from holdfast.model.decision import Action
+from holdfast.model.json import Json
 from holdfast.policy import windows
 from holdfast.policy.write_reasons import Motive
 from holdfast.reconcile.apply import Report
 from holdfast.reconcile.check import Checked
 from holdfast.reconcile.clock import Clock
+from holdfast.reconcile.resolved_resource import Prepared
 from holdfast.rollouts import serialization
-from holdfast.rollouts.core import group_rollouts
+from holdfast.rollouts.core import group_rollouts, rendering
 from holdfast.rollouts.core.template_groups import Brood, ChildFile
+from holdfast.rollouts.core.templates import Template
 from holdfast.store.protocol import Pause, Store
 
 
@@ -102,3 +109,29 @@ def paused_by(brood: Brood, pauses: Collection[Pause], now: float) -> Pause | No
     kind = brood.template.child
     scopes = {""} if kind is None else {"", kind.connection, f"{kind.connection}/{kind.kind}"}
     return next((each for each in pauses if each.scope in scopes and (each.until is None or now < each.until)), None)
+
+
+def refuse_clear(brood: Brood, child: ChildFile, item: Prepared) -> None:
+    """Raise InputError for a value of a template that is a secret by the rules of its kind, and stands in clear."""
+    giving = [each.template for each in reversed(brood.owners) if each.template.address is None]
+    _refuse(rendering.content(brood, child), item, giving)
+
+
+def refuse_clear_part(part: Template, item: Prepared) -> None:
+    """Do the same for a part that is a resource of its own: no child has it, but it is kept, too."""
+    _refuse(dict(part.content), item, [part])
+
+
+def _refuse(content: Json, item: Prepared, giving: Sequence[Template]) -> None:
+    referred = {pointer for pointer, _ in secrets.find(content)}
+    for path in item.secrets:
+        written = paths.resolve(content, path)
+        if written is ABSENT or path in referred or (isinstance(written, str) and "${" in written):
+            continue
+        found = (each for each in giving if paths.resolve(dict(each.content), path) is not ABSENT)
+        template = next(found, giving[0])
+        message = (
+            f"{paths.format_path(path)} is a secret, and template {template.name} has it in clear; "
+            "what a template says is kept as written, so write a secretRef"
+        )
+        raise InputError(message, template.place(("spec", "resource", *path)))

@@ -10,19 +10,101 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from holdfast.errors import SchemeError
 from holdfast.model.address import Address
 from holdfast.model.json import Json
 from holdfast.model.resource import Declaration
 from holdfast.reconcile.clock import Clock
 from holdfast.rollouts import child_status, serialization
-from holdfast.rollouts.core import group_findings, group_rollouts, option1_groups, owner_records
+from holdfast.rollouts.core import (
+    group_findings,
+    group_rollouts,
+    hash_epochs,
+    option1_groups,
+    rendering,
+    template_groups,
+)
+from holdfast.rollouts.core.revisions import ParentRecord
 from holdfast.rollouts.core.template_groups import Brood, ChildFile, Owned, RolloutFile
 from holdfast.rollouts.core.templates import Compatibility, Template
-from holdfast.rollouts.stored_groups import Records
-from holdfast.store.protocol import Dossier, DossierMoved, Event, Transaction
+from holdfast.store.protocol import Dossier, DossierMoved, Event, Store, Transaction
 
 ASK_AGAIN_SECONDS: Final = 60.0  # after which the predicates of a template are asked again
 _TRIES: Final = 20
+
+
+@dataclass(slots=True)
+class Records:
+    """What is remembered of templates, for whoever only reads."""
+
+    store: Store
+
+    async def kept(self, name: str, declared: Sequence[Template]) -> Brood | None:
+        """Return a brood just as it is remembered, or None if it was never settled."""
+        by_name = {each.name: each for each in declared}
+        template = by_name[name]
+        found = {each: await self.owner(by_name[each]) for each in (*template.uses, name)}
+        owners = {each: owned for each, owned in found.items() if owned is not None}
+        return await self.brood(template, owners) if len(owners) == len(found) else None
+
+    async def recorded(self, template: Template) -> ParentRecord | None:
+        """Return what is recorded of one owner."""
+        owned = await self.owner(template)
+        return None if owned is None else owned.record
+
+    async def some(self, declared: Sequence[Template], addresses: Iterable[Address]) -> list[Brood]:
+        """Return the broods of some children, with these children alone."""
+        owners: dict[str, list[ChildFile]] = {}
+        for address in addresses:
+            dossier = await self.store.dossier(serialization.CHILDREN, str(address))
+            if dossier is not None:
+                owners.setdefault(dossier.owner, []).append(serialization.child_of(dossier))
+        by_name = {each.name: each for each in declared}
+        out = []
+        for name in owners.keys() & by_name.keys():
+            template = by_name[name]
+            found = [await self.owner(by_name[each]) for each in (*template.uses, name) if each in by_name]
+            kept = tuple(each for each in found if each is not None)
+            former = await self._former({uid for each in owners[name] for uid in each.births} - {e.uid for e in kept})
+            out.append(Brood(template, kept, {each.address: each for each in owners[name]}, former=former))
+        return out
+
+    async def owner(self, template: Template) -> Owned | None:
+        """Return one owner; raise SchemeError if it was judged by a scheme that this release has lost."""
+        dossier = await self.store.dossier(serialization.TEMPLATES, template.name)
+        if dossier is None:
+            return None
+        owned = serialization.owner_of(template, dossier)
+        lost = hash_epochs.removed_schemes((each.scheme for each in owned.record.regimes), owned.known)
+        if lost:
+            message = f"template {template.name} was judged by {', '.join(sorted(lost))}, which this release lost"
+            raise SchemeError(f"{message}; run a release that knows it")
+        return owned
+
+    async def brood(self, template: Template, owners: Mapping[str, Owned]) -> Brood:
+        """Return a brood with owners that were read before."""
+        used = tuple(owners[name] for name in (*template.uses, template.name))
+        children = [
+            serialization.child_of(each)
+            async for each in self.store.dossiers(serialization.CHILDREN, owner=template.name)
+        ]
+        newest = await self.rollouts(template.name)
+        uids = {uid for each in children for uid in each.births} | {
+            uid for each in used[-1].generations for uid in each.births
+        }
+        former = await self._former(uids - {each.uid for each in used})
+        by_address = {each.address: each for each in children}
+        return Brood(template, used, by_address, newest[-1] if newest else None, former)
+
+    async def _former(self, uids: Iterable[str]) -> dict[str, Owned]:
+        """Return parts that are not used any more, for children that were made with them."""
+        found = {uid: await self.owner(Template(uid, {})) for uid in uids}
+        return {uid: owned for uid, owned in found.items() if owned is not None and owned.uid == uid}
+
+    async def rollouts(self, name: str) -> list[RolloutFile]:
+        """Return the rollouts of a template, oldest first."""
+        found: list[Dossier] = [each async for each in self.store.dossiers(serialization.ROLLOUTS, owner=name)]
+        return [serialization.rollout_of(each) for each in found]
 
 
 @dataclass(slots=True)
@@ -72,7 +154,7 @@ class Shelves(Records):
         owners = {}
         for template in declared:
             owned = await self.owner(template)
-            while (step := owner_records.step(template, owned)) is not None:
+            while (step := template_groups.step(template, owned)) is not None:
                 owned = step[1]
             assert owned is not None
             owners[template.name] = owned
@@ -80,7 +162,7 @@ class Shelves(Records):
         for template in declared:
             if not template.is_part:
                 brood = await self.brood(template, owners)
-                lead = owner_records.with_generation(brood)
+                lead = template_groups.with_generation(brood)
                 brood = _with(brood, Batch(owners=[lead])) if lead is not None else brood
                 for part in (self._children, self._verdicts, self._rollout, self._births):
                     batch = await part(brood, around)
@@ -99,7 +181,7 @@ class Shelves(Records):
     async def _settled(self, template: Template) -> Owned:
         for _ in range(_TRIES):
             owned = await self.owner(template)
-            step = owner_records.step(template, owned)
+            step = template_groups.step(template, owned)
             if step is None:
                 assert owned is not None
                 return owned
@@ -119,7 +201,7 @@ class Shelves(Records):
         for _ in range(_TRIES):
             brood = await self.brood(template, owners)
             try:
-                lead = owner_records.with_generation(brood)
+                lead = template_groups.with_generation(brood)
                 brood = await self.commit(brood, Batch(owners=[lead])) if lead is not None else brood
                 for part in (self._children, self._verdicts, self._rollout, self._births):
                     batch = await part(brood, around)
@@ -139,7 +221,7 @@ class Shelves(Records):
             batch.children += children
         if brood.template.selector is None:
             return batch
-        chosen = group_rollouts.selected(brood, around)
+        chosen = rendering.selected(brood, around)
         new = [address for address in chosen if address not in brood.children]
         seen = await child_status.sighted(self.store, brood, new)
         batch.owners += await self._as_found(brood, seen)
@@ -162,7 +244,7 @@ class Shelves(Records):
         bearing = [stamps for stamps in seen.there.values() if stamps]
         named = ((parts[address], found) for address, found in live.items())
         made = (
-            owner_records.with_live(owner, found, [each[owner.uid] for each in bearing if owner.uid in each])
+            template_groups.with_live(owner, found, [each[owner.uid] for each in bearing if owner.uid in each])
             for owner, found in named
         )
         return [each for each in made if each is not None]
@@ -230,7 +312,7 @@ class Shelves(Records):
             users = [each for each in out if each.owner(owner.uid) is not None]
             if owner.template.is_part and len(owner.record.revisions) > owner.template.kept:
                 users.append(await self._everywhere(users[0], owner.uid))
-            less = owner_records.forgetting(owner, users, owner.template.kept)
+            less = template_groups.forgetting(owner, users, owner.template.kept)
             if less is None:
                 continue
             try:

@@ -10,8 +10,8 @@ from holdfast.model.resource import Declaration
 from holdfast.policy import dependency_graph
 from holdfast.reconcile.apply import Report
 from holdfast.reconcile.resolve import Fleet
-from holdfast.rollouts.child_declarations import declarations
 from holdfast.rollouts.controller import Rolled, Roller
+from holdfast.rollouts.core.rendering import declarations
 from holdfast.rollouts.core.rollout_limits import Limits
 from holdfast.rollouts.core.template_groups import Brood
 from holdfast.rollouts.core.templates import ChildKind, Template

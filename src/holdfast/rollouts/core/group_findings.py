@@ -10,9 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from holdfast.compat.karpenter import option1
+from holdfast.compat.karpenter.option1 import Stamp
 from holdfast.model.address import Address
-from holdfast.rollouts.core import option1, template_findings
-from holdfast.rollouts.core.option1 import Stamp
+from holdfast.rollouts.core import template_findings
 from holdfast.rollouts.core.requirements import AT_ONCE, Debounce, Predicate
 from holdfast.rollouts.core.slots import State
 from holdfast.rollouts.core.template_findings import FindingKind, Look, TemplateFinding

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Final
 
 from holdfast.compare.hash_schemes import StampedHash
+from holdfast.compat.karpenter.option1 import Stamp
 from holdfast.model.address import Address
-from holdfast.model.resource import Declaration
 from holdfast.rollouts.core import (
-    adoption,
     group_findings,
     group_views,
     hash_epochs,
     rendering,
+    revisions,
     rollout_steps,
+    scheduler,
     template_groups,
 )
-from holdfast.rollouts.core.adoption import Adopted
-from holdfast.rollouts.core.option1 import Stamp
 from holdfast.rollouts.core.records import OVER, Create, Phase, Remove, Rollout, Target
+from holdfast.rollouts.core.revisions import Adopted
 from holdfast.rollouts.core.slots import State
 from holdfast.rollouts.core.template_groups import Birth, Brood, ChildFile, RolloutFile
 from holdfast.rollouts.core.templates import Method
@@ -60,14 +61,6 @@ def surplus(brood: Brood) -> Iterator[ChildFile]:
             yield dataclasses.replace(child, state=State.REMOVING, note="fewer replicas are wanted")
 
 
-def selected(brood: Brood, declared: Mapping[Address, Declaration]) -> dict[Address, Declaration]:
-    """Return what is declared and selected."""
-    template = brood.template
-    if template.selector is None:
-        return {}
-    return {address: each for address, each in declared.items() if template.selects(each)}
-
-
 def found(
     brood: Brood, absent: Iterable[Address], there: Mapping[Address, Mapping[str, Stamp]], now: float
 ) -> Iterator[ChildFile]:
@@ -91,7 +84,7 @@ def adopted(brood: Brood, child: ChildFile) -> ChildFile:
     births = dict(child.births)
     for owner in brood.owners:
         known = owner.template.readable(owner.known)
-        outcome = adoption.adopt(owner.record, child.record_of(owner.uid), known, owner.template.unstamped)
+        outcome = revisions.adopt(owner.record, child.record_of(owner.uid), known, owner.template.unstamped)
         if isinstance(outcome, Adopted):
             births[owner.uid] = Birth(outcome.child.birth, outcome.child.born_regime, outcome.child.stamp)
     return child if births == child.births else dataclasses.replace(child, births=births)
@@ -327,3 +320,46 @@ def gone(brood: Brood, child: ChildFile, at: Places, now: float) -> ChildFile | 
 def retired(rollout: Rollout) -> bool:
     """Tell whether a rollout needs no more looking at until somebody acts."""
     return rollout.phase in OVER or rollout.phase in {Phase.PAUSED, Phase.HALTED}
+
+
+# --- waking -----------------------------------------------------------------------------------------------------------
+
+
+LOOK_AGAIN_SECONDS: Final = 30.0  # for what nobody can foresee: a gate, a window, somebody else's write
+SOON_SECONDS: Final = 5.0  # for a child that is being made
+
+
+def wake_at(brood: Brood, now: float) -> float | None:
+    """Return when to look again; None when only a person can set it going."""
+    file = brood.rollout
+    if file is None or (retired(file.rollout) and not _is_busy(brood)):
+        return None
+    return max(now, min(_moments(brood, now)))
+
+
+def _is_busy(brood: Brood) -> bool:
+    return any(each.state in {State.CREATING, State.REMOVING} for each in brood.children.values())
+
+
+def _moments(brood: Brood, now: float) -> Iterator[float]:
+    yield now + LOOK_AGAIN_SECONDS
+    file, limits = brood.rollout, group_views.limits(brood)
+    assert file is not None
+    rollout = file.rollout
+    if _is_busy(brood):
+        yield now + SOON_SECONDS
+    if rollout.well_since is not None:
+        yield _later(rollout.well_since + limits.soak, now)
+    for slot in rollout.failures:
+        yield _later(scheduler.retry_at(rollout, slot, limits), now)
+    if limits.min_ready:
+        for child in brood.children.values():
+            if child.state is State.READY and child.made_by == rollout.maker:
+                yield _later(child.ready_since + limits.min_ready, now)
+    if limits.progress_deadline is not None:
+        yield _later(rollout.progressed_at + limits.progress_deadline, now)
+
+
+def _later(moment: float, now: float) -> float:
+    """Return a moment that is to come; one that is past says nothing."""
+    return moment if moment > now else now + LOOK_AGAIN_SECONDS

@@ -8,8 +8,8 @@ from __future__ import annotations
 import dataclasses
 
 from holdfast.compare.hash_schemes import StampedHash
-from holdfast.rollouts.core import option1
-from holdfast.rollouts.core.option1 import Stamp, Stamped
+from holdfast.compat.karpenter import option1
+from holdfast.compat.karpenter.option1 import Stamp, Stamped
 from holdfast.rollouts.core.template_findings import FindingKind
 from holdfast.rollouts.core.template_groups import Birth, Brood, ChildFile, Owned
 

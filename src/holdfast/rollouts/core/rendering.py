@@ -12,20 +12,22 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import zip_longest
 from typing import Final
 
+from holdfast.compat.karpenter.option1 import Stamp
 from holdfast.model.absent import ABSENT
 from holdfast.model.address import Address
 from holdfast.model.json import Json
 from holdfast.model.resource import Declaration, ManagementPolicy
 from holdfast.policy.dependency_graph import DEPENDS_ON
 from holdfast.rollouts.core import template_schemes
-from holdfast.rollouts.core.option1 import Stamp
 from holdfast.rollouts.core.revisions import ParentRecord, Revision
+from holdfast.rollouts.core.slots import State
 from holdfast.rollouts.core.template_groups import Birth, Brood, ChildFile, Owned
 from holdfast.rollouts.core.template_schemes import Keys
-from holdfast.rollouts.core.templates import LIVE, RESOURCE, Template
+from holdfast.rollouts.core.templates import LIVE, RESOURCE, Method, Template
 
 TEMPLATE: Final = "holdfast.dev/template"  # label of generated children
 SLOT: Final = "holdfast.dev/slot"
@@ -51,12 +53,12 @@ def zone_of(template: Template, slot: str) -> str:
     return "" if index is None or not template.zones else template.zones[index % len(template.zones)]
 
 
-def declaration(brood: Brood, child: ChildFile, own: Declaration | None = None) -> Declaration:
-    """Return what is declared of a child; `own` is what a person declared of one that a selector found.
+def declaration(brood: Brood, child: ChildFile, around: Mapping[Address, Declaration]) -> Declaration:
+    """Return the declaration of a child, merged with the manifest's own declaration of a selected child.
 
     One of which nobody knows what it was made from is compared with what it would be made from now, and never written.
     """
-    template, kind = brood.template, brood.template.child
+    template, kind, own = brood.template, brood.template.child, around.get(child.address)
     made, needs = content(brood, child), _needs(brood, "" if own is None else own.annotations.get(DEPENDS_ON, ""))
     is_known = brood.lead.uid in child.births and all(_is_known(brood.owner(uid), child) for uid in child.births)
     if own is not None:
@@ -191,3 +193,47 @@ def child_address(template: Template, name: str) -> Address:
     """Return the address of a generated child."""
     assert template.child is not None
     return Address(template.child.connection, template.child.kind, name, template.child.namespace)
+
+
+_HIDDEN: Final = frozenset({State.REMOVING, State.FAILED, State.GONE})
+
+
+def declarations(brood: Brood, around: Mapping[Address, Declaration]) -> list[Declaration]:
+    """Return what is declared of the children of a brood that are there, or are to be there."""
+    shown = (each for each in at_hand(brood, around).children.values() if is_declared(brood, each))
+    return [*(declaration(brood, each, around) for each in shown), *unrecorded(brood, around)]
+
+
+def unrecorded(brood: Brood, around: Mapping[Address, Declaration]) -> list[Declaration]:
+    """Return what is declared of selected children that nobody has looked at yet: they are to be looked at, only."""
+    new = (address for address in selected(brood, around) if address not in brood.children)
+    return [declaration(brood, ChildFile(address, address.name, {}), around) for address in new]
+
+
+def is_declared(brood: Brood, child: ChildFile) -> bool:
+    """Tell whether a child is to exist; what is rewritten exists all the time."""
+    return brood.template.method is Method.REWRITE or child.is_rewriting or child.state not in _HIDDEN
+
+
+def at_hand(brood: Brood, around: Mapping[Address, Declaration]) -> Brood:
+    """Return a brood with those children that can be written: selected ones only where they are declared, too."""
+    if brood.template.selector is None:
+        return brood
+    return replace(brood, children={address: each for address, each in brood.children.items() if address in around})
+
+
+def imagined(brood: Brood) -> list[ChildFile]:
+    """Return the first child that more `replicas` would make, to be looked at; a selector makes none."""
+    template = brood.template
+    if template.replicas is None:
+        return []
+    slot = slot_name(template, 0)
+    return [ChildFile(child_address(template, slot), slot, {})]
+
+
+def selected(brood: Brood, declared: Mapping[Address, Declaration]) -> dict[Address, Declaration]:
+    """Return what is declared and selected."""
+    template = brood.template
+    if template.selector is None:
+        return {}
+    return {address: each for address, each in declared.items() if template.selects(each)}

@@ -7,8 +7,9 @@ Records only: how they come about and what they mean, and what may be forgotten,
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 from holdfast.compare.hash_schemes import StampedHash
 from holdfast.model.json import Json
@@ -111,3 +112,88 @@ def born(name: str, owner: ParentRecord) -> ChildRecord:
     digests = owner.latest.digests.get(last.scheme)
     stamp = None if digests is None else StampedHash(last.scheme, digests.declared)
     return ChildRecord(name, owner.uid, owner.current, last.index, stamp)
+
+
+class Unstamped(StrEnum):
+    """What to think of a child that nothing is known about."""
+
+    HOLD = "hold"  # unknown, for a person to look at
+    ADOPT = "adopt"  # take it for made from the current revision
+    DRIFT = "drift"  # take it for made from something else
+
+
+class Obstacle(StrEnum):
+    """Why a child could not be bound."""
+
+    ORPHAN = "orphan"
+    NO_STAMP = "no-stamp"
+    UNKNOWN_SCHEME = "unknown-scheme"
+    UNRECORDED = "unrecorded-template"
+
+
+@dataclass(frozen=True, slots=True)
+class Adopted:
+    """The child's record with the revision it was made from, to be written once."""
+
+    child: ChildRecord
+
+
+@dataclass(frozen=True, slots=True)
+class NotAdopted:
+    """Nothing is written, and nothing is done to the child unless the policy says that it drifted."""
+
+    child: ChildRecord
+    obstacle: Obstacle
+    is_drifted: bool = False
+
+
+def adopt(
+    record: ParentRecord, child: ChildRecord, known: Schemes, unstamped: Unstamped = Unstamped.HOLD
+) -> Adopted | NotAdopted:
+    """Bind a child to the revision its stamp names; a child that is bound stays what it is."""
+    if child.owner != record.uid:
+        return NotAdopted(child, Obstacle.ORPHAN)
+    if child.is_bound:
+        return Adopted(child)
+    if child.stamp is None:
+        return _by_policy(record, child, Obstacle.NO_STAMP, unstamped)
+    if not _is_readable(record, child.stamp, known):
+        return _by_policy(record, child, Obstacle.UNKNOWN_SCHEME, unstamped)
+    revision = named_by(record.revisions, child.stamp, known)
+    if revision is None:
+        return NotAdopted(child, Obstacle.UNRECORDED)
+    return _bound(child, revision.ordinal, _regime_of(record, child.stamp.scheme))
+
+
+def _by_policy(
+    record: ParentRecord, child: ChildRecord, obstacle: Obstacle, unstamped: Unstamped
+) -> Adopted | NotAdopted:
+    if unstamped is Unstamped.ADOPT:
+        return _bound(child, record.current, record.regimes[-1].index)
+    return NotAdopted(child, obstacle, is_drifted=unstamped is Unstamped.DRIFT)
+
+
+def _bound(child: ChildRecord, birth: int, born_regime: int) -> Adopted:
+    return Adopted(dataclasses.replace(child, birth=birth, born_regime=born_regime))
+
+
+def _is_readable(record: ParentRecord, stamp: StampedHash, known: Schemes) -> bool:
+    return stamp.scheme in known or any(stamp.scheme in revision.digests for revision in record.revisions)
+
+
+def named_by(revisions: Sequence[Revision], stamp: StampedHash, known: Schemes) -> Revision | None:
+    """Return the newest revision that a stamp may mean; where it may mean several, the one that disturbs least."""
+    for revision in reversed(revisions):
+        digests = revision.digests_by(stamp.scheme, known)
+        if digests is not None and digests.declared == stamp.digest:
+            return revision
+    return None
+
+
+def _regime_of(record: ParentRecord, scheme_id: str) -> int:
+    """Return the regime a stamp was made in: the first of its scheme, or the oldest for a scheme that never judged.
+
+    Where a scheme judged twice the earlier may be too early. Then a difference shows as latent, where a person sees
+    it; too late would roll a child that was in sync.
+    """
+    return next((regime.index for regime in record.regimes if regime.scheme == scheme_id), record.regimes[0].index)

@@ -13,10 +13,9 @@ from enum import StrEnum
 from typing import Final
 
 from holdfast.model.json import Json
-from holdfast.rollouts.core import adoption, hash_epochs
-from holdfast.rollouts.core.adoption import Adopted, NotAdopted, Obstacle, Unstamped
+from holdfast.rollouts.core import hash_epochs, revisions
 from holdfast.rollouts.core.hash_epochs import Standing
-from holdfast.rollouts.core.revisions import ChildRecord, ParentRecord
+from holdfast.rollouts.core.revisions import Adopted, ChildRecord, NotAdopted, Obstacle, ParentRecord, Unstamped
 from holdfast.rollouts.core.template_schemes import Keys, Schemes, is_same_content
 
 
@@ -94,7 +93,7 @@ def _since(finding: TemplateFinding, seen: Mapping[tuple[str, str, FindingKind, 
 
 
 def _static(record: ParentRecord, child: ChildRecord, look: Look) -> Iterator[TemplateFinding]:
-    match adoption.adopt(record, child, look.known, look.unstamped):
+    match revisions.adopt(record, child, look.known, look.unstamped):
         case Adopted(bound):
             yield from _of_bound(record, bound, look)
         case NotAdopted(_, obstacle, is_drifted):

@@ -11,15 +11,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from holdfast.compare.hash_schemes import StampedHash
+from holdfast.compat.karpenter.option1 import Stamp
 from holdfast.model.address import Address
 from holdfast.model.json import Json
 from holdfast.rollouts.core import hash_epochs, revisions, templates
+from holdfast.rollouts.core import revisions as revisions_module
+from holdfast.rollouts.core.hash_epochs import Change
 from holdfast.rollouts.core.records import OVER, Phase, Rollout, Target
-from holdfast.rollouts.core.revisions import ChildRecord, ParentRecord
+from holdfast.rollouts.core.revisions import ChildRecord, ParentRecord, Revision
 from holdfast.rollouts.core.slots import State
 from holdfast.rollouts.core.template_findings import TemplateFinding
 from holdfast.rollouts.core.template_schemes import Schemes, TemplateScheme
-from holdfast.rollouts.core.templates import Template
+from holdfast.rollouts.core.templates import RESOURCE, Template
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,3 +245,81 @@ def birth_generation(brood: Brood) -> Generation:
     else:
         return brood.current
     return brood.generation(wanted) or brood.current
+
+
+def step(template: Template, owned: Owned | None) -> tuple[Change, Owned] | None:
+    """Return the next write that brings an owner up to what is declared, or None if it is there.
+
+    Which fields count is part of the scheme: another choice of them is a regime, never an edit.
+    """
+    policy = templates.policy_document(template.fields)
+    ident = templates.scheme_id(policy)
+    policies = {**(owned.policies if owned is not None else {}), ident: policy}
+    known = known_schemes(policies)
+    found = hash_epochs.reconcile(owned.record if owned is not None else None, template.live(), ident, known)
+    if found is None:
+        return None
+    if owned is None:
+        return found.change, Owned(template, found.record, policies, known=known, version=1)
+    after = dataclasses.replace(owned, record=found.record, policies=policies, known=known, due_at=None)
+    return found.change, dataclasses.replace(after, version=owned.version + 1)
+
+
+def with_generation(brood: Brood) -> Owned | None:
+    """Return the one that leads with the revisions that go together now, or None if it has these."""
+    new = next_generation(brood.owners)
+    if new is None:
+        return None
+    lead = brood.lead
+    return dataclasses.replace(lead, generations=(*lead.generations, new), version=lead.version + 1)
+
+
+def with_live(owner: Owned, seen: Json, stamps: Iterable[Stamp]) -> Owned | None:
+    """Return a part with what was seen of it as a revision, where a stamp of a child names that and nothing recorded.
+
+    It is not what is declared, so it does not become the current one: children made from it are to be rolled.
+    """
+    known = owner.template.readable(owner.known)
+    record = owner.record
+    ordinal = max(each.ordinal for each in record.revisions) + 1
+    live = Revision(ordinal, {**owner.template.live().content, RESOURCE: seen}, owner.template.schema)
+    for stamp in set(stamps):
+        named = StampedHash(stamp.version, stamp.digest)
+        if revisions_module.named_by(record.revisions, named, known) is None and revisions_module.named_by(
+            [live], named, known
+        ):
+            revisions = (*record.revisions, live.digested(owner.known))
+            after = dataclasses.replace(record, revisions=revisions, version=record.version + 1)
+            return dataclasses.replace(owner, record=after, version=owner.version + 1)
+    return None
+
+
+def forgetting(owner: Owned, users: Iterable[Brood], keep: int) -> Owned | None:
+    """Return an owner without what nothing can ask for, or None if it has nothing of that.
+
+    Pass every brood that the owner has children in. While one of them rolls nothing goes: it may turn round.
+    """
+    listed = list(users)
+    if any(brood.is_rolling for brood in listed):
+        return None
+    found = hash_epochs.forget(owner.record, [each for brood in listed for each in _records(brood, owner.uid)], keep)
+    if found is None:
+        return None
+    kept = {each.ordinal for each in found.record.revisions}
+    used = {each.scheme for each in found.record.regimes}
+    return dataclasses.replace(
+        owner,
+        record=found.record,
+        generations=tuple(each for each in owner.generations if each.births.get(owner.uid) in kept),
+        policies={ident: policy for ident, policy in owner.policies.items() if ident in used},
+        version=owner.version + 1,
+    )
+
+
+def _records(brood: Brood, uid: str) -> Iterable[ChildRecord]:
+    """Yield what children owe to an owner, and what rewritten ones owed to it before."""
+    for child in brood.children.values():
+        yield child.record_of(uid)
+        if child.before is not None and uid in child.before[1]:
+            birth = child.before[1][uid]
+            yield ChildRecord(child.name, uid, birth.revision, birth.regime, birth.stamp)

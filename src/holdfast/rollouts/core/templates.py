@@ -12,12 +12,15 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
 from holdfast.compare import canonical, hash_schemes
+from holdfast.compat.karpenter import stamps
+from holdfast.compat.karpenter.option1 import NODEPOOL
+from holdfast.compat.karpenter.stamps import Hashed
 from holdfast.errors import Location
 from holdfast.model.address import Address
 from holdfast.model.json import Json
@@ -25,12 +28,9 @@ from holdfast.model.path import Path
 from holdfast.model.resource import Declaration
 from holdfast.policy import source_location
 from holdfast.policy.selectors import LabelSelector
-from holdfast.rollouts.core import karpenter_stamps, template_schemes
-from holdfast.rollouts.core.adoption import Unstamped
-from holdfast.rollouts.core.karpenter_stamps import Hashed
-from holdfast.rollouts.core.option1 import NODEPOOL
+from holdfast.rollouts.core import template_schemes
 from holdfast.rollouts.core.requirements import Predicate
-from holdfast.rollouts.core.revisions import Live, Revision
+from holdfast.rollouts.core.revisions import Live, Revision, Unstamped
 from holdfast.rollouts.core.rollout_limits import Limits
 from holdfast.rollouts.core.template_findings import FindingKind
 from holdfast.rollouts.core.template_schemes import FieldPolicy, Keys, ListKind, ListRule, Schemes, TemplateScheme
@@ -182,7 +182,8 @@ class Template:
         if self.stamping is None or self.stamping.hashed is None:
             return known
         hashed = dataclasses.replace(self.stamping.hashed, of=_under(self.stamping.hashed.of))
-        return {**karpenter_stamps.schemes(self.stamping.key, hashed), **known}
+        foreign = stamps.digests(self.stamping.key, hashed)
+        return {**{version: _foreign_scheme(version, digest) for version, digest in foreign.items()}, **known}
 
     def as_of(self, revision: Revision) -> Template:
         """Return the template as if it said what a revision has."""
@@ -268,6 +269,10 @@ def scheme_of(policy: Json, named: str | None = None) -> TemplateScheme | None:
             convert,
         ),
     )
+
+
+def _foreign_scheme(version: str, digest: Callable[[Json], str]) -> TemplateScheme:
+    return TemplateScheme(version, lambda content, _schema: digest(content))
 
 
 def hard_scheme(fields: FieldClasses) -> TemplateScheme:

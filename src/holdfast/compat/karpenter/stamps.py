@@ -14,13 +14,12 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from holdfast.compare import paths
 from holdfast.compat.karpenter import hashstructure
+from holdfast.compat.karpenter.option1 import NODEPOOL
 from holdfast.errors import UnhashableError
 from holdfast.model.absent import ABSENT
 from holdfast.model.json import Json
-from holdfast.rollouts.core import template_schemes
-from holdfast.rollouts.core.option1 import NODEPOOL
-from holdfast.rollouts.core.template_schemes import Keys, Schemes, TemplateScheme
 
 EC2_NODE_CLASS: Final = "karpenter.k8s.aws/ec2nodeclass-hash"
 
@@ -39,23 +38,23 @@ _FAMILIES: Final = {
 class Hashed:
     """What another controller hashed: where that stands in the content of a template, and what its own settings add."""
 
-    of: Keys
+    of: tuple[str, ...]
     ca_bundle: str | None = None  # of the controller; it is part of later hashes
 
 
-def schemes(key: str, hashed: Hashed) -> Schemes:
-    """Return the ways to hash that stamps under a key may name, by the version that stands beside them."""
-    return {version: _scheme(version, shape, hashed) for version, shape in _SHAPES.get(key, {}).items()}
+def digests(key: str, hashed: Hashed) -> dict[str, Callable[[Json], str]]:
+    """Return the hash functions that stamps under a key may name, by the version that stands beside the stamp."""
+    return {version: _digest(shape, hashed) for version, shape in _SHAPES.get(key, {}).items()}
 
 
-def _scheme(version: str, shape: _Shape, hashed: Hashed) -> TemplateScheme:
-    def declared(content: Json, _schema: str) -> str:
+def _digest(shape: _Shape, hashed: Hashed) -> Callable[[Json], str]:
+    def digest(content: Json) -> str:
         try:
-            return hashstructure.annotation(shape(template_schemes.at(content, hashed.of), hashed))
+            return hashstructure.annotation(shape(paths.resolve(content, hashed.of), hashed))
         except UnhashableError:
-            return ""  # no stamp says that
+            return ""  # no stamp is empty
 
-    return TemplateScheme(version, declared)
+    return digest
 
 
 # --- Go values --------------------------------------------------------------------------------------------------------
