@@ -46,9 +46,9 @@ from holdfast.reconcile.evaluate import Judged
 from holdfast.reconcile.resolved_resource import Prepared
 from holdfast.remediation import repository, target_state
 from holdfast.remediation.core import past_attempts
-from holdfast.remediation.core.guard import Sighted
 from holdfast.remediation.core.past_attempts import Precedent, Today
 from holdfast.remediation.core.rules import AssessmentRules
+from holdfast.remediation.core.state_hash import Sighted
 from holdfast.store.protocol import Acceptance, Correction, Demotion, FindingRecord, Pause, Step, Store
 from holdfast.store.value_codec import encode_finding
 

@@ -10,11 +10,11 @@ from holdfast.notify.cloudevents import rfc3339
 from holdfast.remediation import repository
 from holdfast.remediation.core import past_attempts
 from holdfast.remediation.core import records as plain
-from holdfast.remediation.core.guard import Sighted, Sighting
-from holdfast.remediation.core.measurements import Measurement
 from holdfast.remediation.core.past_attempts import Effect, Match, Precedent, Recurrence, Today
 from holdfast.remediation.core.records import Record
+from holdfast.remediation.core.scoring import Measurement
 from holdfast.remediation.core.state import State
+from holdfast.remediation.core.state_hash import Sighted, Sighting
 from holdfast.store.protocol import Store
 
 RECENT_SECONDS = 86_400.0

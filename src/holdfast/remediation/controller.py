@@ -13,20 +13,22 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from holdfast.model.address import Address
+from holdfast.model.decision import Action
 from holdfast.policy import windows
 from holdfast.reconcile.check import Checker
 from holdfast.reconcile.clock import Clock
 from holdfast.reconcile.resolved_resource import Prepared
-from holdfast.reconcile.undo import Undoer
-from holdfast.remediation import auto_undo, measurement, repository
-from holdfast.remediation.core import state_machine
-from holdfast.remediation.core.events import Event
-from holdfast.remediation.core.records import Record, Undo
+from holdfast.reconcile.undo import CannotUndo, Postponed, Undoer
+from holdfast.remediation import measurement, repository
+from holdfast.remediation.core import audit_events, state_machine
+from holdfast.remediation.core.audit_events import Event, EventType
+from holdfast.remediation.core.records import Record, Source, Undo
 from holdfast.remediation.core.rules import AssessmentRules
+from holdfast.remediation.core.state import Reason
 from holdfast.remediation.core.state_machine import Facts
 from holdfast.remediation.measurement import Instruments, Subject
 from holdfast.remediation.repository import SHELF, Kept
-from holdfast.store.protocol import Dossier, DossierMoved, Store, Transaction
+from holdfast.store.protocol import Dossier, DossierMoved, Outcome, Store, Transaction
 
 BATCH: Final = 100
 AT_ONCE: Final = 10  # targets looked at together
@@ -91,7 +93,7 @@ class Assessor:
             facts = await measurement.find_out(wants.asks, replace(record, assessment=state), subject)
         record = replace(record, assessment=state)
         wake_at = wants.wake_at
-        if state.phase.is_terminal and auto_undo.is_wanted(record, subject.item):
+        if state.phase.is_terminal and is_wanted(record, subject.item):
             record, wake_at = replace(record, undo=Undo.WANTED), self.clock.now()
         transaction = Transaction(
             dossiers=[replace(found, record=record).dossier(wake_at)], events=repository.audit(told)
@@ -112,12 +114,12 @@ class Assessor:
             await self.store.commit(Transaction(dossiers=[replace(found, record=record).dossier(held.until)]))
             return record
         item = await self.prepare(Address.parse(found.record.target))
-        tried = await auto_undo.undo(found.record, item, self.store, self.undoer)
+        tried = await undo(found.record, item, self.store, self.undoer)
         record = replace(found.record, undo=tried.undo, undo_note=tried.note, undo_tries=found.record.undo_tries + 1)
-        wait = None if record.undo is not Undo.WANTED else self.clock.now() + auto_undo.wait(record.undo_tries)
-        transaction = Transaction(dossiers=[replace(found, record=record).dossier(wait)])
+        retry_at = None if record.undo is not Undo.WANTED else self.clock.now() + wait(record.undo_tries)
+        transaction = Transaction(dossiers=[replace(found, record=record).dossier(retry_at)])
         if record.undo is not Undo.WANTED:
-            transaction.events += repository.audit([auto_undo.told(record, self.clock.now())])
+            transaction.events += repository.audit([told(record, self.clock.now())])
         await self.store.commit(transaction)
         return record
 
@@ -149,3 +151,57 @@ async def _sleep(clock: Clock, seconds: float, stop: asyncio.Event) -> None:
     for task in pending:
         task.cancel()
     await asyncio.gather(*pending, return_exceptions=True)
+
+
+WHO: Final = "policy undoBelow"
+MOST_TRIES: Final = 8
+_FIRST_WAIT: Final = 5.0  # seconds, doubled each time
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """What came of trying."""
+
+    undo: Undo
+    note: str
+
+
+def is_wanted(record: Record, item: Prepared | str) -> bool:
+    """Tell whether policy wants a correction taken back now that its assessment is over."""
+    state = record.assessment
+    if isinstance(item, str) or state is None or state.score is None or record.source is not Source.OURS:
+        return False
+    is_change = record.workflow.action_type == Action.UPDATE.value
+    return is_change and state.reason is not Reason.SPEC_DRIFT and state.score < item.settings.undo_below
+
+
+async def undo(record: Record, item: Prepared | str, store: Store, undoer: Undoer | None) -> Tried:
+    """Take it back, with all the guards of an undo."""
+    if record.undo_tries >= MOST_TRIES:
+        return Tried(Undo.REFUSED, f"given up after {record.undo_tries} tries: {record.undo_note}")
+    if undoer is None or isinstance(item, str):
+        return Tried(Undo.WANTED, item if isinstance(item, str) else "nothing may be written now")
+    correction = await store.correction(record.correlation_id)
+    if correction is None:
+        return Tried(Undo.REFUSED, "the correction is not known any more")
+    if correction.outcome is Outcome.UNDONE:
+        return Tried(Undo.DONE, "undone")
+    score = record.assessment.score if record.assessment is not None else None
+    try:
+        undone = await undoer.undo(correction, item, WHO, f"it scored {score:.2f}" if score is not None else "")
+    except Postponed as error:
+        return Tried(Undo.WANTED, error.message)
+    except CannotUndo as error:
+        return Tried(Undo.REFUSED, error.message)
+    return Tried(Undo.DONE, undone.message)
+
+
+def wait(tries: int) -> float:
+    """Return how long to wait before the next try."""
+    return float(_FIRST_WAIT * 2 ** min(tries, 6))
+
+
+def told(record: Record, at: float) -> Event:
+    """Tell what came of taking a correction back."""
+    fields = {"undone": record.undo is Undo.DONE, "details": record.undo_note}
+    return audit_events.told(EventType.UNDONE, record.remediation(), at, fields)

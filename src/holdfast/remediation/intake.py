@@ -15,14 +15,14 @@ from holdfast.reconcile.check import Checker
 from holdfast.reconcile.clock import Clock
 from holdfast.reconcile.resolved_resource import Prepared
 from holdfast.remediation import repository, target_state
-from holdfast.remediation.core import events, past_attempts
+from holdfast.remediation.core import audit_events, past_attempts
 from holdfast.remediation.core import records as plain
 from holdfast.remediation.core.alerts import Signal
-from holdfast.remediation.core.events import EventType, Workflow
-from holdfast.remediation.core.guard import Sighted, Sighting, Unread
+from holdfast.remediation.core.audit_events import EventType, Workflow
 from holdfast.remediation.core.past_attempts import Today
 from holdfast.remediation.core.records import Ending, Record, Source
 from holdfast.remediation.core.rules import AssessmentRules
+from holdfast.remediation.core.state_hash import Sighted, Sighting, Unread
 from holdfast.remediation.repository import Closing, Kept
 from holdfast.store.protocol import DossierMoved, Store, Transaction
 
@@ -66,7 +66,7 @@ class Announcer:
         record = self._record(target, order, seen)
         why = None if order.anyway else await self.refusal(item, record.workflow.action_type, seen)
         if why is not None:
-            refused = events.told(EventType.REFUSED, record.remediation(), record.started_at, {"details": why})
+            refused = audit_events.told(EventType.REFUSED, record.remediation(), record.started_at, {"details": why})
             await self.store.commit(Transaction(events=repository.audit([refused])))
             raise Refused(f"{target}: {why}")
         transaction = Transaction(dossiers=[Kept(record).dossier(record.started_at + self.rules.patience)])

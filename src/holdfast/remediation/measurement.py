@@ -18,16 +18,15 @@ from holdfast.reconcile.check import Checker
 from holdfast.reconcile.clock import Clock
 from holdfast.reconcile.resolved_resource import Prepared
 from holdfast.remediation import repository, target_state
-from holdfast.remediation.core import alerts, health, measurements, metrics, queries
+from holdfast.remediation.core import alerts, health, metrics, scoring
 from holdfast.remediation.core.alerts import Alert, Listing, Signal
-from holdfast.remediation.core.guard import Sighting, Unread
 from holdfast.remediation.core.health import Answer, Probe
-from holdfast.remediation.core.measurements import Measurement
-from holdfast.remediation.core.metrics import Change, Series, Skipped, Span
-from holdfast.remediation.core.queries import Query, Range
+from holdfast.remediation.core.metrics import Change, Query, Range, Series, Skipped, Span
 from holdfast.remediation.core.records import Record
 from holdfast.remediation.core.rules import AssessmentRules
+from holdfast.remediation.core.scoring import Measurement
 from holdfast.remediation.core.state import Execution
+from holdfast.remediation.core.state_hash import Sighting, Unread
 from holdfast.remediation.core.state_machine import Ask, Facts
 from holdfast.remediation.probes import health_probe
 from holdfast.store.protocol import Store
@@ -123,7 +122,7 @@ async def _health(record: Record, subject: Subject) -> Measurement:
 async def _alerts(record: Record, subject: Subject) -> Measurement:
     source, prometheus = subject.instruments.alertmanager, subject.instruments.prometheus
     if source is None:
-        return measurements.unanswered("no Alertmanager is configured")
+        return scoring.unanswered("no Alertmanager is configured")
     listed = await source.alerts(record.signal)
     is_alive = True
     pods: frozenset[str] | None = None
@@ -139,11 +138,11 @@ async def _alerts(record: Record, subject: Subject) -> Measurement:
 async def _metrics(record: Record, subject: Subject) -> Measurement:
     source, state = subject.instruments.prometheus, record.assessment
     if source is None or state is None:
-        return measurements.unanswered("no Prometheus is configured")
+        return scoring.unanswered("no Prometheus is configured")
     wanted = subject.rules.queries_for(Address.parse(record.alerting or record.target))
     now = subject.clock.now()
     span = Span(record.started_at, state.timing.check_after, now, subject.rules.compared)
-    asked = queries.time_range(record.started_at, now, subject.rules.lookback, subject.rules.step)
+    asked = metrics.time_range(record.started_at, now, subject.rules.lookback, subject.rules.step)
 
     async def one(query: Query) -> Change | Skipped:
         answer = await source.query_range(query.expression, asked)

@@ -18,10 +18,10 @@ from holdfast.policy.write_reasons import CORRECTIONS, Motive
 from holdfast.reconcile.check import Checked
 from holdfast.remediation import repository, target_state
 from holdfast.remediation.core import records as plain
-from holdfast.remediation.core.events import Workflow
-from holdfast.remediation.core.guard import Sighted, Sighting, Unread
+from holdfast.remediation.core.audit_events import Workflow
 from holdfast.remediation.core.records import Ending, Record, Source
 from holdfast.remediation.core.rules import AssessmentRules
+from holdfast.remediation.core.state_hash import Sighted, Sighting, Unread
 from holdfast.remediation.repository import Closing, Kept
 from holdfast.store.protocol import Operation, Outcome, Store, Transaction
 

@@ -15,13 +15,13 @@ import msgspec
 from holdfast.errors import InputError
 from holdfast.model.address import Address
 from holdfast.policy.write_reasons import CORRECTIONS
-from holdfast.remediation.core import events, guard, state, state_machine
+from holdfast.remediation.core import audit_events, state, state_hash, state_machine
 from holdfast.remediation.core import records as plain
-from holdfast.remediation.core.guard import Sighted, Sighting
 from holdfast.remediation.core.past_attempts import Precedent
 from holdfast.remediation.core.records import Ending, Record
 from holdfast.remediation.core.rules import AssessmentRules
 from holdfast.remediation.core.state import Execution, Scope, State
+from holdfast.remediation.core.state_hash import Sighted, Sighting
 from holdfast.remediation.core.timing import Windows
 from holdfast.store.protocol import Dossier, Event, Outcome, Store, Transaction
 
@@ -84,7 +84,7 @@ async def stamped(store: Store, target: Address, seen: Sighting) -> Sighting:
 
     One that we had to make since shows that somebody changed the target, though it is back by now.
     """
-    if not isinstance(seen, Sighted) or seen == guard.GONE:
+    if not isinstance(seen, Sighted) or seen == state_hash.GONE:
         return seen
     recent = await store.corrections([target], limit=_RECENT)
     newest = next((each.id for each in recent if each.outcome in _WRITTEN and each.reason in CORRECTIONS), "")
@@ -101,7 +101,7 @@ async def precedents(store: Store, target: Address | str) -> list[Precedent]:
     return [plain.precedent(one.record) async for one in every(store, target)]
 
 
-def audit(told: Iterable[events.Event]) -> list[Event]:
+def audit(told: Iterable[audit_events.Event]) -> list[Event]:
     """Return events as lines of the audit trail; the id says whether two are the same."""
     return [Event(each.at, each.type.value, each.target, {**each.data, "id": each.id}) for each in told]
 

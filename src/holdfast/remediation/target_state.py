@@ -12,14 +12,14 @@ from holdfast.model.json import Json
 from holdfast.model.read_result import Found, Gone, Reading, Unreadable
 from holdfast.providers.protocol import Unchanged
 from holdfast.reconcile.resolved_resource import Prepared
-from holdfast.remediation.core import guard, state_hash
-from holdfast.remediation.core.guard import Sighted, Sighting, Unread
+from holdfast.remediation.core import state_hash
+from holdfast.remediation.core.state_hash import Sighted, Sighting, Unread
 
 
 def of_document(item: Prepared, observed: Json, tree: RuleTree, identity: str | None = None) -> Sighting:
     """Return the state that a redacted document is in; nothing there is a state too."""
     if observed is ABSENT:
-        return guard.GONE
+        return state_hash.GONE
     way = f"{state_hash.SCHEME}+{item.rules_digest.removeprefix('sha256:')[:12]}"
     try:
         return Sighted(state_hash.state_hash(observed, tree, item.desired), identity, way)
@@ -34,7 +34,7 @@ def of_reading(item: Prepared, reading: Reading | Unchanged) -> Sighting:
             tree, _ = item.rules_for(document)
             return of_document(item, document, tree, identity)
         case Gone():
-            return guard.GONE
+            return state_hash.GONE
         case Unreadable(trouble=trouble, detail=detail):
             return Unread(f"it could not be read ({trouble.value}){': ' + detail if detail else ''}")
         case Unchanged():

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.model.read_result import Trouble, Unreadable
-from holdfast.remediation.core import trail as trails
 from holdfast.remediation.core.alerts import Alert
-from holdfast.remediation.core.end_reasons import Reason
+from holdfast.remediation.core.state import Reason
 from tests.unit.reconcile.remedying import Ward
+from tests.unit.remediation import trail as trails
 
 FIRING = Alert({"alertname": "HighMemory"})
 STEPS = (

@@ -15,11 +15,11 @@ from holdfast.policy.windows import Mode, Window
 from holdfast.remediation import repository
 from holdfast.remediation.attempt_history import account
 from holdfast.remediation.core.alerts import Alert, Signal
-from holdfast.remediation.core.events import Workflow
-from holdfast.remediation.core.guard import Sighted, Unread
+from holdfast.remediation.core.audit_events import Workflow
 from holdfast.remediation.core.past_attempts import Effect, Limits, Match
 from holdfast.remediation.core.records import Ending, Undo
 from holdfast.remediation.core.state import Phase
+from holdfast.remediation.core.state_hash import Sighted, Unread
 from holdfast.remediation.intake import Refused
 from holdfast.store.protocol import Approval, Outcome, Pause, Transaction
 from holdfast.testing.memory import once

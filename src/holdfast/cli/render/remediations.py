@@ -11,10 +11,10 @@ from holdfast.reconcile.action_result import Result
 from holdfast.reconcile.apply import Report
 from holdfast.remediation import own_corrections
 from holdfast.remediation.attempt_history import Account, Told
-from holdfast.remediation.core.guard import Sighted
 from holdfast.remediation.core.past_attempts import Effect, Match
 from holdfast.remediation.core.records import Record, Undo
 from holdfast.remediation.core.state import Phase, State
+from holdfast.remediation.core.state_hash import Sighted
 
 _HASH = re.compile(r"sha256:[0-9a-f]{64}")
 _COLOUR = {Effect.GOOD: "green", Effect.MODERATE: "yellow", Effect.POOR: "red", Effect.NOT_HELD: "magenta"}

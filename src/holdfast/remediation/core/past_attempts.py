@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
-from holdfast.remediation.core.end_reasons import Reason
+from holdfast.remediation.core.state import Reason
 
 REMEMBERED: Final = 7_776_000.0  # seconds, 90 days: what is older is history of another kind
 

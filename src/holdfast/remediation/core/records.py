@@ -9,13 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from holdfast.remediation.core import events, guard
+from holdfast.remediation.core import audit_events, state_hash
 from holdfast.remediation.core.alerts import Signal
-from holdfast.remediation.core.end_reasons import Reason
-from holdfast.remediation.core.events import Event, EventType, Workflow
-from holdfast.remediation.core.guard import Sighted
+from holdfast.remediation.core.audit_events import Event, EventType, Workflow
 from holdfast.remediation.core.past_attempts import Precedent
-from holdfast.remediation.core.state import Execution, Phase, Remediation, State
+from holdfast.remediation.core.state import Execution, Phase, Reason, Remediation, State
+from holdfast.remediation.core.state_hash import Sighted
 
 
 class Source(StrEnum):
@@ -99,14 +98,14 @@ class Record:
 
 def created(record: Record) -> Event:
     """Tell that a remediation begins, with the state before it."""
-    return events.workflow_created(record.remediation(), record.workflow, record.started_at)
+    return audit_events.workflow_created(record.remediation(), record.workflow, record.started_at)
 
 
 def completed(record: Record) -> Event:
     """Tell that a remediation ended."""
     at = record.started_at if record.ended_at is None else record.ended_at
     fields = {"outcome": record.ending.value if record.ending else "", "target_resource": record.target}
-    return events.told(EventType.WORKFLOW_COMPLETED, record.remediation(), at, fields)
+    return audit_events.told(EventType.WORKFLOW_COMPLETED, record.remediation(), at, fields)
 
 
 def precedent(record: Record) -> Precedent:
@@ -123,7 +122,7 @@ def precedent(record: Record) -> Precedent:
     if state is None:
         return past
     post = None if state.baseline is None else state.baseline.hash
-    has_drifted = state.reason is Reason.SPEC_DRIFT and state.current not in (None, post, guard.ABSENT)
+    has_drifted = state.reason is Reason.SPEC_DRIFT and state.current not in (None, post, state_hash.ABSENT)
     return replace(
         past,
         post_hash=post,

@@ -19,13 +19,12 @@ from typing import Final
 
 from holdfast.compare.hash_schemes import Comparison
 from holdfast.model.condition import Truth
-from holdfast.remediation.core import end_reasons, event_journal, guard, outcomes, timing
+from holdfast.remediation.core import audit_events, state_hash, timing
 from holdfast.remediation.core import state as states
-from holdfast.remediation.core.end_reasons import Flags
-from holdfast.remediation.core.events import Event
-from holdfast.remediation.core.guard import Sighted, Sighting, Unread
-from holdfast.remediation.core.measurements import Measurement
-from holdfast.remediation.core.state import Condition, ConditionType, Execution, Phase, State
+from holdfast.remediation.core.audit_events import Event
+from holdfast.remediation.core.scoring import Measurement
+from holdfast.remediation.core.state import Condition, ConditionType, Execution, Flags, Phase, Progress, Reason, State
+from holdfast.remediation.core.state_hash import Sighted, Sighting, Unread
 from holdfast.remediation.core.timing import Window
 
 
@@ -82,7 +81,7 @@ def step(state: State, facts: Facts, now: float) -> tuple[State, Wants]:
     if state.phase.is_terminal:
         return state, Wants()
     if not state.remediation.correlation_id:
-        return _wanting(state, outcomes.failed(state, "the remediation has no correlation id", now), now)
+        return _wanting(state, failed(state, "the remediation has no correlation id", now), now)
     new = _with_target(_with_execution(_advanced(state, now), facts, now), facts, now)
     if not new.phase.is_terminal and timing.window(new.timing, now) is Window.EXPIRED:
         if new.baseline is not None and facts.target is None:
@@ -112,7 +111,7 @@ def _wanting(
 ) -> tuple[State, Wants]:
     sleeps = not asks and not new.phase.is_terminal
     wake_at = _wake_at(new, facts or Facts(), now) if sleeps else None
-    return new, Wants(asks, wake_at, event_journal.between(old, new, now))
+    return new, Wants(asks, wake_at, audit_events.between(old, new, now))
 
 
 # --- taking in -------------------------------------------------------------------------------------------------------
@@ -160,14 +159,14 @@ def _with_baseline(state: State, seen: Sighted, now: float) -> State:
 
 
 def _guarded(state: State, baseline: Sighted, seen: Sighted, now: float) -> State:
-    found = guard.compare(baseline, seen)
+    found = state_hash.compare(baseline, seen)
     if found is Comparison.INCOMPARABLE:
         return _unguarded(state, "Incomparable", f"{baseline.hash} and {seen.hash} are made in different ways", now)
     new = replace(state, current=seen.hash)
     if found is Comparison.DIFFERENT:
         is_back = seen.hash == baseline.hash
         message = f"{seen.hash}, changed and put back since" if is_back else f"{baseline.hash} -> {seen.hash}"
-        return outcomes.drifted(new, message, now)
+        return drifted(new, message, now)
     unchanged = Condition(ConditionType.SPEC_INTEGRITY, Truth.TRUE, "SpecUnchanged", "", now)
     return states.stating(new, (unchanged,))
 
@@ -193,7 +192,7 @@ def _with_measurements(state: State, facts: Facts, now: float) -> State:
 
 
 def _with_health(state: State, found: Measurement | None) -> State:
-    is_open = state.health is None or outcomes.is_decaying(state)
+    is_open = state.health is None or is_decaying(state)
     if found is None or not found.is_assessed or not is_open:
         return state
     told = state.health is not None and state.health.score == found.score
@@ -203,14 +202,14 @@ def _with_health(state: State, found: Measurement | None) -> State:
 def _with_alerts(state: State, found: Measurement, now: float) -> State:
     """Accept the answer, unless it fires on although all else is well: then it is likely to be Prometheus' lag."""
     if found.is_against and _is_well(state):
-        active = outcomes.decay_condition(Truth.TRUE, "DecayActive", now)
+        active = decay_condition(Truth.TRUE, "DecayActive", now)
         new = replace(state, decay=state.decay or found, decay_retries=state.decay_retries + 1)
         return states.stating(new, (active,))
     new = replace(state, alerts=found)
     if state.decay is None:
         return new
     reason = "DecayRefuted" if found.is_against else "DecayResolved"
-    return states.stating(new, (outcomes.decay_condition(Truth.FALSE, reason, now),))
+    return states.stating(new, (decay_condition(Truth.FALSE, reason, now),))
 
 
 def _is_well(state: State) -> bool:
@@ -247,14 +246,14 @@ def _ended(state: State, facts: Facts, now: float, *, is_past_deadline: bool = F
         is_never_executed=_is_never_executed(state, facts) and not is_past_deadline,
         is_execution_incomplete=_is_scope_partial(state, now),
         is_past_deadline=is_past_deadline,
-        is_decaying=outcomes.is_decaying(state),
+        is_decaying=is_decaying(state),
         is_hashed=state.baseline is not None,
-        health=outcomes.progress(state.health, is_wanted=state.scope.health),
-        alerts=outcomes.progress(state.alerts, is_wanted=state.scope.alerts),
-        metrics=outcomes.progress(state.metrics, is_wanted=state.scope.metrics),
+        health=progress(state.health, is_wanted=state.scope.health),
+        alerts=progress(state.alerts, is_wanted=state.scope.alerts),
+        metrics=progress(state.metrics, is_wanted=state.scope.metrics),
     )
-    reason = end_reasons.decide(flags)
-    return state if reason is None else outcomes.completed(state, reason, outcomes.shortcomings(state, flags), now)
+    reason = states.decide(flags)
+    return state if reason is None else completed(state, reason, shortcomings(state, flags), now)
 
 
 # --- going on --------------------------------------------------------------------------------------------------------
@@ -294,7 +293,7 @@ def _missing(state: State, now: float) -> tuple[Ask, ...]:
     partial = _is_scope_partial(state, now)
     is_alert_due = now >= state.timing.alert_check_after
     wanted = {
-        Ask.HEALTH: state.scope.health and (state.health is None or outcomes.is_decaying(state)),
+        Ask.HEALTH: state.scope.health and (state.health is None or is_decaying(state)),
         Ask.ALERTS: state.scope.alerts and state.alerts is None and is_alert_due and not partial,
         Ask.METRICS: state.scope.metrics and state.metrics is None and not partial,
     }
@@ -313,3 +312,75 @@ def _wake_at(state: State, facts: Facts, now: float) -> float:
     interval = times.error_interval if isinstance(facts.target, Unread) else times.interval
     grace = None if state.incomplete_since is None else state.incomplete_since + timing.EXECUTION_GRACE
     return timing.next_look(times, now, interval, times.check_after, times.alert_check_after, grace)
+
+
+def is_decaying(state: State) -> bool:
+    """Tell whether an alert fires on though all else is well."""
+    return state.decay is not None and state.alerts is None
+
+
+def decay_condition(status: Truth, reason: str, now: float) -> Condition:
+    """Say whether an alert decays."""
+    return Condition(ConditionType.ALERT_DECAY_DETECTED, status, reason, "", now)
+
+
+def shortcomings(state: State, flags: Flags) -> str:
+    """Say what the ending has to do without."""
+    names = ("health", "alerts", "metrics")
+    missing = [name for name, one in zip(names, flags.progress, strict=True) if one is Progress.MISSING]
+    integrity = state.condition(ConditionType.SPEC_INTEGRITY)
+    is_unsure = integrity is not None and integrity.status is Truth.UNKNOWN
+    found = (
+        f"not measured: {', '.join(missing)}" if missing else "",
+        "the last look at the target could not tell whether it changed" if is_unsure else "",
+    )
+    return "; ".join(text for text in found if text)
+
+
+def progress(found: Measurement | None, *, is_wanted: bool) -> Progress:
+    """Return how far a component has come; what does not apply is finished, and is no data."""
+    if not is_wanted or (found is not None and found.score is None):
+        return Progress.OFF
+    return Progress.MISSING if found is None else Progress.DONE
+
+
+def drifted(state: State, message: str, now: float) -> State:
+    """End an assessment whose target is not what the remediation left."""
+    broken = Condition(ConditionType.SPEC_INTEGRITY, Truth.FALSE, "SpecDrifted", message, now)
+    return completed(states.stating(state, (broken,)), Reason.SPEC_DRIFT, message, now)
+
+
+_COMPLETE_REASONS: Final = {
+    Reason.FULL: "AssessmentFull",
+    Reason.PARTIAL: "AssessmentPartial",
+    Reason.EXPIRED: "AssessmentExpired",
+    Reason.NO_EXECUTION: "NoExecution",
+    Reason.METRICS_TIMED_OUT: "MetricsTimedOut",
+    Reason.SPEC_DRIFT: "SpecDrift",
+    Reason.ALERT_DECAY_TIMEOUT: "AlertDecayTimeout",
+}
+
+
+def completed(state: State, reason: Reason, message: str, now: float) -> State:
+    """End an assessment for a reason."""
+    scores = [None if one is None else one.score for one in (state.health, state.alerts, state.metrics)]
+    new = replace(
+        state,
+        phase=Phase.COMPLETED,
+        reason=reason,
+        score=states.overall(reason, *scores),
+        completed_at=now,
+        message=message,
+    )
+    complete = Condition(ConditionType.ASSESSMENT_COMPLETE, Truth.TRUE, _COMPLETE_REASONS[reason], message, now)
+    if not is_decaying(state):
+        return states.stating(new, (complete,))
+    ended = "SpecDrifted" if reason is Reason.SPEC_DRIFT else "DecayTimeout"
+    return states.stating(new, (decay_condition(Truth.FALSE, ended, now), complete))
+
+
+def failed(state: State, message: str, now: float) -> State:
+    """End an assessment that could never have been one."""
+    new = replace(state, phase=Phase.FAILED, completed_at=now, message=message)
+    invalid = Condition(ConditionType.ASSESSMENT_COMPLETE, Truth.FALSE, "ValidationFailed", message, now)
+    return states.stating(new, (invalid,))

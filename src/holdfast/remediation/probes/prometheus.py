@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from holdfast.model.json import Json
-from holdfast.remediation.core.metrics import Series
-from holdfast.remediation.core.queries import Range
+from holdfast.remediation.core.metrics import Range, Series
 from holdfast.remediation.probes import http_query
 from holdfast.remediation.probes.http_query import Server
 

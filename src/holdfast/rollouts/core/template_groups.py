@@ -15,10 +15,9 @@ from holdfast.compat.karpenter.option1 import Stamp
 from holdfast.model.address import Address
 from holdfast.model.json import Json
 from holdfast.rollouts.core import hash_epochs, revisions, templates
-from holdfast.rollouts.core import revisions as revisions_module
 from holdfast.rollouts.core.hash_epochs import Change
 from holdfast.rollouts.core.records import OVER, Phase, Rollout, Target
-from holdfast.rollouts.core.revisions import ChildRecord, ParentRecord, Revision
+from holdfast.rollouts.core.revisions import ChildRecord, ParentRecord, Revision, named_by
 from holdfast.rollouts.core.slots import State
 from holdfast.rollouts.core.template_findings import TemplateFinding
 from holdfast.rollouts.core.template_schemes import Schemes, TemplateScheme
@@ -285,9 +284,7 @@ def with_live(owner: Owned, seen: Json, stamps: Iterable[Stamp]) -> Owned | None
     live = Revision(ordinal, {**owner.template.live().content, RESOURCE: seen}, owner.template.schema)
     for stamp in set(stamps):
         named = StampedHash(stamp.version, stamp.digest)
-        if revisions_module.named_by(record.revisions, named, known) is None and revisions_module.named_by(
-            [live], named, known
-        ):
+        if named_by(record.revisions, named, known) is None and named_by([live], named, known):
             revisions = (*record.revisions, live.digested(owner.known))
             after = dataclasses.replace(record, revisions=revisions, version=record.version + 1)
             return dataclasses.replace(owner, record=after, version=owner.version + 1)

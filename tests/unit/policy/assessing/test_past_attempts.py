@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from holdfast.remediation.core import past_attempts
-from holdfast.remediation.core.end_reasons import Reason
 from holdfast.remediation.core.past_attempts import Effect, Match, Precedent, Recurrence, Today
+from holdfast.remediation.core.state import Reason
 
 NOW = 10_000_000.0
 DAY = 86_400.0

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from holdfast.model.health import Workload
-from holdfast.remediation.core import health, metrics, scoring, timing, trail
+from holdfast.remediation.core import health, metrics, scoring, timing
 from holdfast.remediation.core.metrics import Change
 from holdfast.remediation.core.timing import Windows
+from tests.unit.remediation import trail
 from tests.vectors.load import by_name, vectors
 
 CASES = vectors("scoring_go")

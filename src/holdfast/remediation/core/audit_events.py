@@ -7,18 +7,17 @@ same id twice. Refuses to know the envelope: the engine wraps these as CloudEven
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
 from holdfast.model.json import Json
 from holdfast.policy import durations
-from holdfast.remediation.core import guard
-from holdfast.remediation.core.end_reasons import Reason
-from holdfast.remediation.core.guard import Sighted
-from holdfast.remediation.core.measurements import Measurement
-from holdfast.remediation.core.state import Remediation
+from holdfast.remediation.core import state_hash
+from holdfast.remediation.core.scoring import Measurement
+from holdfast.remediation.core.state import Phase, Reason, Remediation, State
+from holdfast.remediation.core.state_hash import Sighted
 from holdfast.remediation.core.timing import Timing, Windows
 
 
@@ -114,7 +113,7 @@ def hash_computed(remediation: Remediation, baseline: Sighted, at: float) -> Eve
     fields: dict[str, Json] = {"component": "hash", "assessed": True, "post_remediation_spec_hash": baseline.hash}
     if remediation.pre_hash is not None:
         fields["pre_remediation_spec_hash"] = remediation.pre_hash
-    matched = guard.match(remediation.pre_hash, baseline.hash)
+    matched = state_hash.match(remediation.pre_hash, baseline.hash)
     if matched is not None:
         fields["hash_match"] = matched
     return _event(EventType.HASH_COMPUTED, remediation, at, fields)
@@ -174,3 +173,44 @@ def _place(remediation: Remediation) -> dict[str, Json]:
 
 def _text(at: float) -> str:
     return dt.datetime.fromtimestamp(at, dt.UTC).isoformat().replace("+00:00", "Z")
+
+
+def between(old: State, new: State, now: float) -> tuple[Event, ...]:
+    """Return the events of one step, in the order a reader expects them."""
+    return tuple(_told(old, new, now))
+
+
+def _told(old: State, new: State, now: float) -> Iterator[Event]:
+    if new.phase is Phase.FAILED:
+        return  # without a correlation id there is nothing an event could be about
+    if old.phase is Phase.PENDING and new.phase is not Phase.PENDING:
+        yield scheduled(new.remediation, new.windows, new.timing, now)
+    if old.baseline is None and new.baseline is not None:
+        yield hash_computed(new.remediation, new.baseline, now)
+    yield from _components(old, new, now)
+    if new.reason is not None and old.reason is None:
+        ending = Ending(new.reason, new.message, new.score, _assessed(new))
+        yield completed(new.remediation, ending, now)
+
+
+def _components(old: State, new: State, now: float) -> Iterator[Event]:
+    done = new.remediation
+    is_told = new.health_revisions > old.health_revisions
+    if new.health is not None and is_told and (new.health.score is not None or new.health_revisions > 1):
+        yield component(EventType.HEALTH_ASSESSED, done, new.health, now, new.health_revisions)
+    if new.decay is not None and old.decay is None:
+        yield component(EventType.ALERT_DECAY_DETECTED, done, new.decay, now)
+    if new.alerts is not None and old.alerts is None:
+        yield component(EventType.ALERT_ASSESSED, done, new.alerts, now)
+    if new.metrics is not None and old.metrics is None:
+        yield component(EventType.METRICS_ASSESSED, done, new.metrics, now)
+
+
+def _assessed(state: State) -> list[str]:
+    found = {
+        "hash": state.baseline is not None,
+        "health": state.health is not None,
+        "alert": state.alerts is not None,
+        "metrics": state.metrics is not None,
+    }
+    return [name for name, is_there in found.items() if is_there]

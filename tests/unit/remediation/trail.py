@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from holdfast.model.json import Json
-from holdfast.remediation.core import end_reasons, scoring
-from holdfast.remediation.core.end_reasons import Reason
-from holdfast.remediation.core.events import Event, EventType
+from holdfast.remediation.core import state
+from holdfast.remediation.core.audit_events import Event, EventType
+from holdfast.remediation.core.state import Reason
 
 NO_DATA: Final = "no_data"
 IN_PROGRESS: Final = "in_progress"
@@ -62,7 +62,7 @@ def summarise(ordered: Iterable[Mapping[str, Json]]) -> Summary:
             hashes.update({field: event[field] for field in _HASHES if field in event})
         elif kind == EventType.COMPLETED and reason is not Reason.SPEC_DRIFT:
             text = str(event.get("reason", ""))
-            reason = end_reasons.parse(text)
+            reason = state.parse(text)
             status = reason.value if reason else text
-    score = scoring.overall(reason, scores.get("health"), scores.get("alerts"), scores.get("metrics"))
+    score = state.overall(reason, scores.get("health"), scores.get("alerts"), scores.get("metrics"))
     return Summary(status, score, hashes)
