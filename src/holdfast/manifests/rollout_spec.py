@@ -40,7 +40,7 @@ from holdfast.model.path import Path, Pointer
 from holdfast.policy.windows import Window
 from holdfast.policy.write_reasons import EVERY, Motive
 from holdfast.rollouts.core.requirements import AT_ONCE, WITH_VALUES, Asks, Debounce, Offer, Predicate
-from holdfast.rollouts.core.rollout_limits import Amount, Limits, OnHalt
+from holdfast.rollouts.core.rollout_limits import Amount, HaltRules, Limits, OnHalt, Waves
 from holdfast.rollouts.core.templates import Gate, Method
 
 SECTION: Final = "rollouts"  # of the project file: what holds over all templates
@@ -68,25 +68,29 @@ def read(sheet: Sheet, value: Json, pointer: Pointer, default: Method) -> Rollou
     fields = Fields(sheet, value, pointer, _ROLLOUT)
     plain = Limits()
     retry = fields.mapping("retry", ("base", "max"))
-    canary, named_ones = fields.read("canary", _canary, (plain.canary, frozenset[str]()))
+    canary, named_ones = fields.read("canary", _canary, (plain.waves.canary, frozenset[str]()))
     limits = Limits(
         max_unavailable=fields.read("maxUnavailable", field_reader.amount, plain.max_unavailable),
         max_surge=fields.read("maxSurge", field_reader.amount, plain.max_surge),
         budgets=fields.read("budgets", field_reader.amounts, {}),
         per_zone=fields.read("perZone", some, None),
-        canary=canary,
-        canary_slots=named_ones,
-        has_waves=fields.read("waves", field_reader.truth, default=True),
-        partition=fields.read("partition", field_reader.count(0), 0),
         windows=_windows(fields),
         min_ready=fields.read("minReady", field_reader.seconds, 0.0),
-        soak=fields.read("soak", field_reader.seconds, 0.0),
-        progress_deadline=_off(fields.read("progressDeadline", field_reader.seconds, 0.0)),
-        halt_after=fields.read("haltOnFailures", _failures, plain.halt_after),
-        on_halt=sheet.choice(fields.body, "onHalt", pointer, OnHalt.STAY),
         hold_deadline=_off(fields.read("holdDeadline", field_reader.seconds, 0.0)),
         retry_base=retry.read("base", field_reader.seconds, plain.retry_base),
         retry_max=retry.read("max", field_reader.seconds, plain.retry_max),
+        waves=Waves(
+            canary=canary,
+            canary_slots=named_ones,
+            is_doubling=fields.read("waves", field_reader.truth, default=True),
+            partition=fields.read("partition", field_reader.count(0), 0),
+            soak=fields.read("soak", field_reader.seconds, 0.0),
+        ),
+        halt=HaltRules(
+            progress_deadline=_off(fields.read("progressDeadline", field_reader.seconds, 0.0)),
+            after=fields.read("haltOnFailures", _failures, plain.halt.after),
+            action=sheet.choice(fields.body, "onHalt", pointer, OnHalt.STAY),
+        ),
     )
     method = sheet.choice(fields.body, "method", pointer, default)
     _usable(fields, limits, method)

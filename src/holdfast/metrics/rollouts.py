@@ -37,7 +37,7 @@ def count(readings: Readings, brood: Brood, around: Around) -> None:
         readings.put(definitions.PHASE, name, phase.value, value=phase is rollout.phase)
     readings.put(definitions.WAVE, name, value=rollout.wave)
     readings.put(definitions.FAILURES, name, value=rollout.failed)
-    readings.put(definitions.PROGRESSED, name, value=rollout.progressed_at)
+    readings.put(definitions.PROGRESSED, name, value=rollout.progress.at)
     if rollout.phase in OVER:
         return
     children = group_views.children(brood, missing=around.unwell)

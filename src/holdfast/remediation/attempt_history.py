@@ -131,7 +131,7 @@ def record_as_json(record: Record) -> dict[str, Json]:
         "preRemediationSpecHash": None if record.pre is None else record.pre.hash,
         **({"preRemediationSpecHashMissing": record.pre_note} if record.pre_note else {}),
         "undo": record.undo.value,
-        **({"undoNote": record.undo_note} if record.undo_note else {}),
+        **({"undoNote": record.undo_attempts.note} if record.undo_attempts.note else {}),
         "assessment": None if state is None else _state_as_json(state),
     }
     return out
@@ -148,9 +148,9 @@ def _state_as_json(state: State) -> dict[str, Json]:
         "validityDeadline": rfc3339(state.timing.deadline),
         "completedAt": None if state.completed_at is None else rfc3339(state.completed_at),
         "components": {
-            "health": _component(state.health, is_wanted=state.scope.health),
-            "alerts": _component(state.alerts, is_wanted=state.scope.alerts),
-            "metrics": _component(state.metrics, is_wanted=state.scope.metrics),
+            "health": _component(state.measured.health, is_wanted=state.scope.health),
+            "alerts": _component(state.measured.alerts, is_wanted=state.scope.alerts),
+            "metrics": _component(state.measured.metrics, is_wanted=state.scope.metrics),
         },
         "conditions": [
             {

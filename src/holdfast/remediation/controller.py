@@ -110,13 +110,19 @@ class Assessor:
         held = windows.closed_by(self.checker.rules.corrections.windows, self.clock.now())
         if held is not None:
             left = Undo.REFUSED if held.until is None else Undo.WANTED
-            record = replace(found.record, undo=left, undo_note=str(held))
+            record = replace(found.record, undo=left, undo_attempts=replace(found.record.undo_attempts, note=str(held)))
             await self.store.commit(Transaction(dossiers=[replace(found, record=record).dossier(held.until)]))
             return record
         item = await self.prepare(Address.parse(found.record.target))
         tried = await undo(found.record, item, self.store, self.undoer)
-        record = replace(found.record, undo=tried.undo, undo_note=tried.note, undo_tries=found.record.undo_tries + 1)
-        retry_at = None if record.undo is not Undo.WANTED else self.clock.now() + wait(record.undo_tries)
+        record = replace(
+            found.record,
+            undo=tried.undo,
+            undo_attempts=replace(
+                found.record.undo_attempts, note=tried.note, tries=found.record.undo_attempts.tries + 1
+            ),
+        )
+        retry_at = None if record.undo is not Undo.WANTED else self.clock.now() + wait(record.undo_attempts.tries)
         transaction = Transaction(dossiers=[replace(found, record=record).dossier(retry_at)])
         if record.undo is not Undo.WANTED:
             transaction.events += repository.audit([told(record, self.clock.now())])
@@ -177,8 +183,8 @@ def is_wanted(record: Record, item: Prepared | str) -> bool:
 
 async def undo(record: Record, item: Prepared | str, store: Store, undoer: Undoer | None) -> Tried:
     """Take it back, with all the guards of an undo."""
-    if record.undo_tries >= MOST_TRIES:
-        return Tried(Undo.REFUSED, f"given up after {record.undo_tries} tries: {record.undo_note}")
+    if record.undo_attempts.tries >= MOST_TRIES:
+        return Tried(Undo.REFUSED, f"given up after {record.undo_attempts.tries} tries: {record.undo_attempts.note}")
     if undoer is None or isinstance(item, str):
         return Tried(Undo.WANTED, item if isinstance(item, str) else "nothing may be written now")
     correction = await store.correction(record.correlation_id)
@@ -203,5 +209,5 @@ def wait(tries: int) -> float:
 
 def told(record: Record, at: float) -> Event:
     """Tell what came of taking a correction back."""
-    fields = {"undone": record.undo is Undo.DONE, "details": record.undo_note}
+    fields = {"undone": record.undo is Undo.DONE, "details": record.undo_attempts.note}
     return audit_events.told(EventType.UNDONE, record.remediation(), at, fields)

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
-from holdfast.compare.hash_schemes import StampedHash
+import msgspec
+
 from holdfast.model.address import Address
 from holdfast.model.json import Json
 from holdfast.rollouts.core import template_groups
-from holdfast.rollouts.core.records import Failures, Phase, Rollout, Target
 from holdfast.rollouts.core.revisions import ParentRecord, Regime, Revision
-from holdfast.rollouts.core.slots import State
-from holdfast.rollouts.core.template_findings import FindingKind, TemplateFinding
-from holdfast.rollouts.core.template_groups import Birth, ChildFile, Generation, Owned, RolloutFile
+from holdfast.rollouts.core.template_groups import ChildFile, Generation, Owned, RolloutFile
 from holdfast.rollouts.core.template_schemes import Digests
 from holdfast.rollouts.core.templates import Template
 from holdfast.store.protocol import Dossier
@@ -79,78 +76,15 @@ def owner_of(template: Template, dossier: Dossier) -> Owned:
 
 def child_dossier(child: ChildFile, owner: str) -> Dossier:
     """Return a child as its dossier; its version is the one to be kept."""
-    data: dict[str, Json] = {
-        "slot": child.slot,
-        "births": _births(child.births),
-        "generation": child.generation,
-        "state": child.state.value,
-        "since": child.since,
-    }
-    optional = {
-        "ready_since": child.ready_since,
-        "made_by": child.made_by,
-        "attempt": child.attempt,
-        "reason": child.reason,
-        "before": None if child.before is None else [child.before[0], _births(child.before[1])],
-        "findings": [_finding(each) for each in child.findings],
-        "note": child.note,
-        "marked": child.is_marked,
-        "rewriting": child.is_rewriting,
-    }
-    data.update({key: value for key, value in optional.items() if value})
+    data: dict[str, Json] = msgspec.to_builtins(child)
+    del data["address"], data["version"]
     return Dossier(CHILDREN, str(child.address), data, child.version, owner)
-
-
-def _births(births: Mapping[str, Birth]) -> Json:
-    return {
-        owner: [
-            birth.revision,
-            birth.regime,
-            *(() if birth.stamp is None else (birth.stamp.scheme, birth.stamp.digest)),
-        ]
-        for owner, birth in births.items()
-    }
-
-
-def _finding(finding: TemplateFinding) -> Json:
-    fields = [list(keys) for keys in finding.fields]
-    counted = [finding.times, finding.last_seen] if finding.last_seen else []
-    return [finding.owner, finding.kind.value, finding.reason, finding.first_seen, fields, *counted]
 
 
 def child_of(dossier: Dossier) -> ChildFile:
     """Return a child from its dossier."""
-    data: Mapping[str, Any] = dossier.data
-    address = Address.parse(dossier.key)
-    before = data.get("before")
-    return ChildFile(
-        address,
-        data["slot"],
-        _births_of(data["births"]),
-        data["generation"],
-        State(data["state"]),
-        data.get("ready_since", 0.0),
-        data.get("made_by", ""),
-        data.get("attempt", 0),
-        data.get("reason", "spec"),
-        None if before is None else (before[0], _births_of(before[1])),
-        tuple(
-            TemplateFinding(owner, address.name, FindingKind(kind), reason, seen, tuple(map(tuple, fields)), *counted)
-            for owner, kind, reason, seen, fields, *counted in data.get("findings", ())
-        ),
-        data["since"],
-        data.get("note", ""),
-        data.get("marked", False),
-        dossier.version,
-        data.get("rewriting", False),
-    )
-
-
-def _births_of(data: Mapping[str, Any]) -> dict[str, Birth]:
-    return {
-        owner: Birth(revision, regime, StampedHash(*stamp) if stamp else None)
-        for owner, (revision, regime, *stamp) in data.items()
-    }
+    address = dataclasses.asdict(Address.parse(dossier.key))
+    return msgspec.convert({**dossier.data, "address": address, "version": dossier.version}, ChildFile)
 
 
 # -- rollouts
@@ -158,21 +92,8 @@ def _births_of(data: Mapping[str, Any]) -> dict[str, Birth]:
 
 def rollout_dossier(file: RolloutFile, owner: str) -> Dossier:
     """Return a rollout as its dossier; its version is the one to be kept."""
-    rollout = file.rollout
-    plain = {each.name: getattr(rollout, each.name) for each in dataclasses.fields(Rollout)}
-    data: dict[str, Json] = {
-        **plain,
-        "phase": rollout.phase.value,
-        "resumes_to": None if rollout.resumes_to is None else rollout.resumes_to.value,
-        "target": _target(rollout.target),
-        "previous": None if rollout.previous is None else _target(rollout.previous),
-        "failures": {slot: list(each) for slot, each in rollout.failures.items()},
-        "number": file.number,
-        "aim": file.aim,
-        "who": file.who,
-    }
-    del data["version"]
-    return Dossier(ROLLOUTS, rollout_key(owner, file.number), data, rollout.version, owner, file.due_at)
+    data = msgspec.to_builtins(file, order="deterministic")
+    return Dossier(ROLLOUTS, rollout_key(owner, file.number), data, file.rollout.version, owner, file.due_at)
 
 
 def rollout_key(owner: str, number: int) -> str:
@@ -180,22 +101,6 @@ def rollout_key(owner: str, number: int) -> str:
     return f"{owner}/{number:06d}"
 
 
-def _target(target: Target) -> Json:
-    return [target.revision, sorted(target.accepts)]
-
-
 def rollout_of(dossier: Dossier) -> RolloutFile:
     """Return a rollout from its dossier."""
-    data: dict[str, Any] = dict(dossier.data)
-    number, aim, who = data.pop("number"), data.pop("aim"), data.pop("who")
-    previous, resumes_to = data["previous"], data["resumes_to"]
-    data["phase"] = Phase(data["phase"])
-    data["resumes_to"] = None if resumes_to is None else Phase(resumes_to)
-    data["target"] = _target_of(data["target"])
-    data["previous"] = None if previous is None else _target_of(previous)
-    data["failures"] = {slot: Failures(*each) for slot, each in data["failures"].items()}
-    return RolloutFile(number, aim, Rollout(**data, version=dossier.version), who, dossier.due_at)
-
-
-def _target_of(data: Json) -> Target:
-    return Target(data[0], frozenset(data[1]))
+    return msgspec.convert({**dossier.data, "due_at": dossier.due_at}, RolloutFile)

@@ -271,7 +271,7 @@ def test_what_does_not_help_is_undone_below_the_threshold(name, monkeypatch):
         rounds.without_help()
         await rounds.corrected(rounds.place.values[0])
         record = await rounds.finish()
-        assert record.undo is Undo.DONE, record.undo_note
+        assert record.undo is Undo.DONE, record.undo_attempts.note
         assert await rounds.place.get() == rounds.place.values[0]
 
     play(name, monkeypatch, story, undoBelow=0.9)

@@ -112,11 +112,15 @@ def test_everything_a_template_may_say_is_read(tmp_path):
     modes = (web.compatibility, web.unstamped, web.mode, web.promoted)
     assert modes == (Compatibility.OPTION1, Unstamped.ADOPT, Mode.NOTIFY, {FindingKind.LATENT})
     limits = web.limits
-    assert (web.method, limits.canary_slots, limits.has_waves) == (Method.REMOVE_FIRST, {"web-3", "web-4"}, False)
+    assert (web.method, limits.waves.canary_slots, limits.waves.is_doubling) == (
+        Method.REMOVE_FIRST,
+        {"web-3", "web-4"},
+        False,
+    )
     assert limits.per_zone == Percent(25.0)
     assert limits.budgets == {"spec": Percent(5.0), "dynamic": 1, "*": Percent(10.0)}
-    assert (limits.min_ready, limits.soak, limits.progress_deadline) == (10.0, 300.0, 1800.0)
-    assert (limits.halt_after, limits.on_halt, limits.hold_deadline) == (Percent(2.0), OnHalt.ROLL_BACK, 86_400.0)
+    assert (limits.min_ready, limits.waves.soak, limits.halt.progress_deadline) == (10.0, 300.0, 1800.0)
+    assert (limits.halt.after, limits.halt.action, limits.hold_deadline) == (Percent(2.0), OnHalt.ROLL_BACK, 86_400.0)
     assert web.holds == {"web-3": math.inf, "web-4": 7200.0}
     assert [gate.name for gate in web.gates] == ["errors"]
     assert web.kept == 3

@@ -16,7 +16,7 @@ from holdfast.policy.budgets import Percent
 from holdfast.policy.windows import Mode, Window
 from holdfast.rollouts.core import records, rollout_limits, rollout_steps, scheduler
 from holdfast.rollouts.core.records import Create, Failures, Phase, Remove, Save, Target
-from holdfast.rollouts.core.rollout_limits import Health, Limits, OnHalt, Order
+from holdfast.rollouts.core.rollout_limits import HaltRules, Health, Limits, OnHalt, Order, Waves
 from holdfast.rollouts.core.slots import Child, State, fleet_of
 
 OLD, NEW = Target(1, frozenset({1})), Target(2, frozenset({2}))
@@ -155,7 +155,7 @@ def fleet(size, **more):
     return [Child(f"s{number:05}", f"s{number:05}", 1, **more) for number in range(size)]
 
 
-SIMPLE = Limits(max_unavailable=2, max_surge=2, canary=0, has_waves=False, halt_after=None)
+SIMPLE = Limits(max_unavailable=2, max_surge=2, waves=Waves(canary=0, is_doubling=False), halt=HaltRules(after=None))
 
 
 def creates(steps):
@@ -187,7 +187,7 @@ def test_rounding_never_makes_a_share_the_whole_fleet(size, percent):
 
 
 def test_a_fleet_goes_through_canary_and_waves_of_1_2_4_to_complete():
-    world = World(fleet(20), replace(SIMPLE, max_surge=20, canary=2, has_waves=True))
+    world = World(fleet(20), replace(SIMPLE, max_surge=20, waves=replace(SIMPLE.waves, canary=2, is_doubling=True)))
     sizes, seen = [], []
     while world.rollout.phase not in records.OVER:
         steps = world.steps()
@@ -202,7 +202,7 @@ def test_a_fleet_goes_through_canary_and_waves_of_1_2_4_to_complete():
 
 
 def test_named_canaries_go_first():
-    world = World(fleet(5), replace(SIMPLE, canary_slots=frozenset({"s00003"})))
+    world = World(fleet(5), replace(SIMPLE, waves=replace(SIMPLE.waves, canary_slots=frozenset({"s00003"}))))
     assert creates(world.steps()) == ["s00003"]
 
 
@@ -243,7 +243,7 @@ def test_a_hold_is_respected_until_it_ends_or_the_deadline_passes_over_it():
 
 
 def test_a_partition_stays_until_it_is_lowered():
-    world = World(fleet(4), replace(SIMPLE, partition=3))
+    world = World(fleet(4), replace(SIMPLE, waves=replace(SIMPLE.waves, partition=3)))
     for _ in range(10):
         for step in world.steps():
             world.apply(step)
@@ -256,7 +256,7 @@ def test_a_partition_stays_until_it_is_lowered():
 
 def test_a_freeze_begins_nothing_and_finishes_what_was_begun():
     freeze = Window(Mode.FREEZE, start=30.0, end=5000.0)
-    world = World(fleet(6), replace(SIMPLE, windows=(freeze,), progress_deadline=600.0))
+    world = World(fleet(6), replace(SIMPLE, windows=(freeze,), halt=replace(SIMPLE.halt, progress_deadline=600.0)))
     for step in world.steps():
         world.apply(step)
     for _ in range(20):
@@ -272,7 +272,7 @@ def test_a_freeze_begins_nothing_and_finishes_what_was_begun():
 
 
 def test_a_gate_that_does_not_know_waits_and_one_that_fails_stops():
-    world = World(fleet(4), replace(SIMPLE, canary=1, gates={"errors": Health.UNKNOWN}))
+    world = World(fleet(4), replace(SIMPLE, gates={"errors": Health.UNKNOWN}, waves=replace(SIMPLE.waves, canary=1)))
     for _ in range(9):
         for step in world.steps():
             world.apply(step)
@@ -287,18 +287,18 @@ def test_a_gate_that_does_not_know_waits_and_one_that_fails_stops():
 
 
 def test_a_wave_soaks_before_the_next():
-    world = World(fleet(2), replace(SIMPLE, canary=1, soak=3600.0)).run()
+    world = World(fleet(2), replace(SIMPLE, waves=replace(SIMPLE.waves, canary=1, soak=3600.0))).run()
     assert world.now > 2 * 3600.0
 
 
 def test_without_progress_it_halts_and_waiting_for_a_hold_is_not_lack_of_progress():
-    stuck = World([*fleet(2)], replace(SIMPLE, progress_deadline=300.0))
+    stuck = World([*fleet(2)], replace(SIMPLE, halt=replace(SIMPLE.halt, progress_deadline=300.0)))
     for step in stuck.steps():
         stuck.apply(step)
     stuck.events.clear()  # the replacements never come
     stuck.now = 301.0
     assert any(isinstance(step, Save) and step.rollout.phase is Phase.HALTED for step in stuck.steps())
-    held = World(fleet(2, held_until=math.inf), replace(SIMPLE, progress_deadline=300.0))
+    held = World(fleet(2, held_until=math.inf), replace(SIMPLE, halt=replace(SIMPLE.halt, progress_deadline=300.0)))
     held.tick(5000.0)
     for step in held.steps():
         held.apply(step)
@@ -306,7 +306,7 @@ def test_without_progress_it_halts_and_waiting_for_a_hold_is_not_lack_of_progres
 
 
 def test_after_n_failures_it_halts_begins_nothing_and_goes_on_when_resumed():
-    world = World(fleet(10), replace(SIMPLE, halt_after=3), fails=lambda step: step.attempt == 0)
+    world = World(fleet(10), replace(SIMPLE, halt=replace(SIMPLE.halt, after=3)), fails=lambda step: step.attempt == 0)
     world.run(until={Phase.HALTED})
     assert world.rollout.failed >= 3
     begun = len(world.created)
@@ -323,14 +323,19 @@ def test_after_n_failures_it_halts_begins_nothing_and_goes_on_when_resumed():
 
 @pytest.mark.parametrize("order", Order)
 def test_a_bad_revision_is_rolled_back_by_itself(order):
-    limits = replace(SIMPLE, halt_after=2, on_halt=OnHalt.ROLL_BACK, order=order, canary=1, has_waves=True)
+    limits = replace(
+        SIMPLE,
+        order=order,
+        waves=replace(SIMPLE.waves, canary=1, is_doubling=True),
+        halt=replace(SIMPLE.halt, after=2, action=OnHalt.ROLL_BACK),
+    )
     world = World(fleet(12), limits, fails=lambda step: step.revision == 2 and step.slot > "s00003").run()
     assert world.rollout.phase is Phase.ROLLED_BACK
     assert world.is_exact(OLD)
 
 
 def test_a_rollback_that_fails_too_halts():
-    limits = replace(SIMPLE, halt_after=1, on_halt=OnHalt.ROLL_BACK, order=Order.REMOVE_FIRST)
+    limits = replace(SIMPLE, order=Order.REMOVE_FIRST, halt=replace(SIMPLE.halt, after=1, action=OnHalt.ROLL_BACK))
     world = World(fleet(4), limits, fails=lambda _step: True).run(until={Phase.HALTED})
     assert world.rollout.is_going_back
 
@@ -399,12 +404,9 @@ _limits = st.builds(
     max_surge=_amounts,
     budgets=st.dictionaries(st.sampled_from(["*", "spec", "dynamic"]), _amounts, max_size=2),
     order=st.sampled_from(Order),
-    canary=st.integers(0, 3),
-    has_waves=st.booleans(),
+    waves=st.builds(Waves, canary=st.integers(0, 3), is_doubling=st.booleans(), soak=st.sampled_from([0.0, 120.0])),
+    halt=st.builds(HaltRules, after=st.sampled_from([None, 1, 3]), action=st.sampled_from(OnHalt)),
     min_ready=st.sampled_from([0.0, 90.0]),
-    soak=st.sampled_from([0.0, 120.0]),
-    halt_after=st.sampled_from([None, 1, 3]),
-    on_halt=st.sampled_from(OnHalt),
     per_zone=st.one_of(st.none(), _amounts),
     turns=st.one_of(st.none(), st.integers(1, 4)),
 )
@@ -489,7 +491,7 @@ def test_10000_children_with_a_budget_of_5_percent_and_3_percent_failing(order):
     """Halts every hundred failures, is killed in the middle of passes, and ends exact."""
     chance = random.Random(7)
     five = Percent(5)
-    limits = Limits(max_unavailable=five, max_surge=five, budgets={"*": five}, order=order, halt_after=100)
+    limits = Limits(max_unavailable=five, max_surge=five, budgets={"*": five}, order=order, halt=HaltRules(after=100))
     bad = {f"s{number:05}" for number in chance.sample(range(10_000), 300)}
     world = World(fleet(10_000), limits, fails=lambda step: step.attempt == 0 and step.slot in bad)
     halts = most = passes = 0

@@ -16,7 +16,7 @@ from holdfast.policy.budgets import Percent
 from holdfast.rollouts.core import dry_run, rendering, rollout_steps, template_schemes, templates
 from holdfast.rollouts.core.records import Target
 from holdfast.rollouts.core.requirements import Asks, Offer, Predicate
-from holdfast.rollouts.core.rollout_limits import Limits, Order
+from holdfast.rollouts.core.rollout_limits import Limits, Order, Waves
 from holdfast.rollouts.core.slots import Child
 from holdfast.rollouts.core.template_schemes import ListKind
 from holdfast.rollouts.core.templates import FieldClasses, Template
@@ -168,12 +168,12 @@ def fleet(number: int) -> list[Child]:
 @pytest.mark.parametrize("order", list(Order))
 def test_a_preview_counts_the_waves_that_would_be(order):
     rollout = rollout_steps.start("r1", Target(2, frozenset({2})), Target(1, frozenset({1})), 0.0)
-    limits = Limits(max_surge=Percent(20), max_unavailable=Percent(20), canary=1, order=order)
+    limits = Limits(max_surge=Percent(20), max_unavailable=Percent(20), order=order, waves=Waves(canary=1))
     found = dry_run.preview(rollout, fleet(10), limits, 0.0)
     assert (found.waves, found.left) == ((1, 1, 2, 4, 2), 0)
-    held = dataclasses.replace(limits, partition=4)
+    held = dataclasses.replace(limits, waves=dataclasses.replace(limits.waves, partition=4))
     assert dry_run.preview(rollout, fleet(10), held, 0.0).left == 4
-    with_soak = dataclasses.replace(limits, soak=60.0)
+    with_soak = dataclasses.replace(limits, waves=dataclasses.replace(limits.waves, soak=60.0))
     assert dry_run.preview(rollout, fleet(10), with_soak, 0.0).seconds >= 240.0
 
 

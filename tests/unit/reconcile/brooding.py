@@ -12,7 +12,7 @@ from holdfast.reconcile.apply import Report
 from holdfast.reconcile.resolve import Fleet
 from holdfast.rollouts.controller import Rolled, Roller
 from holdfast.rollouts.core.rendering import declarations
-from holdfast.rollouts.core.rollout_limits import Limits
+from holdfast.rollouts.core.rollout_limits import Limits, Waves
 from holdfast.rollouts.core.template_groups import Brood
 from holdfast.rollouts.core.templates import ChildKind, Template
 from holdfast.rollouts.repository import Batch, Shelves
@@ -22,7 +22,7 @@ THINGS = ChildKind("memory", "memory.holdfast.dev/v1", "mem", "Thing")
 
 
 def template(content: Json, replicas: int | None = 3, name: str = "web", **more) -> Template:
-    limits = more.pop("limits", Limits(max_surge=100, max_unavailable=100, canary=0, has_waves=False))
+    limits = more.pop("limits", Limits(max_surge=100, max_unavailable=100, waves=Waves(canary=0, is_doubling=False)))
     child = more.pop("child", THINGS if replicas is not None else None)
     return Template(name, content, child, replicas, limits=limits, **more)
 

@@ -14,7 +14,7 @@ from holdfast.model.read_result import Trouble, Unreadable
 from holdfast.policy.selectors import LabelSelector, Operator, Requirement
 from holdfast.rollouts.core.rendering import declarations
 from holdfast.rollouts.core.revisions import Unstamped
-from holdfast.rollouts.core.rollout_limits import Limits
+from holdfast.rollouts.core.rollout_limits import Limits, Waves
 from holdfast.rollouts.core.templates import Method, Mode, Stamping, Template
 from tests.unit.policy.test_karpenter_stamps import CLASS
 from tests.unit.reconcile.brooding import Nursery, template
@@ -27,7 +27,7 @@ POOL = {
 }
 HASH = "4012513481623584108"  # of that, as published
 STAMPS = Stamping(("annotations",), hashed=Hashed(("template",)))
-CAREFUL = Limits(max_unavailable=1, canary=1, soak=60.0)
+CAREFUL = Limits(max_unavailable=1, waves=Waves(canary=1, soak=60.0))
 
 
 def content(**more):

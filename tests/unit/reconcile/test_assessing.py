@@ -37,7 +37,7 @@ def test_a_correction_that_held_and_helped_is_full_with_the_expected_score():
     run(ward.correct())
     state = run(ward.finish()).assessment
     assert (state.phase, state.reason.value) == (Phase.COMPLETED, "full")
-    assert (state.health.score, state.alerts.score, state.metrics.score) == (1.0, 1.0, 0.6)
+    assert (state.measured.health.score, state.measured.alerts.score, state.measured.metrics.score) == (1.0, 1.0, 0.6)
     assert state.score == pytest.approx(0.40 + 0.35 + 0.25 * 0.6)
 
 
@@ -190,7 +190,7 @@ def test_both_servers_down_is_partial_and_without_health_expired_and_never_a_sco
         run(ward.correct())
         state = run(ward.finish()).assessment
         assert (state.reason.value, state.score) == (reason, score)
-        assert (state.alerts, state.metrics) == (None, None)
+        assert (state.measured.alerts, state.measured.metrics) == (None, None)
 
 
 def test_52_an_alert_that_decays_is_waited_for():
@@ -202,7 +202,7 @@ def test_52_an_alert_that_decays_is_waited_for():
         run(ward.sleep())
         run(ward.look())
     (record,) = run(ward.all())
-    assert record.assessment.decay_retries >= 2
+    assert record.assessment.measured.decay_retries >= 2
     ward.servers.firing = []
     assert run(ward.finish()).assessment.reason.value == "full"
     assert types(run(ward.trail())).count("alert_decay.detected") == 1
@@ -214,7 +214,7 @@ def test_36_an_alert_that_never_goes():
     ward.servers.firing = [FIRING]
     run(ward.correct())
     state = run(ward.finish()).assessment
-    assert (state.reason.value, state.alerts) == ("alert_decay_timeout", None)
+    assert (state.reason.value, state.measured.alerts) == ("alert_decay_timeout", None)
 
 
 def test_14_drift_while_an_alert_decays_beats_it():
@@ -320,7 +320,7 @@ def test_50_a_query_that_gives_several_series_is_not_compared():
     ward.servers.series = 2
     run(ward.correct())
     state = run(ward.finish()).assessment
-    assert (state.reason.value, state.metrics) == ("metrics_timed_out", None)
+    assert (state.reason.value, state.measured.metrics) == ("metrics_timed_out", None)
 
 
 def test_21_what_is_over_is_left_alone():
@@ -339,7 +339,10 @@ def test_what_a_service_calls_failed_is_not_well_and_what_it_cannot_say_is_no_an
         ward.live.vitals["running"] = vital
         run(ward.correct())
         state = run(ward.finish()).assessment
-        assert (state.reason.value, None if state.health is None else state.health.score) == (reason, score)
+        assert (state.reason.value, None if state.measured.health is None else state.measured.health.score) == (
+            reason,
+            score,
+        )
 
 
 @pytest.mark.parametrize(
@@ -403,4 +406,4 @@ def test_51_an_alert_about_a_pod_that_is_gone_is_stale(pod, score):
     ward.servers.firing = [Alert({"alertname": "HighMemory", "pod": pod})]
     run(ward.correct())
     state = run(ward.finish()).assessment
-    assert (None if state.alerts is None else state.alerts.score) == score
+    assert (None if state.measured.alerts is None else state.measured.alerts.score) == score

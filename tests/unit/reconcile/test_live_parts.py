@@ -14,7 +14,7 @@ from holdfast.policy.dependency_graph import DEPENDS_ON
 from holdfast.rollouts.core import group_rollouts
 from holdfast.rollouts.core.records import Phase
 from holdfast.rollouts.core.rendering import declarations
-from holdfast.rollouts.core.rollout_limits import Limits, OnHalt
+from holdfast.rollouts.core.rollout_limits import HaltRules, Limits, OnHalt, Waves
 from holdfast.rollouts.core.templates import FieldClasses, Template
 from tests.unit.reconcile.brooding import Nursery, template
 from tests.unit.reconcile.fixtures import declare
@@ -118,7 +118,7 @@ def test_there_is_no_way_back_to_what_it_was_but_by_its_declaration(nursery):
 
 
 def test_a_rollout_for_its_edit_that_fails_stays_where_it_is(nursery):
-    limits = Limits(max_surge=1, canary=1, halt_after=1, on_halt=OnHalt.ROLL_BACK)
+    limits = Limits(max_surge=1, waves=Waves(canary=1), halt=HaltRules(after=1, action=OnHalt.ROLL_BACK))
     apply(nursery, web(limits=limits), part({"ami": "one"}))
     nursery.live.faults = [lambda call: Refused(Refusal.TERMINAL, "no") if "create Thing/web" in call else None]
     brood = apply(nursery, web(limits=limits), part({"ami": "two"}))
@@ -139,7 +139,7 @@ def test_a_part_that_becomes_a_resource_rolls_children_out_of_its_content_and_wr
 
 def test_fields_in_place_stay_what_they_were_when_the_part_becomes_a_resource(nursery):
     fields = FieldClasses(in_place=frozenset({("note",)}))
-    limits = Limits(max_surge=1, canary=1, soak=60.0)
+    limits = Limits(max_surge=1, waves=Waves(canary=1, soak=60.0))
     plain = template({"ami": "one", "note": "x"}, None, name="class", fields=fields)
     asyncio.run(nursery.roll(web(limits=limits), plain))
     asyncio.run(nursery.roll(web(limits=limits), dataclasses.replace(plain, content={"ami": "one", "note": "y"})))

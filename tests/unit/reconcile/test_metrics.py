@@ -23,7 +23,7 @@ from holdfast.model.verdict import Status
 from holdfast.model.write_result import Refusal, Refused
 from holdfast.policy.windows import Mode, Window
 from holdfast.rollouts import serialization
-from holdfast.rollouts.core.rollout_limits import Limits
+from holdfast.rollouts.core.rollout_limits import HaltRules, Limits, Waves
 from holdfast.rollouts.core.templates import Compatibility, FieldClasses, Template
 from holdfast.store.memory import MemoryStore
 from holdfast.store.protocol import (
@@ -305,7 +305,9 @@ def test_what_is_under_way_and_what_people_said():
 
 # --- templates --------------------------------------------------------------------------------------------------------
 
-CAREFUL = Limits(max_surge=2, max_unavailable=1, canary=1, soak=600.0, budgets={"spec": 3}, halt_after=1)
+CAREFUL = Limits(
+    max_surge=2, max_unavailable=1, budgets={"spec": 3}, waves=Waves(canary=1, soak=600.0), halt=HaltRules(after=1)
+)
 
 
 def rolled(nursery: Nursery, *templates: Template) -> None:

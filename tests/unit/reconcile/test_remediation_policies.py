@@ -101,7 +101,7 @@ def test_what_somebody_moves_between_the_verdict_and_the_undo_is_not_undone():
         run(ward.sleep())
     ward.live_thing("a")["color"] = "white"
     record = run(ward.finish())
-    assert (record.undo, "has moved since" in record.undo_note) == (Undo.REFUSED, True)
+    assert (record.undo, "has moved since" in record.undo_attempts.note) == (Undo.REFUSED, True)
     assert ward.live_thing("a")["color"] == "white"
 
 
@@ -110,7 +110,7 @@ def test_an_undo_waits_for_the_end_of_a_pause_and_is_given_up_at_last():
     run(ward.correct())
     run(ward.store.commit(Transaction(pauses=[Pause("", "ada", "incident", ward.clock.now())])))
     record = run(ward.finish())
-    assert (record.undo, "incident" in record.undo_note) == (Undo.REFUSED, True)
+    assert (record.undo, "incident" in record.undo_attempts.note) == (Undo.REFUSED, True)
     assert ward.live_thing("a")["color"] == "red"
 
 
@@ -138,7 +138,11 @@ def test_a_freeze_holds_back_an_undo_until_it_is_over():
             break
         run(ward.sleep())
     record = run(ward.all())[-1]
-    assert (record.undo, "holidays" in record.undo_note, record.undo_tries) == (Undo.WANTED, True, 0)
+    assert (record.undo, "holidays" in record.undo_attempts.note, record.undo_attempts.tries) == (
+        Undo.WANTED,
+        True,
+        0,
+    )
     assert ward.live_thing("a")["color"] == "red"
     ward.rules = calm
     assert run(ward.finish()).undo is Undo.DONE

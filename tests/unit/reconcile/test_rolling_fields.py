@@ -14,7 +14,7 @@ from holdfast.rollouts import serialization
 from holdfast.rollouts.core import group_rollouts
 from holdfast.rollouts.core.records import Phase
 from holdfast.rollouts.core.requirements import Asks, Predicate
-from holdfast.rollouts.core.rollout_limits import Limits
+from holdfast.rollouts.core.rollout_limits import HaltRules, Limits, Waves
 from holdfast.rollouts.core.template_schemes import ListKind
 from holdfast.rollouts.core.templates import FieldClasses, Method
 from holdfast.store.protocol import Dossier
@@ -22,7 +22,7 @@ from holdfast.testing.memory import once
 from tests.unit.reconcile.brooding import Nursery, template
 
 REWRITTEN = FieldClasses(rewritten=frozenset({("image",)}))
-ONE_DOWN = Limits(max_surge=100, max_unavailable=1, canary=0, has_waves=False)
+ONE_DOWN = Limits(max_surge=100, max_unavailable=1, waves=Waves(canary=0, is_doubling=False))
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ def test_another_order_of_a_set_is_no_edit_and_another_element_is(nursery):
 
 def test_findings_do_not_name_a_list_that_is_only_in_another_order(nursery):
     fields = FieldClasses(lists={("zones",): ListKind.MULTISET})
-    limits = Limits(max_surge=100, canary=1, soak=3600.0)
+    limits = Limits(max_surge=100, waves=Waves(canary=1, soak=3600.0))
     rolled(nursery, template({"zones": ["a", "b"], "level": "info"}, fields=fields, limits=limits))
     edited = template({"zones": ["b", "a"], "level": "debug"}, fields=fields, limits=limits)
     (brood,) = rolled(nursery, edited)
@@ -112,7 +112,7 @@ def test_an_edit_that_touches_others_too_replaces(nursery):
 
 
 def test_two_edits_one_after_the_other_replace_those_that_got_neither(nursery):
-    slow = Limits(max_surge=100, max_unavailable=100, canary=1, soak=3600.0)
+    slow = Limits(max_surge=100, max_unavailable=100, waves=Waves(canary=1, soak=3600.0))
     rolled(nursery, template({"image": 1, "level": "info"}, fields=REWRITTEN, limits=slow))
     rolled(nursery, template({"image": 2, "level": "info"}, fields=REWRITTEN, limits=slow))
     assert sorted(nursery.values("image").values()) == [1, 1, 2]
@@ -122,7 +122,7 @@ def test_two_edits_one_after_the_other_replace_those_that_got_neither(nursery):
 
 
 def test_a_rewrite_that_fails_gives_back_what_was_there_and_is_tried_again(nursery):
-    limits = Limits(max_unavailable=1, canary=0, has_waves=False, halt_after=None)
+    limits = Limits(max_unavailable=1, waves=Waves(canary=0, is_doubling=False), halt=HaltRules(after=None))
     rolled(nursery, template({"image": 1}, fields=REWRITTEN, limits=limits))
     nursery.live.faults.append(once("update *", Refused(Refusal.TERMINAL, "no")))
     wanted = template({"image": 2}, fields=REWRITTEN, limits=limits)

@@ -20,13 +20,13 @@ from holdfast.rollouts.controller import IN_HAND
 from holdfast.rollouts.core import group_rollouts, rollout_steps
 from holdfast.rollouts.core.records import Phase
 from holdfast.rollouts.core.requirements import Asks, Debounce, Offer, Predicate
-from holdfast.rollouts.core.rollout_limits import Limits
+from holdfast.rollouts.core.rollout_limits import HaltRules, Limits, Waves
 from holdfast.rollouts.core.templates import FieldClasses, Method, Mode
 from holdfast.store.protocol import Pause, Transaction
 from tests.unit.reconcile.brooding import Nursery, template
 from tests.unit.reconcile.fixtures import declare
 
-WIDE = Limits(max_surge=100, max_unavailable=100, canary=0, has_waves=False, halt_after=None)
+WIDE = Limits(max_surge=100, max_unavailable=100, waves=Waves(canary=0, is_doubling=False), halt=HaltRules(after=None))
 
 
 @pytest.fixture
@@ -78,7 +78,7 @@ def zones_at_work(nursery: Nursery) -> Counter[str]:
 
 @pytest.mark.parametrize("amount, most", [(1, 1), (2, 2), (Percent(50), 1), (Percent(100), 3), (Percent(1), 1)])
 def test_so_many_slots_of_a_zone_are_at_work_at_once(nursery, amount, most):
-    limits = Limits(max_surge=100, canary=0, has_waves=False, per_zone=amount)
+    limits = Limits(max_surge=100, per_zone=amount, waves=Waves(canary=0, is_doubling=False))
     rolled(nursery, template({"zone": "$(zone)", "level": 1}, 6, zones=("a", "b"), limits=limits))
     watch = Watch(nursery, lambda: max(zones_at_work(nursery).values(), default=0))
     (brood,) = rolled(nursery, template({"zone": "$(zone)", "level": 2}, 6, zones=("a", "b"), limits=limits))
@@ -89,14 +89,14 @@ def test_so_many_slots_of_a_zone_are_at_work_at_once(nursery, amount, most):
 
 
 def test_a_zone_of_one_slot_is_rolled_by_a_share_too(nursery):
-    limits = Limits(max_surge=100, canary=0, per_zone=Percent(10))
+    limits = Limits(max_surge=100, per_zone=Percent(10), waves=Waves(canary=0))
     rolled(nursery, template({"level": 1}, 2, zones=("a", "b"), limits=limits))
     rolled(nursery, template({"level": 2}, 2, zones=("a", "b"), limits=limits))
     assert set(nursery.values("level").values()) == {2}
 
 
 def test_a_slot_that_serves_nobody_uses_up_its_zone_and_no_other(nursery):
-    limits = Limits(max_surge=100, canary=0, has_waves=False, per_zone=1, soak=10.0)
+    limits = Limits(max_surge=100, per_zone=1, waves=Waves(canary=0, is_doubling=False, soak=10.0))
     rolled(nursery, template({"level": 1}, 4, zones=("a", "b"), limits=limits))
     del nursery.live.things["Thing", nursery.id_of("web-0")]
     wanted = template({"level": 2}, 4, zones=("a", "b"), limits=limits, holds={"web-0": 1e9})
@@ -214,7 +214,7 @@ def test_a_bad_template_gives_its_turns_to_others_while_it_waits_to_try_again(nu
 
 def test_the_oldest_finding_goes_first(nursery):
     rolled(nursery, *pair(1), at_once=1)
-    slow = Limits(max_surge=100, canary=0, has_waves=False, windows=(Window(WindowMode.FREEZE),))
+    slow = Limits(max_surge=100, windows=(Window(WindowMode.FREEZE),), waves=Waves(canary=0, is_doubling=False))
     api, web = pair(2)
     rolled(nursery, pair(1)[0], template({"level": 2}, 6, name="web", limits=slow), at_once=1)
     nursery.clock.advance(60)
@@ -333,7 +333,7 @@ def test_a_window_that_closes_in_the_middle_of_a_pass_stops_the_next_child(nurse
     bench = one_by_one(nursery)
     now_ = bench.clock.now()
     window = Window(WindowMode.ALLOW, start=now_ - 60, end=now_ + 60)
-    limits = Limits(max_surge=100, canary=0, has_waves=False, windows=(window,))
+    limits = Limits(max_surge=100, windows=(window,), waves=Waves(canary=0, is_doubling=False))
     rolled(bench, template({"level": 1}, 20, limits=limits))
     writes = len(bench.live.writes)
     stopped(bench, lambda: bench.clock.advance(120))
@@ -443,7 +443,7 @@ def test_findings_are_kept_without_a_rollout_and_counted_only_where_somebody_is_
 
 def test_what_is_rewritten_takes_a_turn_and_a_place_in_its_zone(nursery):
     fields = FieldClasses(rewritten=frozenset({("image",)}))
-    limits = Limits(max_unavailable=100, canary=0, has_waves=False, per_zone=1)
+    limits = Limits(max_unavailable=100, per_zone=1, waves=Waves(canary=0, is_doubling=False))
 
     def of(image: int):
         return template({"image": image, "zone": "$(zone)"}, 6, zones=("a", "b", "c"), fields=fields, limits=limits)

@@ -17,7 +17,7 @@ from holdfast.policy.selectors import LabelSelector, Operator, Requirement
 from holdfast.rollouts.core import group_rollouts
 from holdfast.rollouts.core.records import Phase
 from holdfast.rollouts.core.requirements import Asks, Offer, Predicate
-from holdfast.rollouts.core.rollout_limits import Limits, OnHalt
+from holdfast.rollouts.core.rollout_limits import HaltRules, Limits, OnHalt, Waves
 from holdfast.rollouts.core.template_groups import Brood
 from holdfast.rollouts.core.templates import FieldClasses, Gate, Method, Mode
 from holdfast.store.protocol import Pause, Transaction
@@ -182,7 +182,7 @@ def test_selected_children_keep_their_names_and_are_rewritten_in_waves(nursery):
     nursery.declared = [pool("a"), pool("b"), declare("stranger", {"own": "x"})]
     rolled(nursery, selecting({"level": "info"}))
     assert nursery.values("level") == {"a": "info", "b": "info"}
-    (brood,) = rolled(nursery, selecting({"level": "debug"}, limits=Limits(max_unavailable=1, canary=1)))
+    (brood,) = rolled(nursery, selecting({"level": "debug"}, limits=Limits(max_unavailable=1, waves=Waves(canary=1))))
     assert phase(brood) is Phase.COMPLETE
     assert nursery.values("level") == {"a": "debug", "b": "debug"}
     assert nursery.values("own") == {"a": "a", "b": "b"}
@@ -240,7 +240,7 @@ def test_24_a_scheme_of_one_owner_that_changes_while_the_other_drifts_leaves_not
 
 
 def test_a_part_that_is_put_in_or_taken_out_is_an_edit_that_is_rolled_and_not_written_at_once(nursery):
-    limits = Limits(max_surge=1, canary=1, soak=60.0)
+    limits = Limits(max_surge=1, waves=Waves(canary=1, soak=60.0))
     web, part = pooled({"taint": 1}, {"image": "a"}, limits=limits)
     alone = dataclasses.replace(web, uses=())
     rolled(nursery, alone, part)
@@ -271,7 +271,10 @@ def rolled_often(nursery, wanted, seconds: float) -> Brood:
 
 
 def stopping(content, **more):
-    more.setdefault("limits", Limits(max_surge=1, max_unavailable=1, canary=1, halt_after=2, retry_base=10.0))
+    more.setdefault(
+        "limits",
+        Limits(max_surge=1, max_unavailable=1, retry_base=10.0, waves=Waves(canary=1), halt=HaltRules(after=2)),
+    )
     return template(content, 5, **more)
 
 
@@ -296,7 +299,13 @@ def test_failures_halt_it_nothing_more_is_begun_and_a_person_resumes(nursery, me
 
 @pytest.mark.parametrize("method", list(Method))
 def test_a_bad_revision_is_rolled_back_by_itself_and_not_tried_again(nursery, method):
-    limits = Limits(max_surge=1, max_unavailable=1, canary=2, halt_after=1, on_halt=OnHalt.ROLL_BACK, retry_base=1.0)
+    limits = Limits(
+        max_surge=1,
+        max_unavailable=1,
+        retry_base=1.0,
+        waves=Waves(canary=2),
+        halt=HaltRules(after=1, action=OnHalt.ROLL_BACK),
+    )
     rolled(nursery, template({"level": "info"}, 5, method=method, limits=limits))
     wanted = template({"level": "bad"}, 5, method=method, limits=limits)
     verb = "update" if method is Method.REWRITE else "create"
@@ -332,7 +341,7 @@ def test_a_complete_rollout_is_undone_and_stays_so_until_somebody_edits_or_resum
 
 
 def test_a_new_edit_supersedes_and_children_are_not_replaced_twice(nursery):
-    limits = Limits(max_surge=1, canary=1, soak=60.0)
+    limits = Limits(max_surge=1, waves=Waves(canary=1, soak=60.0))
     rolled(nursery, template({"level": "info"}, 4, limits=limits))
     (brood,) = rolled(nursery, template({"level": "debug"}, 4, limits=limits))
     assert sorted(nursery.values("level").values()) == ["debug", "info", "info", "info"]
@@ -363,7 +372,7 @@ def test_windows_holds_gates_and_pauses_hold_it_back(nursery):
     metric = declare("errors", {"rate": 9})
     asyncio.run(nursery.apply([metric]))
     gate = Gate("errors", Predicate("errors", ("rate",), Asks.LT, (5,), Offer(metric.address, ())))
-    limits = Limits(max_surge=1, canary=1)
+    limits = Limits(max_surge=1, waves=Waves(canary=1))
     rolled(nursery, template({"level": "info"}, limits=limits))
     wanted = template({"level": "debug"}, limits=limits, gates=(gate,), holds={"web-2": math.inf})
     (brood,) = rolled(nursery, wanted)
@@ -384,9 +393,9 @@ def test_windows_holds_gates_and_pauses_hold_it_back(nursery):
 
 def test_a_child_counts_as_ready_only_when_its_field_says_so(nursery):
     ready = (Predicate("Up", ("phase",), Asks.IN, ("up",)),)
-    limits = Limits(max_surge=1, canary=1)
+    limits = Limits(max_surge=1, waves=Waves(canary=1))
     rolled(nursery, template({"level": "info"}, 1, limits=limits))
-    wanted = template({"level": "debug"}, 1, limits=Limits(max_surge=1, canary=1), ready_when=ready)
+    wanted = template({"level": "debug"}, 1, limits=Limits(max_surge=1, waves=Waves(canary=1)), ready_when=ready)
     (brood,) = rolled(nursery, wanted)
     assert nursery.names() == ["web-0", "web-0-r1"]
     assert states(brood) == {"ready": 1, "creating": 1}
@@ -420,7 +429,7 @@ def test_25_killed_at_any_commit_it_ends_in_the_same_state(method):
                 raise Killed
 
         nursery.store.commit = commit  # type: ignore[method-assign]
-        limits = Limits(max_surge=1, max_unavailable=1, canary=1)
+        limits = Limits(max_surge=1, max_unavailable=1, waves=Waves(canary=1))
         for content in ({"level": "info"}, {"level": "debug"}):
             while True:
                 try:
@@ -438,7 +447,7 @@ def test_25_killed_at_any_commit_it_ends_in_the_same_state(method):
 
 
 def test_26_of_two_controllers_at_once_each_step_is_made_once(nursery):
-    limits = Limits(max_surge=2, canary=1)
+    limits = Limits(max_surge=2, waves=Waves(canary=1))
     rolled(nursery, template({"level": "info"}, 6, limits=limits))
     other = dataclasses.replace(nursery, owner="two")
 
@@ -510,11 +519,18 @@ def test_a_nonce_rolls_without_a_change(nursery):
 
 
 def test_a_partition_stays_until_it_is_lowered_and_the_last_slots_are_meant(nursery):
-    limits = Limits(max_surge=100, canary=0, has_waves=False, partition=2)
+    limits = Limits(max_surge=100, waves=Waves(canary=0, is_doubling=False, partition=2))
     rolled(nursery, template({"level": "info"}, 11, limits=limits))
     (brood,) = rolled(nursery, template({"level": "debug"}, 11, limits=limits))
     assert {name for name, level in nursery.values("level").items() if level == "info"} == {"web-9", "web-10"}
-    (brood,) = rolled(nursery, template({"level": "debug"}, 11, limits=dataclasses.replace(limits, partition=0)))
+    (brood,) = rolled(
+        nursery,
+        template(
+            {"level": "debug"},
+            11,
+            limits=dataclasses.replace(limits, waves=dataclasses.replace(limits.waves, partition=0)),
+        ),
+    )
     assert phase(brood) is Phase.COMPLETE
 
 
@@ -530,7 +546,7 @@ def test_undo_goes_to_the_generation_that_is_named(nursery):
 
 def test_without_progress_until_the_deadline_it_halts_and_says_so(nursery):
     ready = (Predicate("Up", ("phase",), Asks.IN, ("up",)),)
-    limits = Limits(max_surge=1, canary=1, progress_deadline=600.0)
+    limits = Limits(max_surge=1, waves=Waves(canary=1), halt=HaltRules(progress_deadline=600.0))
     rolled(nursery, template({"level": "info"}, 2, limits=limits))
     wanted = template({"level": "debug"}, 2, limits=limits, ready_when=ready)
     (brood,) = rolled(nursery, wanted)

@@ -27,7 +27,7 @@ from holdfast.policy.budgets import Percent
 from holdfast.rollouts import serialization
 from holdfast.rollouts.core import group_rollouts
 from holdfast.rollouts.core.records import Phase
-from holdfast.rollouts.core.rollout_limits import Limits
+from holdfast.rollouts.core.rollout_limits import HaltRules, Limits, Waves
 from holdfast.rollouts.core.templates import Template
 from holdfast.store.protocol import Transaction
 from holdfast.store.sqlite import SqliteStore
@@ -106,11 +106,11 @@ def _failing(call: str) -> Refused | None:
 def wanted(level: str) -> Template:
     limits = Limits(
         max_surge=Percent(5),
-        canary=10,
         budgets={"*": Percent(5)},
-        halt_after=HALT_AFTER,
         retry_base=30.0,
         retry_max=60.0,
+        waves=Waves(canary=10),
+        halt=HaltRules(after=HALT_AFTER),
     )
     return template({"level": level}, MANY, limits=limits)
 

@@ -31,7 +31,7 @@ def show_record(record: Record, now: float) -> None:
     head = console.styled(record.correlation_id, bold=True)
     console.line(f"{head}  {action} on {record.target}, {ago(record.started_at, now)}: {status(record, now)}")
     if record.undo is not Undo.NONE:
-        console.line(f"  undo {record.undo.value}: {record.undo_note}", fg="yellow")
+        console.line(f"  undo {record.undo.value}: {record.undo_attempts.note}", fg="yellow")
 
 
 def status(record: Record, now: float) -> str:
@@ -74,7 +74,11 @@ def show_details(record: Record) -> None:
         return
     if state.baseline is not None:
         console.line(f"  state after:  {state.baseline.hash}")
-    for name, found in (("health", state.health), ("alerts", state.alerts), ("metrics", state.metrics)):
+    for name, found in (
+        ("health", state.measured.health),
+        ("alerts", state.measured.alerts),
+        ("metrics", state.measured.metrics),
+    ):
         if found is not None:
             shown = "no score" if found.score is None else f"{found.score:.2f}"
             console.line(f"  {name + ':':<9} {shown}  {found.details}")
@@ -137,4 +141,4 @@ def _show_told(told: Told, now: float) -> None:
     if told.led_to:
         console.line(f"      led to {told.led_to}", fg="bright_black")
     if record.undo is not Undo.NONE:
-        console.line(f"      undo {record.undo.value}: {record.undo_note}", fg="bright_black")
+        console.line(f"      undo {record.undo.value}: {record.undo_attempts.note}", fg="bright_black")

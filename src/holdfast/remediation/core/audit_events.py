@@ -195,22 +195,26 @@ def _told(old: State, new: State, now: float) -> Iterator[Event]:
 
 def _components(old: State, new: State, now: float) -> Iterator[Event]:
     done = new.remediation
-    is_told = new.health_revisions > old.health_revisions
-    if new.health is not None and is_told and (new.health.score is not None or new.health_revisions > 1):
-        yield component(EventType.HEALTH_ASSESSED, done, new.health, now, new.health_revisions)
-    if new.decay is not None and old.decay is None:
-        yield component(EventType.ALERT_DECAY_DETECTED, done, new.decay, now)
-    if new.alerts is not None and old.alerts is None:
-        yield component(EventType.ALERT_ASSESSED, done, new.alerts, now)
-    if new.metrics is not None and old.metrics is None:
-        yield component(EventType.METRICS_ASSESSED, done, new.metrics, now)
+    is_told = new.measured.health_revisions > old.measured.health_revisions
+    if (
+        new.measured.health is not None
+        and is_told
+        and (new.measured.health.score is not None or new.measured.health_revisions > 1)
+    ):
+        yield component(EventType.HEALTH_ASSESSED, done, new.measured.health, now, new.measured.health_revisions)
+    if new.measured.decay is not None and old.measured.decay is None:
+        yield component(EventType.ALERT_DECAY_DETECTED, done, new.measured.decay, now)
+    if new.measured.alerts is not None and old.measured.alerts is None:
+        yield component(EventType.ALERT_ASSESSED, done, new.measured.alerts, now)
+    if new.measured.metrics is not None and old.measured.metrics is None:
+        yield component(EventType.METRICS_ASSESSED, done, new.measured.metrics, now)
 
 
 def _assessed(state: State) -> list[str]:
     found = {
         "hash": state.baseline is not None,
-        "health": state.health is not None,
-        "alert": state.alerts is not None,
-        "metrics": state.metrics is not None,
+        "health": state.measured.health is not None,
+        "alert": state.measured.alerts is not None,
+        "metrics": state.measured.metrics is not None,
     }
     return [name for name, is_there in found.items() if is_there]

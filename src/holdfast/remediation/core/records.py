@@ -51,6 +51,14 @@ class Undo(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class UndoAttempts:
+    """How often an undo was tried, and the result of the last attempt."""
+
+    note: str = ""
+    tries: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Record:
     """One remediation."""
 
@@ -68,8 +76,7 @@ class Record:
     ended_at: float | None = None
     assessment: State | None = None  # None: not begun, or not wanted
     undo: Undo = Undo.NONE
-    undo_note: str = ""
-    undo_tries: int = 0
+    undo_attempts: UndoAttempts = field(default_factory=UndoAttempts)
 
     @property
     def is_open(self) -> bool:
@@ -122,12 +129,14 @@ def precedent(record: Record) -> Precedent:
     if state is None:
         return past
     post = None if state.baseline is None else state.baseline.hash
-    has_drifted = state.reason is Reason.SPEC_DRIFT and state.current not in (None, post, state_hash.ABSENT)
+    has_drifted = state.reason is Reason.SPEC_DRIFT and state.current not in (None, post, state_hash.ABSENT_HASH)
     return replace(
         past,
         post_hash=post,
         drifted_hash=state.current if has_drifted else None,
         reason=state.reason if state.phase is Phase.COMPLETED else None,
         score=state.score,
-        is_resolved=None if state.alerts is None or state.alerts.score is None else state.alerts.score > 0,
+        is_resolved=None
+        if state.measured.alerts is None or state.measured.alerts.score is None
+        else state.measured.alerts.score > 0,
     )

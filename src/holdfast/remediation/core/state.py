@@ -90,6 +90,18 @@ class Scope:
 
 
 @dataclass(frozen=True, slots=True)
+class Measured:
+    """The measurements of an assessment so far."""
+
+    health: Measurement | None = None
+    health_revisions: int = 0  # health is measured again while an alert decays
+    alerts: Measurement | None = None
+    metrics: Measurement | None = None
+    decay: Measurement | None = None  # the alert when it was first seen to keep firing
+    decay_retries: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class State:
     """An assessment under way; made by `begin`, moved by `phases.step` only."""
 
@@ -102,12 +114,7 @@ class State:
     phase: Phase = Phase.PENDING
     baseline: Sighted | None = None
     current: str | None = None  # the hash last seen
-    health: Measurement | None = None
-    health_revisions: int = 0  # health is looked at again while an alert decays
-    alerts: Measurement | None = None
-    metrics: Measurement | None = None
-    decay: Measurement | None = None  # the alert as it was when it was first seen to fire on
-    decay_retries: int = 0
+    measured: Measured = field(default_factory=Measured)
     conditions: tuple[Condition, ...] = field(default=())
     reason: Reason | None = None
     score: float | None = None

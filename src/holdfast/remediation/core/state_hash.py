@@ -47,12 +47,12 @@ def _counts(node: Node, value: Json, *, is_declared: bool) -> bool:
     return not is_void(node, value)
 
 
-ABSENT: Final = "absent"
+ABSENT_HASH: Final = "absent"
 
 
 @dataclass(frozen=True, slots=True)
 class Sighted:
-    """A good read, as its hash with the prefix that says how it was made; `ABSENT` for a target that is gone.
+    """A good read, as its hash with the prefix that says how it was made; `ABSENT_HASH` for a target that is gone.
 
     `revision` is the service's counter of changes to the spec, where it has one; an etag that moves with the status is
     not. It shows a change that was put back between two looks. `way` names how the hash was made where its prefix does
@@ -72,14 +72,14 @@ class Unread:
 
 
 Sighting = Sighted | Unread
-GONE: Final = Sighted(ABSENT)
+GONE: Final = Sighted(ABSENT_HASH)
 
 
 def relation(one: str, other: str) -> Comparison:
     """Compare two hashes by their texts; only those made in the same way, or absence, can differ."""
     if one == other:
         return Comparison.EQUAL
-    if ABSENT in (one, other):
+    if ABSENT_HASH in (one, other):
         return Comparison.DIFFERENT
     same_way = one.rpartition(":")[0] == other.rpartition(":")[0]
     return Comparison.DIFFERENT if same_way else Comparison.INCOMPARABLE
@@ -87,7 +87,7 @@ def relation(one: str, other: str) -> Comparison:
 
 def compare(baseline: Sighted, seen: Sighted) -> Comparison:
     """Say whether a target is as it was; a revision that moved is a difference even if the state came back."""
-    if baseline.way != seen.way and ABSENT not in (baseline.hash, seen.hash):
+    if baseline.way != seen.way and ABSENT_HASH not in (baseline.hash, seen.hash):
         return Comparison.INCOMPARABLE
     found = relation(baseline.hash, seen.hash)
     moved = None not in (baseline.revision, seen.revision) and baseline.revision != seen.revision

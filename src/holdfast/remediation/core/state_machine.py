@@ -184,37 +184,49 @@ def _with_measurements(state: State, facts: Facts, now: float) -> State:
     if state.phase is not Phase.ASSESSING or state.baseline is None:
         return state
     new = _with_health(state, facts.health)
-    if facts.metrics is not None and facts.metrics.is_assessed and new.metrics is None:
-        new = replace(new, metrics=facts.metrics)
-    if facts.alerts is None or not facts.alerts.is_assessed or new.alerts is not None:
+    if facts.metrics is not None and facts.metrics.is_assessed and new.measured.metrics is None:
+        new = replace(new, measured=replace(new.measured, metrics=facts.metrics))
+    if facts.alerts is None or not facts.alerts.is_assessed or new.measured.alerts is not None:
         return new
     return _with_alerts(new, facts.alerts, now)
 
 
 def _with_health(state: State, found: Measurement | None) -> State:
-    is_open = state.health is None or is_decaying(state)
+    is_open = state.measured.health is None or is_decaying(state)
     if found is None or not found.is_assessed or not is_open:
         return state
-    told = state.health is not None and state.health.score == found.score
-    return replace(state, health=found, health_revisions=state.health_revisions + (not told))
+    told = state.measured.health is not None and state.measured.health.score == found.score
+    return replace(
+        state,
+        measured=replace(state.measured, health=found, health_revisions=state.measured.health_revisions + (not told)),
+    )
 
 
 def _with_alerts(state: State, found: Measurement, now: float) -> State:
     """Accept the answer, unless it fires on although all else is well: then it is likely to be Prometheus' lag."""
     if found.is_against and _is_well(state):
         active = decay_condition(Truth.TRUE, "DecayActive", now)
-        new = replace(state, decay=state.decay or found, decay_retries=state.decay_retries + 1)
+        new = replace(
+            state,
+            measured=replace(
+                state.measured, decay=state.measured.decay or found, decay_retries=state.measured.decay_retries + 1
+            ),
+        )
         return states.stating(new, (active,))
-    new = replace(state, alerts=found)
-    if state.decay is None:
+    new = replace(state, measured=replace(state.measured, alerts=found))
+    if state.measured.decay is None:
         return new
     reason = "DecayRefuted" if found.is_against else "DecayResolved"
     return states.stating(new, (decay_condition(Truth.FALSE, reason, now),))
 
 
 def _is_well(state: State) -> bool:
-    healthy = state.health is not None and state.health.score is not None and state.health.score > 0
-    return healthy and not (state.metrics is not None and state.metrics.is_against)
+    healthy = (
+        state.measured.health is not None
+        and state.measured.health.score is not None
+        and state.measured.health.score > 0
+    )
+    return healthy and not (state.measured.metrics is not None and state.measured.metrics.is_against)
 
 
 # --- ending ----------------------------------------------------------------------------------------------------------
@@ -248,9 +260,9 @@ def _ended(state: State, facts: Facts, now: float, *, is_past_deadline: bool = F
         is_past_deadline=is_past_deadline,
         is_decaying=is_decaying(state),
         is_hashed=state.baseline is not None,
-        health=progress(state.health, is_wanted=state.scope.health),
-        alerts=progress(state.alerts, is_wanted=state.scope.alerts),
-        metrics=progress(state.metrics, is_wanted=state.scope.metrics),
+        health=progress(state.measured.health, is_wanted=state.scope.health),
+        alerts=progress(state.measured.alerts, is_wanted=state.scope.alerts),
+        metrics=progress(state.measured.metrics, is_wanted=state.scope.metrics),
     )
     reason = states.decide(flags)
     return state if reason is None else completed(state, reason, shortcomings(state, flags), now)
@@ -293,15 +305,15 @@ def _missing(state: State, now: float) -> tuple[Ask, ...]:
     partial = _is_scope_partial(state, now)
     is_alert_due = now >= state.timing.alert_check_after
     wanted = {
-        Ask.HEALTH: state.scope.health and (state.health is None or is_decaying(state)),
-        Ask.ALERTS: state.scope.alerts and state.alerts is None and is_alert_due and not partial,
-        Ask.METRICS: state.scope.metrics and state.metrics is None and not partial,
+        Ask.HEALTH: state.scope.health and (state.measured.health is None or is_decaying(state)),
+        Ask.ALERTS: state.scope.alerts and state.measured.alerts is None and is_alert_due and not partial,
+        Ask.METRICS: state.scope.metrics and state.measured.metrics is None and not partial,
     }
     return tuple(ask for ask, is_wanted in wanted.items() if is_wanted)
 
 
 def _is_all_in(state: State, now: float) -> bool:
-    waits_for_alerts = state.scope.alerts and state.alerts is None and not _is_scope_partial(state, now)
+    waits_for_alerts = state.scope.alerts and state.measured.alerts is None and not _is_scope_partial(state, now)
     return not _missing(state, now) and not waits_for_alerts
 
 
@@ -316,7 +328,7 @@ def _wake_at(state: State, facts: Facts, now: float) -> float:
 
 def is_decaying(state: State) -> bool:
     """Tell whether an alert fires on though all else is well."""
-    return state.decay is not None and state.alerts is None
+    return state.measured.decay is not None and state.measured.alerts is None
 
 
 def decay_condition(status: Truth, reason: str, now: float) -> Condition:
@@ -363,7 +375,10 @@ _COMPLETE_REASONS: Final = {
 
 def completed(state: State, reason: Reason, message: str, now: float) -> State:
     """End an assessment for a reason."""
-    scores = [None if one is None else one.score for one in (state.health, state.alerts, state.metrics)]
+    scores = [
+        None if one is None else one.score
+        for one in (state.measured.health, state.measured.alerts, state.measured.metrics)
+    ]
     new = replace(
         state,
         phase=Phase.COMPLETED,

@@ -39,7 +39,7 @@ def preview(rollout: Rollout, children: Iterable[Child], limits: Limits, now: fl
         rollout if rollout.phase not in {Phase.PAUSED, Phase.HALTED} else rollout_steps.resume(rollout, now), now
     )
     paper.take(children)
-    wait = max(1.0, limits.soak, limits.min_ready)
+    wait = max(1.0, limits.waves.soak, limits.min_ready)
     for _ in range(_MOST_PASSES):
         steps = rollout_steps.next_steps(paper.rollout, list(paper.children.values()), limits, paper.now)
         if paper.rollout.phase in OVER:

@@ -349,15 +349,15 @@ def _moments(brood: Brood, now: float) -> Iterator[float]:
     if _is_busy(brood):
         yield now + SOON_SECONDS
     if rollout.well_since is not None:
-        yield _later(rollout.well_since + limits.soak, now)
+        yield _later(rollout.well_since + limits.waves.soak, now)
     for slot in rollout.failures:
         yield _later(scheduler.retry_at(rollout, slot, limits), now)
     if limits.min_ready:
         for child in brood.children.values():
             if child.state is State.READY and child.made_by == rollout.maker:
                 yield _later(child.ready_since + limits.min_ready, now)
-    if limits.progress_deadline is not None:
-        yield _later(rollout.progressed_at + limits.progress_deadline, now)
+    if limits.halt.progress_deadline is not None:
+        yield _later(rollout.progress.at + limits.halt.progress_deadline, now)
 
 
 def _later(moment: float, now: float) -> float:

@@ -47,6 +47,13 @@ class Target:
     accepts: frozenset[int]
 
 
+class RolloutProgress(NamedTuple):
+    """The highest number of ready replacements, and when it was reached."""
+
+    ready: int = 0
+    at: float = 0.0
+
+
 @dataclass(frozen=True, slots=True)
 class Rollout:
     """What has to be saved of a rollout; each save is a compare-and-swap on `version`."""
@@ -59,8 +66,7 @@ class Rollout:
     wave: int = 0
     failures: Mapping[str, Failures] = field(default_factory=dict)  # by slot
     forgiven: int = 0  # failures from before it was resumed
-    ready: int = 0  # replacements that have been ready, the most seen
-    progressed_at: float = 0.0
+    progress: RolloutProgress = field(default_factory=RolloutProgress)
     well_since: float | None = None  # since when the wave is complete and well
     is_closed: bool = False  # a window was closed when it was last looked at
     is_going_back: bool = False

@@ -21,7 +21,17 @@ from collections.abc import Iterable, Iterator
 from holdfast.policy import windows
 from holdfast.policy.write_reasons import Motive
 from holdfast.rollouts.core import records, rollout_limits, scheduler
-from holdfast.rollouts.core.records import BEGINNING, OVER, Failures, Phase, Rollout, Save, Step, Target
+from holdfast.rollouts.core.records import (
+    BEGINNING,
+    OVER,
+    Failures,
+    Phase,
+    Rollout,
+    RolloutProgress,
+    Save,
+    Step,
+    Target,
+)
 from holdfast.rollouts.core.rollout_limits import Health, Limits, OnHalt, Order
 from holdfast.rollouts.core.slots import Child, Fleet, Grouping, State, fleet_of
 
@@ -57,7 +67,7 @@ def _next_version(before: Rollout, after: Rollout) -> Rollout:
 
 def start(rollout_id: str, target: Target, previous: Target | None, now: float) -> Rollout:
     """Return a rollout that has not begun."""
-    return Rollout(rollout_id, target, previous, started_at=now, progressed_at=now)
+    return Rollout(rollout_id, target, previous, started_at=now, progress=RolloutProgress(at=now))
 
 
 def pause(rollout: Rollout, why: str) -> Rollout:
@@ -77,7 +87,7 @@ def resume(rollout: Rollout, now: float) -> Rollout:
         phase=rollout.resumes_to or Phase.PROGRESSING,
         resumes_to=None,
         forgiven=rollout.forgiven + rollout.failed,
-        progressed_at=now,
+        progress=rollout.progress._replace(at=now),
         well_since=None,
         why="",
     )
@@ -135,8 +145,8 @@ def _waits(rollout: Rollout, fleet: Fleet, limits: Limits, now: float, window: w
     holds = sum(scheduler.is_held(rollout, slot, limits, now) for slot in left)
     if holds:
         yield f"hold: {holds} children"
-    if limits.partition and not rollout.is_going_back:
-        yield f"partition: {min(limits.partition, size)} stay"
+    if limits.waves.partition and not rollout.is_going_back:
+        yield f"partition: {min(limits.waves.partition, size)} stay"
 
 
 def advanced(rollout: Rollout, fleet: Fleet, limits: Limits, now: float) -> Rollout:
@@ -160,8 +170,8 @@ def _counted(rollout: Rollout, fleet: Fleet, now: float) -> Rollout:
             known = failures.get(child.slot)
             if known is None or child.attempt >= known.times:
                 failures[child.slot] = Failures(child.attempt + 1, now)
-    if ready > rollout.ready:
-        rollout = dataclasses.replace(rollout, ready=ready, progressed_at=now)
+    if ready > rollout.progress.ready:
+        rollout = dataclasses.replace(rollout, progress=RolloutProgress(ready, now))
     return rollout if failures == rollout.failures else dataclasses.replace(rollout, failures=failures)
 
 
@@ -170,8 +180,8 @@ def _opened(rollout: Rollout, limits: Limits, now: float) -> Rollout:
     is_closed = windows.closed_by(limits.windows, now, Motive.DRIFT) is not None
     if is_closed == rollout.is_closed:
         return rollout
-    progressed_at = rollout.progressed_at if is_closed else now
-    return dataclasses.replace(rollout, is_closed=is_closed, progressed_at=progressed_at)
+    progress = rollout.progress if is_closed else rollout.progress._replace(at=now)
+    return dataclasses.replace(rollout, is_closed=is_closed, progress=progress)
 
 
 def _fault(rollout: Rollout, fleet: Fleet, limits: Limits, now: float) -> str:
@@ -179,9 +189,9 @@ def _fault(rollout: Rollout, fleet: Fleet, limits: Limits, now: float) -> str:
     failing = sorted(name for name, health in limits.gates.items() if health is Health.FAIL)
     if failing:
         return f"health gate {failing[0]} fails"
-    if limits.halt_after is not None:
+    if limits.halt.after is not None:
         sick = sum(child.state is State.UNHEALTHY for child in records.made(rollout, fleet))
-        allowed = rollout_limits.resolve(limits.halt_after, len(fleet.slots))
+        allowed = rollout_limits.resolve(limits.halt.after, len(fleet.slots))
         if rollout.failed + sick >= max(1, allowed):
             return f"{rollout.failed} replacements failed and {sick} are unhealthy; {allowed} stop a rollout"
     return _lateness(rollout, fleet, limits, now)
@@ -189,14 +199,18 @@ def _fault(rollout: Rollout, fleet: Fleet, limits: Limits, now: float) -> str:
 
 def _lateness(rollout: Rollout, fleet: Fleet, limits: Limits, now: float) -> str:
     """Only work that is under way can be late; waiting for a window, a hold or a budget is not being late."""
-    if limits.progress_deadline is None or rollout.is_closed or now - rollout.progressed_at < limits.progress_deadline:
+    if (
+        limits.halt.progress_deadline is None
+        or rollout.is_closed
+        or now - rollout.progress.at < limits.halt.progress_deadline
+    ):
         return ""
     is_working = records.at_work(rollout, fleet)
-    return f"no progress for {now - rollout.progressed_at:.0f} s" if is_working else ""
+    return f"no progress for {now - rollout.progress.at:.0f} s" if is_working else ""
 
 
 def _stopped(rollout: Rollout, limits: Limits, now: float, why: str) -> Rollout:
-    if limits.on_halt is OnHalt.ROLL_BACK and rollout.previous is not None and not rollout.is_going_back:
+    if limits.halt.action is OnHalt.ROLL_BACK and rollout.previous is not None and not rollout.is_going_back:
         return going_back(rollout, rollout.previous, now, why)
     return dataclasses.replace(rollout, phase=Phase.HALTED, resumes_to=rollout.phase, why=why)
 
@@ -211,10 +225,9 @@ def going_back(rollout: Rollout, to: Target, now: float, why: str) -> Rollout:
         resumes_to=None,
         failures={},
         forgiven=0,
-        ready=0,
-        progressed_at=now,
         well_since=None,
         why=why,
+        progress=RolloutProgress(at=now),
     )
 
 
@@ -236,7 +249,7 @@ def _waved(rollout: Rollout, fleet: Fleet, limits: Limits, now: float) -> Rollou
     if has_more and not is_full:
         return dataclasses.replace(rollout, well_since=None)
     since = now if rollout.well_since is None else rollout.well_since
-    if now - since < limits.soak or any(health is not Health.PASS for health in limits.gates.values()):
+    if now - since < limits.waves.soak or any(health is not Health.PASS for health in limits.gates.values()):
         return dataclasses.replace(rollout, well_since=since)
     if not has_more:
         return dataclasses.replace(rollout, phase=_ending(rollout), well_since=None)

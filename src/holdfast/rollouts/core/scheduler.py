@@ -216,7 +216,7 @@ def _reason(slot: Slot) -> str:
 
 
 def _candidates(rollout: Rollout, fleet: Fleet, limits: Limits, now: float) -> Iterator[Slot]:
-    last = len(fleet.slots) if rollout.is_going_back else len(fleet.slots) - limits.partition
+    last = len(fleet.slots) if rollout.is_going_back else len(fleet.slots) - limits.waves.partition
     for slot in fleet.slots[: max(0, last)]:
         if not slot.is_quiet or records.is_done(rollout, slot):
             continue
@@ -251,4 +251,4 @@ def _in_order(candidates: Iterable[Slot], fleet: Fleet, limits: Limits) -> Seque
 
 
 def _class(slot: Slot, limits: Limits) -> tuple[bool, bool, bool]:
-    return (slot.name not in limits.canary_slots, slot.is_available, not slot.living[0].is_idle)
+    return (slot.name not in limits.waves.canary_slots, slot.is_available, not slot.living[0].is_idle)

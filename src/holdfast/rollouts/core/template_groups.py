@@ -50,7 +50,6 @@ class ChildFile:
     findings: tuple[TemplateFinding, ...] = ()
     since: float = 0.0
     note: str = ""  # what went wrong last
-    is_marked: bool = False  # Option 1 only: somebody saw it drifted
     version: int = 0  # of its dossier; 0: not kept yet
     is_rewriting: bool = False  # it is there, and gets other content; `before` is what it was
 

@@ -445,7 +445,7 @@ def test_38_when_nobody_can_say_nothing_is_held_against_it():
 def test_52_lag_is_told_once_and_resolves():
     course = Course(world=World(alerts=FIRING))
     course.until(420)
-    assert (course.state.decay_retries, course.state.alerts) == (3, None)
+    assert (course.state.measured.decay_retries, course.state.measured.alerts) == (3, None)
     course.world.alerts = RESOLVED
     assert (course.sleep().reason, course.state.score) == (Reason.FULL, 0.875)
     assert course.told.count("alert_decay.detected") == 1
@@ -457,17 +457,17 @@ def test_52_lag_is_told_once_and_resolves():
 def test_52_evidence_against_accepts_the_firing_alert_at_once(world):
     course = Course(world=World(alerts=FIRING, **world))
     state = course.finish()
-    assert (state.reason, state.alerts, state.decay_retries) == (Reason.FULL, FIRING, 0)
+    assert (state.reason, state.measured.alerts, state.measured.decay_retries) == (Reason.FULL, FIRING, 0)
 
 
 @pytest.mark.parametrize("name, evidence", [("health", ILL), ("metrics", WORSE)])
 def test_52_evidence_that_comes_later_ends_the_decay(name, evidence):
     course = Course(world=World(alerts=FIRING, metrics=DOWN if name == "metrics" else BETTER))
     course.until(360)
-    assert course.state.decay_retries == 2
+    assert course.state.measured.decay_retries == 2
     setattr(course.world, name, evidence)
     state = course.sleep()
-    assert (state.reason, state.alerts) == (Reason.FULL, FIRING)
+    assert (state.reason, state.measured.alerts) == (Reason.FULL, FIRING)
     assert decay(course).reason == "DecayRefuted"
     assert trail.summarise(trail.payloads(course.events)).score == state.score
 
@@ -504,7 +504,7 @@ def test_53_events_come_in_order_each_once_and_all_correlated():
 
 def test_a_remediation_that_names_no_alert_is_assessed_without():
     course = Course(signal_name="")
-    assert (course.finish().reason, course.state.alerts) == (Reason.FULL, None)
+    assert (course.finish().reason, course.state.measured.alerts) == (Reason.FULL, None)
     assert Ask.ALERTS not in course.world.asked
 
 
