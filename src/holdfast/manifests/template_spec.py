@@ -38,13 +38,17 @@ from holdfast.rollouts.core.template_findings import FindingKind
 from holdfast.rollouts.core.template_schemes import Keys, ListKind, ListRule
 from holdfast.rollouts.core.templates import (
     KEPT,
+    ChildChecks,
     ChildKind,
     Compatibility,
     FieldClasses,
     Method,
     Mode,
+    RolloutPolicy,
     Stamping,
+    StampPolicy,
     Template,
+    TemplateSource,
 )
 
 UID: Final = "holdfast.dev/uid"  # annotation: another one makes another owner of the same name
@@ -113,28 +117,35 @@ def of_settings(settings: Fields, head: Metadata, made: Prototype) -> Template:
         settings.read("replicas", _replicas, None),
         selector,
         uses=settings.words("uses"),
-        zones=settings.words("zones"),
         schema=sheet.text(body, "schema", pointer) or "",
         nonce=sheet.text(body, "nonce", pointer) or "",
         uid=head.annotations.get(UID, ""),
         fields=fields,
-        requirements=rollout_spec.requirements(settings),
-        ready_when=rollout_spec.predicates(settings, "readyWhen"),
-        idle_when=rollout_spec.predicates(settings, "idleWhen"),
-        stamping=_stamping(settings),
-        compatibility=sheet.choice(body, "compatibility", pointer, Compatibility.REGIMES),
-        unstamped=sheet.choice(body, "unstamped", pointer, Unstamped.HOLD),
-        mode=sheet.choice(body, "mode", pointer, Mode.ENFORCE),
-        promoted=_promoted(settings),
-        method=rollout.method,
-        limits=rollout.limits,
-        gates=rollout.gates,
-        holds=rollout.holds,
-        spread_by=rollout.spread_by,
-        kept=settings.read("keepRevisions", field_reader.count(1), KEPT),
         address=made.address,
-        location=Location(sheet.written.file, sheet.written.line),
-        places=resources.places(sheet),
+        checks=ChildChecks(
+            requirements=rollout_spec.requirements(settings),
+            ready_when=rollout_spec.predicates(settings, "readyWhen"),
+            idle_when=rollout_spec.predicates(settings, "idleWhen"),
+        ),
+        stamps=StampPolicy(
+            stamping=_stamping(settings),
+            compatibility=sheet.choice(body, "compatibility", pointer, Compatibility.REGIMES),
+            unstamped=sheet.choice(body, "unstamped", pointer, Unstamped.HOLD),
+        ),
+        rollout=RolloutPolicy(
+            zones=settings.words("zones"),
+            mode=sheet.choice(body, "mode", pointer, Mode.ENFORCE),
+            promoted=_promoted(settings),
+            method=rollout.method,
+            limits=rollout.limits,
+            gates=rollout.gates,
+            holds=rollout.holds,
+            spread_by=rollout.spread_by,
+            kept=settings.read("keepRevisions", field_reader.count(1), KEPT),
+        ),
+        source=TemplateSource(
+            location=Location(sheet.written.file, sheet.written.line), places=resources.places(sheet)
+        ),
     )
 
 

@@ -59,14 +59,14 @@ async def sighted(store: Store, brood: Brood, addresses: Sequence[Address]) -> S
 
 async def broken(store: Store, brood: Brood) -> dict[Address, tuple[Breach, ...]]:
     """Return which predicates of which owners each ready child certainly breaks."""
-    asked = [owner for owner in brood.owners if owner.template.requirements]
+    asked = [owner for owner in brood.owners if owner.template.checks.requirements]
     if not asked:
         return {}
     ready = [each.address for each in brood.children.values() if each.state in {State.READY, State.UNHEALTHY}]
     documents = await observed(store, ready)
     out: dict[Address, tuple[Breach, ...]] = {}
     for owner in asked:
-        rules = owner.template.requirements
+        rules = owner.template.checks.requirements
         offers = await _offers(store, rules)
         for address, document in documents.items():
             found = requirements.broken(rules, document, offers)
@@ -101,7 +101,7 @@ async def _at(store: Store, offer: Offer) -> Json:
 async def gates(store: Store, brood: Brood) -> dict[str, Health]:
     """Return what the health gates of a rollout say now."""
     out = {}
-    for gate in brood.template.gates:
+    for gate in brood.template.rollout.gates:
         assert gate.predicate.offer is not None
         document = await _at(store, gate.predicate.offer)
         verdict = gate.predicate.holds(document)
@@ -128,11 +128,13 @@ async def condition(store: Store, brood: Brood) -> Condition:
     """Return which children are gone or not ready any more, and which have nothing to do."""
     template = brood.template
     unwell = set(await store.with_status(Status.MISSING)) & brood.children.keys()
-    if not template.ready_when and not template.idle_when:
+    if not template.checks.ready_when and not template.checks.idle_when:
         return Condition(unwell)
     documents = await observed(store, list(brood.children))
-    unwell |= {address for address, document in documents.items() if is_ready(template.ready_when, document) is False}
-    return Condition(unwell, set(_all(documents, template.idle_when)))
+    unwell |= {
+        address for address, document in documents.items() if is_ready(template.checks.ready_when, document) is False
+    }
+    return Condition(unwell, set(_all(documents, template.checks.idle_when)))
 
 
 def _all(documents: Mapping[Address, Json], rules: Sequence[Predicate]) -> Iterable[Address]:
@@ -171,5 +173,5 @@ def unwell(report: Report) -> dict[Address, str]:
 
 def serves(brood: Brood, document: Json) -> bool:
     """Tell whether a child that is in sync is ready, too, by what its template asks for."""
-    rules = brood.template.ready_when
+    rules = brood.template.checks.ready_when
     return not rules or (document is not None and is_ready(rules, document) is True)

@@ -248,7 +248,7 @@ class Roller:
         return self._views.setdefault(brood.template.name, _Known()).grouping
 
     def _zones(self, brood: Brood) -> Callable[[ChildFile], str] | None:
-        label = brood.template.spread_by
+        label = brood.template.rollout.spread_by
         if not label:
             return None
         return lambda child: self.around[child.address].labels.get(label, "") if child.address in self.around else ""
@@ -333,7 +333,7 @@ class Roller:
         """Note which children became ready and which failed; of the others nothing is known yet."""
         failed, fine = child_status.unwell(report), child_status.well(report)
         documents = {}
-        if brood.template.ready_when:
+        if brood.template.checks.ready_when:
             documents = await child_status.observed(self.shelves.store, sorted(fine, key=str))
         batch, now = Batch(), self.now()
         for child in children:
@@ -350,7 +350,7 @@ class Roller:
         return await self.shelves.commit(brood, batch) if batch else brood
 
     async def _remove(self, brood: Brood, children: Sequence[ChildFile], reports: list[Report]) -> Brood:
-        rewrites = brood.template.method is Method.REWRITE
+        rewrites = brood.template.rollout.method is Method.REWRITE
         kept = [each for each in children if rewrites or each.is_rewriting]
         restored = [each for each in kept if group_views.is_wanted(brood, each.slot)]
         brood = await self._restore(brood, restored, reports) if restored else brood
@@ -396,7 +396,7 @@ class Roller:
         due = [
             replace(each, due_at=now + ASK_AGAIN_SECONDS, version=each.version + 1)
             for each in (brood.lead,)
-            if any(owner.template.requirements for owner in brood.owners) and (each.due_at or 0.0) <= now
+            if any(owner.template.checks.requirements for owner in brood.owners) and (each.due_at or 0.0) <= now
         ]
         try:
             return await self.shelves.commit(brood, Batch(owners=due)) if due else brood

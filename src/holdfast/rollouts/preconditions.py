@@ -74,7 +74,7 @@ class Guard:
         file = self.brood.rollout
         if file is None or await has_moved(self.store, self.brood):
             return "its rollout was changed meanwhile"
-        closed = windows.closed_by(self.brood.template.limits.windows, self.clock.now(), Motive.DRIFT)
+        closed = windows.closed_by(self.brood.template.rollout.limits.windows, self.clock.now(), Motive.DRIFT)
         return None if closed is None else f"outside of the windows of its rollout: {closed}"
 
 

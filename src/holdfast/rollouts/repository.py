@@ -215,7 +215,7 @@ class Shelves(Records):
     async def _children(self, brood: Brood, around: Mapping[Address, Declaration]) -> Batch:
         """Find selected children, and let go of those that are not selected any more; they are not ours to delete."""
         batch = Batch()
-        if brood.template.compatibility is Compatibility.OPTION1:
+        if brood.template.stamps.compatibility is Compatibility.OPTION1:
             owner, children = option1_groups.propagated(brood)
             batch.owners += [replace(owner, version=owner.version + 1)] if owner is not None else []
             batch.children += children
@@ -310,9 +310,9 @@ class Shelves(Records):
         owners = {owner.template.name: owner for brood in settled for owner in brood.owners}
         for owner in owners.values():
             users = [each for each in out if each.owner(owner.uid) is not None]
-            if owner.template.is_part and len(owner.record.revisions) > owner.template.kept:
+            if owner.template.is_part and len(owner.record.revisions) > owner.template.rollout.kept:
                 users.append(await self._everywhere(users[0], owner.uid))
-            less = template_groups.forgetting(owner, users, owner.template.kept)
+            less = template_groups.forgetting(owner, users, owner.template.rollout.kept)
             if less is None:
                 continue
             try:

@@ -92,7 +92,13 @@ def read(folder: Path, text: str):
 def test_everything_a_template_may_say_is_read(tmp_path):
     base, web = read(tmp_path, WHOLE).templates
     assert base.is_part
-    assert (web.name, web.owner_id, web.replicas, web.uses, web.zones) == ("web", "7", 10, ("base",), ("a", "b"))
+    assert (web.name, web.owner_id, web.replicas, web.uses, web.rollout.zones) == (
+        "web",
+        "7",
+        10,
+        ("base",),
+        ("a", "b"),
+    )
     assert web.child is not None
     assert (web.child.provider, web.child.connection, web.child.kind) == ("file", "local", "Document")
     assert web.live().content == {"resource": {"path": "$(name).yaml", "content": {"level": "info"}}, "nonce": "again"}
@@ -102,17 +108,17 @@ def test_everything_a_template_may_say_is_read(tmp_path):
     lists = {("content", "zones"): ListKind.SET, ("content", "ports"): ("name",), ("content", "weights"): "multiset"}
     assert web.fields.lists == lists
     assert web.fields.rewritten == {("content", "image")}
-    zone, offered = web.requirements
+    zone, offered = web.checks.requirements
     assert (zone.name, zone.test, zone.values, zone.debounce) == ("Zone", Asks.IN, ("a", "b"), Debounce(2, 600.0))
     assert offered.debounce == Debounce()
     assert offered.offer is not None
     assert (offered.test, offered.offer.resource) == (Asks.OFFERED, Address("local", "Document", "types"))
-    assert web.stamping is not None
-    assert web.stamping.key == "karpenter.k8s.aws/ec2nodeclass-hash"
-    modes = (web.compatibility, web.unstamped, web.mode, web.promoted)
+    assert web.stamps.stamping is not None
+    assert web.stamps.stamping.key == "karpenter.k8s.aws/ec2nodeclass-hash"
+    modes = (web.stamps.compatibility, web.stamps.unstamped, web.rollout.mode, web.rollout.promoted)
     assert modes == (Compatibility.OPTION1, Unstamped.ADOPT, Mode.NOTIFY, {FindingKind.LATENT})
-    limits = web.limits
-    assert (web.method, limits.waves.canary_slots, limits.waves.is_doubling) == (
+    limits = web.rollout.limits
+    assert (web.rollout.method, limits.waves.canary_slots, limits.waves.is_doubling) == (
         Method.REMOVE_FIRST,
         {"web-3", "web-4"},
         False,
@@ -121,9 +127,9 @@ def test_everything_a_template_may_say_is_read(tmp_path):
     assert limits.budgets == {"spec": Percent(5.0), "dynamic": 1, "*": Percent(10.0)}
     assert (limits.min_ready, limits.waves.soak, limits.halt.progress_deadline) == (10.0, 300.0, 1800.0)
     assert (limits.halt.after, limits.halt.action, limits.hold_deadline) == (Percent(2.0), OnHalt.ROLL_BACK, 86_400.0)
-    assert web.holds == {"web-3": math.inf, "web-4": 7200.0}
-    assert [gate.name for gate in web.gates] == ["errors"]
-    assert web.kept == 3
+    assert web.rollout.holds == {"web-3": math.inf, "web-4": 7200.0}
+    assert [gate.name for gate in web.rollout.gates] == ["errors"]
+    assert web.rollout.kept == 3
 
 
 PLAIN = """\

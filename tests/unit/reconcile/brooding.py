@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 from holdfast.model.json import Json
 from holdfast.model.resource import Declaration
@@ -14,7 +14,14 @@ from holdfast.rollouts.controller import Rolled, Roller
 from holdfast.rollouts.core.rendering import declarations
 from holdfast.rollouts.core.rollout_limits import Limits, Waves
 from holdfast.rollouts.core.template_groups import Brood
-from holdfast.rollouts.core.templates import ChildKind, Template
+from holdfast.rollouts.core.templates import (
+    ChildChecks,
+    ChildKind,
+    RolloutPolicy,
+    StampPolicy,
+    Template,
+    TemplateSource,
+)
 from holdfast.rollouts.repository import Batch, Shelves
 from tests.unit.reconcile.fixtures import Bench
 
@@ -22,9 +29,17 @@ THINGS = ChildKind("memory", "memory.holdfast.dev/v1", "mem", "Thing")
 
 
 def template(content: Json, replicas: int | None = 3, name: str = "web", **more) -> Template:
-    limits = more.pop("limits", Limits(max_surge=100, max_unavailable=100, waves=Waves(canary=0, is_doubling=False)))
+    more.setdefault("limits", Limits(max_surge=100, max_unavailable=100, waves=Waves(canary=0, is_doubling=False)))
     child = more.pop("child", THINGS if replicas is not None else None)
-    return Template(name, content, child, replicas, limits=limits, **more)
+    for group, kind in (
+        ("checks", ChildChecks),
+        ("stamps", StampPolicy),
+        ("rollout", RolloutPolicy),
+        ("source", TemplateSource),
+    ):
+        names = [each.name for each in fields(kind)]
+        more[group] = kind(**{key: more.pop(key) for key in names if key in more})
+    return Template(name, content, child, replicas, **more)
 
 
 @dataclass

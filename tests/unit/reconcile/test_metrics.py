@@ -370,7 +370,7 @@ def test_a_pause_of_everything_holds_a_rollout_and_a_hold_of_a_slot_is_in_the_ma
     nursery, before = Nursery(), template({"v": 1}, 4, limits=CAREFUL)
     rolled(nursery, before)
     run(nursery.store.commit(Transaction(pauses=[Pause("mem", "ada", "busy", nursery.clock.now())])))
-    after = dataclasses.replace(template({"v": 2}, 4, limits=CAREFUL), holds={"web-1": 3600.0})
+    after = template({"v": 2}, 4, limits=CAREFUL, holds={"web-1": 3600.0})
     rolled(nursery, after)
     causes = [each["cause"] for each in reading(nursery).of("holdfast_rollout_blocked")]
     assert causes == ["pause"]
@@ -426,9 +426,10 @@ def test_a_stamp_of_another_revision_is_seen_whoever_put_it_there():
     rolled(nursery, template({"v": 1}, 3, limits=CAREFUL))
     rolled(nursery, template({"v": 2}, 3, limits=CAREFUL))
     kept = {each.key: each for each in run(_children(nursery.store))}
-    stamps = {each.data["births"]["web"][0]: each.data["births"]["web"][2:] for each in kept.values()}
-    old = next(each for each in kept.values() if each.data["births"]["web"][0] == 1)
-    births = {"web": [*old.data["births"]["web"][:2], *stamps[2]]}
+    births = [each.data["births"]["web"] for each in kept.values()]
+    stamps = {birth["revision"]: birth["stamp"] for birth in births}
+    old = next(each for each in kept.values() if each.data["births"]["web"]["revision"] == 1)
+    births = {"web": {**old.data["births"]["web"], "stamp": stamps[2]}}
     forged = dataclasses.replace(old, data={**old.data, "births": births}, version=old.version + 1)
     assert reading(nursery)("holdfast_template_restamped_children", template="web") == 0
     run(nursery.store.commit(Transaction(dossiers=[forged])))

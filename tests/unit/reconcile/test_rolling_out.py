@@ -384,10 +384,10 @@ def test_windows_holds_gates_and_pauses_hold_it_back(nursery):
     assert "web-2" in nursery.names()
     assert phase(brood) is Phase.PROGRESSING
     asyncio.run(nursery.store.commit(Transaction(pauses=[Pause("mem/Thing", "ada", "stop", nursery.clock.now())])))
-    (brood,) = rolled(nursery, dataclasses.replace(wanted, holds={}))
+    (brood,) = rolled(nursery, dataclasses.replace(wanted, rollout=dataclasses.replace(wanted.rollout, holds={})))
     assert "web-2" in nursery.names()
     asyncio.run(nursery.store.commit(Transaction(resumed=["mem/Thing"])))
-    (brood,) = rolled(nursery, dataclasses.replace(wanted, holds={}))
+    (brood,) = rolled(nursery, dataclasses.replace(wanted, rollout=dataclasses.replace(wanted.rollout, holds={})))
     assert phase(brood) is Phase.COMPLETE
 
 
@@ -562,7 +562,7 @@ def test_without_progress_until_the_deadline_it_halts_and_says_so(nursery):
 def test_revisions_of_a_part_are_forgotten_when_no_template_that_uses_it_needs_them(nursery):
     def both(image: int):
         one, part = pooled({"taint": 1}, {"image": image})
-        kept = dataclasses.replace(part, kept=2)
+        kept = dataclasses.replace(part, rollout=dataclasses.replace(part.rollout, kept=2))
         return one, dataclasses.replace(one, name="other"), kept
 
     for image in range(8):

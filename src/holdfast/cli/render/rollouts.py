@@ -76,8 +76,8 @@ def show(
         console.line(f"      waits: {text}", fg="bright_black")
     for text in finding_lines(brood):
         console.line(f"      {text}", fg="bright_black")
-    if brood.template.mode is not Mode.ENFORCE:
-        console.line(f"      mode {brood.template.mode}: nothing is rolled", fg="bright_black")
+    if brood.template.rollout.mode is not Mode.ENFORCE:
+        console.line(f"      mode {brood.template.rollout.mode}: nothing is rolled", fg="bright_black")
 
 
 def line(brood: Brood) -> str:
@@ -139,7 +139,7 @@ def as_json(brood: Brood, now: float, unready: Sequence[Address] = (), turns: st
         "name": brood.template.name,
         "owners": {each.template.name: each.record.current for each in brood.owners},
         "generation": brood.current.number,
-        "mode": brood.template.mode.value,
+        "mode": brood.template.rollout.mode.value,
         "replicas": brood.template.replicas,
         "children": total,
         "upToDate": fine,
@@ -203,7 +203,7 @@ def is_news(brood: Brood) -> bool:
 
 def is_acting(brood: Brood) -> bool:
     """Tell whether something is to be rolled, or waits for somebody to allow that: for exit codes."""
-    if brood.template.mode is Mode.OBSERVE:
+    if brood.template.rollout.mode is Mode.OBSERVE:
         return False
     return brood.is_rolling or any(group_findings.wanting(brood, each) for each in brood.children.values())
 

@@ -48,12 +48,12 @@ class _Judge:
     def static(self, owner: Owned, child: ChildFile) -> tuple[TemplateFinding, ...]:
         if owner.uid not in child.births and self.brood.lead.uid in child.births:
             return ()  # a part that was put in since; see below
-        if owner.template.compatibility is Compatibility.OPTION1:
+        if owner.template.stamps.compatibility is Compatibility.OPTION1:
             return self._of_option1(owner, child)
         birth = child.births.get(owner.uid, Birth())
         found = self._seen.get((owner.uid, birth))
         if found is None:
-            look = Look(owner.template.readable(owner.known), self.now, owner.template.unstamped)
+            look = Look(owner.template.readable(owner.known), self.now, owner.template.stamps.unstamped)
             found = template_findings.findings(owner.record, child.record_of(owner.uid), look)
             self._seen[owner.uid, birth] = found
         return found
@@ -119,7 +119,7 @@ def is_debounced(brood: Brood, finding: TemplateFinding) -> bool:
     if finding.kind is not FindingKind.DYNAMIC:
         return False
     owner = brood.owner(finding.owner)
-    rules = () if owner is None else owner.template.requirements
+    rules = () if owner is None else owner.template.checks.requirements
     found = (each.debounce for each in rules if each.name == finding.reason and each.debounce != AT_ONCE)
     return any(not _is_over(each, finding) for each in found)
 
@@ -151,14 +151,14 @@ def asking(brood: Brood, child: ChildFile) -> tuple[TemplateFinding, ...]:
     One that was made for a broken predicate, from what is still current, and breaks it again is left: making it once
     more would bring no other.
     """
-    return wanting(brood, child) if brood.template.mode is Mode.ENFORCE else ()
+    return wanting(brood, child) if brood.template.rollout.mode is Mode.ENFORCE else ()
 
 
 def wanting(brood: Brood, child: ChildFile) -> tuple[TemplateFinding, ...]:
     """Return the findings that a rollout would be for if the mode of the template allowed one."""
     if not child.findings:
         return ()
-    promoted = frozenset().union(*(owner.template.promoted for owner in brood.owners))
+    promoted = frozenset().union(*(owner.template.rollout.promoted for owner in brood.owners))
     found = template_findings.asks_for_action(child.findings, promoted)
     was_for_it = child.reason == FindingKind.DYNAMIC.value and child.generation == brood.current.number
     is_left = was_for_it and bool(child.made_by)

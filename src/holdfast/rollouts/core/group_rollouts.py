@@ -84,7 +84,7 @@ def adopted(brood: Brood, child: ChildFile) -> ChildFile:
     births = dict(child.births)
     for owner in brood.owners:
         known = owner.template.readable(owner.known)
-        outcome = revisions.adopt(owner.record, child.record_of(owner.uid), known, owner.template.unstamped)
+        outcome = revisions.adopt(owner.record, child.record_of(owner.uid), known, owner.template.stamps.unstamped)
         if isinstance(outcome, Adopted):
             births[owner.uid] = Birth(outcome.child.birth, outcome.child.born_regime, outcome.child.stamp)
     return child if births == child.births else dataclasses.replace(child, births=births)
@@ -223,7 +223,7 @@ def created(brood: Brood, step: Create, at: Places, now: float) -> ChildFile:
     if step.child:
         address = Address.parse(step.child)
         before = brood.children[address]
-    elif brood.template.method is Method.REPLACE_BEFORE_REMOVE:
+    elif brood.template.rollout.method is Method.REPLACE_BEFORE_REMOVE:
         address = rendering.child_address(brood.template, _child_name(step))
     else:
         address = _only(brood, step.slot, at)
@@ -246,7 +246,7 @@ def created(brood: Brood, step: Create, at: Places, now: float) -> ChildFile:
 
 
 def _rewrites(brood: Brood, child: ChildFile | None = None) -> bool:
-    return brood.template.method is Method.REWRITE or (child is not None and child.is_rewriting)
+    return brood.template.rollout.method is Method.REWRITE or (child is not None and child.is_rewriting)
 
 
 def _child_name(step: Create) -> str:
@@ -278,7 +278,7 @@ def removed(brood: Brood, step: Remove) -> ChildFile:
 
 def is_beginning(brood: Brood, child: ChildFile, at: Places, maker: str) -> bool:
     """Tell whether an intent is the first that a rollout has for a slot, so that nothing is half done without it."""
-    method = brood.template.method
+    method = brood.template.rollout.method
     if child.state is State.CREATING:
         keeps = method is Method.REPLACE_BEFORE_REMOVE or _rewrites(brood, child)
         return child.made_by == maker and keeps

@@ -55,7 +55,7 @@ class View:
         )
         self._fitting = _Fitting(brood, target)
         self._zones = zones
-        self._has_zones = bool(brood.template.zones)
+        self._has_zones = bool(brood.template.rollout.zones)
 
     @property
     def key(self) -> tuple[object, ...]:
@@ -91,7 +91,7 @@ class View:
 
     def _fits(self, child: ChildFile, asked: Collection[TemplateFinding]) -> bool | None:
         """Tell whether a child is what the target asks for; Option 1 knows no more than its findings say."""
-        if self._is_forward and self._brood.template.compatibility is Compatibility.OPTION1:
+        if self._is_forward and self._brood.template.stamps.compatibility is Compatibility.OPTION1:
             return not asked
         return self._fitting.of(child)
 
@@ -101,7 +101,7 @@ class View:
         return rendering.zone_of(self._brood.template, child.slot) if self._has_zones else ""
 
     def _held_until(self, child: ChildFile) -> float | None:
-        hold = self._brood.template.holds.get(child.slot)
+        hold = self._brood.template.rollout.holds.get(child.slot)
         return None if hold is None else math.inf if math.isinf(hold) else self._rollout.started_at + hold
 
 
@@ -122,7 +122,7 @@ class _Fitting:
         self._target = target
         self._known: dict[tuple[tuple[str, Birth], ...], bool | None] = {}
         self._near: dict[tuple[tuple[str, Birth], ...], bool] = {}
-        self._rewrites = brood.template.method is not Method.REWRITE and any(
+        self._rewrites = brood.template.rollout.method is not Method.REWRITE and any(
             each.template.fields.rewritten for each in brood.owners
         )
 
@@ -146,6 +146,6 @@ class _Fitting:
 
 def limits(brood: Brood, gates: Mapping[str, Health] | None = None) -> Limits:
     """Return the limits of a brood's rollout; what is rewritten is, for a moment, not there."""
-    is_surging = brood.template.method is Method.REPLACE_BEFORE_REMOVE
+    is_surging = brood.template.rollout.method is Method.REPLACE_BEFORE_REMOVE
     order = Order.REPLACE_BEFORE_REMOVE if is_surging else Order.REMOVE_FIRST
-    return dataclasses.replace(brood.template.limits, order=order, gates=gates or {})
+    return dataclasses.replace(brood.template.rollout.limits, order=order, gates=gates or {})

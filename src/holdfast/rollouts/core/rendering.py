@@ -50,7 +50,11 @@ def index_of(template: Template, slot: str) -> int | None:
 def zone_of(template: Template, slot: str) -> str:
     """Return where a slot belongs: zones take turns."""
     index = index_of(template, slot)
-    return "" if index is None or not template.zones else template.zones[index % len(template.zones)]
+    return (
+        ""
+        if index is None or not template.rollout.zones
+        else template.rollout.zones[index % len(template.rollout.zones)]
+    )
 
 
 def declaration(brood: Brood, child: ChildFile, around: Mapping[Address, Declaration]) -> Declaration:
@@ -79,7 +83,7 @@ def declaration(brood: Brood, child: ChildFile, around: Mapping[Address, Declara
         policy=ManagementPolicy.MANAGED if is_known else ManagementPolicy.OBSERVED,
         options=kind.options,
         type=kind.type,
-        location=template.location,
+        location=template.source.location,
     )
 
 
@@ -169,7 +173,7 @@ def _filled(value: Json, known: Mapping[str, str]) -> Json:
 
 def _stamped(content: Json, owner: Owned, birth: Birth) -> Json:
     """Write hash and version as the seed has them; what a child was born with stays on it for life."""
-    stamping = owner.template.stamping
+    stamping = owner.template.stamps.stamping
     if stamping is None or birth.stamp is None:
         return content
     wanted = Stamp(birth.stamp.digest, birth.stamp.scheme).annotations(stamping.key)
@@ -180,7 +184,7 @@ def _stamped(content: Json, owner: Owned, birth: Birth) -> Json:
 
 def stamp_on(owner: Owned, observed: Json) -> Stamp | None:
     """Read hash and version from what was observed of a child."""
-    stamping = owner.template.stamping
+    stamping = owner.template.stamps.stamping
     if stamping is None or observed is ABSENT:
         return None
     found = template_schemes.at(observed, stamping.at)
@@ -212,7 +216,7 @@ def unrecorded(brood: Brood, around: Mapping[Address, Declaration]) -> list[Decl
 
 def is_declared(brood: Brood, child: ChildFile) -> bool:
     """Tell whether a child is to exist; what is rewritten exists all the time."""
-    return brood.template.method is Method.REWRITE or child.is_rewriting or child.state not in _HIDDEN
+    return brood.template.rollout.method is Method.REWRITE or child.is_rewriting or child.state not in _HIDDEN
 
 
 def at_hand(brood: Brood, around: Mapping[Address, Declaration]) -> Brood:

@@ -120,6 +120,47 @@ class Stamping:
 
 
 @dataclass(frozen=True, slots=True)
+class ChildChecks:
+    """Predicates on the live state of children."""
+
+    requirements: tuple[Predicate, ...] = ()  # a child that breaks one is replaced
+    ready_when: tuple[Predicate, ...] = ()
+    idle_when: tuple[Predicate, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class StampPolicy:
+    """Where children bear stamps, and what follows from a stamp or from its absence."""
+
+    stamping: Stamping | None = None
+    compatibility: Compatibility = Compatibility.REGIMES
+    unstamped: Unstamped = Unstamped.HOLD
+
+
+@dataclass(frozen=True, slots=True)
+class RolloutPolicy:
+    """Whether and how the children of a template are rolled out."""
+
+    mode: Mode = Mode.ENFORCE
+    promoted: frozenset[FindingKind] = frozenset()
+    method: Method = Method.REPLACE_BEFORE_REMOVE
+    limits: Limits = field(default_factory=Limits)
+    gates: tuple[Gate, ...] = ()
+    holds: Mapping[str, float] = field(default_factory=dict)  # slot -> seconds since the rollout began
+    zones: tuple[str, ...] = ()  # of children that `replicas` makes: slots take turns
+    spread_by: str = ""  # a label of selected children
+    kept: int = KEPT  # revisions for undo
+
+
+@dataclass(frozen=True, slots=True)
+class TemplateSource:
+    """Where a template is written."""
+
+    location: Location = field(default_factory=Location)
+    places: Mapping[str, int] = field(default_factory=dict, repr=False)  # path of a field -> its line
+
+
+@dataclass(frozen=True, slots=True)
 class Template:
     """One template as declared."""
 
@@ -129,28 +170,20 @@ class Template:
     replicas: int | None = None
     selector: LabelSelector | None = None
     uses: tuple[str, ...] = ()
-    zones: tuple[str, ...] = ()
     schema: str = ""
     nonce: str = ""
     uid: str = ""
     fields: FieldClasses = field(default_factory=FieldClasses)
-    requirements: tuple[Predicate, ...] = ()
-    ready_when: tuple[Predicate, ...] = ()
-    idle_when: tuple[Predicate, ...] = ()
-    stamping: Stamping | None = None
-    compatibility: Compatibility = Compatibility.REGIMES
-    unstamped: Unstamped = Unstamped.HOLD
-    mode: Mode = Mode.ENFORCE
-    promoted: frozenset[FindingKind] = frozenset()
-    method: Method = Method.REPLACE_BEFORE_REMOVE
-    limits: Limits = field(default_factory=Limits)
-    gates: tuple[Gate, ...] = ()
-    holds: Mapping[str, float] = field(default_factory=dict)  # slot -> seconds since the rollout began
-    spread_by: str = ""  # a label of selected children
-    kept: int = KEPT  # revisions for undo
+    checks: ChildChecks = field(default_factory=ChildChecks)
+    stamps: StampPolicy = field(default_factory=StampPolicy)
+    rollout: RolloutPolicy = field(default_factory=RolloutPolicy)
     address: Address | None = None  # of a part that is a resource of its own
-    location: Location = field(default_factory=Location, compare=False)
-    places: Mapping[str, int] = field(default_factory=dict, compare=False, repr=False)  # path of a field -> its line
+    source: TemplateSource = field(default_factory=TemplateSource, compare=False)
+
+    @property
+    def location(self) -> Location:
+        """The file and line of its document."""
+        return self.source.location
 
     @property
     def owner_id(self) -> str:
@@ -179,10 +212,10 @@ class Template:
 
     def readable(self, known: Schemes) -> Schemes:
         """Return schemes with those that another controller may have stamped children by."""
-        if self.stamping is None or self.stamping.hashed is None:
+        if self.stamps.stamping is None or self.stamps.stamping.hashed is None:
             return known
-        hashed = dataclasses.replace(self.stamping.hashed, of=_under(self.stamping.hashed.of))
-        foreign = stamps.digests(self.stamping.key, hashed)
+        hashed = dataclasses.replace(self.stamps.stamping.hashed, of=_under(self.stamps.stamping.hashed.of))
+        foreign = stamps.digests(self.stamps.stamping.key, hashed)
         return {**{version: _foreign_scheme(version, digest) for version, digest in foreign.items()}, **known}
 
     def as_of(self, revision: Revision) -> Template:
@@ -200,7 +233,7 @@ class Template:
     @property
     def is_written_as_resource(self) -> bool:
         """Whether it is a document of its children's kind, or of its own, with a block `template`."""
-        return f"/{BLOCK}" in self.places
+        return f"/{BLOCK}" in self.source.places
 
     def setting(self, *path: str | int) -> Location:
         """Return where a setting of it, or the nearest thing above that, is written."""
@@ -208,7 +241,7 @@ class Template:
 
     def place(self, path: Path) -> Location:
         """Return where a part of its document, or the nearest thing above it, is written."""
-        return source_location.nearest(self.location, self.places, path)
+        return source_location.nearest(self.location, self.source.places, path)
 
 
 # --- schemes ----------------------------------------------------------------------------------------------------------
