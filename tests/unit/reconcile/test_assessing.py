@@ -357,7 +357,7 @@ def test_46_the_pods_that_a_provider_tells_of_are_scored(seen, score):
     ward = Ward()
     ward.live.workload = seen
     run(ward.correct())
-    assert run(ward.finish()).assessment.health.score == score
+    assert run(ward.finish()).assessment.measured.health.score == score
 
 
 def test_what_a_person_asks_for_is_a_correction_too():

@@ -429,8 +429,8 @@ def test_a_stamp_of_another_revision_is_seen_whoever_put_it_there():
     births = [each.data["births"]["web"] for each in kept.values()]
     stamps = {birth["revision"]: birth["stamp"] for birth in births}
     old = next(each for each in kept.values() if each.data["births"]["web"]["revision"] == 1)
-    births = {"web": {**old.data["births"]["web"], "stamp": stamps[2]}}
-    forged = dataclasses.replace(old, data={**old.data, "births": births}, version=old.version + 1)
+    forgery = {"web": {**old.data["births"]["web"], "stamp": stamps[2]}}
+    forged = dataclasses.replace(old, data={**old.data, "births": forgery}, version=old.version + 1)
     assert reading(nursery)("holdfast_template_restamped_children", template="web") == 0
     run(nursery.store.commit(Transaction(dossiers=[forged])))
     assert reading(nursery)("holdfast_template_restamped_children", template="web") == 1

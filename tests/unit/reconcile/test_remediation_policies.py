@@ -118,7 +118,7 @@ def test_an_undo_that_waited_is_done_when_the_pause_ends():
     ward = failing(undoBelow=0.9)
     run(ward.correct())
     run(ward.store.commit(Transaction(pauses=[Pause("", "ada", "incident", ward.clock.now())])))
-    while run(ward.all())[-1].undo_tries < 2:
+    while run(ward.all())[-1].undo_attempts.tries < 2:
         run(ward.look())
         run(ward.sleep())
     run(ward.store.commit(Transaction(resumed=[""])))
@@ -134,7 +134,7 @@ def test_a_freeze_holds_back_an_undo_until_it_is_over():
     calm, ward.rules = ward.rules, replace(ward.rules, corrections=CorrectionRules(storm=None, windows=(freeze,)))
     for _ in range(12):
         run(ward.look())
-        if ward.clock.now() >= opens or run(ward.all())[-1].undo_note:
+        if ward.clock.now() >= opens or run(ward.all())[-1].undo_attempts.note:
             break
         run(ward.sleep())
     record = run(ward.all())[-1]
