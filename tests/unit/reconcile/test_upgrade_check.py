@@ -12,9 +12,9 @@ from holdfast.reconcile.connections import World
 from holdfast.reconcile.resolve import Preparer
 from holdfast.rollouts.core.templates import FieldClasses, Mode
 from holdfast.store.protocol import Transaction
-from tests.unit.reconcile.brooding import Nursery, template
 from tests.unit.reconcile.fixtures import Bench, declare
 from tests.unit.reconcile.test_rule_migration import FIVE, FLEET, IGNORING, LOOKING, SEEN, SIX, restarted, run
+from tests.unit.rollouts.group_fixtures import Nursery, template
 
 
 async def rehearsed(bench: Bench, fleet=FLEET):

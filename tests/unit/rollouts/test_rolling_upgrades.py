@@ -17,8 +17,8 @@ from holdfast.rollouts.core.records import Phase
 from holdfast.rollouts.core.revisions import Unstamped
 from holdfast.rollouts.core.templates import Compatibility, FieldClasses, Method, Mode, Stamping, Template
 from holdfast.store.protocol import Transaction
-from tests.unit.reconcile.brooding import Nursery, template
 from tests.unit.reconcile.fixtures import declare
+from tests.unit.rollouts.group_fixtures import Nursery, template
 
 MANY = 1000
 PLAIN = {"kind": "Pool", "size": 3, "old": "x"}

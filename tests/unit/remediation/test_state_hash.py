@@ -16,7 +16,7 @@ from holdfast.remediation.core import state, state_hash, state_machine
 from holdfast.remediation.core.state import ConditionType, Execution
 from holdfast.remediation.core.state_hash import Sighted
 from holdfast.remediation.core.timing import Windows
-from tests.unit.policy.assessing.course import CREATED, POST, REMEDIATION
+from tests.unit.remediation.course import CREATED, POST, REMEDIATION
 
 PROFILE = """\
 profile: test/thing

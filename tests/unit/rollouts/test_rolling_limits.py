@@ -23,8 +23,8 @@ from holdfast.rollouts.core.requirements import Asks, Debounce, Offer, Predicate
 from holdfast.rollouts.core.rollout_limits import HaltRules, Limits, Waves
 from holdfast.rollouts.core.templates import FieldClasses, Method, Mode
 from holdfast.store.protocol import Pause, Transaction
-from tests.unit.reconcile.brooding import Nursery, template
 from tests.unit.reconcile.fixtures import declare
+from tests.unit.rollouts.group_fixtures import Nursery, template
 
 WIDE = Limits(max_surge=100, max_unavailable=100, waves=Waves(canary=0, is_doubling=False), halt=HaltRules(after=None))
 

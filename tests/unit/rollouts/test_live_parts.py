@@ -16,8 +16,8 @@ from holdfast.rollouts.core.records import Phase
 from holdfast.rollouts.core.rendering import declarations
 from holdfast.rollouts.core.rollout_limits import HaltRules, Limits, OnHalt, Waves
 from holdfast.rollouts.core.templates import FieldClasses, Template
-from tests.unit.reconcile.brooding import Nursery, template
 from tests.unit.reconcile.fixtures import declare
+from tests.unit.rollouts.group_fixtures import Nursery, template
 
 ADDRESS = Address("mem", "Thing", "class")
 

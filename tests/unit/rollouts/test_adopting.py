@@ -16,9 +16,9 @@ from holdfast.rollouts.core.rendering import declarations
 from holdfast.rollouts.core.revisions import Unstamped
 from holdfast.rollouts.core.rollout_limits import Limits, Waves
 from holdfast.rollouts.core.templates import Method, Mode, Stamping, Template
-from tests.unit.policy.test_karpenter_stamps import CLASS
-from tests.unit.reconcile.brooding import Nursery, template
+from tests.unit.compat.test_karpenter_stamps import CLASS
 from tests.unit.reconcile.fixtures import declare
+from tests.unit.rollouts.group_fixtures import Nursery, template
 
 POOL = {
     "expireAfter": "336h",

@@ -1,4 +1,4 @@
-"""A process that rolls ten thousand children, to be killed at any moment: `python -m tests.unit.reconcile.thousands`.
+"""A process that rolls ten thousand children, to be killed at any moment: `python -m tests.unit.rollouts.thousands`.
 
 Everything is real, from the rollout to the store on disk: checks, claims, intents, ledger, audit trail. Only the world
 and the time are not.
@@ -33,7 +33,7 @@ from holdfast.store.protocol import Transaction
 from holdfast.store.sqlite import SqliteStore
 from holdfast.testing.clock import FakeClock
 from holdfast.testing.memory import MemoryWorld
-from tests.unit.reconcile.brooding import Nursery, template
+from tests.unit.rollouts.group_fixtures import Nursery, template
 
 MANY = int(os.environ.get("MANY", "10000"))
 KILL_AT = int(os.environ["KILL_AT"]) if "KILL_AT" in os.environ else None  # bytes of the journal

@@ -19,7 +19,7 @@ from holdfast.rollouts.core.template_schemes import ListKind
 from holdfast.rollouts.core.templates import FieldClasses, Method
 from holdfast.store.protocol import Dossier
 from holdfast.testing.memory import once
-from tests.unit.reconcile.brooding import Nursery, template
+from tests.unit.rollouts.group_fixtures import Nursery, template
 
 REWRITTEN = FieldClasses(rewritten=frozenset({("image",)}))
 ONE_DOWN = Limits(max_surge=100, max_unavailable=1, waves=Waves(canary=0, is_doubling=False))

@@ -15,8 +15,8 @@ from holdfast.remediation.core import audit_events, scoring, state
 from holdfast.remediation.core.audit_events import Event, EventType, Workflow
 from holdfast.remediation.core.state import Flags, Progress, Reason
 from holdfast.remediation.core.timing import Windows
-from tests.unit.policy.assessing.course import CREATED, PRE, REMEDIATION
 from tests.unit.remediation import trail
+from tests.unit.remediation.course import CREATED, PRE, REMEDIATION
 
 SCORES = st.none() | st.floats()
 NAMES = [field.name for field in dataclasses.fields(Flags)]

@@ -24,7 +24,7 @@ from holdfast.remediation.intake import Refused
 from holdfast.store.protocol import Approval, Outcome, Pause, Transaction
 from holdfast.testing.memory import once
 from tests.unit.reconcile.fixtures import declare
-from tests.unit.reconcile.remedying import TARGET, Ward
+from tests.unit.remediation.remedying import TARGET, Ward
 
 
 def run(coroutine):

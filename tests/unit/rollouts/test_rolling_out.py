@@ -22,8 +22,8 @@ from holdfast.rollouts.core.template_groups import Brood
 from holdfast.rollouts.core.templates import FieldClasses, Gate, Method, Mode
 from holdfast.store.protocol import Pause, Transaction
 from holdfast.testing.memory import once
-from tests.unit.reconcile.brooding import Nursery, template
 from tests.unit.reconcile.fixtures import declare
+from tests.unit.rollouts.group_fixtures import Nursery, template
 
 
 @pytest.fixture

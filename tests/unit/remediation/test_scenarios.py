@@ -12,7 +12,8 @@ from holdfast.remediation.core.state import ConditionType, Execution, Phase, Rea
 from holdfast.remediation.core.state_hash import GONE, Sighted, Unread
 from holdfast.remediation.core.state_machine import Ask, Facts, Wants
 from holdfast.remediation.core.timing import Window, Windows
-from tests.unit.policy.assessing.course import (
+from tests.unit.remediation import trail
+from tests.unit.remediation.course import (
     BETTER,
     CREATED,
     DOWN,
@@ -27,7 +28,6 @@ from tests.unit.policy.assessing.course import (
     Course,
     World,
 )
-from tests.unit.remediation import trail
 
 MEASURED = (Ask.HEALTH, Ask.ALERTS, Ask.METRICS)
 

@@ -40,8 +40,8 @@ from holdfast.store.protocol import (
     Transaction,
 )
 from holdfast.testing.memory import once
-from tests.unit.reconcile.brooding import Nursery, template
 from tests.unit.reconcile.fixtures import Bench, declare
+from tests.unit.rollouts.group_fixtures import Nursery, template
 
 NOW = 1_800_000_000.0
 PARSERS = {"prometheus": prometheus, "openmetrics": openmetrics}

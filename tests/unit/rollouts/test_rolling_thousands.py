@@ -15,7 +15,7 @@ import pytest
 
 from holdfast.model.verdict import Status
 from holdfast.store.sqlite import SqliteStore
-from tests.unit.reconcile import thousands
+from tests.unit.rollouts import thousands
 
 START = 1_800_000_000.0
 
@@ -26,7 +26,7 @@ def size(folder: Path) -> int:
 
 def run(folder: Path, start: float, kill_at: int | None) -> bool:
     """Let a process roll, and kill itself when its journal has grown so far. Return whether it came to the end."""
-    command = [sys.executable, "-m", "tests.unit.reconcile.thousands", str(folder), str(start), "debug"]
+    command = [sys.executable, "-m", "tests.unit.rollouts.thousands", str(folder), str(start), "debug"]
     environ = {**os.environ, **({} if kill_at is None else {"KILL_AT": str(kill_at)})}
     code = subprocess.run(command, env=environ, check=False).returncode
     assert code in (0, -signal.SIGKILL)

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from holdfast.model.read_result import Trouble, Unreadable
 from holdfast.remediation.core.alerts import Alert
 from holdfast.remediation.core.state import Reason
-from tests.unit.reconcile.remedying import Ward
 from tests.unit.remediation import trail as trails
+from tests.unit.remediation.remedying import Ward
 
 FIRING = Alert({"alertname": "HighMemory"})
 STEPS = (

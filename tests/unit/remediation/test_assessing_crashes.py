@@ -18,7 +18,7 @@ from holdfast.remediation.core.alerts import Signal
 from holdfast.store.memory import MemoryStore
 from holdfast.store.sqlite import SqliteStore
 from tests.unit.reconcile.fixtures import declare
-from tests.unit.reconcile.remedying import Ward
+from tests.unit.remediation.remedying import Ward
 
 CLAIM_RUNS_OUT = 301.0
 

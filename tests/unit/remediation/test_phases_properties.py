@@ -12,8 +12,8 @@ from holdfast.remediation.core.state import Execution, Phase, Reason, Scope, Sta
 from holdfast.remediation.core.state_hash import GONE, Sighted, Unread
 from holdfast.remediation.core.state_machine import Ask, Facts, Wants
 from holdfast.remediation.core.timing import Windows
-from tests.unit.policy.assessing.course import CREATED, OTHER, POST, REMEDIATION, Course, World
 from tests.unit.remediation import trail
+from tests.unit.remediation.course import CREATED, OTHER, POST, REMEDIATION, Course, World
 
 MEASURED = {Ask.HEALTH, Ask.ALERTS, Ask.METRICS}
 ORDER = list(Phase)

@@ -18,7 +18,7 @@ from holdfast.rollouts.core.hash_epochs import Change, Standing
 from holdfast.rollouts.core.revisions import Adopted, ChildRecord, Live, NotAdopted, Obstacle, ParentRecord, Unstamped
 from holdfast.rollouts.core.template_findings import FindingKind, Look
 from holdfast.rollouts.core.template_schemes import FieldPolicy, made
-from tests.unit.policy import test_regimes_checker as checker
+from tests.unit.rollouts import test_regimes_checker as checker
 
 UID = "pool-1"
 ONE = made("t/1", hash_schemes.ORDERED, FieldPolicy(ignored=frozenset({("f",)})))
