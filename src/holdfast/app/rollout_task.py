@@ -10,11 +10,11 @@ from holdfast.app import template_groups
 from holdfast.app.project import Options, Session, named_files
 from holdfast.cli import console
 from holdfast.cli.render import reports
-from holdfast.cli.render import rollouts as broods
 from holdfast.errors import HoldfastError
 from holdfast.manifests import loader
 from holdfast.reconcile.apply import Report
 from holdfast.reconcile.connections import WritableWorld
+from holdfast.rollouts import render as rollout_text
 from holdfast.rollouts import serialization
 from holdfast.rollouts.core.template_groups import Brood
 
@@ -68,7 +68,7 @@ class Rollouts:
         return replace(self.session, templates=manifests.templates, by_hand=manifests.declarations)
 
     def _told(self, brood: Brood) -> None:
-        text = broods.line(brood)
+        text = rollout_text.line(brood)
         if self._shown.get(brood.template.name) != text:
             self._shown[brood.template.name] = text
             console.line(text)
@@ -82,4 +82,4 @@ def _show(report: Report) -> None:
 def show_all(found: Sequence[Brood]) -> None:
     """Print where every template is, in a line each."""
     for brood in found:
-        console.line(broods.line(brood))
+        console.line(rollout_text.line(brood))

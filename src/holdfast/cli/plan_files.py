@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from holdfast.app.project import Options
-from holdfast.cli.render import reports, rollouts
+from holdfast.cli.render import reports
 from holdfast.compare import canonical, go_json
 from holdfast.errors import HoldfastError, InputError, Location
 from holdfast.model.absent import ABSENT
@@ -16,6 +16,7 @@ from holdfast.model.json import Json
 from holdfast.reconcile.apply import Report
 from holdfast.reconcile.check import Checked
 from holdfast.reconcile.resolved_resource import digest_of
+from holdfast.rollouts import render as rollout_text
 
 VERSION = 2
 
@@ -116,7 +117,7 @@ def _templates(report: Report) -> dict[str, Json]:
     return {
         each.template.name: {
             "content": digest_of({owner.template.name: owner.record.latest.content for owner in each.owners}),
-            "rolled": found.rolled if (found := rollouts.preview(each, now)) is not None else 0,
+            "rolled": found.rolled if (found := rollout_text.preview(each, now)) is not None else 0,
         }
         for each in report.broods
     }

@@ -8,8 +8,8 @@ from collections import Counter
 
 import pytest
 
-from holdfast.cli.render import rollouts
 from holdfast.model.write_result import Refusal, Refused
+from holdfast.rollouts import render as rollout_text
 from holdfast.rollouts import serialization
 from holdfast.rollouts.core import group_rollouts
 from holdfast.rollouts.core.records import Phase
@@ -185,13 +185,13 @@ def test_the_preview_and_what_it_waits_for_know_of_rewriting(nursery):
     rolled(nursery, template({"image": 1}, 4, fields=REWRITTEN))
     limits = Limits(max_surge=0, max_unavailable=2)
     (brood,) = asyncio.run(nursery.look(template({"image": 2}, 4, fields=REWRITTEN, limits=limits)))
-    preview = rollouts.preview(brood, 0.0)
+    preview = rollout_text.preview(brood, 0.0)
     assert preview is not None
     assert (preview.waves, preview.left) == ((1, 1, 2), 0)
-    assert rollouts.waits(brood, 0.0) == ()
+    assert rollout_text.waits(brood, 0.0) == ()
     none = Limits(max_unavailable=0)
     (brood,) = asyncio.run(nursery.look(template({"image": 2}, 4, fields=REWRITTEN, limits=none)))
-    assert rollouts.waits(brood, 0.0) == ("max_unavailable 0 of 4 is none",)
+    assert rollout_text.waits(brood, 0.0) == ("max_unavailable 0 of 4 is none",)
 
 
 def test_fields_that_a_stored_child_lacks_have_their_defaults():

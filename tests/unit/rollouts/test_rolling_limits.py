@@ -9,13 +9,13 @@ from dataclasses import replace
 
 import pytest
 
-from holdfast.cli.render import rollouts
 from holdfast.model.write_result import Refusal, Refused
 from holdfast.policy.budgets import Percent
 from holdfast.policy.windows import Mode as WindowMode
 from holdfast.policy.windows import Window
 from holdfast.reconcile.connections import WritableWorld
 from holdfast.reconcile.rate_limit import Limits as CallLimits
+from holdfast.rollouts import render as rollout_text
 from holdfast.rollouts.controller import IN_HAND
 from holdfast.rollouts.core import group_rollouts, rollout_steps
 from holdfast.rollouts.core.records import Phase
@@ -434,9 +434,9 @@ def test_findings_are_kept_without_a_rollout_and_counted_only_where_somebody_is_
     assert brood.rollout is None
     assert set(nursery.values("level").values()) == {1}
     assert {each.kind.value for child in brood.children.values() for each in child.findings} == {"spec"}
-    assert rollouts.is_acting(brood) is is_counted
-    assert rollouts.is_news(brood)
-    assert rollouts.as_json(brood, 0.0)["mode"] == mode.value
+    assert rollout_text.is_acting(brood) is is_counted
+    assert rollout_text.is_news(brood)
+    assert rollout_text.as_json(brood, 0.0)["mode"] == mode.value
     rolled(nursery, template({"level": 2}))
     assert set(nursery.values("level").values()) == {2}
 

@@ -10,7 +10,7 @@ import click
 from holdfast.app.project import Session, addresses_of, taking
 from holdfast.cli import console
 from holdfast.cli.commands.records import in_session, state_as_json
-from holdfast.cli.render import findings, stored_groups
+from holdfast.cli.render import findings, rollouts
 from holdfast.cli.render.times import ago
 from holdfast.errors import InputError
 from holdfast.model.address import Address
@@ -20,6 +20,7 @@ from holdfast.model.json import Json
 from holdfast.policy import strategies
 from holdfast.reconcile import attribution, explain, serialize
 from holdfast.reconcile.explain import Story, Told
+from holdfast.rollouts import render as rollout_text
 from holdfast.store.protocol import ResourceState
 
 _FORMATS = ("table", "json", "yaml")
@@ -67,15 +68,15 @@ def explain_command(address: str, path: str | None, only_settings: bool, output_
         story = await explain.tell(session.store, state, path) if state is not None else None
         suspects = await _suspects(session, wanted) if story is not None and story.findings else ()
         body = {"address": address, "settings": settings} if story is None else _as_json(story, settings, suspects)
-        child = await stored_groups.child_of(session.store, wanted)
+        child = await rollout_text.child_of(session.store, wanted)
         if child is not None:
-            body["template"] = stored_groups.child_as_json(*child)
+            body["template"] = rollout_text.child_as_json(*child)
         if console.structured(output_, settings if only_settings else body):
             return 0
         if story is not None and not only_settings:
             _show(story, suspects, session.clock.now())
             if child is not None:
-                stored_groups.show_child(*child, session.clock.now())
+                rollouts.show_child(*child, session.clock.now())
         console.line("Settings", bold=True)
         for name, given in settings.items():
             console.line(f"  {name} = {given['value']}  " + console.styled(given["from"], fg="bright_black"))

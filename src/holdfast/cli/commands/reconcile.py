@@ -14,13 +14,14 @@ import click
 from holdfast.app import notifications, template_groups, undeclared
 from holdfast.app.project import Session, common, opened, options_of, run
 from holdfast.cli import confirm, console, exit_codes, plan_files
-from holdfast.cli.render import remediations, report_files, reports, rollouts
+from holdfast.cli.render import remediations, report_files, reports
 from holdfast.model.decision import Action
 from holdfast.reconcile import finding_actions, ineffective_creates, unchecked
 from holdfast.reconcile.action_result import LEFT_TO_OTHERS, Acted, Result
 from holdfast.reconcile.apply import Report, look
 from holdfast.reconcile.check import Checked
 from holdfast.reconcile.resolve import Waiting
+from holdfast.rollouts import render as rollout_text
 
 _FORMATS = ("table", "json", "yaml")
 
@@ -269,5 +270,5 @@ def _apply_code(report: Report) -> int:
     bad = any(one.result not in fine or one.unresolved for one in report.acted) or report.waiting or report.not_reached
     unknown = any(one.verdict.status == "unknown" for one in report.checked)
     blocked = any(one.decision.action is Action.BLOCK for one in report.checked)
-    halted = any(rollouts.is_stuck(each) for each in report.broods)
+    halted = any(rollout_text.is_stuck(each) for each in report.broods)
     return 1 if bad or unknown or blocked or halted else 0

@@ -14,7 +14,7 @@ from holdfast.app import undeclared
 from holdfast.app.project import Session, addresses_of, opened, options_of, remembered, remembered_partly, run, singly
 from holdfast.app.stored_selection import Scope, scope_of
 from holdfast.cli import console
-from holdfast.cli.render import findings, stored_groups
+from holdfast.cli.render import findings, rollouts
 from holdfast.cli.render.times import ago, when
 from holdfast.compare import canonical
 from holdfast.errors import InputError
@@ -25,6 +25,7 @@ from holdfast.model.json import Json
 from holdfast.model.verdict import Status
 from holdfast.policy import lost_create_reasons
 from holdfast.reconcile import serialize
+from holdfast.rollouts import render as rollout_text
 from holdfast.store.protocol import UNCHECKED, ChainedEvent, ResourceState, Step, Tally
 
 _FORMATS = ("table", "json", "yaml")
@@ -96,7 +97,7 @@ def status_command(addresses: tuple[str, ...], output_: str, **rest: Any) -> int
                 "unknownWhetherCreated": [
                     str(each.address) for each in await session.store.operations() if each.step is Step.UNSURE
                 ],
-                "templates": await stored_groups.templates(session.store),
+                "templates": await rollout_text.templates(session.store),
                 "resources": [state_as_json(state, now, missed) for state in states],
             },
         ):
@@ -110,7 +111,7 @@ def status_command(addresses: tuple[str, ...], output_: str, **rest: Any) -> int
         said = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in sorted(tally.by_status.items()))
         console.line(f"{tally.total} resources: {said or 'none'}; {tally.overdue} overdue for a check.", bold=True)
         undeclared.show([state for state in suspects if state.address in missed])
-        await stored_groups.show_templates(session.store)
+        await rollouts.show_templates(session.store)
         await _show_standing(session, states)
         return 0
 

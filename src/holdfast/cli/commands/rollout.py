@@ -19,6 +19,7 @@ from holdfast.errors import InputError
 from holdfast.model.json import Json
 from holdfast.policy import did_you_mean
 from holdfast.rollouts import child_status
+from holdfast.rollouts import render as rollout_text
 from holdfast.rollouts.core import group_rollouts, rollout_steps
 from holdfast.rollouts.core.records import OVER, Phase
 from holdfast.rollouts.core.template_groups import Brood, RolloutFile
@@ -86,14 +87,14 @@ def status_command(names: tuple[str, ...], output_: str, **rest: Any) -> int:
         found, now = _chosen(session, names), session.clock.now()
         parts = {each.template.name: await child_status.unready_parts(session.store, each) for each in found}
         turns = await template_groups.turns(session)
-        shown = [rollouts.as_json(each, now, parts[each.template.name], turns) for each in found]
+        shown = [rollout_text.as_json(each, now, parts[each.template.name], turns) for each in found]
         if not console.structured(output_, shown):
             for each in found:
                 rollouts.show(each, now, parts[each.template.name], turns, everything=True)
                 _show_children(each)
             if not found:
                 console.line("no templates are declared")
-        return 1 if any(rollouts.is_stuck(each) for each in found) else 0
+        return 1 if any(rollout_text.is_stuck(each) for each in found) else 0
 
     return _in_session(rest, body)
 
@@ -133,7 +134,7 @@ async def _turned(session: Session, name: str, turn: Turn, event: str) -> int:
             await shelves.commit(brood, Batch(rollouts=[after], events=[shelves.event(event, name, **data)]))
         except DossierMoved:
             continue
-        console.line(f"{name}: {rollouts.rollout_text(after)}")
+        console.line(f"{name}: {rollout_text.rollout_text(after)}")
         return 0
     raise InputError(f"the rollout of {name!r} moves too fast to be changed; try again")
 
@@ -225,7 +226,7 @@ def history_command(name: str, output_: str, **rest: Any) -> int:
         files = await Shelves(session.store, session.clock).rollouts(brood.template.name)
         value = {
             "template": brood.template.name,
-            "rollouts": [rollouts.rollout_as_json(each) for each in files],
+            "rollouts": [rollout_text.rollout_as_json(each) for each in files],
             "generations": [{"number": each.number, "revisions": dict(each.births)} for each in brood.lead.generations],
             "revisions": {
                 owner.template.name: [

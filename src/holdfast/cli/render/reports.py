@@ -16,6 +16,7 @@ from holdfast.reconcile.action_result import LEFT_TO_OTHERS, Acted, Result
 from holdfast.reconcile.apply import Report
 from holdfast.reconcile.check import Checked
 from holdfast.reconcile.resolve import Waiting
+from holdfast.rollouts import render as rollout_text
 
 ASKING = frozenset({"approval", "storm", "futile"})  # what a yes answers; budgets, windows and pauses it does not
 CAUSES = frozenset({"drift", "conflict", "intent", "recreate", "immutable", "create"})
@@ -49,7 +50,7 @@ def show_plan(report: Report, *, everything: bool = False) -> None:
 def show_broods(report: Report, *, everything: bool = False) -> None:
     """Print the templates that have something to show."""
     for brood in report.broods:
-        if everything or rollouts.is_news(brood):
+        if everything or rollout_text.is_news(brood):
             rollouts.show(brood, looked_at(report), everything=everything)
 
 
@@ -143,7 +144,7 @@ def plan_line(report: Report) -> str:
     ):
         if count[action]:
             parts.append(f"{count[action]} {word}")
-    rolled = sum(found.rolled for each in report.broods if (found := rollouts.preview(each, looked_at(report))))
+    rolled = sum(found.rolled for each in report.broods if (found := rollout_text.preview(each, looked_at(report))))
     later = sum(not one.is_error for one in report.waiting)
     for number, word in (
         (rolled, "children of templates to roll"),
@@ -249,7 +250,7 @@ def apply_line(report: Report) -> str:
         (decided[Action.BLOCK], "blocked"),
         (_unknown(report), "unknown"),
         (sum(not one.is_error for one in report.waiting), "waiting for others"),
-        (sum(rollouts.is_stuck(each) for each in report.broods), "rollouts stopped"),
+        (sum(rollout_text.is_stuck(each) for each in report.broods), "rollouts stopped"),
         (len(report.not_reached), "not reached"),
     ):
         if number:
@@ -279,7 +280,7 @@ def delete_line(report: Report) -> str:
 def is_work(report: Report) -> bool:
     """Return True if applying would write something, take something over, or roll a template."""
     acting = any(one.decision.action.is_write or one.decision.action is Action.ADOPT for one in report.checked)
-    return acting or bool(report.waiting) or any(rollouts.is_acting(each) for each in report.broods)
+    return acting or bool(report.waiting) or any(rollout_text.is_acting(each) for each in report.broods)
 
 
 def as_json(report: Report) -> Json:
@@ -303,7 +304,7 @@ def as_json(report: Report) -> Json:
         "undeclared": undeclared.as_json(report.undeclared),
         "summary": summary(report),
         **(
-            {"templates": [rollouts.as_json(each, looked_at(report)) for each in report.broods]}
+            {"templates": [rollout_text.as_json(each, looked_at(report)) for each in report.broods]}
             if report.broods
             else {}
         ),
@@ -361,14 +362,14 @@ def summary(report: Report) -> dict[str, Json]:
 def statuses(report: Report) -> list[Status]:
     """Return every verdict of a run; what waits for an apply is pending, what was not reached unknown."""
     waiting = [Status.UNKNOWN if one.is_error else Status.PENDING for one in report.waiting]
-    waiting += [Status.PENDING for each in report.broods if rollouts.is_acting(each)]
+    waiting += [Status.PENDING for each in report.broods if rollout_text.is_acting(each)]
     return [one.verdict.status for one in report.checked] + waiting + [Status.UNKNOWN] * len(report.not_reached)
 
 
 def is_blocked(report: Report) -> bool:
     """Tell whether something is held back or refused, or a rollout has stopped."""
     held = any(one.decision.action in (Action.BLOCK, Action.HOLD) for one in report.checked)
-    return held or any(rollouts.is_stuck(each) for each in report.broods)
+    return held or any(rollout_text.is_stuck(each) for each in report.broods)
 
 
 def _by_address(checks: Sequence[Checked]) -> list[Checked]:

@@ -1,22 +1,18 @@
-"""How templates look: where their children are, what a rollout would do or waits for, and who finds what."""
+"""Templates and rollouts on the terminal."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from holdfast.cli import console
-from holdfast.compare import paths
+from holdfast.cli.render.times import ago
 from holdfast.model.address import Address
-from holdfast.model.json import Json
-from holdfast.rollouts.core import dry_run, group_findings, group_rollouts, group_views, rollout_steps, template_groups
-from holdfast.rollouts.core.dry_run import Preview
-from holdfast.rollouts.core.records import OVER, Phase
-from holdfast.rollouts.core.slots import State
-from holdfast.rollouts.core.template_findings import TemplateFinding
-from holdfast.rollouts.core.template_groups import Brood, ChildFile, RolloutFile
+from holdfast.rollouts import render
+from holdfast.rollouts.core.records import Phase
+from holdfast.rollouts.core.template_groups import Brood, ChildFile
 from holdfast.rollouts.core.templates import Mode
+from holdfast.store.protocol import Store
 
 _COLOUR: Final = {
     Phase.COMPLETE: "green",
@@ -25,189 +21,49 @@ _COLOUR: Final = {
     Phase.ROLLED_BACK: "magenta",
     Phase.SUPERSEDED: "bright_black",
 }
-_MOST_WAVES: Final = 12
-
-
-def up_to_date(brood: Brood) -> tuple[int, int]:
-    """Return how many children are what the declarations ask for, and how many there are."""
-    living = [each for each in brood.children.values() if each.state is not State.GONE]
-    fine = sum(
-        template_groups.fits(brood, each, brood.current) is True and each.state is State.READY for each in living
-    )
-    return fine, len(living)
-
-
-def preview(brood: Brood, now: float) -> Preview | None:
-    """Return what the rollout at hand would still do."""
-    file = brood.rollout
-    if file is None or file.rollout.phase in OVER:
-        return None
-    return dry_run.preview(file.rollout, group_views.children(brood), group_views.limits(brood), now)
-
-
-def waits(brood: Brood, now: float, unready: Sequence[Address] = (), turns: str = "") -> tuple[str, ...]:
-    """Return what the rollout at hand waits for.
-
-    `unready` are parts that are not what is declared of them; `turns` says who is at work, if all that may be are.
-    """
-    file = brood.rollout
-    if file is None:
-        return ()
-    parts = [f"part {each} is not as declared" for each in unready if file.rollout.phase not in OVER]
-    parts += [turns] if turns and not group_rollouts.retired(file.rollout) else []
-    return *parts, *rollout_steps.blocked_by(file.rollout, group_views.children(brood), group_views.limits(brood), now)
 
 
 def show(
     brood: Brood, now: float, unready: Sequence[Address] = (), turns: str = "", *, everything: bool = False
 ) -> None:
     """Print one template: one line, what its rollout does or would do, and findings that nobody acts on."""
-    fine, total = up_to_date(brood)
+    fine, total = render.up_to_date(brood)
     name = console.styled(f"template {brood.template.name}", bold=True)
     wanted = f" of {brood.template.replicas} wanted" if brood.template.replicas not in (None, total) else ""
     console.line(f"  {name}  revision {brood.lead.record.current}, {fine}/{total} children up to date{wanted}")
     file = brood.rollout
     if file is not None and (everything or file.rollout.phase is not Phase.COMPLETE):
-        console.line(f"      {rollout_text(file)}", fg=_COLOUR.get(file.rollout.phase, "yellow"))
-    found = preview(brood, now)
+        console.line(f"      {render.rollout_text(file)}", fg=_COLOUR.get(file.rollout.phase, "yellow"))
+    found = render.preview(brood, now)
     if found is not None:
-        console.line(f"      {preview_text(found)}")
-    for text in waits(brood, now, unready, turns):
+        console.line(f"      {render.preview_text(found)}")
+    for text in render.waits(brood, now, unready, turns):
         console.line(f"      waits: {text}", fg="bright_black")
-    for text in finding_lines(brood):
+    for text in render.finding_lines(brood):
         console.line(f"      {text}", fg="bright_black")
     if brood.template.rollout.mode is not Mode.ENFORCE:
         console.line(f"      mode {brood.template.rollout.mode}: nothing is rolled", fg="bright_black")
 
 
-def line(brood: Brood) -> str:
-    """Return a template in one line."""
-    fine, total = up_to_date(brood)
-    doing = f"; {rollout_text(brood.rollout)}" if brood.rollout is not None else ""
-    return f"template {brood.template.name}: {fine}/{total} children up to date{doing}"
+def show_child(owner: str, child: ChildFile, now: float) -> None:
+    """Print what a child comes from, how it stands to each owner, and since when."""
+    made_from = ", ".join(
+        f"{name} revision {birth.revision or 'unknown'} (regime {birth.regime})" for name, birth in child.births.items()
+    )
+    console.line(f"  child of template {owner}, slot {child.slot}, {child.state.value}; made from {made_from}")
+    if child.note:
+        console.line(f"      {child.note}", fg="bright_black")
+    for each in child.findings:
+        where = f" at {', '.join(render.fields_text(each.fields))}" if each.fields else ""
+        text = f"{each.owner}: {each.kind.value}, {each.reason}{where}, first seen {ago(each.first_seen, now)}"
+        text += f", {each.times} times so far" if each.last_seen else ""
+        console.line(f"  ~ {text}", fg="yellow")
 
 
-def rollout_text(file: RolloutFile) -> str:
-    """Return a rollout in one line."""
-    rollout = file.rollout
-    direction = "back to" if rollout.is_going_back else "to"
-    wave = f", wave {rollout.wave}" if rollout.wave and rollout.phase not in OVER else ""
-    failed = f", {rollout.failed} failed" if rollout.failed else ""
-    why = f" ({rollout.why})" if rollout.why else ""
-    return f"rollout {file.number} {direction} generation {rollout.target.revision}: {rollout.phase}{wave}{failed}{why}"
-
-
-def preview_text(found: Preview) -> str:
-    """Return what would be rolled, and in which waves."""
-    shown = [str(each) for each in found.waves[:_MOST_WAVES]]
-    more = f", … {len(found.waves) - _MOST_WAVES} more" if len(found.waves) > _MOST_WAVES else ""
-    waves = f" in waves of {', '.join(shown)}{more}" if len(found.waves) > 1 else ""
-    kept = f", rewriting {found.rewritten} of them" if found.rewritten else ""
-    return f"would roll {found.rolled} of {found.total} children{waves}{kept}"
-
-
-def finding_lines(brood: Brood) -> Iterable[str]:
-    """Return findings by owner and class, each with how many children it is about."""
-    counted: Counter[tuple[str, str, str]] = Counter()
-    waiting: Counter[tuple[str, str, str]] = Counter()
-    sample: dict[tuple[str, str, str], TemplateFinding] = {}
-    for child in brood.children.values():
-        for each in child.findings:
-            key = (each.owner, each.kind.value, each.reason)
-            counted[key] += 1
-            waiting[key] += group_findings.is_debounced(brood, each)
-            sample.setdefault(key, each)
-    for (owner, kind, reason), number in sorted(counted.items()):
-        fields = sample[owner, kind, reason].fields
-        where = f" at {', '.join(fields_text(fields))}" if fields else ""
-        children = "child" if number == 1 else "children"
-        held = waiting[owner, kind, reason]
-        unripe = f" ({held} not seen often or long enough yet)" if held else ""
-        yield f"{kind}: {number} {children}, {owner} {reason}{where}{unripe}"
-
-
-def fields_text(fields: Sequence[tuple[str, ...]]) -> list[str]:
-    """Return paths in a template's content."""
-    return [paths.format_path(each) for each in fields]
-
-
-def as_json(brood: Brood, now: float, unready: Sequence[Address] = (), turns: str = "") -> dict[str, Json]:
-    """Return a template for programs."""
-    fine, total = up_to_date(brood)
-    found = preview(brood, now)
-    return {
-        "name": brood.template.name,
-        "owners": {each.template.name: each.record.current for each in brood.owners},
-        "generation": brood.current.number,
-        "mode": brood.template.rollout.mode.value,
-        "replicas": brood.template.replicas,
-        "children": total,
-        "upToDate": fine,
-        "states": dict(Counter(each.state.value for each in brood.children.values())),
-        "rollout": None if brood.rollout is None else rollout_as_json(brood.rollout),
-        "preview": None
-        if found is None
-        else {
-            "rolled": found.rolled,
-            "of": found.total,
-            "waves": list(found.waves),
-            "left": found.left,
-            **({"rewritten": found.rewritten} if found.rewritten else {}),
-        },
-        "waits": list(waits(brood, now, unready, turns)),
-        "findings": [each for child in brood.children.values() for each in findings_as_json(child)],
-    }
-
-
-def findings_as_json(child: ChildFile) -> list[Json]:
-    """Return what is found about a child, for programs."""
-    return [
-        {
-            "child": str(child.address),
-            "owner": each.owner,
-            "kind": each.kind.value,
-            "reason": each.reason,
-            "firstSeen": each.first_seen,
-            "fields": fields_text(each.fields),
-            **({"seen": each.times, "lastSeen": each.last_seen} if each.last_seen else {}),
-        }
-        for each in child.findings
-    ]
-
-
-def rollout_as_json(file: RolloutFile) -> dict[str, Json]:
-    """Return a rollout for programs."""
-    rollout = file.rollout
-    return {
-        "number": file.number,
-        "id": rollout.id,
-        "phase": rollout.phase.value,
-        "aim": file.aim,
-        "target": rollout.target.revision,
-        "previous": None if rollout.previous is None else rollout.previous.revision,
-        "wave": rollout.wave,
-        "failed": rollout.failed,
-        "goingBack": rollout.is_going_back,
-        "startedAt": rollout.started_at,
-        "dueAt": file.due_at,
-        "who": file.who,
-        "why": rollout.why,
-    }
-
-
-def is_news(brood: Brood) -> bool:
-    """Tell whether a template has something to show."""
-    fine, total = up_to_date(brood)
-    return fine != total or brood.is_rolling or any(each.findings for each in brood.children.values())
-
-
-def is_acting(brood: Brood) -> bool:
-    """Tell whether something is to be rolled, or waits for somebody to allow that: for exit codes."""
-    if brood.template.rollout.mode is Mode.OBSERVE:
-        return False
-    return brood.is_rolling or any(group_findings.wanting(brood, each) for each in brood.children.values())
-
-
-def is_stuck(brood: Brood) -> bool:
-    """Tell whether somebody has to act: for exit codes."""
-    return brood.rollout is not None and brood.rollout.rollout.phase in {Phase.HALTED, Phase.PAUSED}
+async def show_templates(store: Store) -> None:
+    """Print a line a template."""
+    for each in await render.templates(store):
+        children = ", ".join(f"{number} {state}" for state, number in sorted(each["children"].items())) or "no children"
+        rollout = each["rollout"]
+        doing = f"; rollout {rollout['number']} {rollout['phase']}" if rollout else ""
+        console.line(f"template {each['name']}: revision {each['revision']}, {children}{doing}")
