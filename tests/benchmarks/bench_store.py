@@ -29,7 +29,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from holdfast.model.address import Address
 from holdfast.model.condition import Condition, ConditionType, Truth
 from holdfast.model.verdict import Status
-from holdfast.store.protocol import Digest, Event, ResourceState, Touch, Transaction
+from holdfast.store.protocol import Digest, Event, ResourceState, Transaction, UnchangedCheck
 from holdfast.store.sqlite import SqliteStore
 from tests.benchmarks import harness
 
@@ -119,7 +119,7 @@ class Filled:
     def push_back(self) -> None:
         """Take what is due and put it at the end of the line."""
         due = self.runner.run(self.store.due(2 * NOW, DUE))
-        self.commit(Transaction(touched=[Touch(one.address, NOW, next(self.later)) for one in due]))
+        self.commit(Transaction(touched=[UnchangedCheck(one.address, NOW, next(self.later)) for one in due]))
 
     def bytes_each(self) -> float:
         """Return the size on disk of each resource, indices and all."""
@@ -208,7 +208,7 @@ def recording(filled: Filled, plain: Plain) -> dict[str, Call]:
     batches = [chance.sample(range(SMALL // 2), BATCH) for _ in range(4)]
     others = [chance.sample(range(SMALL // 2, SMALL), BATCH) for _ in range(4)]
     changed = [replace_all(batch, reason) for reason in ("as declared again", "as declared") for batch in others]
-    touched = [[Touch(one.address, NOW, one.due_at) for one in map(state, batch)] for batch in batches]
+    touched = [[UnchangedCheck(one.address, NOW, one.due_at) for one in map(state, batch)] for batch in batches]
     return {
         ANCHOR: in_turn(plain.anchor(batch) for batch in batches),
         WITH_EVENT: in_turn(plain.anchor(batch, logged=True) for batch in batches),

@@ -56,8 +56,8 @@ def count(readings: Readings, state: ResourceState, now: float) -> None:
     readings.add(definitions.FAILING, *where, by=state.failures > 0)
     readings.add(definitions.BLOCKED, *where, TERMINAL, by=state.terminal is not None)
     readings.earliest(definitions.OLDEST_GOOD_CHECK, *where, at=state.good_at or 0.0)
-    for because, _, _ in state.aside:
-        readings.add(definitions.SET_ASIDE, *where, because)
+    for because, _, _ in state.suppressed:
+        readings.add(definitions.SUPPRESSED, *where, because)
 
 
 def count_none(readings: Readings, families: Iterable[tuple[str, str]]) -> None:
@@ -71,5 +71,5 @@ def count_findings(readings: Readings, address: Address, found: Iterable[Finding
     """Count the open findings of one resource."""
     where = (address.connection, address.kind)
     for each in found:
-        readings.add(definitions.FINDINGS, *where, each.finding.cls.value, each.finding.side.value)
+        readings.add(definitions.FINDINGS, *where, each.finding.cls.value, each.finding.changed_by.value)
         readings.earliest(definitions.OLDEST_FINDING, *where, at=each.first_seen)

@@ -82,7 +82,7 @@ class _Gatherer:
         governance.count_operations(self.readings, await self.store.operations())
         governance.count_claims(self.readings, await self.store.claims(), self.now)
         governance.count_pauses(self.readings, pauses)
-        governance.count_decisions(self.readings, await self.store.demotions(), await self.store.approvals())
+        governance.count_decisions(self.readings, await self.store.quarantines(), await self.store.approvals())
         return pauses
 
     async def trail(self) -> None:

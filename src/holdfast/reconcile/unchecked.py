@@ -18,7 +18,7 @@ async def unresolved(store: Store, reasons: Mapping[Address, str], now: float) -
 
     def after(state: ResourceState) -> ResourceState:
         verdict = Verdict(Status.UNKNOWN, f"not checked: {reasons[state.address]}")
-        outcome = conditions.Outcome(state.generation, verdict, _nothing("unknown", verdict.reason), now)
+        outcome = conditions.ConditionOutcome(state.generation, verdict, _nothing("unknown", verdict.reason), now)
         told = conditions.after(state.conditions, outcome)
         return replace(state, status=verdict.status, reason=verdict.reason, checked_at=now, conditions=told)
 

@@ -17,8 +17,8 @@ from holdfast.model.decision import Action
 from holdfast.policy import windows
 from holdfast.reconcile.check import Checker
 from holdfast.reconcile.clock import Clock
-from holdfast.reconcile.resolved_resource import Prepared
-from holdfast.reconcile.undo import CannotUndo, Postponed, Undoer
+from holdfast.reconcile.resolved_resource import ResolvedResource
+from holdfast.reconcile.undo import CannotUndo, CorrectionUndo, Postponed
 from holdfast.remediation import measurement, repository
 from holdfast.remediation.core import audit_events, state_machine
 from holdfast.remediation.core.audit_events import Event, EventType
@@ -27,17 +27,17 @@ from holdfast.remediation.core.rules import AssessmentRules
 from holdfast.remediation.core.state import Reason
 from holdfast.remediation.core.state_machine import Facts
 from holdfast.remediation.measurement import Instruments, Subject
-from holdfast.remediation.repository import SHELF, Kept
-from holdfast.store.protocol import Dossier, DossierMoved, Outcome, Store, Transaction
+from holdfast.remediation.repository import COLLECTION, Kept
+from holdfast.store.protocol import CorrectionOutcome, Store, Transaction, VersionConflict, VersionedRecord
 
 BATCH: Final = 100
 AT_ONCE: Final = 10  # targets looked at together
 
-Prepare = Callable[[Address], Awaitable[Prepared | str]]  # what can be looked at, or why it cannot
+Prepare = Callable[[Address], Awaitable[ResolvedResource | str]]  # what can be looked at, or why it cannot
 
 
 @dataclass(slots=True)
-class Assessor:
+class AssessmentController:
     """Takes assessments further."""
 
     store: Store
@@ -46,25 +46,25 @@ class Assessor:
     rules: AssessmentRules
     prepare: Prepare
     instruments: Instruments = field(default_factory=Instruments)
-    undoer: Undoer | None = None  # None: nothing may be written, so nothing is taken back
+    undoer: CorrectionUndo | None = None  # None: nothing may be written, so nothing is taken back
 
     async def run_due(self, limit: int = BATCH, only: frozenset[str] | None = None) -> list[Record]:
         """Take further whatever is due now; return it as it is afterwards."""
         chosen = await self._due(limit, only)
         slots = asyncio.Semaphore(AT_ONCE)
 
-        async def one(dossier: Dossier) -> Record | None:
+        async def one(stored_record: VersionedRecord) -> Record | None:
             async with slots:
-                return await self.advance(repository.kept(dossier))
+                return await self.advance(repository.kept(stored_record))
 
-        done = await asyncio.gather(*[one(dossier) for dossier in chosen])
+        done = await asyncio.gather(*[one(stored_record) for stored_record in chosen])
         return [record for record in done if record is not None]
 
-    async def _due(self, limit: int, only: frozenset[str] | None) -> list[Dossier]:
+    async def _due(self, limit: int, only: frozenset[str] | None) -> list[VersionedRecord]:
         now = self.clock.now()
         if only is None:
-            return await self.store.due_dossiers(SHELF, now, limit)
-        found = [await self.store.dossier(SHELF, key) for key in sorted(only)]
+            return await self.store.due_records(COLLECTION, now, limit)
+        found = [await self.store.record(COLLECTION, key) for key in sorted(only)]
         return [one for one in found if one is not None and one.due_at is not None and one.due_at <= now]
 
     async def advance(self, found: Kept) -> Record | None:
@@ -73,7 +73,7 @@ class Assessor:
             if found.record.undo is Undo.WANTED:
                 return await self._take_back(found)
             return await self._pass(found)
-        except DossierMoved:
+        except VersionConflict:
             return None
 
     async def _pass(self, found: Kept) -> Record:
@@ -96,7 +96,7 @@ class Assessor:
         if state.phase.is_terminal and is_wanted(record, subject.item):
             record, wake_at = replace(record, undo=Undo.WANTED), self.clock.now()
         transaction = Transaction(
-            dossiers=[replace(found, record=record).dossier(wake_at)], events=repository.audit(told)
+            records=[replace(found, record=record).next_version(wake_at)], events=repository.audit(told)
         )
         await self.store.commit(transaction)
         return record
@@ -111,7 +111,7 @@ class Assessor:
         if held is not None:
             left = Undo.REFUSED if held.until is None else Undo.WANTED
             record = replace(found.record, undo=left, undo_attempts=replace(found.record.undo_attempts, note=str(held)))
-            await self.store.commit(Transaction(dossiers=[replace(found, record=record).dossier(held.until)]))
+            await self.store.commit(Transaction(records=[replace(found, record=record).next_version(held.until)]))
             return record
         item = await self.prepare(Address.parse(found.record.target))
         tried = await undo(found.record, item, self.store, self.undoer)
@@ -123,7 +123,7 @@ class Assessor:
             ),
         )
         retry_at = None if record.undo is not Undo.WANTED else self.clock.now() + wait(record.undo_attempts.tries)
-        transaction = Transaction(dossiers=[replace(found, record=record).dossier(retry_at)])
+        transaction = Transaction(records=[replace(found, record=record).next_version(retry_at)])
         if record.undo is not Undo.WANTED:
             transaction.events += repository.audit([told(record, self.clock.now())])
         await self.store.commit(transaction)
@@ -132,13 +132,19 @@ class Assessor:
     async def next_at(self, only: frozenset[str] | None = None) -> float | None:
         """Return when something is to be done next, about any record or about some."""
         if only is None:
-            return await self.store.next_due_dossier(SHELF)
-        found = [await self.store.dossier(SHELF, key) for key in sorted(only)]
-        times = [dossier.due_at for dossier in found if dossier is not None and dossier.due_at is not None]
+            return await self.store.next_due_record(COLLECTION)
+        found = [await self.store.record(COLLECTION, key) for key in sorted(only)]
+        times = [
+            stored_record.due_at
+            for stored_record in found
+            if stored_record is not None and stored_record.due_at is not None
+        ]
         return min(times, default=None)
 
 
-async def wait_for(assessor: Assessor, only: Sequence[str], stop: asyncio.Event, until: float | None = None) -> None:
+async def wait_for(
+    assessor: AssessmentController, only: Sequence[str], stop: asyncio.Event, until: float | None = None
+) -> None:
     """Take some records further until nothing is to be done about them any more, or the time is over."""
     wanted = frozenset(only)
     while not stop.is_set():
@@ -172,7 +178,7 @@ class Tried:
     note: str
 
 
-def is_wanted(record: Record, item: Prepared | str) -> bool:
+def is_wanted(record: Record, item: ResolvedResource | str) -> bool:
     """Tell whether policy wants a correction taken back now that its assessment is over."""
     state = record.assessment
     if isinstance(item, str) or state is None or state.score is None or record.source is not Source.OURS:
@@ -181,7 +187,7 @@ def is_wanted(record: Record, item: Prepared | str) -> bool:
     return is_change and state.reason is not Reason.SPEC_DRIFT and state.score < item.settings.undo_below
 
 
-async def undo(record: Record, item: Prepared | str, store: Store, undoer: Undoer | None) -> Tried:
+async def undo(record: Record, item: ResolvedResource | str, store: Store, undoer: CorrectionUndo | None) -> Tried:
     """Take it back, with all the guards of an undo."""
     if record.undo_attempts.tries >= MOST_TRIES:
         return Tried(Undo.REFUSED, f"given up after {record.undo_attempts.tries} tries: {record.undo_attempts.note}")
@@ -190,7 +196,7 @@ async def undo(record: Record, item: Prepared | str, store: Store, undoer: Undoe
     correction = await store.correction(record.correlation_id)
     if correction is None:
         return Tried(Undo.REFUSED, "the correction is not known any more")
-    if correction.outcome is Outcome.UNDONE:
+    if correction.outcome is CorrectionOutcome.UNDONE:
         return Tried(Undo.DONE, "undone")
     score = record.assessment.score if record.assessment is not None else None
     try:

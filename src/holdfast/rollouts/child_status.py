@@ -17,14 +17,14 @@ from holdfast.model.address import Address
 from holdfast.model.decision import Action
 from holdfast.model.json import Json
 from holdfast.model.verdict import Status
-from holdfast.reconcile.action_result import Result
-from holdfast.reconcile.apply import Report
+from holdfast.reconcile.action_result import ActionOutcome
+from holdfast.reconcile.apply import RunReport
 from holdfast.rollouts.core import rendering, requirements
 from holdfast.rollouts.core.group_findings import Breach
 from holdfast.rollouts.core.requirements import Offer, Predicate
 from holdfast.rollouts.core.rollout_limits import Health
 from holdfast.rollouts.core.slots import State
-from holdfast.rollouts.core.template_groups import Brood
+from holdfast.rollouts.core.template_groups import TemplateGroup
 from holdfast.store.protocol import Store
 
 
@@ -44,25 +44,25 @@ class Sighted:
     absent: Collection[Address]
 
 
-async def sighted(store: Store, brood: Brood, addresses: Sequence[Address]) -> Sighted:
+async def sighted(store: Store, group: TemplateGroup, addresses: Sequence[Address]) -> Sighted:
     """Return what the store knows of resources; those that nobody could look at are neither there nor absent."""
     states = await store.states(addresses) if addresses else {}
     seen = await observed(store, list(states))
     there = {address for address, state in states.items() if state.applied is not None} | seen.keys()
     out: dict[Address, dict[str, Stamp]] = {}
     for address in there:
-        found = ((owner.uid, rendering.stamp_on(owner, seen.get(address, ABSENT))) for owner in brood.owners)
+        found = ((owner.uid, rendering.stamp_on(owner, seen.get(address, ABSENT))) for owner in group.owners)
         out[address] = {uid: stamp for uid, stamp in found if stamp is not None}
     absent = {a for a, state in states.items() if a not in there and state.status not in (None, Status.UNKNOWN)}
     return Sighted(out, absent)
 
 
-async def broken(store: Store, brood: Brood) -> dict[Address, tuple[Breach, ...]]:
+async def broken(store: Store, group: TemplateGroup) -> dict[Address, tuple[Breach, ...]]:
     """Return which predicates of which owners each ready child certainly breaks."""
-    asked = [owner for owner in brood.owners if owner.template.checks.requirements]
+    asked = [owner for owner in group.owners if owner.template.checks.requirements]
     if not asked:
         return {}
-    ready = [each.address for each in brood.children.values() if each.state in {State.READY, State.UNHEALTHY}]
+    ready = [each.address for each in group.children.values() if each.state in {State.READY, State.UNHEALTHY}]
     documents = await observed(store, ready)
     out: dict[Address, tuple[Breach, ...]] = {}
     for owner in asked:
@@ -98,10 +98,10 @@ async def _at(store: Store, offer: Offer) -> Json:
     return ABSENT if found is ABSENT else paths.resolve(found, offer.path)
 
 
-async def gates(store: Store, brood: Brood) -> dict[str, Health]:
+async def gates(store: Store, group: TemplateGroup) -> dict[str, Health]:
     """Return what the health gates of a rollout say now."""
     out = {}
-    for gate in brood.template.rollout.gates:
+    for gate in group.template.rollout.gates:
         assert gate.predicate.offer is not None
         document = await _at(store, gate.predicate.offer)
         verdict = gate.predicate.holds(document)
@@ -109,32 +109,32 @@ async def gates(store: Store, brood: Brood) -> dict[str, Health]:
     return out
 
 
-async def unready_parts(store: Store, brood: Brood) -> list[Address]:
+async def unready_parts(store: Store, group: TemplateGroup) -> list[Address]:
     """Return the parts that are resources and were not seen to be as declared: no child is made with these."""
-    wanted = [each.template.address for each in brood.owners if each.template.address is not None]
+    wanted = [each.template.address for each in group.owners if each.template.address is not None]
     states = await store.states(wanted) if wanted else {}
     return [each for each in wanted if each not in states or states[each].status is not Status.IN_SYNC]
 
 
 @dataclass(frozen=True, slots=True)
-class Condition:
-    """How the children of a brood are, as last seen."""
+class ChildCondition:
+    """How the children of a template group are, as last seen."""
 
     unwell: Collection[Address] = ()
     idle: Collection[Address] = ()
 
 
-async def condition(store: Store, brood: Brood) -> Condition:
+async def condition(store: Store, group: TemplateGroup) -> ChildCondition:
     """Return which children are gone or not ready any more, and which have nothing to do."""
-    template = brood.template
-    unwell = set(await store.with_status(Status.MISSING)) & brood.children.keys()
+    template = group.template
+    unwell = set(await store.with_status(Status.MISSING)) & group.children.keys()
     if not template.checks.ready_when and not template.checks.idle_when:
-        return Condition(unwell)
-    documents = await observed(store, list(brood.children))
+        return ChildCondition(unwell)
+    documents = await observed(store, list(group.children))
     unwell |= {
         address for address, document in documents.items() if is_ready(template.checks.ready_when, document) is False
     }
-    return Condition(unwell, set(_all(documents, template.checks.idle_when)))
+    return ChildCondition(unwell, set(_all(documents, template.checks.idle_when)))
 
 
 def _all(documents: Mapping[Address, Json], rules: Sequence[Predicate]) -> Iterable[Address]:
@@ -149,29 +149,29 @@ def is_ready(rules: Sequence[Predicate], document: Json) -> bool | None:
     return None if None in verdicts else True
 
 
-FAILED: Final = frozenset({Result.FAILED, Result.TERMINAL, Result.UNDONE, Result.UNSURE})
+FAILED: Final = frozenset({ActionOutcome.FAILED, ActionOutcome.TERMINAL, ActionOutcome.UNDONE, ActionOutcome.UNSURE})
 
 
-def well(report: Report) -> set[Address]:
+def well(report: RunReport) -> set[Address]:
     """Return what a run left in sync: written and settled, or found so."""
     fine = {each.address for each in report.checked if each.verdict.status is Status.IN_SYNC}
     for each in report.acted:
         status = each.checked.state.status
-        if each.result is Result.DONE and status is Status.IN_SYNC:
+        if each.result is ActionOutcome.DONE and status is Status.IN_SYNC:
             fine.add(each.checked.address)
         else:
             fine.discard(each.checked.address)
     return fine
 
 
-def unwell(report: Report) -> dict[Address, str]:
+def unwell(report: RunReport) -> dict[Address, str]:
     """Return what a run could not do, and will not by trying alone, with the reason."""
     refused = {each.address: each for each in report.checked if each.decision.action is Action.BLOCK}
     out = {address: each.decision.reasons[0].message for address, each in refused.items()}
     return out | {each.checked.address: each.message for each in report.acted if each.result in FAILED}
 
 
-def serves(brood: Brood, document: Json) -> bool:
+def serves(group: TemplateGroup, document: Json) -> bool:
     """Tell whether a child that is in sync is ready, too, by what its template asks for."""
-    rules = brood.template.checks.ready_when
+    rules = group.template.checks.ready_when
     return not rules or (document is not None and is_ready(rules, document) is True)

@@ -12,14 +12,14 @@ from holdfast.model.address import Address
 from holdfast.rollouts import child_status, serialization
 from holdfast.rollouts.core import group_views, records, rollout_limits, rollout_steps, template_groups
 from holdfast.rollouts.core.records import OVER, Phase, Rollout
-from holdfast.rollouts.core.rollout_limits import EVERY_REASON, Health, Limits
-from holdfast.rollouts.core.slots import Child, Fleet, State, fleet_of
-from holdfast.rollouts.core.template_groups import Birth, Brood, ChildFile, Owned, RolloutFile
+from holdfast.rollouts.core.rollout_limits import EVERY_REASON, Health, RolloutLimits
+from holdfast.rollouts.core.slots import Child, SlotSet, State, fleet_of
+from holdfast.rollouts.core.template_groups import ChildFile, OwnerRecord, OwnerRevision, RolloutRecord, TemplateGroup
 from holdfast.rollouts.core.templates import Template
-from holdfast.store.protocol import Dossier, Pause, Store
+from holdfast.store.protocol import Pause, Store, VersionedRecord
 
 
-def count_owners(readings: Readings, owners: Mapping[str, Owned]) -> None:
+def count_owners(readings: Readings, owners: Mapping[str, OwnerRecord]) -> None:
     """Count what there is of every owner, with or without children."""
     for owned in owners.values():
         name = owned.template.name
@@ -35,16 +35,16 @@ def count_owners(readings: Readings, owners: Mapping[str, Owned]) -> None:
 
 @dataclass(slots=True)
 class Counting:
-    """Counts the children of one brood, one by one; those that were made alike are judged once."""
+    """Counts the children of one template group, one by one; those that were made alike are judged once."""
 
     readings: Readings
-    brood: Brood  # its children are not asked for
-    owners: Mapping[str, Owned]  # by uid, all there are
-    _fits: dict[tuple[tuple[str, Birth], ...], bool] = field(default_factory=dict)
+    group: TemplateGroup  # its children are not asked for
+    owners: Mapping[str, OwnerRecord]  # by uid, all there are
+    _fits: dict[tuple[tuple[str, OwnerRevision], ...], bool] = field(default_factory=dict)
 
     def count(self, child: ChildFile) -> None:
         """Count one child."""
-        template = self.brood.template.name
+        template = self.group.template.name
         self.readings.add(definitions.CHILDREN, template, child.state.value)
         if child.state is not State.GONE:
             fine = child.state is State.READY and self._is_current(child)
@@ -64,7 +64,7 @@ class Counting:
     def _is_current(self, child: ChildFile) -> bool:
         key = tuple(child.births.items())
         if key not in self._fits:
-            self._fits[key] = template_groups.fits(self.brood, child, self.brood.current) is True
+            self._fits[key] = template_groups.fits(self.group, child, self.group.current) is True
         return self._fits[key]
 
     def _is_restamped(self, child: ChildFile) -> bool:
@@ -72,7 +72,7 @@ class Counting:
         return any(owned is not None and is_restamped(owned, birth) for owned, birth in births)
 
 
-def is_restamped(owned: Owned, birth: Birth) -> bool:
+def is_restamped(owned: OwnerRecord, birth: OwnerRevision) -> bool:
     """Tell whether a stamp is not the one that a child was born with.
 
     It was made by the scheme of the regime that the child was born in, from the revision that it was made from. Where
@@ -90,7 +90,7 @@ def is_restamped(owned: Owned, birth: Birth) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """What a rollout depends on besides its brood."""
+    """What a rollout depends on besides its template group."""
 
     now: float
     unwell: Collection[Address] = ()
@@ -100,11 +100,11 @@ class Around:
     gates: Mapping[str, Health] = field(default_factory=dict)
 
 
-def count(readings: Readings, brood: Brood, around: Around) -> None:
-    """Count the newest rollout of a brood, which has its children if the rollout is not over."""
-    if brood.rollout is None:
+def count(readings: Readings, group: TemplateGroup, around: Around) -> None:
+    """Count the newest rollout of a template group, which has its children if the rollout is not over."""
+    if group.rollout is None:
         return
-    name, rollout = brood.template.name, brood.rollout.rollout
+    name, rollout = group.template.name, group.rollout.rollout
     for phase in Phase:
         readings.put(definitions.PHASE, name, phase.value, value=phase is rollout.phase)
     readings.put(definitions.WAVE, name, value=rollout.wave)
@@ -112,8 +112,8 @@ def count(readings: Readings, brood: Brood, around: Around) -> None:
     readings.put(definitions.PROGRESSED, name, value=rollout.progress.at)
     if rollout.phase in OVER:
         return
-    children = group_views.children(brood, missing=around.unwell)
-    limits = group_views.limits(brood, around.gates)
+    children = group_views.children(group, missing=around.unwell)
+    limits = group_views.limits(group, around.gates)
     fleet = fleet_of(children)
     _count_slots(readings, name, rollout, fleet)
     _count_budgets(readings, name, rollout, fleet, limits if around.is_declared else None)
@@ -121,7 +121,7 @@ def count(readings: Readings, brood: Brood, around: Around) -> None:
         readings.put(definitions.ROLLOUT_BLOCKED, name, cause, value=1)
 
 
-def _count_slots(readings: Readings, name: str, rollout: Rollout, fleet: Fleet) -> None:
+def _count_slots(readings: Readings, name: str, rollout: Rollout, fleet: SlotSet) -> None:
     done = {slot.name for slot in fleet.slots if records.is_done(rollout, slot)}
     working = len(records.at_work(rollout, fleet))
     readings.put(definitions.SLOTS, name, "done", value=len(done))
@@ -130,7 +130,9 @@ def _count_slots(readings: Readings, name: str, rollout: Rollout, fleet: Fleet) 
     readings.put(definitions.BACKING_OFF, name, value=len(rollout.failures.keys() - done))
 
 
-def _count_budgets(readings: Readings, name: str, rollout: Rollout, fleet: Fleet, limits: Limits | None) -> None:
+def _count_budgets(
+    readings: Readings, name: str, rollout: Rollout, fleet: SlotSet, limits: RolloutLimits | None
+) -> None:
     """Count what is taken, by the names that limits have in manifests; and what may be, if they are at hand."""
     size = len(fleet.slots)
     by_reason = Counter(slot.children[0].reason for slot in records.at_work(rollout, fleet))
@@ -149,7 +151,7 @@ def _count_budgets(readings: Readings, name: str, rollout: Rollout, fleet: Fleet
         readings.put(definitions.BUDGET_USED, name, budget, value=value)
 
 
-def _causes(rollout: Rollout, children: Iterable[Child], limits: Limits, around: Around) -> set[str]:
+def _causes(rollout: Rollout, children: Iterable[Child], limits: RolloutLimits, around: Around) -> set[str]:
     """Return what a rollout waits for, each in one word."""
     told = {"pause": around.is_paused, "part": around.has_unready_parts, "window": rollout.is_closed}
     out = {cause for cause, is_so in told.items() if is_so}
@@ -175,54 +177,54 @@ class RolloutSamples:
 
     async def collect(self, pauses: Sequence[Pause]) -> None:
         """Add the samples of every template, its children and its newest rollout."""
-        shelf = self.store.dossiers(serialization.TEMPLATES)
-        owners = {each.data["uid"]: self._owned(each) async for each in shelf}
+        collection = self.store.records(serialization.TEMPLATES)
+        owners = {each.data["uid"]: self._owned(each) async for each in collection}
         count_owners(self.readings, owners)
         for owned in owners.values():
             if owned.generations:
-                await self._brood(owned, owners, pauses)
+                await self._group(owned, owners, pauses)
 
-    def _owned(self, dossier: Dossier) -> Owned:
+    def _owned(self, record: VersionedRecord) -> OwnerRecord:
         """Return an owner with the template that is declared, or else with as much of it as is recorded."""
-        declared = self.declared.get(dossier.data["uid"])
+        declared = self.declared.get(record.data["uid"])
         if declared is not None:
-            return serialization.owner_of(declared, dossier)
-        owned = serialization.owner_of(Template(dossier.key, {}), dossier)
+            return serialization.owner_of(declared, record)
+        owned = serialization.owner_of(Template(record.key, {}), record)
         return replace(owned, template=owned.template.as_of(owned.record.latest))
 
-    async def _brood(self, lead: Owned, owners: Mapping[str, Owned], pauses: Sequence[Pause]) -> None:
+    async def _group(self, lead: OwnerRecord, owners: Mapping[str, OwnerRecord], pauses: Sequence[Pause]) -> None:
         name, uids = lead.template.name, lead.generations[-1].births.keys()
         parts = [owned for uid, owned in owners.items() if uid in uids and uid != lead.uid]
         former = {uid: owned for uid, owned in owners.items() if uid not in uids}
         newest = await self._newest(name)
-        brood = Brood(lead.template, (*parts, lead), rollout=newest, former=former)
+        group = TemplateGroup(lead.template, (*parts, lead), rollout=newest, former=former)
         is_rolling = newest is not None and newest.rollout.phase not in OVER
-        counting = Counting(self.readings, brood, owners)
+        counting = Counting(self.readings, group, owners)
         children, scopes = [], {""}
-        async for dossier in self.store.dossiers(serialization.CHILDREN, owner=name):
-            child = serialization.child_of(dossier)
+        async for record in self.store.records(serialization.CHILDREN, owner=name):
+            child = serialization.child_of(record)
             counting.count(child)
             scopes |= {child.address.connection, f"{child.address.connection}/{child.address.kind}"}
             if is_rolling:
                 children.append(child)
-        brood = brood.with_children(children)
+        group = group.with_children(children)
         around = (
-            await self._around(brood, is_paused=any(each.scope in scopes for each in pauses)) if is_rolling else None
+            await self._around(group, is_paused=any(each.scope in scopes for each in pauses)) if is_rolling else None
         )
-        count(self.readings, brood, around or Around(self.now))
+        count(self.readings, group, around or Around(self.now))
 
-    async def _newest(self, name: str) -> RolloutFile | None:
+    async def _newest(self, name: str) -> RolloutRecord | None:
         newest = None
-        async for dossier in self.store.dossiers(serialization.ROLLOUTS, owner=name):
-            newest = dossier
+        async for record in self.store.records(serialization.ROLLOUTS, owner=name):
+            newest = record
         return None if newest is None else serialization.rollout_of(newest)
 
-    async def _around(self, brood: Brood, *, is_paused: bool) -> Around:
+    async def _around(self, group: TemplateGroup, *, is_paused: bool) -> Around:
         return Around(
             self.now,
-            (await child_status.condition(self.store, brood)).unwell,
+            (await child_status.condition(self.store, group)).unwell,
             is_paused=is_paused,
-            has_unready_parts=bool(await child_status.unready_parts(self.store, brood)),
-            is_declared=brood.lead.uid in self.declared,
-            gates=await child_status.gates(self.store, brood),
+            has_unready_parts=bool(await child_status.unready_parts(self.store, group)),
+            is_declared=group.lead.uid in self.declared,
+            gates=await child_status.gates(self.store, group),
         )

@@ -1,4 +1,4 @@
-"""Templates, children and rollouts as dossiers, and back: what is kept is plain data that a later release can read."""
+"""Templates, children and rollouts as versioned records, and back; the data is plain."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import msgspec
 from holdfast.model.address import Address
 from holdfast.model.json import Json
 from holdfast.rollouts.core import template_groups
-from holdfast.rollouts.core.revisions import ParentRecord, Regime, Revision
-from holdfast.rollouts.core.template_groups import ChildFile, Generation, Owned, RolloutFile
+from holdfast.rollouts.core.revisions import HashEpoch, ParentRecord, Revision
+from holdfast.rollouts.core.template_groups import ChildFile, OwnerRecord, RevisionSet, RolloutRecord
 from holdfast.rollouts.core.template_schemes import Digests
 from holdfast.rollouts.core.templates import Template
-from holdfast.store.protocol import Dossier
+from holdfast.store.protocol import VersionedRecord
 
 TEMPLATES: Final = "template"
 CHILDREN: Final = "template-child"
@@ -24,8 +24,8 @@ ROLLOUTS: Final = "rollout"
 # -- templates
 
 
-def owner_dossier(owned: Owned) -> Dossier:
-    """Return an owner as its next dossier."""
+def owner_record(owned: OwnerRecord) -> VersionedRecord:
+    """Return an owner as its next versioned record."""
     record = owned.record
     data: dict[str, Json] = {
         "uid": record.uid,
@@ -36,7 +36,7 @@ def owner_dossier(owned: Owned) -> Dossier:
         "generations": [[each.number, dict(each.births)] for each in owned.generations],
         "stamp": None if owned.stamp is None else list(owned.stamp),
     }
-    return Dossier(TEMPLATES, owned.template.name, data, owned.version, due_at=owned.due_at)
+    return VersionedRecord(TEMPLATES, owned.template.name, data, owned.version, due_at=owned.due_at)
 
 
 def _revision(revision: Revision) -> Json:
@@ -44,56 +44,56 @@ def _revision(revision: Revision) -> Json:
     return [revision.ordinal, revision.content, revision.schema, digests]
 
 
-def owner_of(template: Template, dossier: Dossier) -> Owned:
-    """Return an owner from its dossier and its declaration."""
-    data = dossier.data
+def owner_of(template: Template, stored_record: VersionedRecord) -> OwnerRecord:
+    """Return an owner from its versioned record and its declaration."""
+    data = stored_record.data
     record = ParentRecord(
         data["uid"],
         tuple(
             Revision(ordinal, content, schema, {scheme: Digests(*found) for scheme, found in digests.items()})
             for ordinal, content, schema, digests in data["revisions"]
         ),
-        tuple(Regime(*each) for each in data["regimes"]),
+        tuple(HashEpoch(*each) for each in data["regimes"]),
         data["current"],
-        dossier.version,
+        stored_record.version,
     )
-    generations = tuple(Generation(number, births) for number, births in data["generations"])
+    generations = tuple(RevisionSet(number, births) for number, births in data["generations"])
     stamp = data.get("stamp")
-    return Owned(
+    return OwnerRecord(
         template,
         record,
         data["policies"],
         generations,
         None if stamp is None else (stamp[0], stamp[1]),
-        dossier.version,
+        stored_record.version,
         template_groups.known_schemes(data["policies"]),
-        dossier.due_at,
+        stored_record.due_at,
     )
 
 
 # -- children
 
 
-def child_dossier(child: ChildFile, owner: str) -> Dossier:
-    """Return a child as its dossier; its version is the one to be kept."""
+def child_record(child: ChildFile, owner: str) -> VersionedRecord:
+    """Return a child as its versioned record; its version is the one to be kept."""
     data: dict[str, Json] = msgspec.to_builtins(child)
     del data["address"], data["version"]
-    return Dossier(CHILDREN, str(child.address), data, child.version, owner)
+    return VersionedRecord(CHILDREN, str(child.address), data, child.version, owner)
 
 
-def child_of(dossier: Dossier) -> ChildFile:
-    """Return a child from its dossier."""
-    address = dataclasses.asdict(Address.parse(dossier.key))
-    return msgspec.convert({**dossier.data, "address": address, "version": dossier.version}, ChildFile)
+def child_of(stored_record: VersionedRecord) -> ChildFile:
+    """Return a child from its versioned record."""
+    address = dataclasses.asdict(Address.parse(stored_record.key))
+    return msgspec.convert({**stored_record.data, "address": address, "version": stored_record.version}, ChildFile)
 
 
 # -- rollouts
 
 
-def rollout_dossier(file: RolloutFile, owner: str) -> Dossier:
-    """Return a rollout as its dossier; its version is the one to be kept."""
+def rollout_record(file: RolloutRecord, owner: str) -> VersionedRecord:
+    """Return a rollout as its versioned record; its version is the one to be kept."""
     data = msgspec.to_builtins(file, order="deterministic")
-    return Dossier(ROLLOUTS, rollout_key(owner, file.number), data, file.rollout.version, owner, file.due_at)
+    return VersionedRecord(ROLLOUTS, rollout_key(owner, file.number), data, file.rollout.version, owner, file.due_at)
 
 
 def rollout_key(owner: str, number: int) -> str:
@@ -101,6 +101,6 @@ def rollout_key(owner: str, number: int) -> str:
     return f"{owner}/{number:06d}"
 
 
-def rollout_of(dossier: Dossier) -> RolloutFile:
-    """Return a rollout from its dossier."""
-    return msgspec.convert({**dossier.data, "due_at": dossier.due_at}, RolloutFile)
+def rollout_of(stored_record: VersionedRecord) -> RolloutRecord:
+    """Return a rollout from its versioned record."""
+    return msgspec.convert({**stored_record.data, "due_at": stored_record.due_at}, RolloutRecord)

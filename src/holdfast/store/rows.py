@@ -30,7 +30,7 @@ from holdfast.store.protocol import (
     ResourceState,
     Revision,
     Step,
-    Touch,
+    UnchangedCheck,
 )
 
 Row = tuple[Any, ...]
@@ -117,17 +117,17 @@ def detail_row(number: int, state: ResourceState) -> Row:
     )
 
 
-def touch_row(number: int, touch: Touch) -> Row:
+def touch_row(number: int, touch: UnchangedCheck) -> Row:
     """Return the times that move when a check finds nothing new."""
     return touch.checked_at, touch.due_at, number
 
 
-def has_tags(touch: Touch) -> bool:
+def has_tags(touch: UnchangedCheck) -> bool:
     """Tell whether the last answer was tagged."""
     return touch.etag is not None or touch.raw_digest is not None
 
 
-def tags(number: int, touch: Touch) -> dict[str, Any]:
+def tags(number: int, touch: UnchangedCheck) -> dict[str, Any]:
     """Return what the last answer was tagged with."""
     return {"id": number, "etag": touch.etag, "raw_digest": packed(touch.raw_digest)}
 
@@ -155,7 +155,7 @@ def _rest(state: ResourceState) -> bytes:
 def _more(state: ResourceState) -> dict[str, Json]:
     """Return what few resources have; the others pay nothing for it."""
     found: dict[str, Json] = {
-        "aside": state.aside,
+        "suppressed": state.suppressed,
         "identity": state.identity,
         "version": state.version,
         "repeated": state.repeated if state.repeated > 1 else None,
@@ -208,7 +208,7 @@ def state_of(row: Row) -> ResourceState:
         tuple(depends_on),
         source,
         more.get("repeated", 1),
-        tuple((because, path, note) for because, path, note in more.get("aside", ())),
+        tuple((because, path, note) for because, path, note in more.get("suppressed", ())),
         more.get("identity"),
         more.get("version"),
     )

@@ -54,7 +54,7 @@ spec:
   compatibility: option1
   unstamped: adopt
   mode: notify
-  promote: [latent]
+  promote: [newly-visible]
   keepRevisions: 3
   rollout:
     method: remove-first
@@ -116,7 +116,7 @@ def test_everything_a_template_may_say_is_read(tmp_path):
     assert web.stamps.stamping is not None
     assert web.stamps.stamping.key == "karpenter.k8s.aws/ec2nodeclass-hash"
     modes = (web.stamps.compatibility, web.stamps.unstamped, web.rollout.mode, web.rollout.promoted)
-    assert modes == (Compatibility.OPTION1, Unstamped.ADOPT, Mode.NOTIFY, {FindingKind.LATENT})
+    assert modes == (Compatibility.OPTION1, Unstamped.ADOPT, Mode.NOTIFY, {FindingKind.NEWLY_VISIBLE})
     limits = web.rollout.limits
     assert (web.rollout.method, limits.waves.canary_slots, limits.waves.is_doubling) == (
         Method.REMOVE_FIRST,

@@ -14,9 +14,17 @@ import pytest
 
 from holdfast.errors import StoreError
 from holdfast.model.address import Address
-from holdfast.model.budget_charge import Charge
+from holdfast.model.budget_charge import BudgetCharge
 from holdfast.store import call_batching
-from holdfast.store.protocol import BudgetSpent, ClaimLost, Dossier, DossierMoved, Event, ResourceState, Transaction
+from holdfast.store.protocol import (
+    BudgetSpent,
+    ClaimLost,
+    Event,
+    ResourceState,
+    Transaction,
+    VersionConflict,
+    VersionedRecord,
+)
 from holdfast.store.sqlite import SqliteStore
 from tests.unit.store.examples import A, correction, digest, event, full_state, listed, revision
 
@@ -115,17 +123,19 @@ async def test_claims_renewals_releases_and_reads_share_a_visit_with_commits(sto
 
 @on_disk
 async def test_what_changes_does_so_in_the_order_it_was_asked_for_and_a_read_sees_all_of_it(store: SqliteStore):
-    versions = [Dossier("matter", "one", {"n": number}, number) for number in range(1, 51)]
-    calls = [store.commit(Transaction(dossiers=[each])) for each in versions]
-    *done, read = await gathered(store, *calls, store.dossier("matter", "one"))
+    versions = [VersionedRecord("matter", "one", {"n": number}, number) for number in range(1, 51)]
+    calls = [store.commit(Transaction(records=[each])) for each in versions]
+    *done, read = await gathered(store, *calls, store.record("matter", "one"))
     assert done == [None] * 50
     assert read == versions[-1]
 
 
 FAILING = {
     ClaimLost: Transaction(fences={A: 7}),
-    BudgetSpent: Transaction(corrections=[correction("c")], charges={"c": [Charge("purse", limit=0, since=0.0)]}),
-    DossierMoved: Transaction(dossiers=[Dossier("matter", "one", {}, 5)]),
+    BudgetSpent: Transaction(
+        corrections=[correction("c")], charges={"c": [BudgetCharge("bucket", limit=0, since=0.0)]}
+    ),
+    VersionConflict: Transaction(records=[VersionedRecord("matter", "one", {}, 5)]),
     StoreError: Transaction(revisions=[revision(1, content="another")]),
     ValueError: Transaction(documents={digest("wrong"): b"{}"}),
 }
@@ -276,7 +286,7 @@ async def test_closing_finishes_what_was_asked_before(store: SqliteStore):
 async def test_questions_about_everything_are_put_to_the_file_once_a_visit(store: SqliteStore):
     await store.commit(fact(0))
     statements = await traced(store)
-    calls = [call for _ in range(20) for call in (store.sizes(), store.pauses(), store.demotions())]
+    calls = [call for _ in range(20) for call in (store.sizes(), store.pauses(), store.quarantines())]
     answers = await gathered(store, *calls)
     assert answers == [{("prod", "Thing"): 1}, [], []] * 20
     assert len([each for each in statements if "SELECT" in each]) == 3

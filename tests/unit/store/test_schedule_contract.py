@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from holdfast.store.protocol import ClaimLost, Request, ResourceState, Store, Touch, Transaction
+from holdfast.store.protocol import ClaimLost, Request, ResourceState, Store, Transaction, UnchangedCheck
 from tests.unit.store.examples import A, B, full_state, on_every_store
 
 
@@ -57,7 +57,7 @@ async def test_a_state_that_was_read_before_a_request_was_done_does_not_open_it_
 async def test_a_touch_does_not_put_off_what_was_asked_for_meanwhile(store: Store):
     await store.commit(Transaction(states=[full_state(A, requested=None, handled=None)]))
     await store.commit(Transaction(requested=[Request(A, "now", 7.0)]))
-    await store.commit(Transaction(touched=[Touch(A, 50.0, 900.0)]))
+    await store.commit(Transaction(touched=[UnchangedCheck(A, 50.0, 900.0)]))
     kept = await store.state(A)
     assert kept is not None
     assert (kept.checked_at, kept.due_at) == (50.0, 7.0)

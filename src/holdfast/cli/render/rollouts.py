@@ -10,7 +10,7 @@ from holdfast.cli.render.times import ago
 from holdfast.model.address import Address
 from holdfast.rollouts import render
 from holdfast.rollouts.core.records import Phase
-from holdfast.rollouts.core.template_groups import Brood, ChildFile
+from holdfast.rollouts.core.template_groups import ChildFile, TemplateGroup
 from holdfast.rollouts.core.templates import Mode
 from holdfast.store.protocol import Store
 
@@ -24,25 +24,25 @@ _COLOUR: Final = {
 
 
 def show(
-    brood: Brood, now: float, unready: Sequence[Address] = (), turns: str = "", *, everything: bool = False
+    group: TemplateGroup, now: float, unready: Sequence[Address] = (), turns: str = "", *, everything: bool = False
 ) -> None:
     """Print one template: one line, what its rollout does or would do, and findings that nobody acts on."""
-    fine, total = render.up_to_date(brood)
-    name = console.styled(f"template {brood.template.name}", bold=True)
-    wanted = f" of {brood.template.replicas} wanted" if brood.template.replicas not in (None, total) else ""
-    console.line(f"  {name}  revision {brood.lead.record.current}, {fine}/{total} children up to date{wanted}")
-    file = brood.rollout
+    fine, total = render.up_to_date(group)
+    name = console.styled(f"template {group.template.name}", bold=True)
+    wanted = f" of {group.template.replicas} wanted" if group.template.replicas not in (None, total) else ""
+    console.line(f"  {name}  revision {group.lead.record.current}, {fine}/{total} children up to date{wanted}")
+    file = group.rollout
     if file is not None and (everything or file.rollout.phase is not Phase.COMPLETE):
         console.line(f"      {render.rollout_text(file)}", fg=_COLOUR.get(file.rollout.phase, "yellow"))
-    found = render.preview(brood, now)
+    found = render.preview(group, now)
     if found is not None:
         console.line(f"      {render.preview_text(found)}")
-    for text in render.waits(brood, now, unready, turns):
+    for text in render.waits(group, now, unready, turns):
         console.line(f"      waits: {text}", fg="bright_black")
-    for text in render.finding_lines(brood):
+    for text in render.finding_lines(group):
         console.line(f"      {text}", fg="bright_black")
-    if brood.template.rollout.mode is not Mode.ENFORCE:
-        console.line(f"      mode {brood.template.rollout.mode}: nothing is rolled", fg="bright_black")
+    if group.template.rollout.mode is not Mode.ENFORCE:
+        console.line(f"      mode {group.template.rollout.mode}: nothing is rolled", fg="bright_black")
 
 
 def show_child(owner: str, child: ChildFile, now: float) -> None:

@@ -25,7 +25,7 @@ from holdfast.policy.dependency_graph import DEPENDS_ON
 from holdfast.rollouts.core import template_schemes
 from holdfast.rollouts.core.revisions import ParentRecord, Revision
 from holdfast.rollouts.core.slots import State
-from holdfast.rollouts.core.template_groups import Birth, Brood, ChildFile, Owned
+from holdfast.rollouts.core.template_groups import ChildFile, OwnerRecord, OwnerRevision, TemplateGroup
 from holdfast.rollouts.core.template_schemes import Keys
 from holdfast.rollouts.core.templates import LIVE, RESOURCE, Method, Template
 
@@ -57,14 +57,14 @@ def zone_of(template: Template, slot: str) -> str:
     )
 
 
-def declaration(brood: Brood, child: ChildFile, around: Mapping[Address, Declaration]) -> Declaration:
+def declaration(group: TemplateGroup, child: ChildFile, around: Mapping[Address, Declaration]) -> Declaration:
     """Return the declaration of a child, merged with the manifest's own declaration of a selected child.
 
     One of which nobody knows what it was made from is compared with what it would be made from now, and never written.
     """
-    template, kind, own = brood.template, brood.template.child, around.get(child.address)
-    made, needs = content(brood, child), _needs(brood, "" if own is None else own.annotations.get(DEPENDS_ON, ""))
-    is_known = brood.lead.uid in child.births and all(_is_known(brood.owner(uid), child) for uid in child.births)
+    template, kind, own = group.template, group.template.child, around.get(child.address)
+    made, needs = content(group, child), _needs(group, "" if own is None else own.annotations.get(DEPENDS_ON, ""))
+    is_known = group.lead.uid in child.births and all(_is_known(group.owner(uid), child) for uid in child.births)
     if own is not None:
         return dataclasses.replace(
             own,
@@ -87,42 +87,42 @@ def declaration(brood: Brood, child: ChildFile, around: Mapping[Address, Declara
     )
 
 
-def _needs(brood: Brood, own: str) -> dict[str, str]:
+def _needs(group: TemplateGroup, own: str) -> dict[str, str]:
     """Return what a child needs, as an annotation: what is said of it, and the parts that are resources."""
-    kind = brood.template.child
+    kind = group.template.child
     said = own if own or kind is None else kind.depends_on
-    parts = [str(each.template.address) for each in brood.owners if each.template.address is not None]
+    parts = [str(each.template.address) for each in group.owners if each.template.address is not None]
     names = [each for each in (said, *parts) if each]
     return {DEPENDS_ON: ",".join(names)} if names else {}
 
 
-def _is_known(owner: Owned | None, child: ChildFile) -> bool:
+def _is_known(owner: OwnerRecord | None, child: ChildFile) -> bool:
     if owner is None:
         return False
     birth = child.record_of(owner.uid)
     return birth.is_bound and birth.birth is not None and owner.record.revision(birth.birth) is not None
 
 
-def content(brood: Brood, child: ChildFile) -> dict[str, Json]:
+def content(group: TemplateGroup, child: ChildFile) -> dict[str, Json]:
     """Return what the owners of a child give it."""
     out: Json = {}
-    owners = [each for uid in child.births if (each := brood.owner(uid)) is not None] or list(brood.owners)
+    owners = [each for uid in child.births if (each := group.owner(uid)) is not None] or list(group.owners)
     for owner in owners:
-        out = _merged(out, _of_owner(owner, child.births.get(owner.uid, Birth())))
-    index = index_of(brood.template, child.slot)
+        out = _merged(out, _of_owner(owner, child.births.get(owner.uid, OwnerRevision())))
+    index = index_of(group.template, child.slot)
     known = {
         "name": child.name,
         "slot": child.slot,
         "index": "" if index is None else str(index),
-        "zone": zone_of(brood.template, child.slot),
+        "zone": zone_of(group.template, child.slot),
     }
     out = _filled(out, known)
     for owner in owners:
-        out = _stamped(out, owner, child.births.get(owner.uid, Birth()))
+        out = _stamped(out, owner, child.births.get(owner.uid, OwnerRevision()))
     return dict(out)
 
 
-def _of_owner(owner: Owned, birth: Birth) -> Json:
+def _of_owner(owner: OwnerRecord, birth: OwnerRevision) -> Json:
     """Return what an owner gives a child: what it was born with, in-place fields as they are now."""
     made_from = owner.record.latest if birth.revision is None else owner.record.revision(birth.revision)
     if made_from is None or LIVE in made_from.content:
@@ -133,7 +133,7 @@ def _of_owner(owner: Owned, birth: Birth) -> Json:
     return content
 
 
-def _in_place(owner: Owned, birth: Birth) -> dict[Keys, Json]:
+def _in_place(owner: OwnerRecord, birth: OwnerRevision) -> dict[Keys, Json]:
     """Return the fields that were in place since a child was born, as they are, or were when that ended.
 
     A field that is in place no longer keeps what it had by then: to choose other fields must not write to a child.
@@ -171,7 +171,7 @@ def _filled(value: Json, known: Mapping[str, str]) -> Json:
     return [_filled(item, known) for item in value] if isinstance(value, list) else value
 
 
-def _stamped(content: Json, owner: Owned, birth: Birth) -> Json:
+def _stamped(content: Json, owner: OwnerRecord, birth: OwnerRevision) -> Json:
     """Write hash and version as the seed has them; what a child was born with stays on it for life."""
     stamping = owner.template.stamps.stamping
     if stamping is None or birth.stamp is None:
@@ -182,7 +182,7 @@ def _stamped(content: Json, owner: Owned, birth: Birth) -> Json:
     return content
 
 
-def stamp_on(owner: Owned, observed: Json) -> Stamp | None:
+def stamp_on(owner: OwnerRecord, observed: Json) -> Stamp | None:
     """Read hash and version from what was observed of a child."""
     stamping = owner.template.stamps.stamping
     if stamping is None or observed is ABSENT:
@@ -202,42 +202,42 @@ def child_address(template: Template, name: str) -> Address:
 _HIDDEN: Final = frozenset({State.REMOVING, State.FAILED, State.GONE})
 
 
-def declarations(brood: Brood, around: Mapping[Address, Declaration]) -> list[Declaration]:
-    """Return what is declared of the children of a brood that are there, or are to be there."""
-    shown = (each for each in at_hand(brood, around).children.values() if is_declared(brood, each))
-    return [*(declaration(brood, each, around) for each in shown), *unrecorded(brood, around)]
+def declarations(group: TemplateGroup, around: Mapping[Address, Declaration]) -> list[Declaration]:
+    """Return what is declared of the children of a template group that are there, or are to be there."""
+    shown = (each for each in at_hand(group, around).children.values() if is_declared(group, each))
+    return [*(declaration(group, each, around) for each in shown), *unrecorded(group, around)]
 
 
-def unrecorded(brood: Brood, around: Mapping[Address, Declaration]) -> list[Declaration]:
+def unrecorded(group: TemplateGroup, around: Mapping[Address, Declaration]) -> list[Declaration]:
     """Return what is declared of selected children that nobody has looked at yet: they are to be looked at, only."""
-    new = (address for address in selected(brood, around) if address not in brood.children)
-    return [declaration(brood, ChildFile(address, address.name, {}), around) for address in new]
+    new = (address for address in selected(group, around) if address not in group.children)
+    return [declaration(group, ChildFile(address, address.name, {}), around) for address in new]
 
 
-def is_declared(brood: Brood, child: ChildFile) -> bool:
+def is_declared(group: TemplateGroup, child: ChildFile) -> bool:
     """Tell whether a child is to exist; what is rewritten exists all the time."""
-    return brood.template.rollout.method is Method.REWRITE or child.is_rewriting or child.state not in _HIDDEN
+    return group.template.rollout.method is Method.REWRITE or child.is_rewriting or child.state not in _HIDDEN
 
 
-def at_hand(brood: Brood, around: Mapping[Address, Declaration]) -> Brood:
-    """Return a brood with those children that can be written: selected ones only where they are declared, too."""
-    if brood.template.selector is None:
-        return brood
-    return replace(brood, children={address: each for address, each in brood.children.items() if address in around})
+def at_hand(group: TemplateGroup, around: Mapping[Address, Declaration]) -> TemplateGroup:
+    """Return a template group with those children that can be written: selected ones only where they are declared, too."""
+    if group.template.selector is None:
+        return group
+    return replace(group, children={address: each for address, each in group.children.items() if address in around})
 
 
-def imagined(brood: Brood) -> list[ChildFile]:
+def imagined(group: TemplateGroup) -> list[ChildFile]:
     """Return the first child that more `replicas` would make, to be looked at; a selector makes none."""
-    template = brood.template
+    template = group.template
     if template.replicas is None:
         return []
     slot = slot_name(template, 0)
     return [ChildFile(child_address(template, slot), slot, {})]
 
 
-def selected(brood: Brood, declared: Mapping[Address, Declaration]) -> dict[Address, Declaration]:
+def selected(group: TemplateGroup, declared: Mapping[Address, Declaration]) -> dict[Address, Declaration]:
     """Return what is declared and selected."""
-    template = brood.template
+    template = group.template
     if template.selector is None:
         return {}
     return {address: each for address, each in declared.items() if template.selects(each)}

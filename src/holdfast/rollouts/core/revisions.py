@@ -53,7 +53,7 @@ class Revision:
 
 
 @dataclass(frozen=True, slots=True)
-class Regime:
+class HashEpoch:
     """A stretch of time in which one scheme judged; `base` is the revision that it took over from the one before."""
 
     index: int
@@ -67,7 +67,7 @@ class ParentRecord:
 
     uid: str
     revisions: tuple[Revision, ...]
-    regimes: tuple[Regime, ...]  # never empty; indexes rise but may begin late, when older ones were forgotten
+    regimes: tuple[HashEpoch, ...]  # never empty; indexes rise but may begin late, when older ones were forgotten
     current: int  # ordinal
     version: int = 1
 
@@ -75,7 +75,7 @@ class ParentRecord:
         """Return a revision that is still kept."""
         return next((each for each in self.revisions if each.ordinal == ordinal), None)
 
-    def regime(self, index: int) -> Regime | None:
+    def regime(self, index: int) -> HashEpoch | None:
         """Return a regime that is still kept."""
         return next((each for each in self.regimes if each.index == index), None)
 
@@ -193,7 +193,7 @@ def named_by(revisions: Sequence[Revision], stamp: StampedHash, known: Schemes) 
 def _regime_of(record: ParentRecord, scheme_id: str) -> int:
     """Return the regime a stamp was made in: the first of its scheme, or the oldest for a scheme that never judged.
 
-    Where a scheme judged twice the earlier may be too early. Then a difference shows as latent, where a person sees
+    Where a scheme judged twice the earlier may be too early. Then a difference shows as newly-visible, where a person sees
     it; too late would roll a child that was in sync.
     """
     return next((regime.index for regime in record.regimes if regime.scheme == scheme_id), record.regimes[0].index)

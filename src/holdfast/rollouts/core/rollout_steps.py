@@ -19,7 +19,7 @@ import dataclasses
 from collections.abc import Iterable, Iterator
 
 from holdfast.policy import windows
-from holdfast.policy.write_reasons import Motive
+from holdfast.policy.write_reasons import WriteReason
 from holdfast.rollouts.core import records, rollout_limits, scheduler
 from holdfast.rollouts.core.records import (
     BEGINNING,
@@ -32,12 +32,12 @@ from holdfast.rollouts.core.records import (
     Step,
     Target,
 )
-from holdfast.rollouts.core.rollout_limits import Health, Limits, OnHalt, Order
-from holdfast.rollouts.core.slots import Child, Fleet, Grouping, State, fleet_of
+from holdfast.rollouts.core.rollout_limits import Health, OnHalt, Order, RolloutLimits
+from holdfast.rollouts.core.slots import Child, Grouping, SlotSet, State, fleet_of
 
 
 def next_steps(
-    rollout: Rollout, children: Iterable[Child], limits: Limits, now: float, grouping: Grouping | None = None
+    rollout: Rollout, children: Iterable[Child], limits: RolloutLimits, now: float, grouping: Grouping | None = None
 ) -> list[Step]:
     """Return what is to be done now, in this order; empty when there is only waiting, or nothing left.
 
@@ -119,17 +119,19 @@ def _moved(rollout: Rollout, **changes: object) -> Rollout:
 # --- explaining -------------------------------------------------------------------------------------------------------
 
 
-def blocked_by(rollout: Rollout, children: Iterable[Child], limits: Limits, now: float) -> tuple[str, ...]:
+def blocked_by(rollout: Rollout, children: Iterable[Child], limits: RolloutLimits, now: float) -> tuple[str, ...]:
     """Say what a rollout waits for, most general first; empty if it is over or has something to do."""
     if rollout.phase in OVER:
         return ()
     if rollout.phase in {Phase.PAUSED, Phase.HALTED}:
         return (f"{rollout.phase}: {rollout.why}",)
-    held = windows.closed_by(limits.windows, now, Motive.DRIFT)
+    held = windows.closed_by(limits.windows, now, WriteReason.DRIFT)
     return tuple(_waits(rollout, fleet_of(children), limits, now, held))
 
 
-def _waits(rollout: Rollout, fleet: Fleet, limits: Limits, now: float, window: windows.Held | None) -> Iterator[str]:
+def _waits(
+    rollout: Rollout, fleet: SlotSet, limits: RolloutLimits, now: float, window: windows.WindowHold | None
+) -> Iterator[str]:
     size = len(fleet.slots)
     if window is not None:
         yield f"window: {window}"
@@ -149,7 +151,7 @@ def _waits(rollout: Rollout, fleet: Fleet, limits: Limits, now: float, window: w
         yield f"partition: {min(limits.waves.partition, size)} stay"
 
 
-def advanced(rollout: Rollout, fleet: Fleet, limits: Limits, now: float) -> Rollout:
+def advanced(rollout: Rollout, fleet: SlotSet, limits: RolloutLimits, now: float) -> Rollout:
     """Return the rollout as the children and the clock have made it: count, then stop or go on."""
     counted = _opened(_counted(rollout, fleet, now), limits, now)
     if counted.phase in BEGINNING and (why := _fault(counted, fleet, limits, now)):
@@ -159,7 +161,7 @@ def advanced(rollout: Rollout, fleet: Fleet, limits: Limits, now: float) -> Roll
     return _waved(counted, fleet, limits, now) if counted.phase in BEGINNING else counted
 
 
-def _counted(rollout: Rollout, fleet: Fleet, now: float) -> Rollout:
+def _counted(rollout: Rollout, fleet: SlotSet, now: float) -> Rollout:
     """Count failures and progress, each once: an attempt that is not newer than what was counted is known."""
     failures = dict(rollout.failures)
     ready = 0
@@ -175,16 +177,16 @@ def _counted(rollout: Rollout, fleet: Fleet, now: float) -> Rollout:
     return rollout if failures == rollout.failures else dataclasses.replace(rollout, failures=failures)
 
 
-def _opened(rollout: Rollout, limits: Limits, now: float) -> Rollout:
+def _opened(rollout: Rollout, limits: RolloutLimits, now: float) -> Rollout:
     """Note whether the windows are closed; the deadline starts anew when they open."""
-    is_closed = windows.closed_by(limits.windows, now, Motive.DRIFT) is not None
+    is_closed = windows.closed_by(limits.windows, now, WriteReason.DRIFT) is not None
     if is_closed == rollout.is_closed:
         return rollout
     progress = rollout.progress if is_closed else rollout.progress._replace(at=now)
     return dataclasses.replace(rollout, is_closed=is_closed, progress=progress)
 
 
-def _fault(rollout: Rollout, fleet: Fleet, limits: Limits, now: float) -> str:
+def _fault(rollout: Rollout, fleet: SlotSet, limits: RolloutLimits, now: float) -> str:
     """Return why to stop, or nothing."""
     failing = sorted(name for name, health in limits.gates.items() if health is Health.FAIL)
     if failing:
@@ -197,7 +199,7 @@ def _fault(rollout: Rollout, fleet: Fleet, limits: Limits, now: float) -> str:
     return _lateness(rollout, fleet, limits, now)
 
 
-def _lateness(rollout: Rollout, fleet: Fleet, limits: Limits, now: float) -> str:
+def _lateness(rollout: Rollout, fleet: SlotSet, limits: RolloutLimits, now: float) -> str:
     """Only work that is under way can be late; waiting for a window, a hold or a budget is not being late."""
     if (
         limits.halt.progress_deadline is None
@@ -209,7 +211,7 @@ def _lateness(rollout: Rollout, fleet: Fleet, limits: Limits, now: float) -> str
     return f"no progress for {now - rollout.progress.at:.0f} s" if is_working else ""
 
 
-def _stopped(rollout: Rollout, limits: Limits, now: float, why: str) -> Rollout:
+def _stopped(rollout: Rollout, limits: RolloutLimits, now: float, why: str) -> Rollout:
     if limits.halt.action is OnHalt.ROLL_BACK and rollout.previous is not None and not rollout.is_going_back:
         return going_back(rollout, rollout.previous, now, why)
     return dataclasses.replace(rollout, phase=Phase.HALTED, resumes_to=rollout.phase, why=why)
@@ -231,7 +233,7 @@ def going_back(rollout: Rollout, to: Target, now: float, why: str) -> Rollout:
     )
 
 
-def _begun(rollout: Rollout, limits: Limits) -> Rollout:
+def _begun(rollout: Rollout, limits: RolloutLimits) -> Rollout:
     if rollout.is_closed:
         return rollout
     if rollout_limits.quota(limits, 0, 0):
@@ -239,7 +241,7 @@ def _begun(rollout: Rollout, limits: Limits) -> Rollout:
     return dataclasses.replace(rollout, phase=Phase.PROGRESSING, wave=1)
 
 
-def _waved(rollout: Rollout, fleet: Fleet, limits: Limits, now: float) -> Rollout:
+def _waved(rollout: Rollout, fleet: SlotSet, limits: RolloutLimits, now: float) -> Rollout:
     """Open the next wave, or end, once the present one is complete, well, and has been so for long enough."""
     if records.at_work(rollout, fleet) or not _is_well(rollout, fleet):
         return dataclasses.replace(rollout, well_since=None)
@@ -260,5 +262,5 @@ def _ending(rollout: Rollout) -> Phase:
     return Phase.ROLLED_BACK if rollout.is_going_back else Phase.COMPLETE
 
 
-def _is_well(rollout: Rollout, fleet: Fleet) -> bool:
+def _is_well(rollout: Rollout, fleet: SlotSet) -> bool:
     return all(child.state is State.READY for child in records.made(rollout, fleet))

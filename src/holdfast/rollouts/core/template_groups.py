@@ -1,4 +1,4 @@
-"""Broods: a template with its parts, its children, and its rollout, as they are remembered.
+"""template groups: a template with its parts, its children, and its rollout, as they are remembered.
 
 A child is made from one revision of each of its owners. Which of them go together is a *generation*, a number, and what
 a rollout moves children to; the revisions themselves, and how a child stands to each, stay with the owners.
@@ -25,7 +25,7 @@ from holdfast.rollouts.core.templates import RESOURCE, Template
 
 
 @dataclass(frozen=True, slots=True)
-class Birth:
+class OwnerRevision:
     """From which revision of an owner a child was made, under which regime; both None: nobody knows."""
 
     revision: int | None = None
@@ -39,18 +39,18 @@ class ChildFile:
 
     address: Address
     slot: str
-    births: Mapping[str, Birth]  # by owner
+    births: Mapping[str, OwnerRevision]  # by owner
     generation: int = 0  # 0: of none that was recorded
     state: State = State.CREATING
     ready_since: float = 0.0
     made_by: str = ""
     attempt: int = 0
     reason: str = "spec"
-    before: tuple[int, Mapping[str, Birth]] | None = None  # of a rewrite: what the child was, should it fail
+    before: tuple[int, Mapping[str, OwnerRevision]] | None = None  # of a rewrite: what the child was, should it fail
     findings: tuple[TemplateFinding, ...] = ()
     since: float = 0.0
     note: str = ""  # what went wrong last
-    version: int = 0  # of its dossier; 0: not kept yet
+    version: int = 0  # of its versioned record; 0: not kept yet
     is_rewriting: bool = False  # it is there, and gets other content; `before` is what it was
 
     @property
@@ -60,12 +60,12 @@ class ChildFile:
 
     def record_of(self, owner: str) -> ChildRecord:
         """Return what it owes to one owner, as regimes want it."""
-        birth = self.births.get(owner, Birth())
+        birth = self.births.get(owner, OwnerRevision())
         return ChildRecord(self.name, owner, birth.revision, birth.regime, birth.stamp)
 
 
 @dataclass(frozen=True, slots=True)
-class Generation:
+class RevisionSet:
     """A revision of each owner, to make children from."""
 
     number: int
@@ -73,15 +73,15 @@ class Generation:
 
 
 @dataclass(frozen=True, slots=True)
-class Owned:
+class OwnerRecord:
     """One owner: the template as declared, and as it is recorded."""
 
     template: Template
     record: ParentRecord
     policies: Mapping[str, Json]  # scheme id -> which fields counted
-    generations: tuple[Generation, ...] = ()  # of the one that leads
+    generations: tuple[RevisionSet, ...] = ()  # of the one that leads
     stamp: tuple[str, str] | None = None  # Option 1 only: hash and version on the owner
-    version: int = 0  # of its dossier
+    version: int = 0  # of its versioned record
     known: Schemes = field(default_factory=dict, compare=False)
     due_at: float | None = None  # when its predicates are to be asked again
 
@@ -92,7 +92,7 @@ class Owned:
 
 
 @dataclass(frozen=True, slots=True)
-class RolloutFile:
+class RolloutRecord:
     """A rollout with what it was for: the target turns round when it goes back, the aim does not."""
 
     number: int
@@ -103,30 +103,32 @@ class RolloutFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Brood:
+class TemplateGroup:
     """One template that leads, and everything it leads."""
 
     template: Template
-    owners: tuple[Owned, ...]  # the parts, then the template itself
+    owners: tuple[OwnerRecord, ...]  # the parts, then the template itself
     children: Mapping[Address, ChildFile] = field(default_factory=dict)
-    rollout: RolloutFile | None = None  # the newest
-    former: Mapping[str, Owned] = field(default_factory=dict)  # parts that it used before, and that children still have
+    rollout: RolloutRecord | None = None  # the newest
+    former: Mapping[str, OwnerRecord] = field(
+        default_factory=dict
+    )  # parts that it used before, and that children still have
 
     @property
-    def lead(self) -> Owned:
+    def lead(self) -> OwnerRecord:
         """The template's own record."""
         return self.owners[-1]
 
     @property
-    def current(self) -> Generation:
+    def current(self) -> RevisionSet:
         """What the declarations ask for."""
         return self.lead.generations[-1]
 
-    def generation(self, number: int) -> Generation | None:
+    def generation(self, number: int) -> RevisionSet | None:
         """Return a generation that is still kept."""
         return next((each for each in self.lead.generations if each.number == number), None)
 
-    def owner(self, uid: str) -> Owned | None:
+    def owner(self, uid: str) -> OwnerRecord | None:
         """Return an owner, also one that was taken out."""
         return next((each for each in self.owners if each.uid == uid), self.former.get(uid))
 
@@ -135,8 +137,8 @@ class Brood:
         """Whether a rollout is not over."""
         return self.rollout is not None and self.rollout.rollout.phase not in OVER
 
-    def with_children(self, changed: Iterable[ChildFile], gone: Iterable[Address] = ()) -> Brood:
-        """Return the brood with some children changed and some forgotten."""
+    def with_children(self, changed: Iterable[ChildFile], gone: Iterable[Address] = ()) -> TemplateGroup:
+        """Return the template group with some children changed and some forgotten."""
         children = {**self.children, **{each.address: each for each in changed}}
         for address in gone:
             children.pop(address, None)
@@ -149,25 +151,25 @@ def known_schemes(policies: Mapping[str, Json]) -> dict[str, TemplateScheme]:
     return {scheme.id: scheme for scheme in made if scheme is not None}
 
 
-def next_generation(owners: Sequence[Owned]) -> Generation | None:
+def next_generation(owners: Sequence[OwnerRecord]) -> RevisionSet | None:
     """Return the generation to add, or None if the newest is what the owners' current revisions are."""
     births = {owner.uid: owner.record.current for owner in owners}
     kept = owners[-1].generations
     if kept and dict(kept[-1].births) == births:
         return None
-    return Generation(kept[-1].number + 1 if kept else 1, births)
+    return RevisionSet(kept[-1].number + 1 if kept else 1, births)
 
 
-def born(brood: Brood, generation: Generation) -> dict[str, Birth]:
+def born(group: TemplateGroup, generation: RevisionSet) -> dict[str, OwnerRevision]:
     """Return what a child that is made now from a generation owes to each owner."""
     out = {}
     for uid, ordinal in generation.births.items():
-        owner = brood.owner(uid)
+        owner = group.owner(uid)
         if owner is None:
             continue
         record = owner.record if owner.record.revision(ordinal) is None else _at(owner.record, ordinal)
         made = revisions.born("", record)
-        out[uid] = Birth(made.birth, made.born_regime, made.stamp)
+        out[uid] = OwnerRevision(made.birth, made.born_regime, made.stamp)
     return out
 
 
@@ -176,31 +178,31 @@ def _at(record: ParentRecord, ordinal: int) -> ParentRecord:
     return record if record.current == ordinal else dataclasses.replace(record, current=ordinal)
 
 
-def accepts(brood: Brood, number: int) -> Target:
+def accepts(group: TemplateGroup, number: int) -> Target:
     """Return a generation as a target, with those that equal it for every owner under the schemes of now."""
-    wanted = brood.generation(number)
+    wanted = group.generation(number)
     if wanted is None:
         return Target(number, frozenset({number}))
-    same = (each.number for each in brood.lead.generations if is_same(brood, each, wanted))
+    same = (each.number for each in group.lead.generations if is_same(group, each, wanted))
     return Target(number, frozenset({number, *same}))
 
 
-def is_same(brood: Brood, one: Generation, other: Generation) -> bool:
+def is_same(group: TemplateGroup, one: RevisionSet, other: RevisionSet) -> bool:
     """Tell whether two generations make the same children, as far as anybody counts."""
     return one.births.keys() == other.births.keys() and all(
         hash_epochs.is_same(owner.record, (one.births.get(owner.uid), other.births.get(owner.uid)), owner.known)
-        for owner in (*brood.owners, *brood.former.values())
+        for owner in (*group.owners, *group.former.values())
         if owner.uid in one.births
     )
 
 
-def fits(brood: Brood, child: ChildFile, generation: Generation) -> bool | None:
+def fits(group: TemplateGroup, child: ChildFile, generation: RevisionSet) -> bool | None:
     """Tell whether a child is what a generation asks for, by the rule of every owner; None where that is unknown."""
-    if brood.lead.uid not in child.births:
+    if group.lead.uid not in child.births:
         return None  # of another template that had the same name
     if child.births.keys() != generation.births.keys():
         return False
-    owners = [brood.owner(uid) for uid in generation.births]
+    owners = [group.owner(uid) for uid in generation.births]
     verdicts = [
         None
         if owner is None
@@ -214,12 +216,12 @@ def fits(brood: Brood, child: ChildFile, generation: Generation) -> bool | None:
     return None if None in verdicts else True
 
 
-def needs_content_only(brood: Brood, child: ChildFile, generation: Generation) -> bool:
+def needs_content_only(group: TemplateGroup, child: ChildFile, generation: RevisionSet) -> bool:
     """Tell whether a child differs from what a generation asks for in fields that are rewritten alone."""
     if child.births.keys() != generation.births.keys():
         return False
     for uid, ordinal in generation.births.items():
-        owner, birth = brood.owner(uid), child.births[uid].revision
+        owner, birth = group.owner(uid), child.births[uid].revision
         made = None if owner is None or birth is None else owner.record.revision(birth)
         wanted = None if owner is None else owner.record.revision(ordinal)
         if owner is None or made is None or wanted is None:
@@ -230,22 +232,22 @@ def needs_content_only(brood: Brood, child: ChildFile, generation: Generation) -
     return True
 
 
-def birth_generation(brood: Brood) -> Generation:
+def birth_generation(group: TemplateGroup) -> RevisionSet:
     """Return what a new slot is filled with: what the rollout goes to, unless somebody or something stopped it."""
-    file = brood.rollout
+    file = group.rollout
     if file is None:
-        return brood.current
+        return group.current
     rollout = file.rollout
     if rollout.phase is Phase.ROLLED_BACK or rollout.is_going_back:
         wanted = rollout.target.revision
     elif rollout.phase in {Phase.PAUSED, Phase.HALTED} and rollout.previous is not None:
         wanted = rollout.previous.revision
     else:
-        return brood.current
-    return brood.generation(wanted) or brood.current
+        return group.current
+    return group.generation(wanted) or group.current
 
 
-def step(template: Template, owned: Owned | None) -> tuple[Change, Owned] | None:
+def step(template: Template, owned: OwnerRecord | None) -> tuple[Change, OwnerRecord] | None:
     """Return the next write that brings an owner up to what is declared, or None if it is there.
 
     Which fields count is part of the scheme: another choice of them is a regime, never an edit.
@@ -258,21 +260,21 @@ def step(template: Template, owned: Owned | None) -> tuple[Change, Owned] | None
     if found is None:
         return None
     if owned is None:
-        return found.change, Owned(template, found.record, policies, known=known, version=1)
+        return found.change, OwnerRecord(template, found.record, policies, known=known, version=1)
     after = dataclasses.replace(owned, record=found.record, policies=policies, known=known, due_at=None)
     return found.change, dataclasses.replace(after, version=owned.version + 1)
 
 
-def with_generation(brood: Brood) -> Owned | None:
+def with_generation(group: TemplateGroup) -> OwnerRecord | None:
     """Return the one that leads with the revisions that go together now, or None if it has these."""
-    new = next_generation(brood.owners)
+    new = next_generation(group.owners)
     if new is None:
         return None
-    lead = brood.lead
+    lead = group.lead
     return dataclasses.replace(lead, generations=(*lead.generations, new), version=lead.version + 1)
 
 
-def with_live(owner: Owned, seen: Json, stamps: Iterable[Stamp]) -> Owned | None:
+def with_live(owner: OwnerRecord, seen: Json, stamps: Iterable[Stamp]) -> OwnerRecord | None:
     """Return a part with what was seen of it as a revision, where a stamp of a child names that and nothing recorded.
 
     It is not what is declared, so it does not become the current one: children made from it are to be rolled.
@@ -290,15 +292,15 @@ def with_live(owner: Owned, seen: Json, stamps: Iterable[Stamp]) -> Owned | None
     return None
 
 
-def forgetting(owner: Owned, users: Iterable[Brood], keep: int) -> Owned | None:
+def forgetting(owner: OwnerRecord, users: Iterable[TemplateGroup], keep: int) -> OwnerRecord | None:
     """Return an owner without what nothing can ask for, or None if it has nothing of that.
 
-    Pass every brood that the owner has children in. While one of them rolls nothing goes: it may turn round.
+    Pass every template group that the owner has children in. While one of them rolls nothing goes: it may turn round.
     """
     listed = list(users)
-    if any(brood.is_rolling for brood in listed):
+    if any(group.is_rolling for group in listed):
         return None
-    found = hash_epochs.forget(owner.record, [each for brood in listed for each in _records(brood, owner.uid)], keep)
+    found = hash_epochs.forget(owner.record, [each for group in listed for each in _records(group, owner.uid)], keep)
     if found is None:
         return None
     kept = {each.ordinal for each in found.record.revisions}
@@ -312,9 +314,9 @@ def forgetting(owner: Owned, users: Iterable[Brood], keep: int) -> Owned | None:
     )
 
 
-def _records(brood: Brood, uid: str) -> Iterable[ChildRecord]:
+def _records(group: TemplateGroup, uid: str) -> Iterable[ChildRecord]:
     """Yield what children owe to an owner, and what rewritten ones owed to it before."""
-    for child in brood.children.values():
+    for child in group.children.values():
         yield child.record_of(uid)
         if child.before is not None and uid in child.before[1]:
             birth = child.before[1][uid]

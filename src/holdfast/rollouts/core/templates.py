@@ -31,7 +31,7 @@ from holdfast.policy.selectors import LabelSelector
 from holdfast.rollouts.core import template_schemes
 from holdfast.rollouts.core.requirements import Predicate
 from holdfast.rollouts.core.revisions import Live, Revision, Unstamped
-from holdfast.rollouts.core.rollout_limits import Limits
+from holdfast.rollouts.core.rollout_limits import RolloutLimits
 from holdfast.rollouts.core.template_findings import FindingKind
 from holdfast.rollouts.core.template_schemes import FieldPolicy, Keys, ListKind, ListRule, Schemes, TemplateScheme
 
@@ -144,7 +144,7 @@ class RolloutPolicy:
     mode: Mode = Mode.ENFORCE
     promoted: frozenset[FindingKind] = frozenset()
     method: Method = Method.REPLACE_BEFORE_REMOVE
-    limits: Limits = field(default_factory=Limits)
+    limits: RolloutLimits = field(default_factory=RolloutLimits)
     gates: tuple[Gate, ...] = ()
     holds: Mapping[str, float] = field(default_factory=dict)  # slot -> seconds since the rollout began
     zones: tuple[str, ...] = ()  # of children that `replicas` makes: slots take turns
