@@ -220,7 +220,7 @@ def is_declared(group: TemplateGroup, child: ChildFile) -> bool:
 
 
 def at_hand(group: TemplateGroup, around: Mapping[Address, Declaration]) -> TemplateGroup:
-    """Return a template group with those children that can be written: selected ones only where they are declared, too."""
+    """Return a template group with the children that can be written; selected ones must be declared."""
     if group.template.selector is None:
         return group
     return replace(group, children={address: each for address, each in group.children.items() if address in around})
