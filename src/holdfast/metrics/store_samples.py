@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
 from holdfast.metrics import definitions, governance, resources
-from holdfast.metrics.families import Family, Readings
+from holdfast.metrics.families import Family, Samples
 from holdfast.rollouts.core.templates import Template
 from holdfast.rollouts.metrics import RolloutSamples
 from holdfast.store.protocol import UNCHECKED, Pause, ResourceState, Store
@@ -50,7 +50,7 @@ async def _pages(items: AsyncIterable[Item]) -> AsyncIterator[list[Item]]:
 class _Gatherer:
     store: Store
     now: float
-    readings: Readings = field(default_factory=Readings)
+    readings: Samples = field(default_factory=Samples)
 
     async def resources(self, *, per_resource: bool) -> None:
         resources.count_none(self.readings, await self.store.sizes())

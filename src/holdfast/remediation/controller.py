@@ -21,12 +21,12 @@ from holdfast.reconcile.resolved_resource import ResolvedResource
 from holdfast.reconcile.undo import CannotUndo, CorrectionUndo, Postponed
 from holdfast.remediation import measurement, repository
 from holdfast.remediation.core import audit_events, state_machine
-from holdfast.remediation.core.audit_events import Event, EventType
-from holdfast.remediation.core.records import Record, Source, Undo
+from holdfast.remediation.core.audit_events import EventType, RemediationEvent
+from holdfast.remediation.core.records import RemediationRecord, RemediationSource, Undo
 from holdfast.remediation.core.rules import AssessmentRules
-from holdfast.remediation.core.state import Reason
-from holdfast.remediation.core.state_machine import Facts
-from holdfast.remediation.measurement import Instruments, Subject
+from holdfast.remediation.core.state import EndReason
+from holdfast.remediation.core.state_machine import AssessmentFacts
+from holdfast.remediation.measurement import Instruments, MeasurementSubject
 from holdfast.remediation.repository import COLLECTION, Kept
 from holdfast.store.protocol import CorrectionOutcome, Store, Transaction, VersionConflict, VersionedRecord
 
@@ -48,12 +48,12 @@ class AssessmentController:
     instruments: Instruments = field(default_factory=Instruments)
     undoer: CorrectionUndo | None = None  # None: nothing may be written, so nothing is taken back
 
-    async def run_due(self, limit: int = BATCH, only: frozenset[str] | None = None) -> list[Record]:
+    async def run_due(self, limit: int = BATCH, only: frozenset[str] | None = None) -> list[RemediationRecord]:
         """Take further whatever is due now; return it as it is afterwards."""
         chosen = await self._due(limit, only)
         slots = asyncio.Semaphore(AT_ONCE)
 
-        async def one(stored_record: VersionedRecord) -> Record | None:
+        async def one(stored_record: VersionedRecord) -> RemediationRecord | None:
             async with slots:
                 return await self.advance(repository.kept(stored_record))
 
@@ -67,7 +67,7 @@ class AssessmentController:
         found = [await self.store.record(COLLECTION, key) for key in sorted(only)]
         return [one for one in found if one is not None and one.due_at is not None and one.due_at <= now]
 
-    async def advance(self, found: Kept) -> Record | None:
+    async def advance(self, found: Kept) -> RemediationRecord | None:
         """Take one record further by one pass; None if somebody else did meanwhile."""
         try:
             if found.record.undo is Undo.WANTED:
@@ -76,15 +76,15 @@ class AssessmentController:
         except VersionConflict:
             return None
 
-    async def _pass(self, found: Kept) -> Record:
+    async def _pass(self, found: Kept) -> RemediationRecord:
         record = found.record
         state = record.assessment
         if state is None:  # its end was never reported, and that is all the patience there is
             late = replace(record, ended_at=self.clock.now())
             state = repository.assessment(late, self.rules, None)
         subject = await self._subject(record)
-        told: list[Event] = []
-        facts = Facts()
+        told: list[RemediationEvent] = []
+        facts = AssessmentFacts()
         while True:
             state, wants = state_machine.step(state, facts, self.clock.now())
             told += wants.events
@@ -101,11 +101,11 @@ class AssessmentController:
         await self.store.commit(transaction)
         return record
 
-    async def _subject(self, record: Record) -> Subject:
+    async def _subject(self, record: RemediationRecord) -> MeasurementSubject:
         item = await self.prepare(Address.parse(record.target))
-        return Subject(self.store, self.checker, item, self.rules, self.instruments, self.clock)
+        return MeasurementSubject(self.store, self.checker, item, self.rules, self.instruments, self.clock)
 
-    async def _take_back(self, found: Kept) -> Record:
+    async def _take_back(self, found: Kept) -> RemediationRecord:
         """Take back what did not help; whatever comes of it is kept, so that it is not tried for ever."""
         held = windows.closed_by(self.checker.rules.corrections.windows, self.clock.now())
         if held is not None:
@@ -178,16 +178,18 @@ class Tried:
     note: str
 
 
-def is_wanted(record: Record, item: ResolvedResource | str) -> bool:
+def is_wanted(record: RemediationRecord, item: ResolvedResource | str) -> bool:
     """Tell whether policy wants a correction taken back now that its assessment is over."""
     state = record.assessment
-    if isinstance(item, str) or state is None or state.score is None or record.source is not Source.OURS:
+    if isinstance(item, str) or state is None or state.score is None or record.source is not RemediationSource.OURS:
         return False
     is_change = record.workflow.action_type == Action.UPDATE.value
-    return is_change and state.reason is not Reason.SPEC_DRIFT and state.score < item.settings.undo_below
+    return is_change and state.reason is not EndReason.SPEC_DRIFT and state.score < item.settings.undo_below
 
 
-async def undo(record: Record, item: ResolvedResource | str, store: Store, undoer: CorrectionUndo | None) -> Tried:
+async def undo(
+    record: RemediationRecord, item: ResolvedResource | str, store: Store, undoer: CorrectionUndo | None
+) -> Tried:
     """Take it back, with all the guards of an undo."""
     if record.undo_attempts.tries >= MOST_TRIES:
         return Tried(Undo.REFUSED, f"given up after {record.undo_attempts.tries} tries: {record.undo_attempts.note}")
@@ -213,7 +215,7 @@ def wait(tries: int) -> float:
     return float(_FIRST_WAIT * 2 ** min(tries, 6))
 
 
-def told(record: Record, at: float) -> Event:
+def told(record: RemediationRecord, at: float) -> RemediationEvent:
     """Tell what came of taking a correction back."""
     fields = {"undone": record.undo is Undo.DONE, "details": record.undo_attempts.note}
     return audit_events.told(EventType.UNDONE, record.remediation(), at, fields)

@@ -7,19 +7,19 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from holdfast.metrics import definitions
-from holdfast.metrics.families import Readings
+from holdfast.metrics.families import Samples
 from holdfast.model.address import Address
 from holdfast.rollouts import child_status, serialization
 from holdfast.rollouts.core import group_views, records, rollout_limits, rollout_steps, template_groups
-from holdfast.rollouts.core.records import OVER, Phase, Rollout
+from holdfast.rollouts.core.records import OVER, Rollout, RolloutPhase
 from holdfast.rollouts.core.rollout_limits import EVERY_REASON, Health, RolloutLimits
-from holdfast.rollouts.core.slots import Child, SlotSet, State, fleet_of
-from holdfast.rollouts.core.template_groups import ChildFile, OwnerRecord, OwnerRevision, RolloutRecord, TemplateGroup
+from holdfast.rollouts.core.slots import Child, ChildState, SlotSet, fleet_of
+from holdfast.rollouts.core.template_groups import ChildRecord, OwnerRecord, OwnerRevision, RolloutRecord, TemplateGroup
 from holdfast.rollouts.core.templates import Template
 from holdfast.store.protocol import Pause, Store, VersionedRecord
 
 
-def count_owners(readings: Readings, owners: Mapping[str, OwnerRecord]) -> None:
+def count_owners(readings: Samples, owners: Mapping[str, OwnerRecord]) -> None:
     """Count what there is of every owner, with or without children."""
     for owned in owners.values():
         name = owned.template.name
@@ -29,25 +29,25 @@ def count_owners(readings: Readings, owners: Mapping[str, OwnerRecord]) -> None:
             readings.add(definitions.HALTS, name, by=0)
             readings.add(definitions.UP_TO_DATE, name, by=0)
             readings.add(definitions.RESTAMPED, name, by=0)
-            for state in State:
+            for state in ChildState:
                 readings.add(definitions.CHILDREN, name, state.value, by=0)
 
 
 @dataclass(slots=True)
-class Counting:
+class ChildCounter:
     """Counts the children of one template group, one by one; those that were made alike are judged once."""
 
-    readings: Readings
+    readings: Samples
     group: TemplateGroup  # its children are not asked for
     owners: Mapping[str, OwnerRecord]  # by uid, all there are
     _fits: dict[tuple[tuple[str, OwnerRevision], ...], bool] = field(default_factory=dict)
 
-    def count(self, child: ChildFile) -> None:
+    def count(self, child: ChildRecord) -> None:
         """Count one child."""
         template = self.group.template.name
         self.readings.add(definitions.CHILDREN, template, child.state.value)
-        if child.state is not State.GONE:
-            fine = child.state is State.READY and self._is_current(child)
+        if child.state is not ChildState.GONE:
+            fine = child.state is ChildState.READY and self._is_current(child)
             self.readings.add(definitions.UP_TO_DATE, template, by=fine)
             self.readings.add(definitions.RESTAMPED, template, by=self._is_restamped(child))
             for uid, birth in child.births.items():
@@ -61,13 +61,13 @@ class Counting:
         owned = self.owners.get(uid)
         return uid if owned is None else owned.template.name
 
-    def _is_current(self, child: ChildFile) -> bool:
+    def _is_current(self, child: ChildRecord) -> bool:
         key = tuple(child.births.items())
         if key not in self._fits:
             self._fits[key] = template_groups.fits(self.group, child, self.group.current) is True
         return self._fits[key]
 
-    def _is_restamped(self, child: ChildFile) -> bool:
+    def _is_restamped(self, child: ChildRecord) -> bool:
         births = ((self.owners.get(uid), birth) for uid, birth in child.births.items())
         return any(owned is not None and is_restamped(owned, birth) for owned, birth in births)
 
@@ -89,7 +89,7 @@ def is_restamped(owned: OwnerRecord, birth: OwnerRevision) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Around:
+class RolloutContext:
     """What a rollout depends on besides its template group."""
 
     now: float
@@ -100,12 +100,12 @@ class Around:
     gates: Mapping[str, Health] = field(default_factory=dict)
 
 
-def count(readings: Readings, group: TemplateGroup, around: Around) -> None:
+def count(readings: Samples, group: TemplateGroup, around: RolloutContext) -> None:
     """Count the newest rollout of a template group, which has its children if the rollout is not over."""
     if group.rollout is None:
         return
     name, rollout = group.template.name, group.rollout.rollout
-    for phase in Phase:
+    for phase in RolloutPhase:
         readings.put(definitions.PHASE, name, phase.value, value=phase is rollout.phase)
     readings.put(definitions.WAVE, name, value=rollout.wave)
     readings.put(definitions.FAILURES, name, value=rollout.failed)
@@ -121,7 +121,7 @@ def count(readings: Readings, group: TemplateGroup, around: Around) -> None:
         readings.put(definitions.ROLLOUT_BLOCKED, name, cause, value=1)
 
 
-def _count_slots(readings: Readings, name: str, rollout: Rollout, fleet: SlotSet) -> None:
+def _count_slots(readings: Samples, name: str, rollout: Rollout, fleet: SlotSet) -> None:
     done = {slot.name for slot in fleet.slots if records.is_done(rollout, slot)}
     working = len(records.at_work(rollout, fleet))
     readings.put(definitions.SLOTS, name, "done", value=len(done))
@@ -131,7 +131,7 @@ def _count_slots(readings: Readings, name: str, rollout: Rollout, fleet: SlotSet
 
 
 def _count_budgets(
-    readings: Readings, name: str, rollout: Rollout, fleet: SlotSet, limits: RolloutLimits | None
+    readings: Samples, name: str, rollout: Rollout, fleet: SlotSet, limits: RolloutLimits | None
 ) -> None:
     """Count what is taken, by the names that limits have in manifests; and what may be, if they are at hand."""
     size = len(fleet.slots)
@@ -151,11 +151,11 @@ def _count_budgets(
         readings.put(definitions.BUDGET_USED, name, budget, value=value)
 
 
-def _causes(rollout: Rollout, children: Iterable[Child], limits: RolloutLimits, around: Around) -> set[str]:
+def _causes(rollout: Rollout, children: Iterable[Child], limits: RolloutLimits, around: RolloutContext) -> set[str]:
     """Return what a rollout waits for, each in one word."""
     told = {"pause": around.is_paused, "part": around.has_unready_parts, "window": rollout.is_closed}
     out = {cause for cause, is_so in told.items() if is_so}
-    if rollout.phase in {Phase.PAUSED, Phase.HALTED}:
+    if rollout.phase in {RolloutPhase.PAUSED, RolloutPhase.HALTED}:
         return {*out, rollout.phase.value}
     if around.is_declared:
         texts = rollout_steps.blocked_by(rollout, children, limits, around.now)
@@ -172,7 +172,7 @@ class RolloutSamples:
 
     store: Store
     now: float
-    readings: Readings
+    readings: Samples
     declared: Mapping[str, Template]  # by uid: the templates of the manifests
 
     async def collect(self, pauses: Sequence[Pause]) -> None:
@@ -199,7 +199,7 @@ class RolloutSamples:
         newest = await self._newest(name)
         group = TemplateGroup(lead.template, (*parts, lead), rollout=newest, former=former)
         is_rolling = newest is not None and newest.rollout.phase not in OVER
-        counting = Counting(self.readings, group, owners)
+        counting = ChildCounter(self.readings, group, owners)
         children, scopes = [], {""}
         async for record in self.store.records(serialization.CHILDREN, owner=name):
             child = serialization.child_of(record)
@@ -211,7 +211,7 @@ class RolloutSamples:
         around = (
             await self._around(group, is_paused=any(each.scope in scopes for each in pauses)) if is_rolling else None
         )
-        count(self.readings, group, around or Around(self.now))
+        count(self.readings, group, around or RolloutContext(self.now))
 
     async def _newest(self, name: str) -> RolloutRecord | None:
         newest = None
@@ -219,8 +219,8 @@ class RolloutSamples:
             newest = record
         return None if newest is None else serialization.rollout_of(newest)
 
-    async def _around(self, group: TemplateGroup, *, is_paused: bool) -> Around:
-        return Around(
+    async def _around(self, group: TemplateGroup, *, is_paused: bool) -> RolloutContext:
+        return RolloutContext(
             self.now,
             (await child_status.condition(self.store, group)).unwell,
             is_paused=is_paused,

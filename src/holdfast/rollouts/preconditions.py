@@ -25,7 +25,7 @@ from holdfast.reconcile.clock import Clock
 from holdfast.reconcile.resolved_resource import ResolvedResource
 from holdfast.rollouts import serialization
 from holdfast.rollouts.core import group_rollouts, rendering
-from holdfast.rollouts.core.template_groups import ChildFile, TemplateGroup
+from holdfast.rollouts.core.template_groups import ChildRecord, TemplateGroup
 from holdfast.rollouts.core.templates import Template
 from holdfast.store.protocol import Pause, Store
 
@@ -86,7 +86,7 @@ def _begins(group: TemplateGroup, checked: CheckResult) -> bool:
     return child.before is not None
 
 
-def beginning(group: TemplateGroup, children: Sequence[ChildFile]) -> set[Address]:
+def beginning(group: TemplateGroup, children: Sequence[ChildRecord]) -> set[Address]:
     """Return those of the children that a rollout begins something with, and has not begun in the world."""
     file = group.rollout
     if file is None:
@@ -111,7 +111,7 @@ def paused_by(group: TemplateGroup, pauses: Collection[Pause], now: float) -> Pa
     return next((each for each in pauses if each.scope in scopes and (each.until is None or now < each.until)), None)
 
 
-def refuse_clear(group: TemplateGroup, child: ChildFile, item: ResolvedResource) -> None:
+def refuse_clear(group: TemplateGroup, child: ChildRecord, item: ResolvedResource) -> None:
     """Raise InputError for a value of a template that is a secret by the rules of its kind, and stands in clear."""
     giving = [each.template for each in reversed(group.owners) if each.template.address is None]
     _refuse(rendering.content(group, child), item, giving)

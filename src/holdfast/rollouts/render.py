@@ -12,11 +12,11 @@ from holdfast.model.json import Json
 from holdfast.rollouts import serialization
 from holdfast.rollouts.core import dry_run, group_findings, group_rollouts, group_views, rollout_steps, template_groups
 from holdfast.rollouts.core.dry_run import Preview
-from holdfast.rollouts.core.records import OVER, Phase
-from holdfast.rollouts.core.slots import State
+from holdfast.rollouts.core.records import OVER, RolloutPhase
+from holdfast.rollouts.core.slots import ChildState
 from holdfast.rollouts.core.template_findings import TemplateFinding
-from holdfast.rollouts.core.template_groups import ChildFile, RolloutRecord, TemplateGroup
-from holdfast.rollouts.core.templates import Mode
+from holdfast.rollouts.core.template_groups import ChildRecord, RolloutRecord, TemplateGroup
+from holdfast.rollouts.core.templates import RolloutMode
 from holdfast.store.protocol import Store
 
 _MOST_WAVES: Final = 12
@@ -24,9 +24,9 @@ _MOST_WAVES: Final = 12
 
 def up_to_date(group: TemplateGroup) -> tuple[int, int]:
     """Return how many children are what the declarations ask for, and how many there are."""
-    living = [each for each in group.children.values() if each.state is not State.GONE]
+    living = [each for each in group.children.values() if each.state is not ChildState.GONE]
     fine = sum(
-        template_groups.fits(group, each, group.current) is True and each.state is State.READY for each in living
+        template_groups.fits(group, each, group.current) is True and each.state is ChildState.READY for each in living
     )
     return fine, len(living)
 
@@ -131,7 +131,7 @@ def as_json(group: TemplateGroup, now: float, unready: Sequence[Address] = (), t
     }
 
 
-def findings_as_json(child: ChildFile) -> list[Json]:
+def findings_as_json(child: ChildRecord) -> list[Json]:
     """Return what is found about a child, for programs."""
     return [
         {
@@ -175,26 +175,26 @@ def is_news(group: TemplateGroup) -> bool:
 
 def is_acting(group: TemplateGroup) -> bool:
     """Tell whether something is to be rolled, or waits for somebody to allow that: for exit codes."""
-    if group.template.rollout.mode is Mode.OBSERVE:
+    if group.template.rollout.mode is RolloutMode.OBSERVE:
         return False
     return group.is_rolling or any(group_findings.wanting(group, each) for each in group.children.values())
 
 
 def is_stuck(group: TemplateGroup) -> bool:
     """Tell whether somebody has to act: for exit codes."""
-    return group.rollout is not None and group.rollout.rollout.phase in {Phase.HALTED, Phase.PAUSED}
+    return group.rollout is not None and group.rollout.rollout.phase in {RolloutPhase.HALTED, RolloutPhase.PAUSED}
 
 
 # --- from the store alone
 
 
-async def child_of(store: Store, address: Address) -> tuple[str, ChildFile] | None:
+async def child_of(store: Store, address: Address) -> tuple[str, ChildRecord] | None:
     """Return the template that leads a child, and what is kept of it; None for what is no child."""
     record = await store.record(serialization.CHILDREN, str(address))
     return None if record is None else (record.owner, serialization.child_of(record))
 
 
-def child_as_json(owner: str, child: ChildFile) -> dict[str, Json]:
+def child_as_json(owner: str, child: ChildRecord) -> dict[str, Json]:
     """Return the same for programs."""
     return {
         "template": owner,

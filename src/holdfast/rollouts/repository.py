@@ -25,7 +25,7 @@ from holdfast.rollouts.core import (
     template_groups,
 )
 from holdfast.rollouts.core.revisions import ParentRecord
-from holdfast.rollouts.core.template_groups import ChildFile, OwnerRecord, RolloutRecord, TemplateGroup
+from holdfast.rollouts.core.template_groups import ChildRecord, OwnerRecord, RolloutRecord, TemplateGroup
 from holdfast.rollouts.core.templates import Compatibility, Template
 from holdfast.store.protocol import Event, Store, Transaction, VersionConflict, VersionedRecord
 
@@ -54,7 +54,7 @@ class Records:
 
     async def some(self, declared: Sequence[Template], addresses: Iterable[Address]) -> list[TemplateGroup]:
         """Return the template groups of some children, with these children alone."""
-        owners: dict[str, list[ChildFile]] = {}
+        owners: dict[str, list[ChildRecord]] = {}
         for address in addresses:
             record = await self.store.record(serialization.CHILDREN, str(address))
             if record is not None:
@@ -112,7 +112,7 @@ class Batch:
     """Changes to one template group that become true together."""
 
     owners: list[OwnerRecord] = field(default_factory=list)
-    children: list[ChildFile] = field(default_factory=list)
+    children: list[ChildRecord] = field(default_factory=list)
     gone: list[Address] = field(default_factory=list)
     rollouts: list[RolloutRecord] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
@@ -235,7 +235,7 @@ class RolloutRepository(Records):
         ]
         return batch
 
-    async def _as_found(self, group: TemplateGroup, seen: child_status.Sighted) -> list[OwnerRecord]:
+    async def _as_found(self, group: TemplateGroup, seen: child_status.SelectionScan) -> list[OwnerRecord]:
         """Return the parts with what they were in the world, where stamps name that and nothing recorded."""
         parts = {each.template.address: each for each in group.owners if each.template.address is not None}
         if not parts or not any(seen.there.values()):
@@ -273,7 +273,7 @@ class RolloutRepository(Records):
         batch = await self._verdicts(group, {})
         return await self.commit(group, batch) if batch else group
 
-    def _finding_event(self, child: ChildFile) -> Event:
+    def _finding_event(self, child: ChildRecord) -> Event:
         found = [f"{each.owner}: {each.kind.value} ({each.reason})" for each in child.findings]
         return self.event("child.findings", str(child.address), findings=found)
 

@@ -10,8 +10,8 @@ import msgspec
 from holdfast.model.address import Address
 from holdfast.model.json import Json
 from holdfast.rollouts.core import template_groups
-from holdfast.rollouts.core.revisions import HashEpoch, ParentRecord, Revision
-from holdfast.rollouts.core.template_groups import ChildFile, OwnerRecord, RevisionSet, RolloutRecord
+from holdfast.rollouts.core.revisions import HashEpoch, ParentRecord, TemplateRevision
+from holdfast.rollouts.core.template_groups import ChildRecord, OwnerRecord, RevisionSet, RolloutRecord
 from holdfast.rollouts.core.template_schemes import Digests
 from holdfast.rollouts.core.templates import Template
 from holdfast.store.protocol import VersionedRecord
@@ -39,7 +39,7 @@ def owner_record(owned: OwnerRecord) -> VersionedRecord:
     return VersionedRecord(TEMPLATES, owned.template.name, data, owned.version, due_at=owned.due_at)
 
 
-def _revision(revision: Revision) -> Json:
+def _revision(revision: TemplateRevision) -> Json:
     digests = {scheme: list(found) for scheme, found in revision.digests.items()}
     return [revision.ordinal, revision.content, revision.schema, digests]
 
@@ -50,7 +50,7 @@ def owner_of(template: Template, stored_record: VersionedRecord) -> OwnerRecord:
     record = ParentRecord(
         data["uid"],
         tuple(
-            Revision(ordinal, content, schema, {scheme: Digests(*found) for scheme, found in digests.items()})
+            TemplateRevision(ordinal, content, schema, {scheme: Digests(*found) for scheme, found in digests.items()})
             for ordinal, content, schema, digests in data["revisions"]
         ),
         tuple(HashEpoch(*each) for each in data["regimes"]),
@@ -74,17 +74,17 @@ def owner_of(template: Template, stored_record: VersionedRecord) -> OwnerRecord:
 # -- children
 
 
-def child_record(child: ChildFile, owner: str) -> VersionedRecord:
+def child_record(child: ChildRecord, owner: str) -> VersionedRecord:
     """Return a child as its versioned record; its version is the one to be kept."""
     data: dict[str, Json] = msgspec.to_builtins(child)
     del data["address"], data["version"]
     return VersionedRecord(CHILDREN, str(child.address), data, child.version, owner)
 
 
-def child_of(stored_record: VersionedRecord) -> ChildFile:
+def child_of(stored_record: VersionedRecord) -> ChildRecord:
     """Return a child from its versioned record."""
     address = dataclasses.asdict(Address.parse(stored_record.key))
-    return msgspec.convert({**stored_record.data, "address": address, "version": stored_record.version}, ChildFile)
+    return msgspec.convert({**stored_record.data, "address": address, "version": stored_record.version}, ChildRecord)
 
 
 # -- rollouts

@@ -17,8 +17,8 @@ from holdfast.rollouts.core.requirements import Asks, Debounce
 from holdfast.rollouts.core.revisions import Unstamped
 from holdfast.rollouts.core.rollout_limits import OnHalt
 from holdfast.rollouts.core.template_findings import FindingKind
-from holdfast.rollouts.core.template_schemes import ListKind
-from holdfast.rollouts.core.templates import Compatibility, Method, Mode
+from holdfast.rollouts.core.template_schemes import ListOrder
+from holdfast.rollouts.core.templates import Compatibility, Method, RolloutMode
 
 WHOLE = """\
 apiVersion: holdfast.dev/v1
@@ -105,7 +105,7 @@ def test_everything_a_template_may_say_is_read(tmp_path):
     assert web.fields.in_place == {("content", "labels")}
     assert web.fields.defaults == {"v2": {("content", "kind"): "Pool"}}
     assert web.fields.moved == {"v1": {("size",): ("content", "size")}}
-    lists = {("content", "zones"): ListKind.SET, ("content", "ports"): ("name",), ("content", "weights"): "multiset"}
+    lists = {("content", "zones"): ListOrder.SET, ("content", "ports"): ("name",), ("content", "weights"): "multiset"}
     assert web.fields.lists == lists
     assert web.fields.rewritten == {("content", "image")}
     zone, offered = web.checks.requirements
@@ -116,7 +116,7 @@ def test_everything_a_template_may_say_is_read(tmp_path):
     assert web.stamps.stamping is not None
     assert web.stamps.stamping.key == "karpenter.k8s.aws/ec2nodeclass-hash"
     modes = (web.stamps.compatibility, web.stamps.unstamped, web.rollout.mode, web.rollout.promoted)
-    assert modes == (Compatibility.OPTION1, Unstamped.ADOPT, Mode.NOTIFY, {FindingKind.NEWLY_VISIBLE})
+    assert modes == (Compatibility.OPTION1, Unstamped.ADOPT, RolloutMode.NOTIFY, {FindingKind.NEWLY_VISIBLE})
     limits = web.rollout.limits
     assert (web.rollout.method, limits.waves.canary_slots, limits.waves.is_doubling) == (
         Method.REMOVE_FIRST,

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from holdfast.errors import InputError
 from holdfast.model.json import Json
 from holdfast.remediation.core import audit_events, scoring, state
-from holdfast.remediation.core.audit_events import Event, EventType, Workflow
-from holdfast.remediation.core.state import Flags, Progress, Reason
+from holdfast.remediation.core.audit_events import EventType, RemediationEvent, Workflow
+from holdfast.remediation.core.state import EndReason, Flags, Progress
 from holdfast.remediation.core.timing import Windows
 from tests.unit.remediation import trail
 from tests.unit.remediation.course import CREATED, PRE, REMEDIATION
@@ -44,11 +44,11 @@ def test_41_nothing_measured_is_no_score_and_not_zero():
     assert scoring.weighted(None, None, None) is None
 
 
-@given(SCORES, SCORES, SCORES, st.none() | st.sampled_from(Reason))
+@given(SCORES, SCORES, SCORES, st.none() | st.sampled_from(EndReason))
 def test_a_score_is_none_or_from_zero_to_one_whatever_comes_in(health, alerts, metrics, reason):
     score = state.overall(reason, health, alerts, metrics)
     assert score is None or 0.0 <= score <= 1.0
-    if reason is Reason.SPEC_DRIFT:
+    if reason is EndReason.SPEC_DRIFT:
         assert score == 0.0
 
 
@@ -63,20 +63,20 @@ def test_the_reason_is_total_over_all_combinations_of_flags():
             flags = Flags(**given_flags)
             reason = state.decide(flags)
             seen.add(reason)
-            assert reason is None or isinstance(reason, Reason)
+            assert reason is None or isinstance(reason, EndReason)
             if flags.is_drifted:
-                assert reason is Reason.SPEC_DRIFT
+                assert reason is EndReason.SPEC_DRIFT
             if flags.is_past_deadline:
                 assert reason is not None
-            if reason is Reason.FULL:
+            if reason is EndReason.FULL:
                 assert flags.is_hashed
                 assert Progress.MISSING not in progress
-            if reason is Reason.EXPIRED:
+            if reason is EndReason.EXPIRED:
                 assert Progress.DONE not in progress
-    assert seen == {None, *Reason}
+    assert seen == {None, *EndReason}
 
 
-@pytest.mark.parametrize("reason", Reason)
+@pytest.mark.parametrize("reason", EndReason)
 def test_45_both_spellings_are_read(reason):
     pascal = "".join(word.capitalize() for word in reason.value.split("_"))
     assert state.parse(reason.value) is state.parse(pascal) is state.parse(f"Assessment{pascal}") is reason
@@ -92,7 +92,7 @@ def test_an_unknown_reason_is_shown_as_it_is():
 
 
 def told(kind, at=0.0, ident="a", **data):
-    return Event(kind, ident, at, "rr-1", "t", {"event_type": kind.value, **data})
+    return RemediationEvent(kind, ident, at, "rr-1", "t", {"event_type": kind.value, **data})
 
 
 HEALTH = told(EventType.HEALTH_ASSESSED, assessed=True, score=1.0)

@@ -12,8 +12,8 @@ from typing import Final
 
 from holdfast.model.json import Json
 from holdfast.remediation.core import state
-from holdfast.remediation.core.audit_events import Event, EventType
-from holdfast.remediation.core.state import Reason
+from holdfast.remediation.core.audit_events import EventType, RemediationEvent
+from holdfast.remediation.core.state import EndReason
 
 NO_DATA: Final = "no_data"
 IN_PROGRESS: Final = "in_progress"
@@ -35,7 +35,7 @@ class Summary:
     hashes: Mapping[str, Json]
 
 
-def payloads(trail: Iterable[Event]) -> list[Mapping[str, Json]]:
+def payloads(trail: Iterable[RemediationEvent]) -> list[Mapping[str, Json]]:
     """Return what the events say, in the order they happened; those of one instant by id, so that it never varies."""
     return [event.data for event in sorted(trail, key=lambda event: (event.at, event.id))]
 
@@ -48,7 +48,7 @@ def summarise(ordered: Iterable[Mapping[str, Json]]) -> Summary:
     """
     scores: dict[str, float | None] = {}
     hashes: dict[str, Json] = {}
-    reason: Reason | None = None
+    reason: EndReason | None = None
     status = NO_DATA
     for event in ordered:
         kind = event.get("event_type")
@@ -60,7 +60,7 @@ def summarise(ordered: Iterable[Mapping[str, Json]]) -> Summary:
         elif kind == EventType.HASH_COMPUTED:
             status = IN_PROGRESS if status == NO_DATA else status
             hashes.update({field: event[field] for field in _HASHES if field in event})
-        elif kind == EventType.COMPLETED and reason is not Reason.SPEC_DRIFT:
+        elif kind == EventType.COMPLETED and reason is not EndReason.SPEC_DRIFT:
             text = str(event.get("reason", ""))
             reason = state.parse(text)
             status = reason.value if reason else text

@@ -9,17 +9,17 @@ from holdfast.cli import console
 from holdfast.cli.render.times import ago
 from holdfast.model.address import Address
 from holdfast.rollouts import render
-from holdfast.rollouts.core.records import Phase
-from holdfast.rollouts.core.template_groups import ChildFile, TemplateGroup
-from holdfast.rollouts.core.templates import Mode
+from holdfast.rollouts.core.records import RolloutPhase
+from holdfast.rollouts.core.template_groups import ChildRecord, TemplateGroup
+from holdfast.rollouts.core.templates import RolloutMode
 from holdfast.store.protocol import Store
 
 _COLOUR: Final = {
-    Phase.COMPLETE: "green",
-    Phase.HALTED: "red",
-    Phase.PAUSED: "cyan",
-    Phase.ROLLED_BACK: "magenta",
-    Phase.SUPERSEDED: "bright_black",
+    RolloutPhase.COMPLETE: "green",
+    RolloutPhase.HALTED: "red",
+    RolloutPhase.PAUSED: "cyan",
+    RolloutPhase.ROLLED_BACK: "magenta",
+    RolloutPhase.SUPERSEDED: "bright_black",
 }
 
 
@@ -32,7 +32,7 @@ def show(
     wanted = f" of {group.template.replicas} wanted" if group.template.replicas not in (None, total) else ""
     console.line(f"  {name}  revision {group.lead.record.current}, {fine}/{total} children up to date{wanted}")
     file = group.rollout
-    if file is not None and (everything or file.rollout.phase is not Phase.COMPLETE):
+    if file is not None and (everything or file.rollout.phase is not RolloutPhase.COMPLETE):
         console.line(f"      {render.rollout_text(file)}", fg=_COLOUR.get(file.rollout.phase, "yellow"))
     found = render.preview(group, now)
     if found is not None:
@@ -41,11 +41,11 @@ def show(
         console.line(f"      waits: {text}", fg="bright_black")
     for text in render.finding_lines(group):
         console.line(f"      {text}", fg="bright_black")
-    if group.template.rollout.mode is not Mode.ENFORCE:
+    if group.template.rollout.mode is not RolloutMode.ENFORCE:
         console.line(f"      mode {group.template.rollout.mode}: nothing is rolled", fg="bright_black")
 
 
-def show_child(owner: str, child: ChildFile, now: float) -> None:
+def show_child(owner: str, child: ChildRecord, now: float) -> None:
     """Print what a child comes from, how it stands to each owner, and since when."""
     made_from = ", ".join(
         f"{name} revision {birth.revision or 'unknown'} (regime {birth.regime})" for name, birth in child.births.items()

@@ -48,7 +48,7 @@ class Stamped:
 
 
 @dataclass(frozen=True, slots=True)
-class Patch:
+class StampPatch:
     """A stamp to write."""
 
     name: str
@@ -57,15 +57,15 @@ class Patch:
 
 def patches(
     owner: Stamped, children: Iterable[Stamped], content: Json, version: str, digest: Callable[[Json], str]
-) -> Iterator[Patch]:
+) -> Iterator[StampPatch]:
     """Yield what the hash controller writes, one patch at a time. Read again after a crash; it goes on from there."""
     stamp = Stamp(digest(content), version)
     if owner.stamp is None or owner.stamp.version != version:
         for child in children:
             if child.stamp is None or child.stamp.version != version:
-                yield Patch(child.name, _restamped(child, stamp))
+                yield StampPatch(child.name, _restamped(child, stamp))
     if owner.stamp != stamp:
-        yield Patch(owner.name, stamp)
+        yield StampPatch(owner.name, stamp)
 
 
 def _restamped(child: Stamped, stamp: Stamp) -> Stamp:

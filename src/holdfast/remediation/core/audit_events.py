@@ -16,8 +16,8 @@ from holdfast.model.json import Json
 from holdfast.policy import durations
 from holdfast.remediation.core import state_hash
 from holdfast.remediation.core.scoring import Measurement
-from holdfast.remediation.core.state import Phase, Reason, Remediation, State
-from holdfast.remediation.core.state_hash import Sighted
+from holdfast.remediation.core.state import AssessmentPhase, AssessmentState, EndReason, Remediation
+from holdfast.remediation.core.state_hash import StateHash
 from holdfast.remediation.core.timing import Timing, Windows
 
 
@@ -46,7 +46,7 @@ _COMPONENT: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class RemediationEvent:
     """One thing that happened to a remediation."""
 
     type: EventType
@@ -68,7 +68,7 @@ class Workflow:
     signal_fingerprint: str = ""
 
 
-def workflow_created(remediation: Remediation, workflow: Workflow, at: float) -> Event:
+def workflow_created(remediation: Remediation, workflow: Workflow, at: float) -> RemediationEvent:
     """Tell that a remediation begins, with the state its target is in before the first write."""
     fields: dict[str, Json] = {
         "pre_remediation_spec_hash": remediation.pre_hash,
@@ -82,7 +82,7 @@ def workflow_created(remediation: Remediation, workflow: Workflow, at: float) ->
     return _event(EventType.WORKFLOW_CREATED, remediation, at, {k: v for k, v in fields.items() if v})
 
 
-def told(type_: EventType, remediation: Remediation, at: float, fields: Mapping[str, Json]) -> Event:
+def told(type_: EventType, remediation: Remediation, at: float, fields: Mapping[str, Json]) -> RemediationEvent:
     """Tell of the remediation itself: how it ended, that it was refused, or taken back.
 
     It may be refused more than once under one correlation id, and each time is an event of its own.
@@ -90,7 +90,7 @@ def told(type_: EventType, remediation: Remediation, at: float, fields: Mapping[
     return _event(type_, remediation, at, fields, int(at * 1000) if type_ is EventType.REFUSED else 1)
 
 
-def scheduled(remediation: Remediation, windows: Windows, timing: Timing, at: float) -> Event:
+def scheduled(remediation: Remediation, windows: Windows, timing: Timing, at: float) -> RemediationEvent:
     """Tell when the assessment will look and when it will give up."""
     fields: dict[str, Json] = {
         "validity_deadline": _text(timing.deadline),
@@ -108,7 +108,7 @@ def scheduled(remediation: Remediation, windows: Windows, timing: Timing, at: fl
     return _event(EventType.SCHEDULED, remediation, at, fields)
 
 
-def hash_computed(remediation: Remediation, baseline: Sighted, at: float) -> Event:
+def hash_computed(remediation: Remediation, baseline: StateHash, at: float) -> RemediationEvent:
     """Tell the state the remediation left its target in; a match with the state before means it changed no spec."""
     fields: dict[str, Json] = {"component": "hash", "assessed": True, "post_remediation_spec_hash": baseline.hash}
     if remediation.pre_hash is not None:
@@ -119,7 +119,9 @@ def hash_computed(remediation: Remediation, baseline: Sighted, at: float) -> Eve
     return _event(EventType.HASH_COMPUTED, remediation, at, fields)
 
 
-def component(type_: EventType, remediation: Remediation, measured: Measurement, at: float, revision: int = 1) -> Event:
+def component(
+    type_: EventType, remediation: Remediation, measured: Measurement, at: float, revision: int = 1
+) -> RemediationEvent:
     """Tell what was measured of one component; `revision` counts the times it was told for one assessment."""
     fields: dict[str, Json] = {
         "component": _COMPONENT[type_],
@@ -132,16 +134,16 @@ def component(type_: EventType, remediation: Remediation, measured: Measurement,
 
 
 @dataclass(frozen=True, slots=True)
-class Ending:
+class EndedAssessment:
     """How an assessment ended."""
 
-    reason: Reason
+    reason: EndReason
     message: str
     score: float | None
     components: Sequence[str]
 
 
-def completed(remediation: Remediation, ending: Ending, at: float) -> Event:
+def completed(remediation: Remediation, ending: EndedAssessment, at: float) -> RemediationEvent:
     """Tell that the assessment is over, why, and what it is worth."""
     fields: dict[str, Json] = {
         "reason": ending.reason.value,
@@ -157,11 +159,11 @@ def completed(remediation: Remediation, ending: Ending, at: float) -> Event:
 
 def _event(
     type_: EventType, remediation: Remediation, at: float, fields: Mapping[str, Json], revision: int = 1
-) -> Event:
+) -> RemediationEvent:
     again = "" if revision == 1 else f"/{revision}"
     data = {"event_type": type_.value, "correlation_id": remediation.correlation_id, **_place(remediation), **fields}
     ident = f"{remediation.correlation_id}/{type_.value}{again}"
-    return Event(type_, ident, at, remediation.correlation_id, remediation.target, data)
+    return RemediationEvent(type_, ident, at, remediation.correlation_id, remediation.target, data)
 
 
 def _place(remediation: Remediation) -> dict[str, Json]:
@@ -175,25 +177,25 @@ def _text(at: float) -> str:
     return dt.datetime.fromtimestamp(at, dt.UTC).isoformat().replace("+00:00", "Z")
 
 
-def between(old: State, new: State, now: float) -> tuple[Event, ...]:
+def between(old: AssessmentState, new: AssessmentState, now: float) -> tuple[RemediationEvent, ...]:
     """Return the events of one step, in the order a reader expects them."""
     return tuple(_told(old, new, now))
 
 
-def _told(old: State, new: State, now: float) -> Iterator[Event]:
-    if new.phase is Phase.FAILED:
+def _told(old: AssessmentState, new: AssessmentState, now: float) -> Iterator[RemediationEvent]:
+    if new.phase is AssessmentPhase.FAILED:
         return  # without a correlation id there is nothing an event could be about
-    if old.phase is Phase.PENDING and new.phase is not Phase.PENDING:
+    if old.phase is AssessmentPhase.PENDING and new.phase is not AssessmentPhase.PENDING:
         yield scheduled(new.remediation, new.windows, new.timing, now)
     if old.baseline is None and new.baseline is not None:
         yield hash_computed(new.remediation, new.baseline, now)
     yield from _components(old, new, now)
     if new.reason is not None and old.reason is None:
-        ending = Ending(new.reason, new.message, new.score, _assessed(new))
+        ending = EndedAssessment(new.reason, new.message, new.score, _assessed(new))
         yield completed(new.remediation, ending, now)
 
 
-def _components(old: State, new: State, now: float) -> Iterator[Event]:
+def _components(old: AssessmentState, new: AssessmentState, now: float) -> Iterator[RemediationEvent]:
     done = new.remediation
     is_told = new.measured.health_revisions > old.measured.health_revisions
     if (
@@ -210,7 +212,7 @@ def _components(old: State, new: State, now: float) -> Iterator[Event]:
         yield component(EventType.METRICS_ASSESSED, done, new.measured.metrics, now)
 
 
-def _assessed(state: State) -> list[str]:
+def _assessed(state: AssessmentState) -> list[str]:
     found = {
         "hash": state.baseline is not None,
         "health": state.measured.health is not None,

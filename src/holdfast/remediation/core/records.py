@@ -11,20 +11,20 @@ from enum import StrEnum
 
 from holdfast.remediation.core import audit_events, state_hash
 from holdfast.remediation.core.alerts import Signal
-from holdfast.remediation.core.audit_events import Event, EventType, Workflow
-from holdfast.remediation.core.past_attempts import Precedent
-from holdfast.remediation.core.state import Execution, Phase, Reason, Remediation, State
-from holdfast.remediation.core.state_hash import Sighted
+from holdfast.remediation.core.audit_events import EventType, RemediationEvent, Workflow
+from holdfast.remediation.core.past_attempts import PastAttempt
+from holdfast.remediation.core.state import AssessmentPhase, AssessmentState, EndReason, Execution, Remediation
+from holdfast.remediation.core.state_hash import StateHash
 
 
-class Source(StrEnum):
+class RemediationSource(StrEnum):
     """Who remediates."""
 
     OURS = "correction"  # a write of ours
     OTHERS = "external"  # announced by somebody
 
 
-class Ending(StrEnum):
+class RemediationEnding(StrEnum):
     """How a remediation ended, as whoever made it says."""
 
     COMPLETED = "completed"
@@ -35,9 +35,9 @@ class Ending(StrEnum):
     def execution(self) -> Execution:
         """What that means for the assessment."""
         return {
-            Ending.COMPLETED: Execution.COMPLETED,
-            Ending.FAILED: Execution.STARTED,
-            Ending.NOT_EXECUTED: Execution.NOT_STARTED,
+            RemediationEnding.COMPLETED: Execution.COMPLETED,
+            RemediationEnding.FAILED: Execution.STARTED,
+            RemediationEnding.NOT_EXECUTED: Execution.NOT_STARTED,
         }[self]
 
 
@@ -59,22 +59,22 @@ class UndoAttempts:
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class RemediationRecord:
     """One remediation."""
 
     correlation_id: str
     target: str  # an address
-    source: Source
+    source: RemediationSource
     started_at: float
     workflow: Workflow = field(default_factory=Workflow)
     signal: Signal = field(default_factory=lambda: Signal(""))
     alerting: str = ""  # what alerted, where that is something else
     who: str = ""
-    pre: Sighted | None = None  # the state before the first write; None: it could not be read
+    pre: StateHash | None = None  # the state before the first write; None: it could not be read
     pre_note: str = ""  # why not
-    ending: Ending | None = None  # None: under way
+    ending: RemediationEnding | None = None  # None: under way
     ended_at: float | None = None
-    assessment: State | None = None  # None: not begun, or not wanted
+    assessment: AssessmentState | None = None  # None: not begun, or not wanted
     undo: Undo = Undo.NONE
     undo_attempts: UndoAttempts = field(default_factory=UndoAttempts)
 
@@ -89,7 +89,7 @@ class Record:
         assessed = self.assessment is None or self.assessment.phase.is_terminal
         return not self.is_open and assessed and self.undo is not Undo.WANTED
 
-    def remediation(self, confirmed: Sighted | None = None) -> Remediation:
+    def remediation(self, confirmed: StateHash | None = None) -> Remediation:
         """Return it as what an assessment is about."""
         return Remediation(
             self.correlation_id,
@@ -103,21 +103,21 @@ class Record:
         )
 
 
-def created(record: Record) -> Event:
+def created(record: RemediationRecord) -> RemediationEvent:
     """Tell that a remediation begins, with the state before it."""
     return audit_events.workflow_created(record.remediation(), record.workflow, record.started_at)
 
 
-def completed(record: Record) -> Event:
+def completed(record: RemediationRecord) -> RemediationEvent:
     """Tell that a remediation ended."""
     at = record.started_at if record.ended_at is None else record.ended_at
     fields = {"outcome": record.ending.value if record.ending else "", "target_resource": record.target}
     return audit_events.told(EventType.WORKFLOW_COMPLETED, record.remediation(), at, fields)
 
 
-def precedent(record: Record) -> Precedent:
+def precedent(record: RemediationRecord) -> PastAttempt:
     """Return a record as history for the next decision."""
-    past = Precedent(
+    past = PastAttempt(
         record.correlation_id,
         record.target,
         record.started_at,
@@ -129,12 +129,12 @@ def precedent(record: Record) -> Precedent:
     if state is None:
         return past
     post = None if state.baseline is None else state.baseline.hash
-    has_drifted = state.reason is Reason.SPEC_DRIFT and state.current not in (None, post, state_hash.ABSENT_HASH)
+    has_drifted = state.reason is EndReason.SPEC_DRIFT and state.current not in (None, post, state_hash.ABSENT_HASH)
     return replace(
         past,
         post_hash=post,
         drifted_hash=state.current if has_drifted else None,
-        reason=state.reason if state.phase is Phase.COMPLETED else None,
+        reason=state.reason if state.phase is AssessmentPhase.COMPLETED else None,
         score=state.score,
         is_resolved=None
         if state.measured.alerts is None or state.measured.alerts.score is None

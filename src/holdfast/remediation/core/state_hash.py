@@ -51,7 +51,7 @@ ABSENT_HASH: Final = "absent"
 
 
 @dataclass(frozen=True, slots=True)
-class Sighted:
+class StateHash:
     """A good read, as its hash with the prefix that says how it was made; `ABSENT_HASH` for a target that is gone.
 
     `revision` is the service's counter of changes to the spec, where it has one; an etag that moves with the status is
@@ -65,14 +65,14 @@ class Sighted:
 
 
 @dataclass(frozen=True, slots=True)
-class Unread:
+class StateUnknown:
     """The target could not be read, or not be hashed; nothing may be concluded."""
 
     detail: str = ""
 
 
-Sighting = Sighted | Unread
-GONE: Final = Sighted(ABSENT_HASH)
+StateReading = StateHash | StateUnknown
+NO_TARGET: Final = StateHash(ABSENT_HASH)
 
 
 def relation(one: str, other: str) -> Comparison:
@@ -85,7 +85,7 @@ def relation(one: str, other: str) -> Comparison:
     return Comparison.DIFFERENT if same_way else Comparison.INCOMPARABLE
 
 
-def compare(baseline: Sighted, seen: Sighted) -> Comparison:
+def compare(baseline: StateHash, seen: StateHash) -> Comparison:
     """Say whether a target is as it was; a revision that moved is a difference even if the state came back."""
     if baseline.way != seen.way and ABSENT_HASH not in (baseline.hash, seen.hash):
         return Comparison.INCOMPARABLE

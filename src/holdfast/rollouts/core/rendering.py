@@ -23,9 +23,9 @@ from holdfast.model.json import Json
 from holdfast.model.resource import Declaration, ManagementPolicy
 from holdfast.policy.dependency_graph import DEPENDS_ON
 from holdfast.rollouts.core import template_schemes
-from holdfast.rollouts.core.revisions import ParentRecord, Revision
-from holdfast.rollouts.core.slots import State
-from holdfast.rollouts.core.template_groups import ChildFile, OwnerRecord, OwnerRevision, TemplateGroup
+from holdfast.rollouts.core.revisions import ParentRecord, TemplateRevision
+from holdfast.rollouts.core.slots import ChildState
+from holdfast.rollouts.core.template_groups import ChildRecord, OwnerRecord, OwnerRevision, TemplateGroup
 from holdfast.rollouts.core.template_schemes import Keys
 from holdfast.rollouts.core.templates import LIVE, RESOURCE, Method, Template
 
@@ -57,7 +57,7 @@ def zone_of(template: Template, slot: str) -> str:
     )
 
 
-def declaration(group: TemplateGroup, child: ChildFile, around: Mapping[Address, Declaration]) -> Declaration:
+def declaration(group: TemplateGroup, child: ChildRecord, around: Mapping[Address, Declaration]) -> Declaration:
     """Return the declaration of a child, merged with the manifest's own declaration of a selected child.
 
     One of which nobody knows what it was made from is compared with what it would be made from now, and never written.
@@ -96,14 +96,14 @@ def _needs(group: TemplateGroup, own: str) -> dict[str, str]:
     return {DEPENDS_ON: ",".join(names)} if names else {}
 
 
-def _is_known(owner: OwnerRecord | None, child: ChildFile) -> bool:
+def _is_known(owner: OwnerRecord | None, child: ChildRecord) -> bool:
     if owner is None:
         return False
     birth = child.record_of(owner.uid)
     return birth.is_bound and birth.birth is not None and owner.record.revision(birth.birth) is not None
 
 
-def content(group: TemplateGroup, child: ChildFile) -> dict[str, Json]:
+def content(group: TemplateGroup, child: ChildRecord) -> dict[str, Json]:
     """Return what the owners of a child give it."""
     out: Json = {}
     owners = [each for uid in child.births if (each := group.owner(uid)) is not None] or list(group.owners)
@@ -148,7 +148,7 @@ def _in_place(owner: OwnerRecord, birth: OwnerRevision) -> dict[Keys, Json]:
     return out
 
 
-def _giving(record: ParentRecord, ordinal: int) -> Revision | None:
+def _giving(record: ParentRecord, ordinal: int) -> TemplateRevision | None:
     """Return the newest revision up to one that gave content to children, and was no resource of its own."""
     kept = (each for each in reversed(record.revisions) if each.ordinal <= ordinal and LIVE not in each.content)
     return next(kept, None)
@@ -199,7 +199,7 @@ def child_address(template: Template, name: str) -> Address:
     return Address(template.child.connection, template.child.kind, name, template.child.namespace)
 
 
-_HIDDEN: Final = frozenset({State.REMOVING, State.FAILED, State.GONE})
+_HIDDEN: Final = frozenset({ChildState.REMOVING, ChildState.FAILED, ChildState.GONE})
 
 
 def declarations(group: TemplateGroup, around: Mapping[Address, Declaration]) -> list[Declaration]:
@@ -211,10 +211,10 @@ def declarations(group: TemplateGroup, around: Mapping[Address, Declaration]) ->
 def unrecorded(group: TemplateGroup, around: Mapping[Address, Declaration]) -> list[Declaration]:
     """Return what is declared of selected children that nobody has looked at yet: they are to be looked at, only."""
     new = (address for address in selected(group, around) if address not in group.children)
-    return [declaration(group, ChildFile(address, address.name, {}), around) for address in new]
+    return [declaration(group, ChildRecord(address, address.name, {}), around) for address in new]
 
 
-def is_declared(group: TemplateGroup, child: ChildFile) -> bool:
+def is_declared(group: TemplateGroup, child: ChildRecord) -> bool:
     """Tell whether a child is to exist; what is rewritten exists all the time."""
     return group.template.rollout.method is Method.REWRITE or child.is_rewriting or child.state not in _HIDDEN
 
@@ -226,13 +226,13 @@ def at_hand(group: TemplateGroup, around: Mapping[Address, Declaration]) -> Temp
     return replace(group, children={address: each for address, each in group.children.items() if address in around})
 
 
-def imagined(group: TemplateGroup) -> list[ChildFile]:
+def imagined(group: TemplateGroup) -> list[ChildRecord]:
     """Return the first child that more `replicas` would make, to be looked at; a selector makes none."""
     template = group.template
     if template.replicas is None:
         return []
     slot = slot_name(template, 0)
-    return [ChildFile(child_address(template, slot), slot, {})]
+    return [ChildRecord(child_address(template, slot), slot, {})]
 
 
 def selected(group: TemplateGroup, declared: Mapping[Address, Declaration]) -> dict[Address, Declaration]:

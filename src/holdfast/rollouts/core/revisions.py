@@ -17,7 +17,7 @@ from holdfast.rollouts.core.template_schemes import Digests, Schemes
 
 
 @dataclass(frozen=True, slots=True)
-class Live:
+class LiveTemplate:
     """A template as it stands in the world or in the files now."""
 
     uid: str  # of this owner, not of the next one with the same name
@@ -26,7 +26,7 @@ class Live:
 
 
 @dataclass(frozen=True, slots=True)
-class Revision:
+class TemplateRevision:
     """One content that an owner has had. Digests are added as schemes come, and outlive the build that knew them."""
 
     ordinal: int
@@ -42,7 +42,7 @@ class Revision:
         scheme = known.get(scheme_id)
         return None if scheme is None else scheme.digests(self.content, self.schema)
 
-    def digested(self, known: Schemes) -> Revision:
+    def digested(self, known: Schemes) -> TemplateRevision:
         """Return the revision with the digests of every known scheme, for a later build that knows fewer."""
         missing = {
             scheme.id: scheme.digests(self.content, self.schema)
@@ -66,12 +66,12 @@ class ParentRecord:
     """All that is remembered of an owner. `version` counts the writes: each is a compare-and-swap on it."""
 
     uid: str
-    revisions: tuple[Revision, ...]
+    revisions: tuple[TemplateRevision, ...]
     regimes: tuple[HashEpoch, ...]  # never empty; indexes rise but may begin late, when older ones were forgotten
     current: int  # ordinal
     version: int = 1
 
-    def revision(self, ordinal: int) -> Revision | None:
+    def revision(self, ordinal: int) -> TemplateRevision | None:
         """Return a revision that is still kept."""
         return next((each for each in self.revisions if each.ordinal == ordinal), None)
 
@@ -80,7 +80,7 @@ class ParentRecord:
         return next((each for each in self.regimes if each.index == index), None)
 
     @property
-    def latest(self) -> Revision:
+    def latest(self) -> TemplateRevision:
         """The revision that children are made from now."""
         found = self.revision(self.current)
         assert found is not None, f"owner {self.uid} has lost its current revision {self.current}"
@@ -88,7 +88,7 @@ class ParentRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class ChildRecord:
+class ChildOrigin:
     """What one child owes to one owner; a child of two owners has two. Written once, together with the child.
 
     A child that was made before we kept records has only the stamp somebody put on it, until `adoption` binds it.
@@ -106,12 +106,12 @@ class ChildRecord:
         return self.birth is not None and self.born_regime is not None
 
 
-def born(name: str, owner: ParentRecord) -> ChildRecord:
+def born(name: str, owner: ParentRecord) -> ChildOrigin:
     """Return the record of a child that is made from the owner's current revision, to be stored with the child."""
     last = owner.regimes[-1]
     digests = owner.latest.digests.get(last.scheme)
     stamp = None if digests is None else StampedHash(last.scheme, digests.declared)
-    return ChildRecord(name, owner.uid, owner.current, last.index, stamp)
+    return ChildOrigin(name, owner.uid, owner.current, last.index, stamp)
 
 
 class Unstamped(StrEnum):
@@ -135,20 +135,20 @@ class Obstacle(StrEnum):
 class Adopted:
     """The child's record with the revision it was made from, to be written once."""
 
-    child: ChildRecord
+    child: ChildOrigin
 
 
 @dataclass(frozen=True, slots=True)
 class NotAdopted:
     """Nothing is written, and nothing is done to the child unless the policy says that it drifted."""
 
-    child: ChildRecord
+    child: ChildOrigin
     obstacle: Obstacle
     is_drifted: bool = False
 
 
 def adopt(
-    record: ParentRecord, child: ChildRecord, known: Schemes, unstamped: Unstamped = Unstamped.HOLD
+    record: ParentRecord, child: ChildOrigin, known: Schemes, unstamped: Unstamped = Unstamped.HOLD
 ) -> Adopted | NotAdopted:
     """Bind a child to the revision its stamp names; a child that is bound stays what it is."""
     if child.owner != record.uid:
@@ -166,14 +166,14 @@ def adopt(
 
 
 def _by_policy(
-    record: ParentRecord, child: ChildRecord, obstacle: Obstacle, unstamped: Unstamped
+    record: ParentRecord, child: ChildOrigin, obstacle: Obstacle, unstamped: Unstamped
 ) -> Adopted | NotAdopted:
     if unstamped is Unstamped.ADOPT:
         return _bound(child, record.current, record.regimes[-1].index)
     return NotAdopted(child, obstacle, is_drifted=unstamped is Unstamped.DRIFT)
 
 
-def _bound(child: ChildRecord, birth: int, born_regime: int) -> Adopted:
+def _bound(child: ChildOrigin, birth: int, born_regime: int) -> Adopted:
     return Adopted(dataclasses.replace(child, birth=birth, born_regime=born_regime))
 
 
@@ -181,7 +181,7 @@ def _is_readable(record: ParentRecord, stamp: StampedHash, known: Schemes) -> bo
     return stamp.scheme in known or any(stamp.scheme in revision.digests for revision in record.revisions)
 
 
-def named_by(revisions: Sequence[Revision], stamp: StampedHash, known: Schemes) -> Revision | None:
+def named_by(revisions: Sequence[TemplateRevision], stamp: StampedHash, known: Schemes) -> TemplateRevision | None:
     """Return the newest revision that a stamp may mean; where it may mean several, the one that disturbs least."""
     for revision in reversed(revisions):
         digests = revision.digests_by(stamp.scheme, known)
