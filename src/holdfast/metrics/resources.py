@@ -18,7 +18,7 @@ _NAMES: Final = (*(each.value for each in Status), UNCHECKED)
 
 
 def is_stale(state: ResourceState, now: float) -> bool:
-    """Tell whether the verdict of a resource is not to be believed any more.
+    """Return True if the verdict of a resource is not to be believed any more.
 
     What has no periodic checks does not become so by age: nobody said how often it is to be looked at.
     """
@@ -40,7 +40,7 @@ def _is_ahead(at: float, now: float) -> bool:
 
 
 def is_held(state: ResourceState) -> bool:
-    """Tell whether something is to be written and is held back; the decision says why."""
+    """Return True if something is to be written and is held back; the decision says why."""
     if state.terminal is not None:
         return False
     return any(each.type is ConditionType.PROGRESSING and each.reason == "Hold" for each in state.conditions)

@@ -179,7 +179,7 @@ class Tried:
 
 
 def is_wanted(record: RemediationRecord, item: ResolvedResource | str) -> bool:
-    """Tell whether policy wants a correction taken back now that its assessment is over."""
+    """Return True if policy wants a correction taken back now that its assessment is over."""
     state = record.assessment
     if isinstance(item, str) or state is None or state.score is None or record.source is not RemediationSource.OURS:
         return False

@@ -36,7 +36,7 @@ class MetricSource(Protocol):
     """What knows metrics, as `measuring.prometheus` does."""
 
     async def is_ready(self) -> bool:
-        """Tell whether it answers."""
+        """Return True if it answers."""
 
     async def query_range(self, expression: str, asked: Range) -> Sequence[Series] | None:
         """Return the series of an expression; None: no answer."""

@@ -29,7 +29,7 @@ OURSELVES: Final = "holdfast"
 
 
 def is_wanted(checked: CheckResult) -> bool:
-    """Tell whether policy wants this write assessed; of what was removed there is nothing left to look at."""
+    """Return True if policy wants this write assessed; of what was removed there is nothing left to look at."""
     if checked.decision.action is Action.DELETE:
         return False
     wanted = checked.prepared.settings.assess
@@ -39,7 +39,7 @@ def is_wanted(checked: CheckResult) -> bool:
 
 
 def is_begun(checked: CheckResult) -> bool:
-    """Tell whether carrying a decision out has begun an assessment."""
+    """Return True if carrying a decision out has begun an assessment."""
     return checked.decision.action.is_write and is_wanted(checked)
 
 

@@ -142,7 +142,7 @@ def _all(documents: Mapping[Address, Json], rules: Sequence[Predicate]) -> Itera
 
 
 def is_ready(rules: Sequence[Predicate], document: Json) -> bool | None:
-    """Tell whether a child serves: every rule holds; None where one cannot tell."""
+    """Return True if a child serves: every rule holds; None if that is unknown."""
     verdicts = [each.holds(document) for each in rules]
     if False in verdicts:
         return False
@@ -172,6 +172,6 @@ def unwell(report: RunReport) -> dict[Address, str]:
 
 
 def serves(group: TemplateGroup, document: Json) -> bool:
-    """Tell whether a child that is in sync is ready, too, by what its template asks for."""
+    """Return True if a child that is in sync is ready, too, by what its template asks for."""
     rules = group.template.checks.ready_when
     return not rules or (document is not None and is_ready(rules, document) is True)

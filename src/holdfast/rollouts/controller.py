@@ -44,7 +44,7 @@ class RolloutResult:
 
 @dataclass(slots=True)
 class _ViewCache:
-    """What the last pass over a template group made of its children; only what has changed is worked out anew."""
+    """What the last pass over a template group made of its children; only what has changed is computed again."""
 
     key: object = None  # by what they were seen
     children: dict[int, tuple[ChildRecord, Child | None]] = field(default_factory=dict)  # by identity, as long as kept
@@ -258,7 +258,7 @@ class RolloutController:
         return lambda child: self.around[child.address].labels.get(label, "") if child.address in self.around else ""
 
     async def _is_paused(self, group: TemplateGroup) -> bool:
-        """Tell whether somebody paused everything, or what the children are; then nothing is begun here either."""
+        """Return True if somebody paused everything, or what the children are; then nothing is begun here either."""
         return preconditions.paused_by(group, await self.repository.store.pauses(), self.now()) is not None
 
     def _intents(self, group: TemplateGroup, steps: Sequence[Step], now: float) -> Batch:
@@ -274,7 +274,7 @@ class RolloutController:
                 case CreateChild():
                     child = group_rollouts.created(group, step, at, now)
                     batch.children.append(child)
-                    data: dict[str, Json] = {"template": name, "generation": child.generation, "by": step.made_by}
+                    data: dict[str, Json] = {"template": name, "revision": child.generation, "by": step.made_by}
                     batch.events.append(self.repository.event("child.creating", str(child.address), **data))
                 case RemoveChild():
                     batch.children.append(group_rollouts.removed(group, step))
@@ -352,7 +352,7 @@ class RolloutController:
                 after = replace(
                     child, state=ChildState.READY, ready_since=now, note="", findings=(), is_rewriting=False
                 )
-                event = self.repository.event("child.ready", str(child.address), generation=child.generation)
+                event = self.repository.event("child.ready", str(child.address), revision=child.generation)
             else:
                 continue
             batch.children.append(after)

@@ -73,7 +73,7 @@ class ChildCounter:
 
 
 def is_restamped(owned: OwnerRecord, birth: OwnerRevision) -> bool:
-    """Tell whether a stamp is not the one that a child was born with.
+    """Return True if a stamp is not the one that a child was born with.
 
     It was made by the scheme of the regime that the child was born in, from the revision that it was made from. Where
     these are not kept any more, nothing can be told.

@@ -79,7 +79,7 @@ class Guard:
 
 
 def _begins(group: TemplateGroup, checked: CheckResult) -> bool:
-    """Tell whether a write is the first one to a child; one that was made already is finished."""
+    """Return True if a write is the first one to a child; one that was made already is finished."""
     child, decision = group.children.get(checked.address), checked.decision
     if child is None or (decision.held or decision.action) in {Action.CREATE, Action.DELETE}:
         return True
@@ -96,7 +96,7 @@ def beginning(group: TemplateGroup, children: Sequence[ChildRecord]) -> set[Addr
 
 
 async def has_moved(store: Store, group: TemplateGroup) -> bool:
-    """Tell whether somebody else, such as a person, changed the rollout since it was read."""
+    """Return True if somebody else, such as a person, changed the rollout since it was read."""
     file = group.rollout
     if file is None:
         return False

@@ -66,7 +66,7 @@ def rollout_text(file: RolloutRecord) -> str:
     wave = f", wave {rollout.wave}" if rollout.wave and rollout.phase not in OVER else ""
     failed = f", {rollout.failed} failed" if rollout.failed else ""
     why = f" ({rollout.why})" if rollout.why else ""
-    return f"rollout {file.number} {direction} generation {rollout.target.revision}: {rollout.phase}{wave}{failed}{why}"
+    return f"rollout {file.number} {direction} revision {rollout.target.revision}: {rollout.phase}{wave}{failed}{why}"
 
 
 def preview_text(found: Preview) -> str:
@@ -110,7 +110,7 @@ def as_json(group: TemplateGroup, now: float, unready: Sequence[Address] = (), t
     return {
         "name": group.template.name,
         "owners": {each.template.name: each.record.current for each in group.owners},
-        "generation": group.current.number,
+        "revision": group.current.number,
         "mode": group.template.rollout.mode.value,
         "replicas": group.template.replicas,
         "children": total,
@@ -168,20 +168,20 @@ def rollout_as_json(file: RolloutRecord) -> dict[str, Json]:
 
 
 def is_news(group: TemplateGroup) -> bool:
-    """Tell whether a template has something to show."""
+    """Return True if a template has something to show."""
     fine, total = up_to_date(group)
     return fine != total or group.is_rolling or any(each.findings for each in group.children.values())
 
 
 def is_acting(group: TemplateGroup) -> bool:
-    """Tell whether something is to be rolled, or waits for somebody to allow that: for exit codes."""
+    """Return True if something is to be rolled, or waits for somebody to allow that: for exit codes."""
     if group.template.rollout.mode is RolloutMode.OBSERVE:
         return False
     return group.is_rolling or any(group_findings.wanting(group, each) for each in group.children.values())
 
 
 def is_stuck(group: TemplateGroup) -> bool:
-    """Tell whether somebody has to act: for exit codes."""
+    """Return True if somebody has to act: for exit codes."""
     return group.rollout is not None and group.rollout.rollout.phase in {RolloutPhase.HALTED, RolloutPhase.PAUSED}
 
 
@@ -200,7 +200,7 @@ def child_as_json(owner: str, child: ChildRecord) -> dict[str, Json]:
         "template": owner,
         "slot": child.slot,
         "state": child.state.value,
-        "generation": child.generation,
+        "revision": child.generation,
         "madeFrom": {
             name: {
                 "revision": birth.revision,

@@ -299,7 +299,7 @@ class RolloutRepository(Records):
         batch = Batch(children=list(group_rollouts.reborn(group, never - busy)))
         for child in group_rollouts.missing(group, now):
             batch.children.append(child)
-            data: dict[str, Json] = {"template": group.template.name, "generation": child.generation}
+            data: dict[str, Json] = {"template": group.template.name, "revision": child.generation}
             batch.events.append(self.event("child.born", str(child.address), **data))
         batch.children += group_rollouts.surplus(group)
         return batch

@@ -246,13 +246,13 @@ def history_command(name: str, output_: str, **rest: Any) -> int:
         now = session.clock.now()
         rows = [_row(each, now) for each in files]
         if rows:
-            console.table(("rollout", "generation", "phase", "started", "failed", "who", "why"), rows)
+            console.table(("rollout", "revision", "phase", "started", "failed", "who", "why"), rows)
         else:
             console.line("nothing was rolled out yet")
         for each in group.lead.generations:
             made_of = ", ".join(f"{owner} revision {ordinal}" for owner, ordinal in each.births.items())
             current = "  (declared)" if each.number == group.current.number else ""
-            console.line(f"generation {each.number}: {made_of}{current}")
+            console.line(f"revision {each.number}: {made_of}{current}")
         return 0
 
     return _in_session(rest, body)

@@ -30,7 +30,7 @@ def show(
     fine, total = render.up_to_date(group)
     name = console.styled(f"template {group.template.name}", bold=True)
     wanted = f" of {group.template.replicas} wanted" if group.template.replicas not in (None, total) else ""
-    console.line(f"  {name}  revision {group.lead.record.current}, {fine}/{total} children up to date{wanted}")
+    console.line(f"  {name}  revision {group.current.number}, {fine}/{total} children up to date{wanted}")
     file = group.rollout
     if file is not None and (everything or file.rollout.phase is not RolloutPhase.COMPLETE):
         console.line(f"      {render.rollout_text(file)}", fg=_COLOUR.get(file.rollout.phase, "yellow"))

@@ -69,7 +69,7 @@ def _is_ours(alert: Alert, signal: Signal) -> bool:
 
 
 def _is_stale(alert: Alert, listing: AlertListing) -> bool:
-    """Say whether an alert is about a pod that no longer exists; one that names no pod always counts."""
+    """Return True if an alert is about a pod that no longer exists; one that names no pod always counts."""
     pod = alert.labels.get("pod")
     return bool(pod) and listing.live_pods is not None and pod not in listing.live_pods
 

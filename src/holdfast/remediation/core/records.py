@@ -80,12 +80,12 @@ class RemediationRecord:
 
     @property
     def is_open(self) -> bool:
-        """Whether the remediation itself is still under way."""
+        """True if the remediation itself is still under way."""
         return self.ending is None
 
     @property
     def is_settled(self) -> bool:
-        """Whether nothing will happen to this record any more."""
+        """True if nothing will happen to this record any more."""
         assessed = self.assessment is None or self.assessment.phase.is_terminal
         return not self.is_open and assessed and self.undo is not Undo.WANTED
 

@@ -31,7 +31,7 @@ class Measurement:
 
     @property
     def is_against(self) -> bool:
-        """Whether this is evidence that the remediation did not help at all."""
+        """True if this is evidence that the remediation did not help at all."""
         return self.score is not None and self.score <= 0.0
 
 

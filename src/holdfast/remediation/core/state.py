@@ -27,7 +27,7 @@ class AssessmentPhase(StrEnum):
 
     @property
     def is_terminal(self) -> bool:
-        """Whether nothing will happen any more."""
+        """True if nothing will happen any more."""
         return self in (AssessmentPhase.COMPLETED, AssessmentPhase.FAILED)
 
 

@@ -86,7 +86,7 @@ def relation(one: str, other: str) -> Comparison:
 
 
 def compare(baseline: StateHash, seen: StateHash) -> Comparison:
-    """Say whether a target is as it was; a revision that moved is a difference even if the state came back."""
+    """Return True if a target is as it was; a revision that moved is a difference even if the state came back."""
     if baseline.way != seen.way and ABSENT_HASH not in (baseline.hash, seen.hash):
         return Comparison.INCOMPARABLE
     found = relation(baseline.hash, seen.hash)

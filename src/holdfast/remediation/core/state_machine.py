@@ -59,7 +59,7 @@ class AssessmentFacts:
 
     @property
     def has_measurements(self) -> bool:
-        """Whether a component was asked for, with whatever success."""
+        """True if a component was asked for, with whatever success."""
         return any(one is not None for one in (self.health, self.alerts, self.metrics))
 
 
@@ -246,7 +246,7 @@ def _is_well(state: AssessmentState) -> bool:
 
 
 def _may_end(state: AssessmentState, facts: AssessmentFacts) -> bool:
-    """Say whether this step may be the last: the guard has just passed, or there was never anything to guard.
+    """Return True if this step may be the last: the guard has just passed, or there was never anything to guard.
 
     A target read together with what was measured was read before it, and says nothing about the time since.
     """
@@ -305,13 +305,13 @@ def _target(state: AssessmentState, now: float) -> tuple[Ask, ...]:
 
 
 def _may_take_baseline(state: AssessmentState, now: float) -> bool:
-    """Say whether the change is in place: it is said to be, or nobody can say, or it had all its time."""
+    """Return True if the change is in place: it is said to be, or nobody can say, or it had all its time."""
     done = state.execution in (Execution.COMPLETED, Execution.UNKNOWN)
     return done or _is_scope_partial(state, now)
 
 
 def _is_scope_partial(state: AssessmentState, now: float) -> bool:
-    """Say whether a remediation that was begun has not ended and will not be waited for any longer."""
+    """Return True if a remediation that was begun has not ended and will not be waited for any longer."""
     return state.incomplete_since is not None and now >= state.incomplete_since + timing.EXECUTION_GRACE
 
 
@@ -342,12 +342,12 @@ def _wake_at(state: AssessmentState, facts: AssessmentFacts, now: float) -> floa
 
 
 def is_decaying(state: AssessmentState) -> bool:
-    """Tell whether an alert fires on though all else is well."""
+    """Return True if an alert fires on though all else is well."""
     return state.measured.decay is not None and state.measured.alerts is None
 
 
 def decay_condition(status: Truth, reason: str, now: float) -> AssessmentCondition:
-    """Say whether an alert decays."""
+    """Return True if an alert decays."""
     return AssessmentCondition(AssessmentConditionType.ALERT_DECAY_DETECTED, status, reason, "", now)
 
 

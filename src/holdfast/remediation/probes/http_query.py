@@ -39,7 +39,7 @@ class HttpAnswer:
 
     @property
     def is_ok(self) -> bool:
-        """Whether the server answered with what was asked for."""
+        """True if the server answered with what was asked for."""
         return self.status == 200
 
 

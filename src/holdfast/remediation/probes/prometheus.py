@@ -18,7 +18,7 @@ class Prometheus:
     server: Server
 
     async def is_ready(self) -> bool:
-        """Tell whether it answers; a Prometheus that does not sends no alerts either."""
+        """Return True if it answers; a Prometheus that does not sends no alerts either."""
         return (await http_query.get(self.server, "/-/ready")).is_ok
 
     async def query_range(self, expression: str, asked: Range) -> tuple[Series, ...] | None:

@@ -115,7 +115,7 @@ def _is_over(debounce: Debounce, finding: TemplateFinding) -> bool:
 
 
 def is_debounced(group: TemplateGroup, finding: TemplateFinding) -> bool:
-    """Tell whether a broken predicate was not seen often and long enough yet."""
+    """Return True if a broken predicate was not seen often and long enough yet."""
     if finding.kind is not FindingKind.DYNAMIC:
         return False
     owner = group.owner(finding.owner)
@@ -125,7 +125,7 @@ def is_debounced(group: TemplateGroup, finding: TemplateFinding) -> bool:
 
 
 def _is_kept(found: Sequence[TemplateFinding], kept: Sequence[TemplateFinding]) -> bool:
-    """Tell whether what is found is what was found: so it is of nearly all children, nearly always."""
+    """Return True if what is found is what was found: so it is of nearly all children, nearly always."""
     return len(found) == len(kept) and all(
         now.kind is not FindingKind.UNKNOWN
         and (now.owner, now.kind, now.reason, now.fields) == (then.owner, then.kind, then.reason, then.fields)

@@ -173,16 +173,16 @@ def undone(group: TemplateGroup, now: float, who: str, to: int | None = None) ->
     goal = rollout.previous if to is None else template_groups.accepts(group, to)
     part = _moved_on(group, group.current.number - 1 if goal is None else goal.revision)
     if part:
-        return None, f"{part} is a resource of its own, and not what it was; put its declaration back instead"
+        return None, f"part {part} is a resource of its own that changed since; revert its declaration instead"
     if goal is None or group.generation(goal.revision) is None:
-        return None, "there is no generation to go back to"
+        return None, "there is no revision to go back to"
     if rollout.phase not in OVER:
         if rollout.is_going_back:
             return None, "it is going back already"
         turned = rollout_steps.undo(dataclasses.replace(rollout, previous=goal), now, why)
         return dataclasses.replace(file, rollout=turned, who=who, due_at=now), ""
     if goal.revision == rollout.target.revision:
-        return None, f"generation {goal.revision} is what the children are"
+        return None, f"the children are at revision {goal.revision} already"
     back = fresh(group, template_groups.accepts(group, group.current.number), goal, now, who)
     turned = dataclasses.replace(rollout_steps.undo(back.rollout, now, why), version=1)
     return dataclasses.replace(back, rollout=turned, due_at=now), ""
@@ -279,7 +279,7 @@ def removed(group: TemplateGroup, step: RemoveChild) -> ChildRecord:
 
 
 def is_beginning(group: TemplateGroup, child: ChildRecord, at: Places, maker: str) -> bool:
-    """Tell whether an intent is the first that a rollout has for a slot, so that nothing is half done without it."""
+    """Return True if an intent is the first that a rollout has for a slot, so that nothing is half done without it."""
     method = group.template.rollout.method
     if child.state is ChildState.CREATING:
         keeps = method is Method.REPLACE_BEFORE_REMOVE or _rewrites(group, child)
@@ -322,7 +322,7 @@ def gone(group: TemplateGroup, child: ChildRecord, at: Places, now: float) -> Ch
 
 
 def retired(rollout: Rollout) -> bool:
-    """Tell whether a rollout needs no more looking at until somebody acts."""
+    """Return True if a rollout needs no more looking at until somebody acts."""
     return rollout.phase in OVER or rollout.phase in {RolloutPhase.PAUSED, RolloutPhase.HALTED}
 
 

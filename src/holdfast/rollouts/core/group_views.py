@@ -18,7 +18,7 @@ _UNLIKE = -1  # a revision that no target accepts
 
 
 def is_wanted(group: TemplateGroup, slot: str) -> bool:
-    """Tell whether `replicas` asks for a place; without it every child has one."""
+    """Return True if `replicas` asks for a place; without it every child has one."""
     template = group.template
     if template.replicas is None:
         return True
@@ -94,7 +94,7 @@ class View:
         )
 
     def _fits(self, child: ChildRecord, asked: Collection[TemplateFinding]) -> bool | None:
-        """Tell whether a child is what the target asks for; Option 1 knows no more than its findings say."""
+        """Return True if a child is what the target asks for; Option 1 knows no more than its findings say."""
         if self._is_forward and self._group.template.stamps.compatibility is Compatibility.OPTION1:
             return not asked
         return self._fitting.of(child)
@@ -119,7 +119,7 @@ def _revision(child: ChildRecord, target: int, *, fits: bool | None, is_broken: 
 
 
 class _Fitting:
-    """Whether children fit a target, worked out once for all that were made alike."""
+    """True if children fit a target, worked out once for all that were made alike."""
 
     def __init__(self, group: TemplateGroup, target: RevisionSet | None) -> None:
         self._group = group
@@ -139,7 +139,7 @@ class _Fitting:
         return self._known[key]
 
     def is_near(self, child: ChildRecord) -> bool:
-        """Tell whether a child has to be rewritten only."""
+        """Return True if a child has to be rewritten only."""
         if self._target is None or not self._rewrites:
             return False
         key = tuple(child.births.items())

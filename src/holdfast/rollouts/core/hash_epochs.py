@@ -157,7 +157,7 @@ def standing(record: ParentRecord, child: ChildOrigin, known: Schemes) -> SyncSt
 
 
 def in_sync(record: ParentRecord, child: ChildOrigin, known: Schemes) -> bool | None:
-    """Tell whether a child is what its owner wants by the recursive rule; None where that cannot be told.
+    """Return True if a child is what its owner wants by the recursive rule; None if that is unknown.
 
     One step of the rule for each regime since the child was born, from its first to the last: the verdict under a
     regime about the revision that the next one began with is all that the next one asks of the past.
@@ -176,7 +176,7 @@ def in_sync(record: ParentRecord, child: ChildOrigin, known: Schemes) -> bool | 
 
 
 def is_same(record: ParentRecord, ordinals: tuple[int | None, int | None], known: Schemes) -> bool:
-    """Tell whether two revisions of an owner are the same to the scheme of now; one that is not kept is like none."""
+    """Return True if two revisions of an owner are the same to the scheme of now; one that is not kept is like none."""
     one, other = (None if ordinal is None else record.revision(ordinal) for ordinal in ordinals)
     return ordinals[0] == ordinals[1] or _matches(one, other, record.regimes[-1].scheme, known) is True
 
@@ -196,7 +196,7 @@ def _under(
 
 
 def _judges(regime: HashEpoch, born_regime: int) -> bool:
-    """Tell whether a child was there; nothing comes before its first regime, so nothing from before excuses it."""
+    """Return True if a child was there; nothing comes before its first regime, so nothing from before excuses it."""
     return regime.index >= born_regime
 
 
@@ -246,12 +246,6 @@ def forget(record: ParentRecord, children: Iterable[ChildOrigin], keep: int = 10
     if len(regimes) == len(record.regimes) and len(revisions) == len(record.revisions):
         return None
     return _step(RecordChange.FORGET, record, revisions=revisions, regimes=regimes)
-
-
-def schemes_in_use(record: ParentRecord, children: Iterable[ChildOrigin]) -> frozenset[str]:
-    """Return the schemes that a build has to know, or have stored digests of, to judge these children."""
-    stamps = {child.stamp.scheme for child in children if not child.is_bound and child.stamp is not None}
-    return frozenset(stamps | {regime.scheme for regime in record.regimes})
 
 
 def removed_schemes(in_use: Iterable[str], known: Schemes) -> frozenset[str]:

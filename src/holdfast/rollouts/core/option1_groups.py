@@ -41,5 +41,5 @@ def _stamp(child: ChildRecord, owner: str) -> Stamp | None:
 
 
 def _is_marked(child: ChildRecord) -> bool:
-    """Tell whether anything at all was found about a child: the guard of the original asks no more than that."""
+    """Return True if anything at all was found about a child: the guard of the original asks no more than that."""
     return any(each.kind in {FindingKind.SPEC, FindingKind.DYNAMIC} for each in child.findings)

@@ -140,7 +140,7 @@ def at_work(rollout: Rollout, fleet: SlotSet) -> list[Slot]:
 
 
 def is_done(rollout: Rollout, slot: Slot) -> bool:
-    """Tell whether a slot is as the target wants it, or is not to be touched."""
+    """Return True if a slot is as the target wants it, or is not to be touched."""
     if len(slot.living) != 1:
         return False
     child = slot.living[0]

@@ -203,19 +203,19 @@ _HIDDEN: Final = frozenset({ChildState.REMOVING, ChildState.FAILED, ChildState.G
 
 
 def declarations(group: TemplateGroup, around: Mapping[Address, Declaration]) -> list[Declaration]:
-    """Return what is declared of the children of a template group that are there, or are to be there."""
+    """Return the declaration of the children of a template group that are there, or are to be there."""
     shown = (each for each in at_hand(group, around).children.values() if is_declared(group, each))
     return [*(declaration(group, each, around) for each in shown), *unrecorded(group, around)]
 
 
 def unrecorded(group: TemplateGroup, around: Mapping[Address, Declaration]) -> list[Declaration]:
-    """Return what is declared of selected children that nobody has looked at yet: they are to be looked at, only."""
+    """Return the declaration of selected children that nobody has looked at yet: they are to be looked at, only."""
     new = (address for address in selected(group, around) if address not in group.children)
     return [declaration(group, ChildRecord(address, address.name, {}), around) for address in new]
 
 
 def is_declared(group: TemplateGroup, child: ChildRecord) -> bool:
-    """Tell whether a child is to exist; what is rewritten exists all the time."""
+    """Return True if a child is to exist; what is rewritten exists all the time."""
     return group.template.rollout.method is Method.REWRITE or child.is_rewriting or child.state not in _HIDDEN
 
 
@@ -236,7 +236,7 @@ def imagined(group: TemplateGroup) -> list[ChildRecord]:
 
 
 def selected(group: TemplateGroup, declared: Mapping[Address, Declaration]) -> dict[Address, Declaration]:
-    """Return what is declared and selected."""
+    """Return the declared resources that the selector of a template matches."""
     template = group.template
     if template.selector is None:
         return {}

@@ -49,7 +49,7 @@ class Debounce:
     seconds: float = 0.0  # from the first to the last of them
 
     def is_over(self, times: int, lasted: float) -> bool:
-        """Tell whether it was seen often and long enough."""
+        """Return True if it was seen often and long enough."""
         return times >= self.checks and lasted >= self.seconds
 
 
@@ -68,7 +68,7 @@ class Predicate:
     debounce: Debounce = field(default_factory=lambda: AT_ONCE)
 
     def holds(self, document: Json, offered: Json = ABSENT) -> bool | None:
-        """Tell whether a document meets it; None where that cannot be told."""
+        """Return True if a document meets it; None if that is unknown."""
         if document is ABSENT:
             return None
         value = paths.resolve(document, self.path)

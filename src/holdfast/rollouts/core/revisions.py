@@ -102,7 +102,7 @@ class ChildOrigin:
 
     @property
     def is_bound(self) -> bool:
-        """Whether it is known what the child was made from."""
+        """True if it is known what the child was made from."""
         return self.birth is not None and self.born_regime is not None
 
 

@@ -79,7 +79,7 @@ def pause(rollout: Rollout, why: str) -> Rollout:
 
 
 def resume(rollout: Rollout, now: float) -> Rollout:
-    """Go on after a pause or a halt. Failures so far are forgiven, and the deadline starts anew."""
+    """Go on after a pause or a halt. Failures so far are forgiven, and the deadline starts again."""
     if rollout.phase not in {RolloutPhase.PAUSED, RolloutPhase.HALTED}:
         return rollout
     return _moved(
@@ -178,7 +178,7 @@ def _counted(rollout: Rollout, fleet: SlotSet, now: float) -> Rollout:
 
 
 def _opened(rollout: Rollout, limits: RolloutLimits, now: float) -> Rollout:
-    """Note whether the windows are closed; the deadline starts anew when they open."""
+    """Note whether the windows are closed; the deadline starts again when they open."""
     is_closed = windows.closed_by(limits.windows, now, WriteReason.DRIFT) is not None
     if is_closed == rollout.is_closed:
         return rollout

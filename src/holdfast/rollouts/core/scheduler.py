@@ -117,7 +117,7 @@ class _PassBudget:
     turns: SlotAllowance
 
     def is_left(self) -> bool:
-        """Tell whether asking for another slot makes sense."""
+        """Return True if asking for another slot makes sense."""
         if self.slots < 1 or self.turns.left < 1:
             return False
         return (not self.is_surging or self.surge > 0) and max(self.by_reason.values()) > 0
@@ -232,7 +232,7 @@ def _candidates(rollout: Rollout, fleet: SlotSet, limits: RolloutLimits, now: fl
 
 
 def is_held(rollout: Rollout, slot: Slot, limits: RolloutLimits, now: float) -> bool:
-    """Tell whether somebody asked that a slot be left alone, and has not asked for too long."""
+    """Return True if somebody asked that a slot be left alone, and has not asked for too long."""
     if limits.hold_deadline is not None and now - rollout.started_at >= limits.hold_deadline:
         return False
     return any(child.held_until is not None and now < child.held_until for child in slot.living)

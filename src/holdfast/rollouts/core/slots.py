@@ -52,7 +52,7 @@ class Child:
 
     @property
     def is_settled(self) -> bool:
-        """Whether nothing is being done to it; one that failed is waited for only by the rollout that made it."""
+        """True if nothing is being done to it; one that failed is waited for only by the rollout that made it."""
         return self.state in _SETTLED or (self.state is ChildState.FAILED and not self.made_by)
 
 

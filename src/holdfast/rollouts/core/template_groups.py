@@ -134,7 +134,7 @@ class TemplateGroup:
 
     @property
     def is_rolling(self) -> bool:
-        """Whether a rollout is not over."""
+        """True if a rollout is not over."""
         return self.rollout is not None and self.rollout.rollout.phase not in OVER
 
     def with_children(self, changed: Iterable[ChildRecord], gone: Iterable[Address] = ()) -> TemplateGroup:
@@ -188,7 +188,7 @@ def accepts(group: TemplateGroup, number: int) -> RolloutTarget:
 
 
 def is_same(group: TemplateGroup, one: RevisionSet, other: RevisionSet) -> bool:
-    """Tell whether two generations make the same children, as far as anybody counts."""
+    """Return True if two generations make the same children, as far as anybody counts."""
     return one.births.keys() == other.births.keys() and all(
         hash_epochs.is_same(owner.record, (one.births.get(owner.uid), other.births.get(owner.uid)), owner.known)
         for owner in (*group.owners, *group.former.values())
@@ -197,7 +197,7 @@ def is_same(group: TemplateGroup, one: RevisionSet, other: RevisionSet) -> bool:
 
 
 def fits(group: TemplateGroup, child: ChildRecord, generation: RevisionSet) -> bool | None:
-    """Tell whether a child is what a generation asks for, by the rule of every owner; None where that is unknown."""
+    """Return True if a child is what a generation asks for, by the rule of every owner; None if that is unknown."""
     if group.lead.uid not in child.births:
         return None  # of another template that had the same name
     if child.births.keys() != generation.births.keys():
@@ -217,7 +217,7 @@ def fits(group: TemplateGroup, child: ChildRecord, generation: RevisionSet) -> b
 
 
 def needs_content_only(group: TemplateGroup, child: ChildRecord, generation: RevisionSet) -> bool:
-    """Tell whether a child differs from what a generation asks for in fields that are rewritten alone."""
+    """Return True if a child differs from what a generation asks for in fields that are rewritten alone."""
     if child.births.keys() != generation.births.keys():
         return False
     for uid, ordinal in generation.births.items():

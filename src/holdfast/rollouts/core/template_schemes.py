@@ -37,7 +37,7 @@ class Digests(NamedTuple):
     effective: str
 
     def matches(self, other: Digests) -> bool:
-        """Tell whether both declare the same or come to the same.
+        """Return True if both declare the same or come to the same.
 
         Either is enough: a default that moved is not an edit, and writing down a default is not one either.
         """
@@ -158,7 +158,7 @@ def _text(value: Json) -> bytes:
 
 
 def is_same_content(one: Json, other: Json) -> bool:
-    """Tell whether two contents are the same but for the order of keys; UnhashableError for what is not JSON."""
+    """Return True if two contents are the same but for the order of keys; UnhashableError for what is not JSON."""
     return canonical.canonical_bytes(one, lists="ordered") == canonical.canonical_bytes(other, lists="ordered")
 
 

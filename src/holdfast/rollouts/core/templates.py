@@ -82,7 +82,7 @@ class ChildKind:
     type: str | None = None  # what the provider itself calls such a thing
 
     def covers(self, declaration: Declaration) -> bool:
-        """Tell whether a declared resource is of this kind, on this connection, and in the namespace, if any."""
+        """Return True if a declared resource is of this kind, on this connection, and in the namespace, if any."""
         address = declaration.address
         is_of_kind = (address.connection, address.kind) == (self.connection, self.kind)
         return is_of_kind and self.namespace in (None, address.namespace)
@@ -139,7 +139,7 @@ class StampPolicy:
 
 @dataclass(frozen=True, slots=True)
 class RolloutPolicy:
-    """Whether and how the children of a template are rolled out."""
+    """True if and how the children of a template are rolled out."""
 
     mode: RolloutMode = RolloutMode.ENFORCE
     promoted: frozenset[FindingKind] = frozenset()
@@ -192,11 +192,11 @@ class Template:
 
     @property
     def is_part(self) -> bool:
-        """Whether it has no children but through others."""
+        """True if it has no children but through others."""
         return self.replicas is None and self.selector is None
 
     def selects(self, declaration: Declaration) -> bool:
-        """Tell whether its selector finds a declared resource."""
+        """Return True if its selector finds a declared resource."""
         if self.selector is None or not self.selector.matches(declaration.labels):
             return False
         return self.child is None or self.child.covers(declaration)
@@ -232,7 +232,7 @@ class Template:
 
     @property
     def is_written_as_resource(self) -> bool:
-        """Whether it is a document of its children's kind, or of its own, with a block `template`."""
+        """True if it is a document of its children's kind, or of its own, with a block `template`."""
         return f"/{BLOCK}" in self.source.places
 
     def setting(self, *path: str | int) -> Location:
