@@ -16,8 +16,9 @@ from holdfast.reconcile.apply import Applier, RunReport
 from holdfast.reconcile.clock import Clock, SystemClock
 from holdfast.reconcile.connections import Connections, WritableConnections
 from holdfast.reconcile.resolve import ResourceSet
-from holdfast.rollouts import adopt_scan, child_declarations, concurrency
-from holdfast.rollouts.controller import Rolled, RolloutController
+from holdfast.rollouts import adopt_scan, concurrency
+from holdfast.rollouts.core import rendering
+from holdfast.rollouts.controller import RolloutResult, RolloutController
 from holdfast.rollouts.core import dry_run, group_views
 from holdfast.rollouts.core.dry_run import Preview
 from holdfast.rollouts.core.records import OVER
@@ -43,7 +44,7 @@ def with_children(manifests: Manifests, groups: Iterable[TemplateGroup]) -> Mani
     declared = {each.address: each for each in manifests.declarations}
     by_hand = dict(declared)
     for group in groups:
-        declared |= {each.address: each for each in child_declarations.declarations(group, by_hand)}
+        declared |= {each.address: each for each in rendering.declarations(group, by_hand)}
     return replace(manifests, declarations=tuple(declared[address] for address in sorted(declared, key=str)))
 
 
@@ -138,10 +139,10 @@ async def roll(
     stop: asyncio.Event,
     progress: Callable[[RunReport], None] | None = None,
     only: frozenset[str] | None = None,
-) -> Rolled:
+) -> RolloutResult:
     """Advance rollouts as far as possible without waiting. With `only`, no others than these templates."""
     if not project.templates:
-        return Rolled()
+        return RolloutResult()
     names = {group.template.name for group in project.selected_groups()}
     if only is not None:
         names &= only
@@ -154,7 +155,7 @@ async def forget(project: Project, report: RunReport) -> None:
     await RolloutRepository(project.store, project.clock).forget(project.groups, deleted, project.templates)
 
 
-def merged(report: RunReport, rolled: Rolled) -> RunReport:
+def merged(report: RunReport, rolled: RolloutResult) -> RunReport:
     """Return the report of a run with the writes of its rollouts."""
     acted = [acted for part in rolled.reports for acted in part.acted]
     not_reached = [address for part in rolled.reports for address in part.not_reached]

@@ -16,7 +16,7 @@ from holdfast.model.resource import Declaration
 from holdfast.reconcile.clock import Clock
 from holdfast.rollouts import child_status, serialization
 from holdfast.rollouts.core import group_findings, group_rollouts, option1_groups, owner_records
-from holdfast.rollouts.core.template_groups import ChildFile, OwnerRecord, RolloutRecord, TemplateGroup
+from holdfast.rollouts.core.template_groups import ChildRecord, OwnerRecord, RolloutRecord, TemplateGroup
 from holdfast.rollouts.core.templates import Compatibility, Template
 from holdfast.rollouts.stored_groups import Records
 from holdfast.store.protocol import Event, Transaction, VersionConflict, VersionedRecord
@@ -30,7 +30,7 @@ class Batch:
     """Changes to one template group that become true together."""
 
     owners: list[OwnerRecord] = field(default_factory=list)
-    children: list[ChildFile] = field(default_factory=list)
+    children: list[ChildRecord] = field(default_factory=list)
     gone: list[Address] = field(default_factory=list)
     rollouts: list[RolloutRecord] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
@@ -153,7 +153,7 @@ class RolloutRepository(Records):
         ]
         return batch
 
-    async def _as_found(self, group: TemplateGroup, seen: child_status.Sighted) -> list[OwnerRecord]:
+    async def _as_found(self, group: TemplateGroup, seen: child_status.SelectionScan) -> list[OwnerRecord]:
         """Return the parts with what they were in the world, where stamps name that and nothing recorded."""
         parts = {each.template.address: each for each in group.owners if each.template.address is not None}
         if not parts or not any(seen.there.values()):
@@ -191,7 +191,7 @@ class RolloutRepository(Records):
         batch = await self._verdicts(group, {})
         return await self.commit(group, batch) if batch else group
 
-    def _finding_event(self, child: ChildFile) -> Event:
+    def _finding_event(self, child: ChildRecord) -> Event:
         found = [f"{each.owner}: {each.kind.value} ({each.reason})" for each in child.findings]
         return self.event("child.findings", str(child.address), findings=found)
 

@@ -19,7 +19,7 @@ from holdfast.policy import durations, settings
 from holdfast.reconcile.action_result import ActionResult
 from holdfast.reconcile.apply import RunReport
 from holdfast.reconcile.known_secrets import KnownSecrets
-from holdfast.remediation.core.records import Record
+from holdfast.remediation.core.records import RemediationRecord
 from holdfast.rollouts.core.template_groups import TemplateGroup
 
 _SHOWN: Final = 5
@@ -87,7 +87,7 @@ class Terminal:
             self._rollouts[group.template.name] = text
             console.line(text)
 
-    def assessed(self, record: Record, now: float) -> None:
+    def assessed(self, record: RemediationRecord, now: float) -> None:
         """Show an assessment that ended."""
         remediations.show_record(record, now)
 

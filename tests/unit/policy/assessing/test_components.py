@@ -11,10 +11,12 @@ from hypothesis import strategies as st
 
 from holdfast.errors import InputError
 from holdfast.model.health import Container, Pod, Workload
-from holdfast.remediation.core import alerts, health, labels, measurements, metrics, queries
-from holdfast.remediation.core.alerts import Alert, Listing, Signal
-from holdfast.remediation.core.health import Answer, Probe
-from holdfast.remediation.core.metrics import Change, Series, Skipped, Span
+from holdfast.remediation.core import alerts, health, metrics
+from holdfast.remediation.core import scoring
+from holdfast.remediation.core import metrics as metrics_module
+from holdfast.remediation.core.alerts import Alert, AlertListing, Signal
+from holdfast.remediation.core.health import ProbeAnswer, Probe
+from holdfast.remediation.core.metrics import MetricChange, Series, Skipped, ComparedSpan
 
 # --- health ----------------------------------------------------------------------------------------------------------
 
@@ -74,7 +76,7 @@ def test_no_live_pod_is_not_found():
     [("pp", 1.0), ("pf", 0.5), ("ff", 0.0), ("pu", None), ("", None)],
 )
 def test_generic_probes_score_like_pods_and_one_that_could_not_run_leaves_all_open(answers, score):
-    by_letter = {"p": Answer.PASSED, "f": Answer.FAILED, "u": Answer.UNKNOWN}
+    by_letter = {"p": ProbeAnswer.PASSED, "f": ProbeAnswer.FAILED, "u": ProbeAnswer.UNKNOWN}
     measured = health.assess_probes([Probe(f"p{at}", by_letter[one]) for at, one in enumerate(answers)])
     assert measured.score == score
     assert measured.is_assessed is ("u" not in answers)
@@ -92,18 +94,18 @@ def alert(state="active", **more):
 @pytest.mark.parametrize(
     "listing, score, count",
     [
-        (Listing([]), 1.0, 0),
-        (Listing([alert()]), 0.0, 1),
-        (Listing([alert(), alert(pod="b")]), 0.0, 2),
-        (Listing([alert("suppressed")]), 0.0, 1),  # a silence only stops the noise
-        (Listing([alert("unprocessed")]), 0.0, 1),
-        (Listing([alert(pod="old")], live_pods={"new"}), 1.0, 0),
-        (Listing([alert(pod="new")], live_pods={"new"}), 0.0, 1),
-        (Listing([alert()], live_pods=set()), 0.0, 1),  # names no pod
-        (Listing([alert(pod="old")], live_pods=None), 0.0, 1),
-        (Listing([alert(namespace="other")]), 1.0, 0),
-        (Listing([alert(alertname="Other")]), 1.0, 0),
-        (Listing([alert()], is_source_alive=False), 0.0, 1),
+        (AlertListing([]), 1.0, 0),
+        (AlertListing([alert()]), 0.0, 1),
+        (AlertListing([alert(), alert(pod="b")]), 0.0, 2),
+        (AlertListing([alert("suppressed")]), 0.0, 1),  # a silence only stops the noise
+        (AlertListing([alert("unprocessed")]), 0.0, 1),
+        (AlertListing([alert(pod="old")], live_pods={"new"}), 1.0, 0),
+        (AlertListing([alert(pod="new")], live_pods={"new"}), 0.0, 1),
+        (AlertListing([alert()], live_pods=set()), 0.0, 1),  # names no pod
+        (AlertListing([alert(pod="old")], live_pods=None), 0.0, 1),
+        (AlertListing([alert(namespace="other")]), 1.0, 0),
+        (AlertListing([alert(alertname="Other")]), 1.0, 0),
+        (AlertListing([alert()], is_source_alive=False), 0.0, 1),
     ],
 )
 def test_51_an_alert_fires_or_has_gone(listing, score, count):
@@ -116,7 +118,7 @@ def test_51_an_alert_fires_or_has_gone(listing, score, count):
 
 @pytest.mark.parametrize(
     "signal, listing",
-    [(SIGNAL, Listing(None)), (SIGNAL, Listing([], is_source_alive=False)), (Signal(""), Listing([]))],
+    [(SIGNAL, AlertListing(None)), (SIGNAL, AlertListing([], is_source_alive=False)), (Signal(""), AlertListing([]))],
     ids=["alertmanager-down", "prometheus-down", "no-name"],
 )
 def test_51_what_cannot_be_known_is_no_answer(signal, listing):
@@ -133,14 +135,14 @@ def test_a_label_value_never_becomes_syntax():
         'alertname="x\\"} or vector(1) #\\\\\\n"',
         'namespace="p"',
     )
-    assert labels.selector({"b": "2", "a": "1", "c": ""}) == '{a="1",b="2"}'
+    assert metrics_module.selector({"b": "2", "a": "1", "c": ""}) == '{a="1",b="2"}'
     with pytest.raises(InputError, match="is not the name of a label"):
-        labels.matchers({'a="1"} or b': "x"})
+        metrics_module.matchers({'a="1"} or b': "x"})
 
 
 @given(st.text())
 def test_an_escaped_value_reads_back_as_itself(value):
-    text = labels.quoted(value)
+    text = metrics_module.quoted(value)
     inner, out, at = text[1:-1], "", 0
     while at < len(inner):
         assert inner[at] != '"'
@@ -155,7 +157,7 @@ def test_an_escaped_value_reads_back_as_itself(value):
 
 
 def test_every_query_aggregates_to_one_series():
-    asked = [*queries.for_workload({"namespace": "p"}), *queries.for_node("n"), *queries.for_volume("v")]
+    asked = [*metrics_module.for_workload({"namespace": "p"}), *metrics_module.for_node("n"), *metrics_module.for_volume("v")]
     assert len({query.name for query in asked}) == len(asked) == 10
     for query in asked:
         assert query.expression.startswith(("sum(", "max(", "1000 * histogram_quantile(0.95, sum by (le) ("))
@@ -163,13 +165,13 @@ def test_every_query_aggregates_to_one_series():
 
 
 def test_errors_of_everything_are_selected_without_a_stray_comma():
-    error_rate = next(query for query in queries.for_workload({}) if query.name == "error_rate")
+    error_rate = next(query for query in metrics_module.for_workload({}) if query.name == "error_rate")
     assert '{code=~"5.."}' in error_rate.expression
 
 
 @given(st.integers(0, 10**9), st.integers(0, 10**8), st.integers(60, 10**7))
 def test_a_range_is_never_more_points_than_prometheus_answers(created, elapsed, lookback):
-    asked = queries.time_range(float(created), float(created + elapsed), float(lookback))
+    asked = metrics_module.time_range(float(created), float(created + elapsed), float(lookback))
     assert asked.start < asked.end
     assert asked.step >= 15
     assert (asked.end - asked.start) / asked.step + 1 <= 11_000
@@ -177,7 +179,7 @@ def test_a_range_is_never_more_points_than_prometheus_answers(created, elapsed, 
 
 # --- metrics ---------------------------------------------------------------------------------------------------------
 
-SPAN = Span(remediated_at=1000.0, settled_at=1300.0, now=1600.0)
+SPAN = ComparedSpan(remediated_at=1000.0, settled_at=1300.0, now=1600.0)
 
 
 def series(*samples, **given_labels):
@@ -186,12 +188,12 @@ def series(*samples, **given_labels):
 
 def test_before_is_up_to_the_remediation_and_after_is_once_it_has_settled():
     answer = [series((500, 1.0), (900, 8.0), (1000, 8.0), (1100, 99.0), (1300, 2.0), (1600, 2.0), (1700, 77.0))]
-    assert metrics.compare("cpu", answer, SPAN, lower_is_better=True) == Change("cpu", 8.0, 2.0, True)
+    assert metrics.compare("cpu", answer, SPAN, lower_is_better=True) == MetricChange("cpu", 8.0, 2.0, True)
 
 
 def test_49_samples_that_are_no_numbers_do_not_exist():
     answer = [series((900, math.nan), (950, 4.0), (1400, math.inf), (1500, 1.0), (1600, -math.inf))]
-    assert metrics.compare("cpu", answer, SPAN, lower_is_better=True) == Change("cpu", 4.0, 1.0, True)
+    assert metrics.compare("cpu", answer, SPAN, lower_is_better=True) == MetricChange("cpu", 4.0, 1.0, True)
     only_nan = [series((950, math.nan), (1500, 1.0))]
     assert isinstance(metrics.compare("cpu", only_nan, SPAN, lower_is_better=True), Skipped)
 
@@ -211,7 +213,7 @@ def test_49_samples_that_are_no_numbers_do_not_exist():
     ],
 )
 def test_49_from_nothing_and_getting_worse(before, after, lower, score):
-    assert metrics.improvement(Change("x", before, after, lower)) == score
+    assert metrics.improvement(MetricChange("x", before, after, lower)) == score
 
 
 @pytest.mark.parametrize(
@@ -232,14 +234,14 @@ def test_50_a_metric_that_cannot_be_compared_with_itself_is_skipped(answer, why)
 
 
 def test_what_is_skipped_takes_nothing_from_the_rest():
-    found: list[Change | Skipped] = [Skipped("mem", "the query failed"), Change("cpu", 4.0, 1.0, True)]
+    found: list[MetricChange | Skipped] = [Skipped("mem", "the query failed"), MetricChange("cpu", 4.0, 1.0, True)]
     measured = metrics.assess(found)
     assert (measured.score, measured.payload) == (0.75, {"metric_deltas": {"cpu_before": 4.0, "cpu_after": 1.0}})
     none = metrics.assess(found[:1])
     assert (none.is_assessed, none.details) == (False, "mem: the query failed")
 
 
-@given(st.lists(st.builds(Change, st.just("x"), st.floats(), st.floats(), st.booleans())))
+@given(st.lists(st.builds(MetricChange, st.just("x"), st.floats(), st.floats(), st.booleans())))
 def test_metrics_never_score_outside_of_zero_to_one(found):
     score = metrics.assess(found).score
     assert score is None or 0.0 <= score <= 1.0
@@ -251,12 +253,12 @@ def test_metrics_never_score_outside_of_zero_to_one(found):
 @pytest.mark.parametrize("score", [-0.1, 1.1, math.nan, math.inf])
 def test_a_score_that_is_none_is_refused(score):
     with pytest.raises(ValueError, match="from 0 to 1"):
-        measurements.scored(score, "")
+        scoring.scored(score, "")
 
 
 def test_what_was_not_assessed_has_no_score():
     with pytest.raises(ValueError, match="not assessed"):
-        measurements.Measurement(is_assessed=False, score=0.0, details="")
+        scoring.Measurement(is_assessed=False, score=0.0, details="")
 
 
 @pytest.mark.parametrize(
@@ -265,13 +267,13 @@ def test_what_was_not_assessed_has_no_score():
 )
 def test_a_thing_is_as_well_as_its_worst_sign(one, other, score):
     def measured(value):
-        return measurements.not_applicable("x") if value is None else measurements.scored(value, "x")
+        return scoring.not_applicable("x") if value is None else scoring.scored(value, "x")
 
     found = health.together(measured(one), measured(other))
     assert (found.is_assessed, found.score) == (True, score)
 
 
 def test_what_is_not_known_of_one_sign_leaves_all_open():
-    for pair in ((measurements.unanswered("x"), measurements.scored(1.0, "y")),) * 2:
+    for pair in ((scoring.unanswered("x"), scoring.scored(1.0, "y")),) * 2:
         assert not health.together(*pair).is_assessed
         assert not health.together(*reversed(pair)).is_assessed
