@@ -1,4 +1,4 @@
-"""What somebody does in the portal meanwhile: python portal.py lowers TLS, opens a firewall, and more."""
+"""Change resources outside Holdfast, as in the portal: python portal.py lowers TLS, opens a firewall, and more."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ GROUP = "/subscriptions/22222222-2222-4222-8222-222222222222/resourceGroups/plat
 
 
 def edit(ident: str, changes: dict[str, object]) -> None:
-    """Change fields of a resource, as somebody else."""
+    """Change fields of a resource as another user."""
     body = json.dumps({"id": ident, "changes": changes, "by": "alice@example.com"}).encode()
     trusted = ssl.create_default_context(cafile=Path(__file__).with_name(".azure") / "ca.pem")
     request = urllib.request.Request(URL, body, {"Content-Type": "application/json"})
@@ -20,11 +20,11 @@ def edit(ident: str, changes: dict[str, object]) -> None:
         assert answer.status == 200
 
 
-# Fields that are declared; one that nobody declared, a default of the service's; and one that was not there.
+# Two declared fields, an undeclared field with a default of the service, and a new field.
 edit(
     f"{GROUP}/providers/Microsoft.Storage/storageAccounts/contosologs",
     {"/properties/minimumTlsVersion": "TLS1_0", "/properties/networkAcls/defaultAction": "Allow"},
 )
 edit(f"{GROUP}/providers/Microsoft.Network/virtualNetworks/core", {"/properties/enableDdosProtection": True})
 edit(f"{GROUP}/providers/Microsoft.ManagedIdentity/userAssignedIdentities/reader", {"/tags/owner": "alice"})
-print("alice@example.com has been at the portal: three things are not what they were")
+print("alice@example.com changed three resources in the portal")

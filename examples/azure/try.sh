@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The whole story without an Azure account, in about ten seconds: the emulator stands in for Resource Manager, behind
-# TLS. Everything it makes is in ./.azure and ./.holdfast.
+# A complete example without an Azure account, in about ten seconds. A local emulator replaces Resource Manager, behind
+# TLS. The script writes only to ./.azure and ./.holdfast.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
@@ -10,12 +10,12 @@ holdfast() {
   echo "\$ holdfast $*"
   "$python" -m holdfast "$@"
 }
-rm -rf .azure .holdfast # the emulator forgets when it ends; what is remembered of it must go with it
+rm -rf .azure .holdfast # the emulator keeps no state, so an old store would not match it
 mkdir .azure
 "$python" -m holdfast_emulators.azure --port 8943 --certificates .azure >.azure/emulator.json &
 emulator=$!
 trap 'kill "$emulator"' EXIT
-for _ in $(seq 100); do # its first line says that it is there
+for _ in $(seq 100); do # its first line of output means that it is ready
   [[ -s .azure/emulator.json ]] && break
   kill -0 "$emulator" || exit 1
   sleep 0.1

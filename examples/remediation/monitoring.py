@@ -1,4 +1,4 @@
-"""Stands in for Prometheus and Alertmanager: the memory of the service follows from its configuration, live/cart.yaml.
+"""Replace Prometheus and Alertmanager: the memory of the service depends on its configuration, live/cart.yaml.
 
 python monitoring.py PORT
 """
@@ -14,12 +14,12 @@ from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 CONFIGURATION = Path(__file__).parent / "live/cart.yaml"
-LAG = 3.0  # seconds that an alert fires on once its cause is gone
+LAG = 3.0  # seconds for which an alert still fires after its cause has ended
 samples: list[tuple[float, int]] = []
 
 
 def scrape() -> None:
-    """Take a sample a second, as Prometheus does."""
+    """Take samples for ever, as Prometheus does."""
     while True:
         big = CONFIGURATION.exists() and "cache: big" in CONFIGURATION.read_text()
         samples.append((time.time(), 1000 if big else 400))
@@ -27,15 +27,15 @@ def scrape() -> None:
 
 
 def memory(at: float) -> int:
-    """Return what was last scraped by then."""
+    """Return the last sample before the given time."""
     return next((value for taken, value in reversed(samples) if taken <= at), 400)
 
 
 class Monitoring(BaseHTTPRequestHandler):
-    """Answers what the two servers are asked."""
+    """Answer the requests to both servers."""
 
     def do_GET(self) -> None:
-        """Answer."""
+        """Answer a query for samples, for alerts, or for readiness."""
         url = urlsplit(self.path)
         asked = {key: values[0] for key, values in parse_qs(url.query).items()}
         if url.path == "/api/v1/query_range":
@@ -54,7 +54,7 @@ class Monitoring(BaseHTTPRequestHandler):
         self.wfile.write(json.dumps(body).encode())
 
     def log_message(self, *_arguments: object) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 threading.Thread(target=scrape, daemon=True).start()

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The whole story in about half a minute, without servers of your own: monitoring.py stands in for Prometheus and
-# Alertmanager. Everything it makes is in ./live and ./.holdfast.
+# A complete example in about half a minute, without a server: monitoring.py replaces Prometheus and Alertmanager. The
+# script writes only to ./live and ./.holdfast.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
@@ -24,22 +24,22 @@ done
 holdfast apply --yes
 
 echo
-echo "Somebody makes the cache big. The memory rises, an alert fires, and Holdfast puts the file back:"
+echo "A user enlarges the cache. Memory rises, an alert fires, and Holdfast reverts the change:"
 sed -i.old 's/cache: small/cache: big/' live/cart.yaml
-"$python" -c 'import time; time.sleep(6)' # for Prometheus to see it
+"$python" -c 'import time; time.sleep(6)' # until Prometheus has scraped it
 holdfast apply --yes
 echo
-echo "Did it hold, and did it help?"
+echo "Did the correction hold, and did it help?"
 holdfast remediation assess --wait
-holdfast remediations shop/Document/cart
+holdfast remediation list shop/Document/cart
 
 echo
-echo "A runbook scales the service, and says so; meanwhile somebody else changes it, too:"
+echo "A runbook announces that it scales the service. Another writer changes the service at the same time:"
 holdfast remediation start shop/Document/cart --action scale --alert HighMemory --label service=cart
 sed -i.old 's/workers: 4/workers: 8/' live/cart.yaml
 holdfast remediation complete shop/Document/cart
 sed -i.old 's/workers: 8/workers: 2/' live/cart.yaml
 holdfast remediation assess --wait shop/Document/cart
-holdfast remediations shop/Document/cart
+holdfast remediation list shop/Document/cart
 holdfast events --type effectiveness.assessment.completed -o json
 holdfast audit verify

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A fleet of ten on files: made, rolled, undone. Works in a copy; nothing here is changed.
+# A fleet of ten files: created, rolled out, undone. The script works in a copy and changes nothing here.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
@@ -19,7 +19,7 @@ ls fleet
 
 sed -i.bak 's/image: web:1.0/image: web:2.0/' infra/web.yaml
 rm infra/web.yaml.bak
-holdfast plan -f infra # how many children, in which waves
+holdfast plan -f infra # shows how many children are rolled, in which waves
 holdfast apply --yes -f infra
 holdfast rollout history web -f infra
 holdfast explain fleet/Document/web-3-r1
@@ -28,11 +28,11 @@ holdfast rollout undo web -f infra
 holdfast apply --yes -f infra
 holdfast rollout status web -f infra
 
-sed -i.bak 's/ami: ami-1/ami: ami-2/' infra/api.yaml # a part that is live: written first, then its children roll
+sed -i.bak 's/ami: ami-1/ami: ami-2/' infra/api.yaml # a live part: written first, then its children roll
 rm infra/api.yaml.bak
 holdfast plan -f infra
 holdfast apply --yes -f infra
 
-holdfast upgrade --dry-run -f infra
+holdfast upgrade-check -f infra
 holdfast delete -f infra --yes
-echo "all of it was in $work"
+echo "all files are in $work"

@@ -1,52 +1,66 @@
-"""Holdfast tells the truth about declared resources versus the live world, and puts the world back when it should."""
+"""Holdfast compares declared and live infrastructure, and corrects drift within limits.
+
+Everything in `__all__` is imported when it is first used, so `import holdfast` is quick.
+"""
 
 from __future__ import annotations
 
 import importlib
 import typing
 
-from holdfast.compare.canonical import canonical_bytes, canonical_spec_hash
-from holdfast.compare.go_json import loads
-from holdfast.compare.hash_schemes import StampedHash
-from holdfast.compat.kubernaut.fingerprint import (
-    composite,
-    configmap_data_hash,
-    configmap_references,
-    resource_fingerprint,
-)
-from holdfast.errors import DeployError, HoldfastError
-
 if typing.TYPE_CHECKING:
-    from holdfast.api.manager import ResourceManager
-    from holdfast.api.remediations import Remediations
+    from holdfast.app.plan import Plan, PlanStale
+    from holdfast.app.project import Project
+    from holdfast.app.project import open_path as open  # noqa: A004 - `holdfast.open`
+    from holdfast.app.report import ApplyReport, CheckReport
+    from holdfast.compare.documents import Comparison, compare
+    from holdfast.errors import HoldfastError, InputError, StoreError
+    from holdfast.model.finding import Finding
+    from holdfast.model.verdict import Status, Verdict
 
 __version__ = "0.1.0"
 
 __all__ = [
-    "DeployError",
+    "ApplyReport",
+    "CheckReport",
+    "Comparison",
+    "Finding",
     "HoldfastError",
-    "Remediations",
-    "ResourceManager",
-    "StampedHash",
+    "InputError",
+    "Plan",
+    "PlanStale",
+    "Project",
+    "Status",
+    "StoreError",
+    "Verdict",
     "__version__",
-    "canonical_bytes",
-    "canonical_spec_hash",
-    "composite",
-    "configmap_data_hash",
-    "configmap_references",
-    "loads",
-    "resource_fingerprint",
+    "compare",
+    "open",
 ]
 
-_LATE = {  # loaded when first asked for: they bring the whole engine along
-    "Remediations": "holdfast.api.remediations",
-    "ResourceManager": "holdfast.api.manager",
+_HOME = {  # name -> module and name in it
+    "ApplyReport": "holdfast.app.report:ApplyReport",
+    "CheckReport": "holdfast.app.report:CheckReport",
+    "Comparison": "holdfast.compare.documents:Comparison",
+    "Finding": "holdfast.model.finding:Finding",
+    "HoldfastError": "holdfast.errors:HoldfastError",
+    "InputError": "holdfast.errors:InputError",
+    "Plan": "holdfast.app.plan:Plan",
+    "PlanStale": "holdfast.app.plan:PlanStale",
+    "Project": "holdfast.app.project:Project",
+    "Status": "holdfast.model.verdict:Status",
+    "StoreError": "holdfast.errors:StoreError",
+    "Verdict": "holdfast.model.verdict:Verdict",
+    "open": "holdfast.app.project:open_path",
 }
 
 
-def __getattr__(name: str) -> typing.Any:  # noqa: ANN401 - whatever is asked for
-    if name not in _LATE:
+def __getattr__(name: str) -> typing.Any:  # noqa: ANN401 - one of __all__
+    if name == "compare":  # the package, which can be called
+        return importlib.import_module("holdfast.compare")
+    if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = getattr(importlib.import_module(_LATE[name]), name)
-    globals()[name] = found
-    return found
+    module, _, attribute = _HOME[name].partition(":")
+    value = getattr(importlib.import_module(module), attribute)
+    globals()[name] = value
+    return value

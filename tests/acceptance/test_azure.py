@@ -243,19 +243,19 @@ def test_the_evidence_of_shadow_mode_says_whether_a_type_can_leave_it(fresh, tmp
     fresh.world.console("alice").edit(ident, {"/properties/size": 9})
     assert holdfast(tmp_path, fresh, "apply", "--yes").returncode == 0
     assert fresh.world.journal.count("PUT") == 4
-    told = holdfast(tmp_path, fresh, "evidence")
+    told = holdfast(tmp_path, fresh, "write-stats")
     assert (
         f"{WIDGETS}: get_put would do; 2 of 3 writes were needless, and none of those changed anything." in told.stdout
     )
 
     fresh.world.teach(WIDGETS, Fill("/properties/touched", True, phase="update"))  # a service whose no-op is none
     assert holdfast(tmp_path, fresh, "apply", "--yes").returncode == 0
-    found = json.loads(holdfast(tmp_path, fresh, "evidence", "-o", "json").stdout)
+    found = json.loads(holdfast(tmp_path, fresh, "write-stats", "-o", "json").stdout)
     assert found["types"] == [
         {"type": WIDGETS, "writes": 5, "ineffective": 0, "shadow": {"writes": 4, "needed": 1, "misjudged": 1}}
     ]
     assert [(row["path"], row["sign"]) for row in found["paths"]] == [("/properties/touched", "misjudged")]
-    assert "not yet; 1 of 3" in holdfast(tmp_path, fresh, "evidence").stdout
+    assert "not yet; 1 of 3" in holdfast(tmp_path, fresh, "write-stats").stdout
 
 
 def test_a_write_that_does_not_take_is_evidence_by_type_and_path(fresh, tmp_path):
@@ -264,7 +264,7 @@ def test_a_write_that_does_not_take_is_evidence_by_type_and_path(fresh, tmp_path
     assert holdfast(tmp_path, fresh, "apply", "--yes").returncode == 0
     fresh.world.console("alice").edit(ident, {"/properties/colour": "blue"})
     holdfast(tmp_path, fresh, "apply", "--yes")
-    (row,) = json.loads(holdfast(tmp_path, fresh, "evidence", "-o", "json").stdout)["paths"]
+    (row,) = json.loads(holdfast(tmp_path, fresh, "write-stats", "-o", "json").stdout)["paths"]
     assert (row["type"], row["path"], row["sign"]) == (WIDGETS, "/properties/colour", "ineffective")
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from holdfast import Remediations
+from holdfast.api import Remediations
 from holdfast.cli.commands.remediation import remediation_command
 from holdfast.manifests import project
 from holdfast.remediation.core.records import RemediationEnding
@@ -90,7 +90,7 @@ def assessed(folder: Path, *which: str) -> list[dict[str, Any]]:
 
 def test_a_correction_of_ours_is_assessed_and_its_trail_is_there_as_cloudevents(folder):
     drift(folder, "workers: 4", "workers: 9")
-    assert "1 correction is assessed by a running watch, or: holdfast rem" in holdfast(folder, "apply", "-y").stdout
+    assert "1 correction to assess: a running watch does it, or holdfast rem" in holdfast(folder, "apply", "-y").stdout
     (record,) = assessed(folder)
     assert (record["source"], record["action"], record["target"]) == ("correction", "update", APP)
     assert (record["assessment"]["reason"], record["assessment"]["score"]) == ("full", 1.0)
@@ -111,7 +111,7 @@ def test_a_correction_of_ours_is_assessed_and_its_trail_is_there_as_cloudevents(
     assert created["data"]["pre_remediation_spec_hash"] == record["preRemediationSpecHash"]
     assert len({event["id"] for event in told}) == len(told)
     assert holdfast(folder, "audit", "verify").returncode == 0
-    shown = holdfast(folder, "remediations", APP).stdout
+    shown = holdfast(folder, "remediation", "list", APP).stdout
     assert "good; full, score 1.00" in shown
     assert "the target is in the state it left" in shown
 
@@ -142,11 +142,11 @@ def test_one_that_somebody_else_makes_is_announced_and_assessed(folder):
     drift(folder, "workers: 4", "workers: 5")  # what alerted may change; only the target is guarded
     (record,) = assessed(folder, DB)
     assert (record["correlationId"], record["assessment"]["reason"]) == (started["correlationId"], "full")
-    history = answer(holdfast(folder, "remediations", DB, "-o", "json"))
+    history = answer(holdfast(folder, "remediation", "list", DB, "-o", "json"))
     (told,) = history["remediations"]
     assert (told["effect"], told["hashMatch"], history["regressionDetected"]) == ("good", "post_remediation", False)
     drift(folder, "workers: 8", "workers: 4", "db")
-    history = answer(holdfast(folder, "remediations", DB, "-o", "json"))
+    history = answer(holdfast(folder, "remediation", "list", DB, "-o", "json"))
     assert (history["remediations"][0]["hashMatch"], history["regressionDetected"]) == ("pre_remediation", True)
 
 
@@ -159,7 +159,7 @@ def test_what_somebody_changes_in_the_window_did_not_hold_and_the_exit_code_says
     assert "spec_drift, score 0.00" in done.stdout
     shown = holdfast(folder, "remediation", "show", "rr-1").stdout
     assert "SpecIntegrity False (SpecDrifted)" in shown
-    assert "did not hold" in holdfast(folder, "remediations", DB).stdout
+    assert "did not hold" in holdfast(folder, "remediation", "list", DB).stdout
 
 
 def test_the_other_exit_codes_of_an_assessment(folder):
@@ -183,7 +183,7 @@ def test_a_remediation_that_failed_on_this_state_is_refused_with_a_code_and_a_re
     refused = holdfast(folder, "remediation", "start", DB)
     assert refused.returncode == 16
     assert "failed 1 times; refuseAfter is 1" in refused.stderr
-    assert "Another one would be refused" in holdfast(folder, "remediations", DB).stdout
+    assert "Another one would be refused" in holdfast(folder, "remediation", "list", DB).stdout
     assert len(answer(holdfast(folder, "events", "--type", "remediation.refused", "-o", "json"))) == 1
     assert holdfast(folder, "remediation", "start", DB, "--anyway").returncode == 0
 
@@ -256,7 +256,7 @@ def test_mistakes_are_told_with_what_to_do(folder):
     assert "there is no remediation rr-9" in holdfast(folder, "remediation", "assess", "rr-9").stderr
     assert holdfast(folder, "remediation", "start", DB, "--label", "a=b").returncode == 64
     (folder / "holdfast.yaml").write_text(PROJECT.replace("validity: 20m", "validity: 20"))
-    broken = holdfast(folder, "remediations")
+    broken = holdfast(folder, "remediation", "list")
     assert broken.returncode == 1
     assert "holdfast.yaml:4" in broken.stderr
     assert "/assessment/windows/validity" in broken.stderr
@@ -274,11 +274,11 @@ def test_doctor_names_servers_that_do_not_answer_and_rules_for_nothing(folder):
 
 def test_all_remediations_are_listed_and_the_past_of_one_without_looking_at_it(folder):
     holdfast(folder, "remediation", "start", DB, "--id", "rr-1", "--action", "restart")
-    shown = holdfast(folder, "remediations").stdout
+    shown = holdfast(folder, "remediation", "list").stdout
     assert "rr-1" in shown
     assert "under way" in shown
     (folder / "live/db.yaml").unlink()
-    offline = holdfast(folder, "remediations", DB, "--offline").stdout
+    offline = holdfast(folder, "remediation", "list", DB, "--offline").stdout
     assert "not known (not looked at)" in offline
     assert "restart: under way" in offline
 
@@ -313,7 +313,7 @@ def test_assessing_costs_an_ordinary_run_nothing(folder):
     (folder / "holdfast.yaml").write_text(PROJECT.partition("assessment:")[0])
     drift(folder, "workers: 4", "workers: 9")
     assert holdfast(folder, "apply", "-y").returncode == 0
-    assert answer(holdfast(folder, "remediations", "-o", "json")) == []
+    assert answer(holdfast(folder, "remediation", "list", "-o", "json")) == []
     told = [event["type"] for event in answer(holdfast(folder, "events", "-o", "json"))]
     assert not [kind for kind in told if kind.startswith(("remediation.", "effectiveness."))]
     intended = answer(holdfast(folder, "events", "--type", "write.intended", "--target", APP, "-o", "json"))[-1]

@@ -222,7 +222,7 @@ def test_another_place_for_the_implied_connection_is_refused(folder):
     (folder / "other/one.yaml").write_text((folder / "infra/all.yaml").read_text())
     refused = holdfast(folder, "plan", "-f", "other", "--store", "infra/.holdfast/holdfast.db")
     assert refused.returncode == 1
-    assert "`local` would begin at" in refused.stderr
+    assert "`local` now resolves to" in refused.stderr
 
 
 def wait_for(lines, text):

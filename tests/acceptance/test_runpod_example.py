@@ -25,14 +25,14 @@ EXAMPLE = ROOT / "examples/runpod"
 PAGE = (ROOT / "docs/runpod.md").read_text(encoding="utf-8")
 
 WANTED = """\
-the first time: create (declared, not there yet)
-again: none (nothing moved since the last check)
-another image: update (the declaration moved: /imageName)
-somebody edits it: drifted, and user_alice did it
-so it is reverted: update (changed outside Holdfast: /imageName)
+first deploy: create (declared, not there yet)
+second deploy: none (nothing changed since the last check)
+another image: update (declaration changed: /imageName)
+edited at the console: drifted, changed by user_alice
+reverted: update (changed outside Holdfast: /imageName)
 four days idle: none (changed outside Holdfast: /workersMax)
-    left alone: changed outside Holdfast; RunPod itself did it: workersMax is 2, as after three days without a request
-deleted at the console: recreate (was there, is gone)
+    kept: changed outside Holdfast; RunPod itself did it: workersMax is 2, as after three days without a request
+deleted at the console: recreate (deleted outside Holdfast)
 undeployed: deleted
 left in the account: 0 endpoints, 0 templates
 """

@@ -75,7 +75,7 @@ def test_to_switch_between_the_spellings_rolls_nothing_and_writes_nothing(folder
     assert (template["upToDate"], template["rollout"], template["findings"]) == (4, None, [])
     assert "0 added, 0 changed, 0 replaced, 0 destroyed" in folder("apply", "-y")
     assert folder.touched() == before
-    assert "Nothing would change: 8 rehearsed" in folder("upgrade", "--dry-run")
+    assert "Nothing would change: 8 rehearsed" in folder("upgrade-check")
     folder.write(second.replace("web:1.0", "web:1.1"))
     assert "would roll 4 of 4 children in waves of 1, 1, 2" in folder("plan", "--detailed-exitcode", code=2)
     folder("apply", "-y")

@@ -26,7 +26,7 @@ import orjson
 # Run as a script, Python would look for siblings in this folder only.
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from holdfast.app.project import tune_collector
+from holdfast.cli.run import tune_collector
 from holdfast.compare import canonical, comparators
 from holdfast.manifests.secrets import Resolver
 from holdfast.model.address import Address
@@ -253,7 +253,7 @@ async def measure(port: int, folder: Path) -> list[dict[str, object]]:
     row("floor: fetch 4 KB, parse, hash, record", floor / SINGLE * 1e6, "us CPU")
     row("full check of 4 KB over http, recorded", ours / SINGLE * 1e6, "us CPU")
     row("full check / floor (promise: at most 1.5)", ours / floor, "times")
-    row("the same, everything said and written anew", whole / SINGLE * 1e6, "us CPU")
+    row("the same, everything evaluated and written again", whole / SINGLE * 1e6, "us CPU")
     await store.close()
 
     costs = {}

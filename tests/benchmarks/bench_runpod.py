@@ -26,7 +26,7 @@ import aiohttp
 # Run as a script, Python would look for siblings in this folder only.
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from holdfast import ResourceManager
+from holdfast.api import ResourceManager
 from holdfast.providers import runpod
 from holdfast.providers.runpod import CpuLoadBalancerSlsResource
 from holdfast.providers.runpod.serverless import ServerlessResource
@@ -180,7 +180,7 @@ def checks(flash: Flash, folder: Path, where: dict[str, Any]) -> list[dict[str, 
         {"1,000 unchanged": label, "CPU ms": ms[name], "times ours": ms[name] / ms["mine"]}
         for name, label in (
             ("look", "Flash: each is asked for, and its hash compared"),
-            ("local", "Flash: the hashes only, without a look at the world"),
+            ("local", "Flash: the hashes only, without reading live state"),
             ("mine", "holdfast: all are read, and compared with what was settled"),
         )
     ]

@@ -311,11 +311,11 @@ class History:
                 ["discover", *given, "-o", chance.choice(("table", "json"))],
                 ["discover", "--write", "found"],
                 ["doctor", *given],
-                ["evidence"],
+                ["write-stats"],
                 ["contention"],
                 ["audit", "verify"],
                 ["metrics"],
-                ["upgrade", "--dry-run", *given],
+                ["upgrade-check", *given],
                 ["delete", "-y", *given],
             )
         )

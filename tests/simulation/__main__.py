@@ -38,8 +38,10 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--promise", help="tell only of this one")
     parser.add_argument("--story", type=int, metavar="SEED", help="tell the story of one seed and stop")
     parser.add_argument("--shrink", action="store_true", help="make what failed smaller before telling it")
-    parser.add_argument("--mutant", choices=sorted(mutants.MUTANTS), help="put this fault back meanwhile")
-    parser.add_argument("--mutants", action="store_true", help="put every fault back, and count until it is noticed")
+    parser.add_argument("--mutant", choices=sorted(mutants.MUTANTS), help="reintroduce this fault")
+    parser.add_argument(
+        "--mutants", action="store_true", help="reintroduce every fault, and count histories until it is detected"
+    )
     parser.add_argument("--write", action="store_true", help=f"put the table into {PAGE}")
     return parser.parse_args()
 
@@ -65,7 +67,7 @@ def _histories(options: argparse.Namespace) -> int:
 
     jobs = 1 if options.mutant else options.jobs
     tally = runner.run(seeds, jobs=jobs, only=options.scenario, told=told)
-    lines = ["| promise | check | histories | violations |", "|---|---|---:|---:|"]
+    lines = ["| guarantee | check | histories | violations |", "|---|---|---:|---:|"]
     for text, name, exercised, broken in tally.rows():
         if options.promise in (None, name):
             lines.append(f"| {text} | `{name}` | {exercised:,} | {broken:,} |")
@@ -88,7 +90,7 @@ def _histories(options: argparse.Namespace) -> int:
 
 
 def _mutants(options: argparse.Namespace) -> int:
-    lines = ["| fault that was reverted | noticed by | histories it took |", "|---|---|---:|"]
+    lines = ["| reintroduced fault | detected by | histories needed |", "|---|---|---:|"]
     missed = False
     with ProcessPoolExecutor(options.jobs) as pool:
         for caught in pool.map(hunting.hunt, mutants.MUTANTS):

@@ -25,8 +25,9 @@ from unittest import mock
 import aiohttp
 import click
 
-from holdfast.app import project
+from holdfast.app import watch
 from holdfast.cli import command_group
+from holdfast.cli import run as cli_run
 from holdfast.errors import HoldfastError
 from holdfast.reconcile import worker_identity
 from holdfast.store import sqlite
@@ -164,12 +165,12 @@ _entry_points = functools.cache(importlib.metadata.entry_points)  # nothing is i
 
 
 @contextlib.contextmanager
-def replaced(kernel: Kernel, machine: Machine, world: Any, seed: int) -> Iterator[None]:  # noqa: PLR0915 - a list
+def replaced(kernel: Kernel, machine: Machine, world: Any, seed: int) -> Iterator[None]:
     """Put the virtual machine in place of the real one."""
-    original = project.run
-    for command, (place, _) in command_group.COMMANDS.items():
+    original = cli_run.run
+    for command in command_group.COMMANDS:
         if command not in ("demo", "bench"):
-            importlib.import_module(f"holdfast.cli.commands.{place}")
+            importlib.import_module(command_group.module_of(command))
 
     def captured(main: Callable[[asyncio.Event], Any]) -> int:
         raise _Captured(main)
@@ -218,10 +219,7 @@ def replaced(kernel: Kernel, machine: Machine, world: Any, seed: int) -> Iterato
         put(time, "time", kernel.wall_time)
         put(time, "monotonic", lambda: kernel.elapsed)
         put(time, "sleep", lambda _: None)
-        from holdfast.cli.commands import watch
-
-        if hasattr(watch, "LOOK_FOR_EDITS_SECONDS"):
-            put(watch, "LOOK_FOR_EDITS_SECONDS", world.edits_every)
+        put(watch, "LOOK_FOR_EDITS_SECONDS", world.edits_every)
         stack.enter_context(mock.patch.dict(os.environ, world.environment))
         try:
             yield

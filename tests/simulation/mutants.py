@@ -13,8 +13,8 @@ from unittest import mock
 
 import click
 
-from holdfast.app import manifest_reload, project, undeclared
-from holdfast.cli.commands import delete, limits
+from holdfast.app import project, selection, undeclared, watch
+from holdfast.cli.commands import delete, pause, resume
 from holdfast.compare import known_differences, verdict_rules
 from holdfast.manifests import loader
 from holdfast.model.absent import ABSENT
@@ -92,24 +92,30 @@ def _silent_joining() -> list[Patch]:
 
 
 def _deleting_needs() -> list[Patch]:
-    return [(delete, "meant", project.chosen), (delete, "_require_no_dependents", _nothing)]
+    selected = selection.selected
+
+    def _with_needed(resources: Any, options: Any) -> Any:
+        needed = resources.graph.needed_by(selected(resources, options))
+        return [address for address in resources.graph.addresses if address in needed]
+
+    return [(selection, "selected", _with_needed), (delete, "_require_no_dependents", _nothing)]
 
 
 def _ignored_options() -> list[Patch]:
     target = click.Option(["--target"], expose_value=False)
-    return [(each, "params", [*each.params, target]) for each in (limits.pause_command, limits.resume_command)]
+    return [(each, "params", [*each.params, target]) for each in (pause.pause_command, resume.resume_command)]
 
 
 def _rereading_one_file() -> list[Patch]:
-    async def fleet_for(opened: Any, options: Any, addresses: Any, _templates: Any) -> Any:
+    async def resources_for(opened: Any, _source: Any, addresses: Any, _templates: Any) -> Any:
         states = await opened.store.states(list(addresses))
         files = {state.source.rpartition(":")[0] for state in states.values() if state.source}
         known = [Address.parse(text) for state in states.values() for text in state.depends_on]
-        manifests = loader.read(sorted(filter(os.path.exists, files)), opened.project, whole=False)
-        strategies = tuple(opened.fleet.strategies)
-        return project.fleet_of(replace(manifests, strategies=strategies), known, options)
+        manifests = loader.read(sorted(filter(os.path.exists, files)), opened.config, whole=False)
+        strategies = tuple(opened.resources.strategies)
+        return project.resources_of(replace(manifests, strategies=strategies), known, opened.options)
 
-    return [(manifest_reload, "fleet_for", fleet_for)]
+    return [(watch, "resources_for", resources_for)]
 
 
 def _forgotten_origin() -> list[Patch]:
@@ -198,114 +204,114 @@ def _mutant(item: str, text: str, scenarios: str, promises: str, patches: Callab
 
 MUTANTS: Final[dict[str, Mutant]] = {
     "references-take-live-values": _mutant(
-        "1", "a reference takes what is live, drifted or not", "references", "no-drift-spread verdict-right",
+        "1", "a reference takes the live value, drifted or not", "references", "no-drift-spread verdict-right",
         _live_references,
     ),
     "files-fill-in": _mutant(
-        "2", "keys that anybody adds to a file after a write of ours join the baseline", "joining",
+        "2", "keys that others add to a file after our write join the baseline", "joining",
         "strangers-key-is-seen verdict-right", lambda: [(Kind, "fills_in", _always())],
     ),
     "late-defaults-in-silence": _mutant(
-        "2", "a late default joins without a word", "joining", "strangers-key-is-seen", _silent_joining
+        "2", "a late default joins without a report", "joining", "strangers-key-is-seen", _silent_joining
     ),
     "delete-takes-what-is-needed": _mutant(
-        "3", "delete takes what the chosen need, and asks nobody who needs it", "deleting", "delete-only-the-named",
+        "3", "delete removes dependencies of the selection that others need", "deleting", "delete-only-the-named",
         _deleting_needs,
     ),
     "pause-ignores-target": _mutant(
-        "4", "pause and resume take --target and ignore it", "options", "options-are-honoured", _ignored_options
+        "4", "pause and resume accept --target and ignore it", "options", "options-are-honoured", _ignored_options
     ),
     "watch-reads-one-file": _mutant(
-        "5", "watch reads one file again, and fails at what its neighbours refer to", "neighbours",
+        "5", "watch rereads one file, and fails at references to other files", "neighbours",
         "drift-found-in-period", _rereading_one_file,
     ),
     "imports-become-ours": _mutant(
-        "6", "what was imported counts as created after our first write", "importing", "never-recreated",
+        "6", "an imported resource counts as created after our first write", "importing", "never-recreated",
         _forgotten_origin,
     ),
     "contention-within-an-hour": _mutant(
-        "7", "contention is looked for within one hour only", "contention", "contention-named",
+        "7", "contention is detected within one hour only", "contention", "contention-named",
         lambda: [(contention_rules.ContentionRules, "forgotten_after", lambda *_: 3600.0)],
     ),
     "own-edits-count": _mutant(
-        "7", "a person's own edits count against a field", "own_edits", "own-edits-are-no-contention verdict-right",
+        "7", "a person's own edits count as contention", "own_edits", "own-edits-are-no-contention verdict-right",
         lambda: [(write_history, "_is_asked", lambda _: False)],
     ),
     "watch-corrects-zero": _mutant(
-        "8", "watch corrects what has resyncPeriod 0", "zero", "resync-zero-left-alone",
+        "8", "watch corrects a resource with resyncPeriod 0", "zero", "resync-zero-left-alone",
         lambda: [(Applier, "_is_left_alone", lambda *_: False)],
     ),
     "removed-stays-fresh": _mutant(
-        "9", "what is no longer declared stays fresh, and nobody tells", "removing", "removed-never-fresh",
+        "9", "a resource that is no longer declared stays fresh, unreported", "removing", "removed-never-fresh",
         _removed_is_fresh,
     ),
     "observed-stays-pending": _mutant(
-        "11", "what is only observed is pending for what was taken out of its declaration", "observing",
+        "11", "an observed resource is pending because of a removed field", "observing",
         "pending-clears verdict-right", lambda: [(verdict_rules, "without_removed", lambda verdict: verdict)],
     ),
     "requests-write-whole-states": _mutant(
-        "12", "asking for a check writes back a state that was read earlier", "overtaken",
+        "12", "a request for a check overwrites newer state with older state", "overtaken",
         "memory-never-goes-back created-once", _whole_states,
     ),
     "requests-are-swallowed": _mutant(
-        "12", "a check under way swallows a request", "requests", "request-is-handled",
+        "12", "a running check loses a request", "requests", "request-is-handled",
         lambda: [(Committer, "_with_requests", lambda *_: {})],
     ),
     "decided-before-limits": _mutant(
-        "14", "decisions are recorded before the limits of the fleet apply", "mass budgets", "decisions-are-final",
+        "14", "decisions are recorded before fleet limits apply", "mass budgets", "decisions-are-final",
         _decided_too_soon,
     ),
     "done-names-every-path": _mutant(
         "14", "write.done names paths that were not written", "approvals", "audit-complete", _all_paths_done
     ),
     "mass-drift-by-batch": _mutant(
-        "14, 28", "mass drift is judged by what one batch finds", "mass", "mass-drift-held",
+        "14, 28", "mass drift is judged by one batch", "mass", "mass-drift-held",
         lambda: [(SqliteStore, "reverts", _none_found), (Surveyor, "survey", _nothing)],
     ),
     "secrets-by-index": _mutant(
-        "24", "a secret in a list is known by its place", "secrets", "secrets-never-out", _secrets_by_place
+        "24", "a secret in a list is identified by its index", "secrets", "secrets-never-out", _secrets_by_place
     ),
     "known-secrets-are-shown": _mutant(
         "24", "a token that the API repeats is stored and printed", "secrets", "secrets-never-out",
         lambda: [(KnownSecrets, "add", lambda *_: None)],
     ),
     "lost-claims-send": _mutant(
-        "25", "a claim is neither renewed nor asked before a send is repeated", "fenced",
+        "25", "a claim is neither renewed nor checked before a retry", "fenced",
         "created-once newer-never-overwritten",
         lambda: [(Keeper, "ensure", _nothing), (Keeper, "_renew_all", _nothing)],
     ),
     "creates-are-repeated": _mutant(
-        "26", "a create whose answer was lost is repeated blindly", "lost", "created-once",
+        "26", "a create whose response was lost is repeated blindly", "lost", "created-once",
         lambda: [(Kind, "repeats_create", _always())],
     ),
     "limits-asked-once": _mutant(
-        "27", "pauses and freezes are asked at the beginning of a run only", "pausing",
+        "27", "pauses and freezes are checked only at the start of a run", "pausing",
         "pause-holds-every-send freeze-holds-every-send", lambda: [(Checker, "stopped", _nothing)],
     ),
     "one-queue-for-all": _mutant(
         "29", "connections share a queue", "sick", "drift-found-in-period", _one_queue
     ),
     "dead-undo-keeps-its-claim": _mutant(
-        "30", "the claim of a killed undo stands in the way of the next", "undoing", "undo-finishes",
+        "30", "the claim of a killed undo blocks the next undo", "undoing", "undo-finishes",
         lambda: [(undo, "worker_identity", SimpleNamespace(bury=_nothing))],
     ),
     "deletes-are-sent-again": _mutant(
-        "30", "a killed delete is sent again without a look", "deletions", "deleted-once", _deleted_again
+        "30", "a killed delete is sent again without a read", "deletions", "deleted-once", _deleted_again
     ),
     "any-answer-is-the-object": _mutant(
-        "31", "whatever comes with a 200 is taken for the object", "unreadable", "not-the-object-is-unreadable",
+        "31", "any 200 response is taken for the object", "unreadable", "not-the-object-is-unreadable",
         lambda: [(response_identity, "doubt", lambda *_, **__: "")],
     ),
     "one-object-stops-all": _mutant(
-        "31", "an object that cannot be dealt with ends the command", "unreadable", "one-bad-object-stops-nobody",
+        "31", "an unusable object ends the command", "unreadable", "one-bad-object-stops-no-other",
         _uncontained,
     ),
     "untaken-is-learnt": _mutant(
-        "33", "an edit that did not take becomes the baseline", "ineffective", "ineffective-is-said verdict-right",
+        "33", "an edit without effect becomes the baseline", "ineffective", "ineffective-is-said verdict-right",
         _learnt_untaken,
     ),
     "due-times-are-believed": _mutant(
-        "35", "due times of a clock that was set back are believed", "clocks", "drift-found-in-period",
+        "35", "due times from before a clock change are trusted", "clocks", "drift-found-in-period",
         lambda: [(ResyncLoop, "mend_schedule", _nothing)],
     ),
 }  # fmt: skip

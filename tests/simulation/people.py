@@ -48,7 +48,7 @@ class People(Stage):
         process = await self._run("status -o json")
         self.oracle.status(parsed(process))
 
-    async def do_contentions(self) -> None:
+    async def do_contention(self) -> None:
         """A person asks who is fought with."""
         process = await self._run("contention -o json")
         self.oracle.contentions(parsed(process))

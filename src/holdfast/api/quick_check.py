@@ -74,7 +74,7 @@ async def _of_group(
         for _, each in members
         if each.provider_id is not None and (hint := observe.hint(sample, each)) is not None
     }
-    looker = Observer(world, bench.clock, bench.random01, bench.patience, bench.fingerprint)
+    looker = Observer(world, bench.clock, bench.random01, bench.patience, bench.engine.fingerprint)
     items = await looker.listed(first.connection, first.kind, expected)
     if isinstance(items, ReadFailure):
         return set()

@@ -19,7 +19,8 @@ from os import PathLike
 from pathlib import Path
 
 from holdfast.app import assessment_task
-from holdfast.app.project import Options, Session, opened
+from holdfast.app.options import ProjectOptions
+from holdfast.app.project import Project, open_project
 from holdfast.errors import InputError
 from holdfast.manifests.project import FILE
 from holdfast.model.address import Address
@@ -47,7 +48,7 @@ class Remediations:
         here = Path(folder).absolute()
         above = next((each / FILE for each in (here, *here.parents) if (each / FILE).is_file()), None)
         named = project or above
-        self._options = Options((str(here),), str(named) if named else None, str(store) if store else None)
+        self._options = ProjectOptions((str(here),), str(named) if named else None, str(store) if store else None)
 
     async def start(
         self,
@@ -68,10 +69,10 @@ class Remediations:
             workflow = Workflow(action_type=action, signal_type="alert" if alert else "")
             signal = Signal(alert, dict(labels or {})) if alert else None
             order = Announcement(workflow, signal, correlation_id=correlation_id)
-        async with self._opened() as session, session.world() as world:
-            item = await assessment_task.Preparing(session, world).needed(_address(target))
-            item = await assessment_task.remembered(session, world, item)
-            return await assessment_task.announcer(session, world).start(item, order)
+        async with self._opened() as project, project.connections() as connections:
+            item = await assessment_task.Preparing(project, connections).needed(_address(target))
+            item = await assessment_task.remembered(project, connections, item)
+            return await assessment_task.announcer(project, connections).start(item, order)
 
     async def complete(
         self,
@@ -85,42 +86,42 @@ class Remediations:
 
         `propagation` is how many seconds others (GitOps, an operator) take to bring it about.
         """
-        async with self._opened() as session, session.world() as world:
-            announcer = assessment_task.announcer(session, world)
+        async with self._opened() as project, project.connections() as connections:
+            announcer = assessment_task.announcer(project, connections)
             found = await announcer.open_on(_address(target), correlation_id)
-            item = await assessment_task.Preparing(session, world).needed(_address(target))
+            item = await assessment_task.Preparing(project, connections).needed(_address(target))
             return await announcer.complete(found, item, ending, propagation)
 
-    async def assess(self, *which: str, wait: bool = False, timeout: float | None = None) -> list[RemediationRecord]:  # noqa: ASYNC109 - a limit on the world's time, not on ours
+    async def assess(self, *which: str, wait: bool = False, timeout: float | None = None) -> list[RemediationRecord]:  # noqa: ASYNC109 - a limit on the connections's time, not on ours
         """Take assessments further, of ids or targets or of all: one pass over what is due, or to their end."""
-        async with self._opened() as session, session.writable_world() as world:
-            chosen = await repository.named(session.store, which)
-            assessor = assessment_task.assessor(session, world)
+        async with self._opened() as project, project.writable_connections() as connections:
+            chosen = await repository.named(project.store, which)
+            assessor = assessment_task.assessor(project, connections)
             if wait:
-                until = None if timeout is None else session.clock.now() + timeout
+                until = None if timeout is None else project.clock.now() + timeout
                 await controller.wait_for(assessor, chosen, asyncio.Event(), until)
             else:
                 await assessor.run_due(only=frozenset(chosen))
-            return await _found(session, chosen)
+            return await _found(project, chosen)
 
     async def history(self, target: str) -> dict[str, Json]:
-        """Return what was tried on a target, as `holdfast remediations TARGET -o json` prints it."""
-        async with self._opened() as session, session.world() as world:
-            announcer = assessment_task.announcer(session, world)
-            item = await assessment_task.Preparing(session, world).needed(_address(target))
+        """Return what was tried on a target, as `holdfast remediation list TARGET -o json` prints it."""
+        async with self._opened() as project, project.connections() as connections:
+            announcer = assessment_task.announcer(project, connections)
+            item = await assessment_task.Preparing(project, connections).needed(_address(target))
             today = await announcer.look(item)
             refusal = await announcer.refusal(item, "", today)
-            told = await attempt_history.account(session.store, target, today, session.clock.now(), refusal)
+            told = await attempt_history.account(project.store, target, today, project.clock.now(), refusal)
             return attempt_history.as_json(told)
 
     @asynccontextmanager
-    async def _opened(self) -> AsyncIterator[Session]:
-        async with opened(self._options) as session:
-            yield session
+    async def _opened(self) -> AsyncIterator[Project]:
+        async with open_project(self._options) as project:
+            yield project
 
 
-async def _found(session: Session, chosen: Sequence[str]) -> list[RemediationRecord]:
-    found = [await repository.find(session.store, ident) for ident in chosen]
+async def _found(project: Project, chosen: Sequence[str]) -> list[RemediationRecord]:
+    found = [await repository.find(project.store, ident) for ident in chosen]
     return [one.record for one in found if one is not None]
 
 

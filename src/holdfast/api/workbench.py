@@ -10,14 +10,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from holdfast.api.account_connection import Chosen
-from holdfast.compare import comparators
+from holdfast.app.wiring import Engine
 from holdfast.manifests import user_profiles, waivers
 from holdfast.manifests.project import Project
 from holdfast.manifests.secrets import Resolver
 from holdfast.manifests.validation import raise_all
 from holdfast.model.address import Address
 from holdfast.model.decision import Action
-from holdfast.model.json import Json
 from holdfast.model.resource import Declaration
 from holdfast.policy import dependency_graph, settings
 from holdfast.providers import registry
@@ -29,9 +28,6 @@ from holdfast.reconcile.connections import Connections, WritableConnections
 from holdfast.reconcile.policy_evaluation import PolicyRules
 from holdfast.reconcile.resolve import ResourceResolver, ResourceSet
 from holdfast.reconcile.retry import RetryPolicy
-from holdfast.reconcile.send import Sender
-from holdfast.reconcile.undo import CorrectionUndo
-from holdfast.reconcile.write import ResourceWriter
 from holdfast.store import audit_head_file, fingerprint_key
 from holdfast.store.protocol import Store
 from holdfast.store.sqlite import SqliteStore
@@ -54,9 +50,12 @@ class Workbench:
     # One for each call: two calls of one process are two workers, and only one of them may write a resource.
     owner: str = field(default_factory=lambda: worker_identity.name(str(next(_calls))))
 
-    def fingerprint(self, value: Json) -> str:
-        """Return the keyed fingerprint of a secret."""
-        return comparators.fingerprint(value, self.key)
+    @property
+    def engine(self) -> Engine:
+        """The engine on the store of the project."""
+        waived = waivers.load(self.project.waivers, self.clock.now())
+        rules = PolicyRules(self.project.corrections, waived, self.project.assessment.rules)
+        return Engine(self.store, self.key, self.clock, self.random01, self.owner, rules, self.patience)
 
     def world(self) -> Connections:
         """Return the account for looking at."""
@@ -87,22 +86,15 @@ class Workbench:
             outer=[settings.of_environment(self.environ), self.project.defaults],
             profiles=user_profiles.load(self.project),
         )
-        return ResourceResolver(self.store, world, fleet, self.fingerprint, lambda _: Resolver(self.environ))
+        return self.engine.resolver(world, fleet, lambda _: Resolver(self.environ))
 
     def checker(self, world: Connections) -> Checker:
         """Return what looks and concludes."""
-        waived = waivers.load(self.project.waivers, self.clock.now())
-        rules = PolicyRules(self.project.corrections, waived, self.project.assessment.rules)
-        return Checker(self.store, world, self.clock, self.random01, self.fingerprint, self.patience, rules)
+        return self.engine.checker(world)
 
     def applier(self, world: WritableConnections, preparer: ResourceResolver) -> Applier:
         """Return what brings the account to what is declared."""
-        checker = self.checker(world)
-        hands = (self.clock, self.random01)
-        actor = ResourceWriter(self.store, world, checker, *hands, self.owner, self.patience)
-        sender = Sender(world, *hands, self.patience)
-        undoer = CorrectionUndo(self.store, world, checker, *hands, self.owner, sender)
-        return Applier(self.store, preparer, checker, actor, reconsider=_tried_again, undoer=undoer)
+        return self.engine.applier(world, preparer, reconsider=_tried_again)
 
 
 def _tried_again(checked: CheckResult) -> CheckResult:

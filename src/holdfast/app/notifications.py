@@ -1,32 +1,41 @@
-"""Notifications from the command line: who is told, with what, and where undelivered ones are kept."""
+"""Notifications about a run of a project."""
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Final
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
 
-from holdfast.app.project import Options, Session
-from holdfast.cli import console
-from holdfast.notify import deliver, rules
-from holdfast.notify.sinks import SinkContext
-from holdfast.reconcile.apply import RunReport
+if TYPE_CHECKING:
+    from holdfast.app.project import Project
+    from holdfast.notify.deliver import Notifier
+    from holdfast.reconcile.apply import RunReport
 
 DEAD_LETTERS: Final = "undelivered.jsonl"  # beside the store
 
 
-def office(session: Session, options: Options) -> deliver.Notifier:
-    """Return what telling takes in a session."""
-    store = Path(options.store) if options.store else session.project.store
+def notifier(project: Project, warn: Callable[[str], None]) -> Notifier:
+    """Return the notifier of a project; `warn` is told of sinks that fail."""
+    from holdfast.notify import deliver
+    from holdfast.notify.sinks import SinkContext
+
     return deliver.Notifier(
-        session.store,
-        session.project.notify,
-        SinkContext(session.clock, session.random01, session.resolver),
-        f"/holdfast/{session.project.folder.name}",
-        store.parent / DEAD_LETTERS,
-        console.warn,
+        project.store,
+        project.config.notify,
+        SinkContext(project.clock, project.engine.random01, project.secrets),
+        f"/holdfast/{project.config.folder.name}",
+        project.store_file.parent / DEAD_LETTERS,
+        warn,
     )
 
 
-async def tell(report: RunReport, desk: deliver.Notifier) -> None:
-    """Tell whoever is to be told about a run; whatever happens, the run has said what it says."""
+async def send(project: Project, report: RunReport, warn: Callable[[str], None]) -> None:
+    """Notify the sinks of a project about a run. A sink that fails does not fail the run."""
+    if project.config.notify:
+        await send_with(notifier(project, warn), report)
+
+
+async def send_with(desk: Notifier, report: RunReport) -> None:
+    """Notify the sinks about a run with a notifier that outlives it."""
+    from holdfast.notify import deliver, rules
+
     await deliver.notify(report, rules.statuses_before(report), desk)

@@ -1,467 +1,427 @@
-"""One run of the command line: project, manifests, store and world, opened together and closed together."""
+"""A project: a store, connections, policy and declarations, opened together and closed together.
+
+The only composition root. Must not be here: parsing of command lines, signals, rendering.
+"""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import gc
 import os
-import random
-import signal
-import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass, replace
+from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any
 
-import click
-
-from holdfast.app import template_groups, undeclared
-from holdfast.cli import stdout, terminal_escape
-from holdfast.compare import comparators, yaml_reader
+from holdfast.app import selection, single_resource, undeclared
+from holdfast.app.options import ProjectOptions, Reads
+from holdfast.app.report import ApplyReport, CheckReport
+from holdfast.app.sources.files import FileSource, find_config
+from holdfast.app.wiring import Engine
+from holdfast.compare import yaml_reader
 from holdfast.errors import InputError, StoreError
 from holdfast.manifests import file_discovery, loader, provider_validation, user_profiles, waivers
-from holdfast.manifests import project as projects
+from holdfast.manifests import project as project_files
 from holdfast.manifests.secrets import Resolver
 from holdfast.manifests.validation import raise_all
 from holdfast.model.address import Address
-from holdfast.model.json import Json
 from holdfast.model.resource import Declaration
-from holdfast.policy import selectors, settings
+from holdfast.policy import settings
+from holdfast.policy.dependency_graph import Graph
 from holdfast.providers import registry
 from holdfast.providers.protocol import Connection
-from holdfast.reconcile import worker_identity
-from holdfast.reconcile.apply import Applier
+from holdfast.reconcile import unchecked
 from holdfast.reconcile.check import Checker
-from holdfast.reconcile.clock import Clock, SystemClock
+from holdfast.reconcile.clock import Clock
 from holdfast.reconcile.connections import Connections, WritableConnections
 from holdfast.reconcile.known_secrets import KnownSecrets
 from holdfast.reconcile.policy_evaluation import PolicyRules
 from holdfast.reconcile.rate_limit import RateLimits
 from holdfast.reconcile.resolve import ResourceResolver, ResourceSet
-from holdfast.reconcile.retry import RetryPolicy
-from holdfast.reconcile.send import Sender
-from holdfast.reconcile.undo import CorrectionUndo
-from holdfast.reconcile.write import ResourceWriter
-from holdfast.rollouts.core.template_groups import TemplateGroup
-from holdfast.rollouts.core.templates import Template
 from holdfast.store import audit_head_file, fingerprint_key
 from holdfast.store.sqlite import SqliteStore
 
 if TYPE_CHECKING:
+    from holdfast.app.plan import Plan
+    from holdfast.reconcile.apply import Applier, Progress, RunReport
+    from holdfast.reconcile.undo import CorrectionUndo, Undone
+    from holdfast.rollouts.core.template_groups import TemplateGroup
+    from holdfast.rollouts.core.templates import Template
     from holdfast.store.protocol import ResourceState, Store
-
-GRACE_SECONDS: Final = 30.0  # for the writes in hand, after the first interrupt
-Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
-    """What the common options of the commands say."""
+class Project:
+    """An open project. It never changes: a method that learns something new returns another one."""
 
-    files: tuple[str, ...] = ()
-    project: str | None = None
-    store: str | None = None
-    targets: tuple[str, ...] = ()
-    selector: str | None = None
-    flags: Mapping[str, str | None] = field(default_factory=dict)
-    watches: bool = False  # what sets no resyncPeriod is checked at that of a watch
-
-
-_TAKEN: Final[Mapping[str, Callable[[Any], Any]]] = {
-    "files": click.option(
-        "-f",
-        "--file",
-        "files",
-        multiple=True,
-        metavar="PATH",
-        help="Manifests: a file, a folder, a glob, or - for standard input (may be repeated).",
-    ),
-    "place": click.option(
-        "-f",
-        "--file",
-        "files",
-        multiple=True,
-        metavar="PATH",
-        help="Manifests of the project that is meant; by default the project of this folder (may be repeated).",
-    ),
-    "project": click.option(
-        "--project", metavar="FILE", help="The project file; holdfast.yaml beside or above the manifests by default."
-    ),
-    "store": click.option("--store", metavar="FILE", help="The store; .holdfast/holdfast.db by default."),
-    "targets": click.option(
-        "--target",
-        "targets",
-        multiple=True,
-        metavar="GLOB",
-        help="Only addresses that match (connection/Kind/name); !GLOB leaves out (may be repeated).",
-    ),
-    "selector": click.option(
-        "-l", "--selector", metavar="LABELS", help="Only resources with these labels: a=b,c!=d,e in (x,y)."
-    ),
-    "default_resync_period": click.option(
-        "--default-resync-period",
-        metavar="DURATION",
-        help="Periodic checks for resources that do not say otherwise: 10m, 1h, 0 for none.",
-    ),
-}
-
-
-def taking(*names: str) -> Callable[[Function], Function]:
-    """Return a decorator that adds options of `Options`; a command takes those that it honours, and no others."""
-
-    def decorate(function: Function) -> Function:
-        for name in reversed(names):
-            function = _TAKEN[name](function)
-        return function
-
-    return decorate
-
-
-# What a command that looks at manifests takes: all of a fleet, a part of it, or one resource named by its address.
-common = taking("files", "project", "store", "targets", "selector", "default_resync_period")
-partly = taking("files", "project", "store", "targets", "selector")
-singly = taking("files", "project", "store")
-# What a command that only asks the store takes: all that is remembered, or a part of it.
-remembered = taking("place", "project", "store")
-remembered_partly = taking("place", "project", "store", "targets", "selector")
-
-
-def options_of(arguments: dict[str, Any]) -> Options:
-    """Take the options that `taking` adds out of a command's arguments."""
-    return Options(
-        arguments.pop("files", ()),
-        arguments.pop("project", None),
-        arguments.pop("store", None),
-        arguments.pop("targets", ()),
-        arguments.pop("selector", None),
-        {"resync_period": arguments.pop("default_resync_period", None)},
-    )
-
-
-@dataclass(slots=True)
-class Session:
-    """Everything a command works with."""
-
-    project: projects.Project
-    store: Store
-    fleet: ResourceSet
-    chosen: list[Address]
-    clock: Clock
-    random01: Callable[[], float]
-    key: bytes
-    resolver: Resolver
-    owner: str
-    rules: PolicyRules = field(default_factory=PolicyRules)
-    used: frozenset[str] = frozenset()  # connections to open; none: those of what is declared
+    options: ProjectOptions
+    config: project_files.Project
+    engine: Engine
+    store_file: Path
+    resources: ResourceSet
+    selected: tuple[Address, ...]
+    secrets: Resolver
+    known_secrets: KnownSecrets  # never shown
     templates: tuple[Template, ...] = ()
-    by_hand: tuple[Declaration, ...] = ()  # what is declared without the children of templates
-    groups: list[TemplateGroup] = field(default_factory=list)  # as they would be once settled
-    known: tuple[Address, ...] = ()  # what the store knows, and references may mean
-    store_file: Path = Path()
+    manual: tuple[Declaration, ...] = ()  # declared without the children of templates
+    groups: tuple[TemplateGroup, ...] = ()  # templates with their children, as an apply would record them
+    known: tuple[Address, ...] = ()  # of the store: references may name them
     undeclared: tuple[ResourceState, ...] = ()  # of the store, and no longer in the manifests that were read
-    retries: bool = False  # a person plans or applies: what stopped an earlier run is tried again
-    known_secrets: KnownSecrets = field(default_factory=KnownSecrets)  # what nobody may see
+    opened_connections: frozenset[str] = frozenset()  # none: those of the declarations
+    retries: bool = False  # a person asks: resources that stopped an earlier run are tried again
 
-    def fingerprint(self, value: Json) -> str:
-        """Return the keyed fingerprint of a secret."""
-        return comparators.fingerprint(value, self.key)
+    @property
+    def store(self) -> Store:
+        """The store of the project."""
+        return self.engine.store
+
+    @property
+    def clock(self) -> Clock:
+        """The clock of the project."""
+        return self.engine.clock
 
     def secrets_for(self, declaration: Declaration) -> Resolver:
-        """Return what fetches the secrets of a declaration."""
-        spec = self.project.connections[declaration.address.connection]
+        """Return the resolver of a declaration's secrets."""
+        spec = self.config.connections[declaration.address.connection]
         folder = str(Path(declaration.location.file or ".").parent)
-        return self.resolver.within(folder, spec.name, spec.secrets)
+        return self.secrets.within(folder, spec.name, spec.secrets)
 
-    def _connections(self) -> dict[str, Connection]:
-        declared = {address.connection for address in self.fleet.declarations}
-        used = self.used or declared or set(self.project.connections)
-        out = {}
-        for name in used:
-            spec = self.project.connections[name]
-            clear = {key: str(secret.reveal()) for key, secret in spec.fetch_secrets(self.resolver).items()}
-            out[name] = Connection(name, spec.provider, spec.settings, clear, spec.base_dir)
-        return out
+    def connections(self) -> Connections:
+        """Return the connections, for reading only."""
+        return Connections(*self._connection_arguments())
 
-    def _limits(self) -> dict[str, RateLimits]:
-        out = {}
-        for name, spec in self.project.connections.items():
-            given = {
-                f: getattr(spec.limits, f)
-                for f in ("concurrency", "reads_per_second", "writes_per_second", "deletes_per_second")
-            }
-            out[name] = replace(RateLimits(), **{k: v for k, v in given.items() if v is not None})
-        return out
+    def writable_connections(self) -> WritableConnections:
+        """Return the connections, for reading and writing."""
+        return WritableConnections(*self._connection_arguments())
 
-    def world(self) -> Connections:
-        """Return the world for looking at."""
-        connections = self._connections()
-        return Connections(connections, _providers(connections), self._limits(), self.clock, self.known_secrets)
+    def _connection_arguments(self) -> tuple[Any, ...]:
+        declared = {address.connection for address in self.resources.declarations}
+        connections, limits = {}, {}
+        for name in self.opened_connections or declared or set(self.config.connections):
+            spec = self.config.connections[name]
+            clear = {key: str(secret.reveal()) for key, secret in spec.fetch_secrets(self.secrets).items()}
+            connections[name] = Connection(name, spec.provider, spec.settings, clear, spec.base_dir)
+            limits[name] = _limits(spec)
+        providers = {spec.provider: registry.get(spec.provider) for spec in connections.values()}
+        return connections, providers, limits, self.clock, self.known_secrets
 
-    def writable_world(self) -> WritableConnections:
-        """Return the world for changing."""
-        connections = self._connections()
-        return WritableConnections(connections, _providers(connections), self._limits(), self.clock, self.known_secrets)
+    def resolver(self, connections: Connections, resources: ResourceSet | None = None) -> ResourceResolver:
+        """Return the component that resolves references, secrets and settings of declarations."""
+        resources = resources if resources is not None else self.resources
+        return self.engine.resolver(connections, resources, self.secrets_for, retries=self.retries)
 
-    def preparer(self, world: Connections) -> ResourceResolver:
-        """Return what makes declarations ready."""
-        return ResourceResolver(self.store, world, self.fleet, self.fingerprint, self.secrets_for, self.retries)
+    def checker(self, connections: Connections) -> Checker:
+        """Return the component that reads live state and reaches verdicts."""
+        return self.engine.checker(connections)
 
-    def checker(self, world: Connections) -> Checker:
-        """Return what looks and concludes."""
-        return Checker(self.store, world, self.clock, self.random01, self.fingerprint, rules=self.rules)
+    def applier(self, connections: WritableConnections, **arguments: Any) -> Applier:  # noqa: ANN401 - fields of Applier
+        """Return the component that writes declarations to live state."""
+        return self.engine.applier(connections, self.resolver(connections), **arguments)
 
-    def applier(self, world: WritableConnections, **arguments: Any) -> Applier:  # noqa: ANN401 - fields of Applier
-        """Return what brings the fleet to what is declared."""
-        checker = self.checker(world)
-        actor = ResourceWriter(self.store, world, checker, self.clock, self.random01, self.owner)
-        return Applier(
-            self.store, self.preparer(world), checker, actor, undoer=self.undoer(world, checker), **arguments
-        )
+    def undoer(self, connections: WritableConnections, checker: Checker) -> CorrectionUndo:
+        """Return the component that undoes corrections."""
+        return self.engine.undoer(connections, checker)
 
-    def undoer(self, world: WritableConnections, checker: Checker) -> CorrectionUndo:
-        """Return what takes corrections back."""
-        sender = Sender(world, self.clock, self.random01, RetryPolicy())
-        return CorrectionUndo(self.store, world, checker, self.clock, self.random01, self.owner, sender)
+    # -- runs
+
+    async def check(self) -> CheckReport:
+        """Compare declared and live state of the selected resources; write nothing to live state."""
+        return CheckReport(await self.run_check())
+
+    async def run_check(self, progress: Progress | None = None, *, record: bool = True) -> RunReport:
+        """Run a check that shows its progress. Without `record` nothing is written to the store."""
+        from holdfast.reconcile import apply
+
+        async with self.connections() as connections:
+            project = await self._with_scanned_templates(connections)
+            resolver, checker = project.resolver(connections), project.checker(connections)
+            report = await apply.look(resolver, checker, project.selected, progress, record=record, attribute=record)
+        report.groups = list(project.selected_groups())
+        report.undeclared = list(self.undeclared)
+        if record:
+            await self._record_undeclared()
+        return report
+
+    async def plan(self, progress: Progress | None = None) -> Plan:
+        """Check the selected resources and return the writes that an apply would make."""
+        from holdfast.app import plan
+
+        return plan.Plan.of(await replace(self, retries=True).run_check(progress), self.options)
+
+    async def apply(self, plan: Plan | None = None) -> ApplyReport:
+        """Write the selected declarations to live state, within the limits of the project.
+
+        With a plan, exactly its writes are made. Raise `PlanStale`, and write nothing, if they are not the same now.
+        """
+        return ApplyReport(await self.run_apply(plan))
+
+    async def run_apply(
+        self,
+        plan: Plan | None = None,
+        *,
+        stop: asyncio.Event | None = None,
+        progress: Progress | None = None,
+        when_rolled: Callable[[RunReport], None] | None = None,
+        **arguments: Any,  # noqa: ANN401 - fields of Applier
+    ) -> RunReport:
+        """Run an apply that shows its progress and can be stopped; see `apply`."""
+        stop = stop if stop is not None else asyncio.Event()
+        project = replace(self, retries=True)
+        if plan is not None:
+            plan.require_current(await project.run_check(record=False))
+            arguments["only"] = plan.allows
+        async with project.writable_connections() as connections:
+            if not project.templates:
+                applier = project.applier(connections, stop=stop, progress=progress, **arguments)
+                report = await applier.apply(project.selected)
+            else:
+                from holdfast.app import template_groups
+
+                project = await template_groups.settle(project, connections)
+                applier = project.applier(connections, stop=stop, progress=progress, **arguments)
+                report = await applier.apply(project.selected)
+                names = None if plan is None else plan.rolled_templates
+                rolled = await template_groups.roll(project, connections, stop, when_rolled, names)
+                report = template_groups.merged(report, rolled)
+        report.undeclared = list(self.undeclared)
+        await self._record_undeclared()
+        return report
+
+    async def delete(self, addresses: Sequence[Address], *, stop: asyncio.Event | None = None) -> RunReport:
+        """Delete or detach resources, dependents first."""
+        async with self.writable_connections() as connections:
+            report = await self.applier(connections, stop=stop or asyncio.Event()).delete(addresses)
+        if self.templates or self.groups:
+            from holdfast.app import template_groups
+
+            await template_groups.forget(self, report)
+        return report
+
+    async def undo(self, correction: str, *, who: str, why: str = "") -> Undone:
+        """Restore the values from before a correction; raise InputError if they changed since."""
+        recorded = await self.store.correction(correction)
+        if recorded is None:
+            raise InputError(f"there is no correction {correction}")
+        async with self.writable_connections() as connections:
+            item = await single_resource.resolve(self, connections, recorded.address)
+            return await self.undoer(connections, self.checker(connections)).undo(recorded, item, who, why)
+
+    async def watch(
+        self,
+        when_checked: Callable[[CheckReport], None] | None = None,
+        *,
+        rounds: int | None = None,
+        stop: asyncio.Event | None = None,
+    ) -> None:
+        """Check and correct continuously until `stop` is set, or for a number of rounds.
+
+        `when_checked` gets every report. The watch opens the project again, and follows edits of its manifests.
+        """
+        from holdfast.app.watch import QuietOutput, Watch
+
+        watched = replace(self.options, is_watch=True)
+        await Watch(watched, QuietOutput(when_checked), stop or asyncio.Event(), self.known_secrets).run(rounds)
+
+    async def _record_undeclared(self) -> None:
+        if self.undeclared:
+            addresses = [state.address for state in self.undeclared]
+            await unchecked.no_longer_declared(self.store, addresses, self.clock.now())
+
+    def selected_groups(self) -> Iterable[TemplateGroup]:
+        """Return template groups with a selected child. Groups without children are always included."""
+        selected = set(self.selected)
+        return (group for group in self.groups if not group.children or selected & group.children.keys())
+
+    async def _with_scanned_templates(self, connections: Connections) -> Project:
+        """Return the project after a check of resources that templates select and the store does not know."""
+        if not self.templates:
+            return self
+        from holdfast.app import template_groups
+
+        return await template_groups.survey(self, connections)
 
 
-def _providers(connections: Mapping[str, Connection]) -> dict[str, Any]:
-    return {each.provider: registry.get(each.provider) for each in connections.values()}
+def _limits(spec: project_files.ConnectionSpec) -> RateLimits:
+    names = ("concurrency", "reads_per_second", "writes_per_second", "deletes_per_second")
+    given = {name: value for name in names if (value := getattr(spec.limits, name)) is not None}
+    return replace(RateLimits(), **given)
 
 
 def require_store(path: Path) -> None:
     """Raise StoreError if there is no store."""
     if not path.exists():
         message = (
-            f"there is no store at {path}; name the manifests with -f, because it is beside these or their "
-            "holdfast.yaml; `holdfast check` or `apply` makes one, --store names another"
+            f"there is no store at {path}; name the manifests with -f, because the store is beside them or their "
+            "holdfast.yaml; `holdfast check` or `apply` creates one, --store names another"
         )
         raise StoreError(message)
 
 
-@asynccontextmanager
-async def opened(
-    options: Options,
+def open_path(
+    path: str | PathLike[str] = ".",
     *,
-    needs_files: bool = True,
+    project: str | PathLike[str] | None = None,
+    store: str | PathLike[str] | None = None,
+    targets: Sequence[str] = (),
+    selector: str | None = None,
+) -> AbstractAsyncContextManager[Project]:
+    """Open the project of a manifest or a folder of manifests.
+
+    `project` and `store` name files other than the usual ones. `targets` and `selector` choose resources, as the
+    options --target and --selector do.
+    """
+    config, kept = (None if file is None else str(file) for file in (project, store))
+    return open_project(ProjectOptions((str(path),), config, kept, tuple(targets), selector))
+
+
+@asynccontextmanager
+async def open_project(
+    options: ProjectOptions,
+    *,
+    reads: Reads = "project",
     needs_store: bool = False,
     beside: Sequence[str] = (),
-    reads_files: bool = True,
-) -> AsyncIterator[Session]:
-    """Open a session; what is wrong with the manifests is said before anything is touched.
+    known_secrets: KnownSecrets | None = None,
+) -> AsyncIterator[Project]:
+    """Open a project. All mistakes in its manifests are raised before a connection is opened.
 
-    `needs_store` is for what only tells what is remembered: of a store that is not there nothing can be said, least of
-    all that it is in order. `beside` names manifests that are not read now, but where the connection `local` begins.
-    Without `reads_files` manifests only say which project is meant.
+    `needs_store` raises StoreError where there is no store, for commands that only read it. `beside` names manifests
+    that are not read now but say where the connection `local` begins.
     """
-    project = project_of(replace(options, files=options.files or tuple(beside)))
-    files = named_files(options, project) if needs_files else options.files if reads_files else ()
+    config = find_config(replace(options, files=options.files or tuple(beside)))
+    files = FileSource.of(options, config).files if reads == "project" else options.files if reads == "named" else ()
     if beside:
-        project = project.with_local(file_discovery.common_folder(beside))
-    manifests = loader.read(files, project) if files else loader.Manifests(project)
-    path = Path(options.store) if options.store else project.store
-    clock = SystemClock()
+        config = config.with_local(file_discovery.common_folder(beside))
+    manifests = FileSource(files, config).read() if files else loader.Manifests(config)
+    path = Path(options.store) if options.store else config.store
     if needs_store:
         require_store(path)
-    resolver, known_secrets = Resolver(os.environ), KnownSecrets()
-    known_secrets.add(*project.at_hand(resolver))
-    terminal_escape.hide_with(known_secrets.hidden)
+    secrets = Resolver(os.environ)
+    known_secrets = known_secrets if known_secrets is not None else KnownSecrets()
+    known_secrets.add(*config.at_hand(secrets))
     store = await SqliteStore.open(path)
     try:
-        key = fingerprint_key.key_in(path.parent)
-        by_hand, groups = manifests.declarations, await template_groups.look(store, clock, manifests)
-        manifests = template_groups.with_children(manifests, groups)
-        _require_same_local(manifests, path.parent)
-        connections = manifests.project.connections
-        raise_all(provider_validation.mistakes(manifests.declarations, connections, registry.get))
-        reach = undeclared.reach_of(files, project, path)
-        known, missed = await _known(store, manifests, groups, reach) if files else ([], [])
-        fleet = fleet_of(manifests, known, options)
-        yield Session(
-            manifests.project,
-            store,
-            fleet,
-            chosen(fleet, options) if files else [],
-            clock,
-            random.random,
-            key,
-            resolver,
-            worker_identity.name(),
-            PolicyRules(project.corrections, waivers.load(project.waivers, clock.now()), project.assessment.rules),
-            templates=manifests.templates,
-            by_hand=by_hand,
-            groups=groups,
-            known=tuple(known),
-            store_file=path,
-            undeclared=tuple(missed),
-            known_secrets=known_secrets,
+        engine = Engine(store, fingerprint_key.key_in(path.parent))
+        rules = PolicyRules(
+            config.corrections, waivers.load(config.waivers, engine.clock.now()), config.assessment.rules
         )
-        await audit_head_file.keep(store, path, key)
+        project = await _declared(
+            Project(
+                options,
+                config,
+                replace(engine, rules=rules),
+                path,
+                ResourceSet({}, Graph()),
+                (),
+                secrets,
+                known_secrets,
+            ),
+            manifests,
+            files,
+        )
+        yield project
+        await audit_head_file.keep(store, path, engine.key)
     except InputError as error:
-        raise _located(error, project) from error
+        raise _located(error, config) from error
     finally:
         await store.close()
 
 
-async def _known(
-    store: Store, manifests: loader.Manifests, groups: Sequence[TemplateGroup], reach: undeclared.Reach
-) -> tuple[list[Address], list[ResourceState]]:
-    """Return what the store knows, and what of that is no longer declared in the manifests that were read."""
-    declared = {each.address for each in manifests.declarations}
+async def _declared(project: Project, manifests: loader.Manifests, files: Sequence[str]) -> Project:
+    """Return the project with the declarations of its manifests."""
+    manual, path = manifests.declarations, project.store_file
+    groups: tuple[TemplateGroup, ...] = ()
+    if manifests.templates:
+        from holdfast.app import template_groups
+
+        groups = tuple(await template_groups.look(project.store, project.clock, manifests))
+        manifests = template_groups.with_children(manifests, groups)
+    require_same_local(manifests, path.parent)
+    connections = manifests.project.connections
+    raise_all(provider_validation.mistakes(manifests.declarations, connections, registry.get))
     known: list[Address] = []
     missed: list[ResourceState] = []
-    async for state in store.all_states():
-        known.append(state.address)
-        if undeclared.is_missed(state, declared, groups, reach):
-            missed.append(state)
-    return known, missed
+    if files:
+        declared = {declaration.address for declaration in manifests.declarations}
+        reach = undeclared.reach_of(files, project.config, path)
+        async for state in project.store.all_states():
+            known.append(state.address)
+            if undeclared.is_missed(state, declared, groups, reach):
+                missed.append(state)
+    resources = resources_of(manifests, known, project.options)
+    return replace(
+        project,
+        config=manifests.project,
+        resources=resources,
+        selected=tuple(selection.with_needed(resources, project.options)) if files else (),
+        templates=manifests.templates,
+        manual=manual,
+        groups=groups,
+        known=tuple(known),
+        undeclared=tuple(missed),
+    )
 
 
-def _located(error: InputError, project: projects.Project) -> InputError:
-    """Add the line of the project file to what a provider says about a connection."""
-    if project.file is None or error.location.file or not (error.location.field or "").startswith("/connections/"):
-        return error
-    documents = yaml_reader.documents(Path(project.file).read_bytes(), str(project.file))
-    return registry.located(error, documents[0], str(project.file))
-
-
-def _require_same_local(manifests: loader.Manifests, folder: Path) -> None:
-    """Refuse manifests for which the implied connection `local` begins elsewhere than before.
-
-    Where it begins follows from -f. Another -f would make everything look gone, and be recreated in another place.
-    """
-    local = manifests.project.connections.get(projects.LOCAL)
-    used = any(each.address.connection == projects.LOCAL for each in manifests.declarations)
-    if local is None or not used or local.location.file is not None:  # written down: it begins where that says
-        return
-    root, kept = str(local.settings["root"]), folder / "local"
-    try:
-        before = kept.read_text().strip()
-    except FileNotFoundError:
-        kept.write_text(f"{root}\n")
-        return
-    except OSError as error:
-        raise StoreError(f"{kept} cannot be read: {error.strerror}") from None
-    if before != root:
-        message = (
-            f"with these -f the connection `local` would begin at {root}, and it began at {before} before; "
-            f"name the same manifests, or give `local` a root in holdfast.yaml (if it was moved, edit {kept})"
-        )
-        raise InputError(message)
-
-
-def project_of(options: Options) -> projects.Project:
-    """Return the project that the options mean: the named one, or the one that the manifests or this folder are in."""
-    named = Path(options.project) if options.project else None
-    return projects.load(named, Path.cwd(), registry.names(), options.files)
-
-
-def named_files(options: Options, project: projects.Project) -> tuple[str, ...]:
-    """Return what to read manifests from: what the user named, else the folder of the project file."""
-    files = options.files or ((str(project.folder),) if project.file is not None else ())
-    if not files:
-        message = "nothing to look at: give manifests with -f, or put a holdfast.yaml beside them"
-        raise InputError(message)
-    return files
-
-
-def fleet_of(manifests: loader.Manifests, known: Iterable[Address], options: Options) -> ResourceSet:
-    """Return what the manifests declare, with everything that governs it."""
-    project = manifests.project
+def resources_of(manifests: loader.Manifests, known: Iterable[Address], options: ProjectOptions) -> ResourceSet:
+    """Return the declarations of manifests, with the settings and profiles that govern them."""
+    config = manifests.project
     return ResourceSet(
-        {each.address: each for each in manifests.declarations},
+        {declaration.address: declaration for declaration in manifests.declarations},
         loader.graph(manifests, known),
         manifests.strategies,
         [
             settings.of_flags(options.flags),
             *settings.of_provider_variables(os.environ),
             settings.of_environment(os.environ),
-            project.defaults,
-            *([settings.WATCHING] if options.watches else []),
+            config.defaults,
+            *([settings.WATCHING] if options.is_watch else []),
         ],
-        user_profiles.load(project),
+        user_profiles.load(config),
     )
 
 
-def chosen(fleet: ResourceSet, options: Options, *, strict: bool = True) -> list[Address]:
-    """Return the addresses that --target and --selector leave, with everything they need.
+def _located(error: InputError, config: project_files.Project) -> InputError:
+    """Add the line of the project file to an error that a provider raises about a connection."""
+    if config.file is None or error.location.file or not (error.location.field or "").startswith("/connections/"):
+        return error
+    documents = yaml_reader.documents(Path(config.file).read_bytes(), str(config.file))
+    return registry.located(error, documents[0], str(config.file))
 
-    A target that matches nothing is a mistake, unless the fleet is only part of what was declared.
+
+def require_same_local(manifests: loader.Manifests, folder: Path) -> None:
+    """Raise InputError if the implied connection `local` begins in another folder than when the store was created.
+
+    Its folder follows from -f. With another -f every resource would seem deleted, and be recreated in another folder.
     """
-    if not options.targets and not options.selector:
-        return list(fleet.graph.addresses)
-    needed = fleet.graph.needed_by(meant(fleet, options, strict=strict))
-    return [address for address in fleet.graph.addresses if address in needed]
-
-
-def meant(fleet: ResourceSet, options: Options, *, strict: bool = True) -> list[Address]:
-    """Return the addresses that --target and --selector leave, and nothing besides."""
-    targets = selectors.parse_targets(options.targets)
-    mistaken = selectors.unmatched(targets, fleet.graph.addresses)
-    if mistaken and strict:
-        raise mistaken[0]
-    labels = selectors.parse_labels(options.selector or "")
-    return [a for a in fleet.graph.addresses if targets.matches(a) and labels.matches(fleet.declarations[a].labels)]
-
-
-def tune_collector() -> None:
-    """Let the garbage collector rest: a run makes many objects and few cycles, and a full collection walks them all."""
-    gc.set_threshold(100_000, 50, 100)
-
-
-def run(main: Callable[[asyncio.Event], Awaitable[int]]) -> int:
-    """Run a command; the first interrupt asks it to finish what is in hand, the second stops it now."""
-    tune_collector()
-
-    async def guarded() -> int:
-        stop = asyncio.Event()
-        received: list[int] = []
-        stdout.when_broken(stop.set)
-        task = asyncio.ensure_future(main(stop))
-        loop = asyncio.get_running_loop()
-
-        def interrupt(number: int) -> None:
-            received.append(number)
-            if stop.is_set():
-                task.cancel()
-                return
-            stop.set()
-            loop.call_later(GRACE_SECONDS, task.cancel)  # what waits for an API must not keep it from ending
-            print("stopping after the writes in hand; once more to stop now", file=sys.stderr)  # noqa: T201
-
-        for number in (signal.SIGINT, signal.SIGTERM):
-            with contextlib.suppress(NotImplementedError, ValueError):
-                loop.add_signal_handler(number, interrupt, number)
-        try:
-            code = await task
-        except asyncio.CancelledError:
-            return 128 + (received[0] if received else signal.SIGINT)
-        return 128 + received[0] if received else code
-
+    local = manifests.project.connections.get(project_files.LOCAL)
+    used = any(declaration.address.connection == project_files.LOCAL for declaration in manifests.declarations)
+    if local is None or not used or local.location.file is not None:  # written in the project file
+        return
+    root, record = str(local.settings["root"]), folder / "local"
     try:
-        import uvloop  # noqa: PLC0415 - an extra
-
-        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            return runner.run(guarded())
-    except ImportError:
-        return asyncio.run(guarded())
-
-
-def addresses_of(texts: Sequence[str]) -> list[Address]:
-    """Read addresses from arguments."""
-    try:
-        return [Address.parse(text) for text in texts]
-    except ValueError as error:
-        raise InputError(str(error)) from None
+        before = record.read_text().strip()
+    except FileNotFoundError:
+        record.write_text(f"{root}\n")
+        return
+    except OSError as error:
+        raise StoreError(f"{record} cannot be read: {error.strerror}") from None
+    if before != root:
+        message = (
+            f"connection `local` now resolves to {root}, but this store was created with {before}; pass the original "
+            f"-f paths, or set `connections.local.root` in holdfast.yaml (if the folder was moved, edit {record})"
+        )
+        raise InputError(message)
 
 
-async def known_documents(session: Session) -> dict[Address, list[Json]]:
-    """Return what is known of every resource: what is declared, and what was last seen."""
-    out: dict[Address, list[Json]] = {a: [dict(d.desired)] for a, d in session.fleet.declarations.items()}
-    states = {state.address: state.observed async for state in session.store.all_states() if state.observed}
-    documents = await session.store.documents(sorted(set(states.values())))
-    for address, digest in states.items():
-        if digest in documents:
-            out.setdefault(address, []).append(documents[digest])
-    return out
+async def known_documents(project: Project) -> dict[Address, list[Any]]:
+    """Return the declared and the last observed document of every resource."""
+    documents: dict[Address, list[Any]] = {
+        address: [dict(declaration.desired)] for address, declaration in project.resources.declarations.items()
+    }
+    observed = {state.address: state.observed async for state in project.store.all_states() if state.observed}
+    stored = await project.store.documents(sorted(set(observed.values())))
+    for address, digest in observed.items():
+        if digest in stored:
+            documents.setdefault(address, []).append(stored[digest])
+    return documents

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from holdfast.app import template_groups
-from holdfast.app.project import Options, Session, named_files
-from holdfast.cli import console
-from holdfast.cli.render import reports
 from holdfast.errors import HoldfastError
-from holdfast.manifests import loader
 from holdfast.reconcile.apply import RunReport
 from holdfast.reconcile.connections import WritableConnections
-from holdfast.rollouts import render as rollout_text
 from holdfast.rollouts import serialization
-from holdfast.rollouts.core.template_groups import TemplateGroup
+
+if TYPE_CHECKING:
+    from holdfast.app.project import Project
+    from holdfast.app.watch import WatchOutput
+    from holdfast.watch.manifest_source import DeclarationSource
 
 _BATCH = 100
 
@@ -25,12 +25,12 @@ _BATCH = 100
 class Rollouts:
     """The rollouts of templates, beside the resync loop."""
 
-    session: Session
-    options: Options
-    world: WritableConnections
+    project: Project
+    connections: WritableConnections
     stop: asyncio.Event
     complain: Callable[[HoldfastError], None]
-    _shown: dict[str, str] = field(default_factory=dict)
+    output: WatchOutput
+    source: DeclarationSource | None = None  # None: the declarations are in the project
 
     async def run(self) -> bool:
         """Take further what is due; return whether there was anything."""
@@ -38,50 +38,36 @@ class Rollouts:
         if not names:
             return False
         try:
-            session = self._with_templates()
-            rolled = await template_groups.roller(session, self.world, self.stop, _show).run(names)
+            project = self._with_templates()
+            rolled = await template_groups.roller(project, self.connections, self.stop, self._show).run(names)
         except HoldfastError as error:
             self.complain(error)
             return False
         for group in rolled.groups:
-            self._told(group)
+            self.output.rolled(group)
         return bool(rolled.reports)
 
     async def next_at(self) -> float | None:
         """Return when the next rollout has something to do."""
-        store = self.session.store
+        store = self.project.store
         times = [
             await store.next_due_record(collection) for collection in (serialization.ROLLOUTS, serialization.TEMPLATES)
         ]
         return min((at for at in times if at is not None), default=None)
 
     async def _due(self) -> set[str]:
-        store, now = self.session.store, self.session.clock.now()
+        store, now = self.project.store, self.project.clock.now()
         rollouts = await store.due_records(serialization.ROLLOUTS, now, _BATCH)
         templates = await store.due_records(serialization.TEMPLATES, now, _BATCH)
         return {each.owner for each in rollouts} | {each.key for each in templates}
 
-    def _with_templates(self) -> Session:
-        """Return the session with what the manifests say now; those from standard input are at hand."""
-        if self.session.templates:
-            return self.session
-        project = self.session.project
-        manifests = loader.read(named_files(self.options, project), project)
-        return replace(self.session, templates=manifests.templates, by_hand=manifests.declarations)
+    def _with_templates(self) -> Project:
+        """Return the project with its templates, read again unless they came from standard input."""
+        if self.source is None:
+            return self.project
+        manifests = self.source.read()
+        return replace(self.project, templates=manifests.templates, manual=manifests.declarations)
 
-    def _told(self, group: TemplateGroup) -> None:
-        text = rollout_text.line(group)
-        if self._shown.get(group.template.name) != text:
-            self._shown[group.template.name] = text
-            console.line(text)
-
-
-def _show(report: RunReport) -> None:
-    for acted in report.acted:
-        reports.show_acted(acted)
-
-
-def show_all(found: Sequence[TemplateGroup]) -> None:
-    """Print where every template is, in a line each."""
-    for group in found:
-        console.line(rollout_text.line(group))
+    def _show(self, report: RunReport) -> None:
+        for acted in report.acted:
+            self.output.acted(acted)

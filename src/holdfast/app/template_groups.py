@@ -1,4 +1,4 @@
-"""Templates in a session: their children among what is declared, and what rolls them."""
+"""Templates of a project: their children among its declarations, and their rollouts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from holdfast.rollouts.repository import RolloutRepository
 from holdfast.store.protocol import Store
 
 if TYPE_CHECKING:
-    from holdfast.app.project import Session
+    from holdfast.app.project import Project
 
 
 async def look(store: Store, clock: Clock, manifests: Manifests) -> list[TemplateGroup]:
@@ -54,108 +54,103 @@ async def with_chosen(
     return with_children(manifests, await RolloutRepository(store, SystemClock()).some(templates, addresses))
 
 
-def around(session: Session) -> dict[Address, Declaration]:
-    """Return what is declared by hand."""
-    return {each.address: each for each in session.by_hand}
+def manual_declarations(project: Project) -> dict[Address, Declaration]:
+    """Return the declarations that no template makes."""
+    return {declaration.address: declaration for declaration in project.manual}
 
 
 def roller(
-    session: Session,
-    world: WritableConnections,
+    project: Project,
+    connections: WritableConnections,
     stop: asyncio.Event,
     progress: Callable[[RunReport], None] | None = None,
 ) -> RolloutController:
-    """Return what rolls the templates of a session."""
+    """Return the controller of the rollouts of a project."""
 
-    def applier(fleet: ResourceSet) -> Applier:
-        made = session.applier(world, stop=stop)
-        made.preparer.fleet = fleet
-        return made
+    def applier(resources: ResourceSet) -> Applier:
+        return replace(project, resources=resources).applier(connections, stop=stop)
 
-    repository = RolloutRepository(session.store, session.clock)
-    known = [*session.fleet.declarations]
-    at_once = session.project.rollouts_at_once
     return RolloutController(
-        repository, session.templates, around(session), session.fleet, applier, known, stop, progress, at_once
+        RolloutRepository(project.store, project.clock),
+        project.templates,
+        manual_declarations(project),
+        project.resources,
+        applier,
+        [*project.resources.declarations],
+        stop,
+        progress,
+        project.config.rollouts_at_once,
     )
 
 
-async def turns(session: Session) -> str:
-    """Return who has the turns, where there is a limit over all templates and none is left; else nothing."""
-    at_once = session.project.rollouts_at_once
+async def concurrency_note(project: Project) -> str:
+    """Return who holds the concurrency budget of all templates if none of it is left, else an empty string."""
+    at_once = project.config.rollouts_at_once
     if at_once is None:
         return ""
-    found = await concurrency.read(session.store)
-    allowed = found.allowed(at_once, {each.template.name: concurrency.slots(each) for each in session.groups})
-    return "" if found.working < allowed else found.text(allowed)
+    budget = await concurrency.read(project.store)
+    slots = {group.template.name: concurrency.slots(group) for group in project.groups}
+    allowed = budget.allowed(at_once, slots)
+    return "" if budget.working < allowed else budget.text(allowed)
 
 
-def in_scope(session: Session) -> list[TemplateGroup]:
-    """Return the template groups of which something was chosen; one that has no children yet is always meant."""
-    wanted = set(session.chosen)
-    return [each for each in session.groups if not each.children or wanted & each.children.keys()]
+async def survey(project: Project, connections: Connections) -> Project:
+    """Check the resources that templates select and the store does not know; return the project with what was seen."""
+
+    async def check(declarations: Sequence[Declaration]) -> None:
+        resources = adopt_scan.fleet_of(project.resources, declarations, project.resources.graph.addresses)
+        await apply.look(project.resolver(connections, resources), project.checker(connections))
+
+    repository, manual = RolloutRepository(project.store, project.clock), manual_declarations(project)
+    if not await adopt_scan.survey(repository, project.templates, manual, check):
+        return project
+    return _with_groups(project, await repository.look(project.templates, manual))
 
 
-async def survey(session: Session, world: Connections) -> None:
-    """Look at what templates select and nobody has a record of, so that what is shown of it is what it is."""
-    if not session.templates:
-        return
-
-    async def look_at(wanted: Sequence[Declaration]) -> None:
-        preparer = session.preparer(world)
-        preparer.fleet = adopt_scan.fleet_of(session.fleet, wanted, session.fleet.graph.addresses)
-        await apply.look(preparer, session.checker(world))
-
-    repository = RolloutRepository(session.store, session.clock)
-    if await adopt_scan.survey(repository, session.templates, around(session), look_at):
-        _refresh(session, await repository.look(session.templates, around(session)))
+async def settle(project: Project, connections: WritableConnections) -> Project:
+    """Record the templates, so that the children to apply are those of the store; return the project with them."""
+    return _with_groups(project, await roller(project, connections, asyncio.Event()).settle())
 
 
-async def settle(session: Session, world: WritableConnections) -> None:
-    """Write down what is declared of templates, so that the children to be applied are those that are remembered."""
-    if session.templates:
-        _refresh(session, await roller(session, world, asyncio.Event()).settle())
-
-
-def _refresh(session: Session, found: list[TemplateGroup]) -> None:
-    """Have a session go by template groups that were looked at, or settled, since it was opened."""
-    manifests = Manifests(session.project, session.by_hand, templates=session.templates)
-    declared = with_children(manifests, found).declarations
-    known = [*session.fleet.graph.addresses, *session.known]
-    session.groups = found
-    session.fleet = adopt_scan.fleet_of(session.fleet, declared, known)
-    session.chosen = [each for each in session.chosen if each in session.fleet.declarations]
+def _with_groups(project: Project, groups: Sequence[TemplateGroup]) -> Project:
+    """Return a project with template groups that were read or recorded since it was opened."""
+    manifests = Manifests(project.config, project.manual, templates=project.templates)
+    declared = with_children(manifests, groups).declarations
+    known = [*project.resources.graph.addresses, *project.known]
+    resources = adopt_scan.fleet_of(project.resources, declared, known)
+    selected = tuple(address for address in project.selected if address in resources.declarations)
+    return replace(project, groups=tuple(groups), resources=resources, selected=selected)
 
 
 async def roll(
-    session: Session,
-    world: WritableConnections,
+    project: Project,
+    connections: WritableConnections,
     stop: asyncio.Event,
     progress: Callable[[RunReport], None] | None = None,
     only: frozenset[str] | None = None,
 ) -> RolloutResult:
-    """Roll as far as it goes without waiting; with `only` these templates, whatever else is in scope."""
-    if not session.templates:
+    """Advance rollouts as far as possible without waiting. With `only`, no others than these templates."""
+    if not project.templates:
         return RolloutResult()
-    names = {each.template.name for each in in_scope(session)}
+    names = {group.template.name for group in project.selected_groups()}
     if only is not None:
         names &= only
-    return await roller(session, world, stop, progress).run(names)
+    return await roller(project, connections, stop, progress).run(names)
 
 
-async def forget(session: Session, report: RunReport) -> None:
-    """Forget the children that were deleted, and a template with its rollouts once it has none."""
-    done = {each.checked.address for each in report.acted if each.result is ActionOutcome.DONE}
-    await RolloutRepository(session.store, session.clock).forget(session.groups, done, session.templates)
+async def forget(project: Project, report: RunReport) -> None:
+    """Drop the records of deleted children, and of templates that have none left."""
+    deleted = {acted.checked.address for acted in report.acted if acted.result is ActionOutcome.DONE}
+    await RolloutRepository(project.store, project.clock).forget(project.groups, deleted, project.templates)
 
 
 def merged(report: RunReport, rolled: RolloutResult) -> RunReport:
-    """Return a run with what its rollouts did."""
-    acted = [each for one in rolled.reports for each in one.acted]
-    reached: Sequence[Address] = [each for one in rolled.reports for each in one.not_reached]
+    """Return the report of a run with the writes of its rollouts."""
+    acted = [acted for part in rolled.reports for acted in part.acted]
+    not_reached = [address for part in rolled.reports for address in part.not_reached]
     return replace(
         report,
         acted=[*report.acted, *acted],
-        not_reached=[*report.not_reached, *reached],
+        not_reached=[*report.not_reached, *not_reached],
         groups=rolled.groups or report.groups,
     )

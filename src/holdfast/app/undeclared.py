@@ -11,22 +11,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from holdfast.app import template_groups
-from holdfast.cli import console
 from holdfast.errors import HoldfastError
 from holdfast.manifests import file_discovery, loader
 from holdfast.manifests.project import Project
 from holdfast.model.address import Address
-from holdfast.model.json import Json
 from holdfast.reconcile.clock import SystemClock
 from holdfast.reconcile.resolved_resource import is_no_longer_declared
-from holdfast.rollouts.core.template_groups import TemplateGroup
 from holdfast.store.protocol import ResourceState, Store
 
 if TYPE_CHECKING:
-    from holdfast.app.project import Session
-
-_SHOWN = 5
+    from holdfast.app.project import Project as OpenProject
+    from holdfast.rollouts.core.template_groups import TemplateGroup
 
 
 @dataclass(slots=True)
@@ -76,9 +71,9 @@ def is_missed(
     return not any(state.address in group.children for group in groups)
 
 
-async def in_store(session: Session, states: Sequence[ResourceState]) -> set[Address]:
+async def in_store(project: OpenProject, states: Sequence[ResourceState]) -> set[Address]:
     """Return the resources that are known, or turn out now, to be no longer declared, for a command that reads none."""
-    return await edited_away(states, session.project, session.store, session.store_file)
+    return await edited_away(states, project.config, project.store, project.store_file)
 
 
 async def edited_away(states: Sequence[ResourceState], project: Project, store: Store, path: Path) -> set[Address]:
@@ -115,31 +110,12 @@ async def _declared_now(
         files = [str(place) for place in places if place.exists()]
     try:
         manifests = loader.read(files, project, whole=False) if files else loader.Manifests(project)
+        if not manifests.templates:
+            return {declaration.address for declaration in manifests.declarations}
+        from holdfast.app import template_groups
+
         groups = await template_groups.look(store, SystemClock(), manifests)
     except HoldfastError:
         return None
     declared = template_groups.with_children(manifests, groups).declarations
-    return {each.address for each in declared} | {child for group in groups for child in group.children}
-
-
-def show(states: Sequence[ResourceState]) -> None:
-    """Print what is no longer declared, and what can be done about it."""
-    if not states:
-        return
-    shown = ", ".join(f"{state.address} ({_where(state)})" for state in states[:_SHOWN])
-    more = f" and {len(states) - _SHOWN} more" if len(states) > _SHOWN else ""
-    console.line(f"{len(states)} no longer declared: {shown}{more}.", fg="yellow", bold=True)
-    console.line(
-        "  Neither checked nor corrected. Declare again what is to stay, or what `holdfast delete` is to delete; "
-        "`holdfast forget ADDRESS` drops only the record.",
-        fg="yellow",
-    )
-
-
-def _where(state: ResourceState) -> str:
-    return f"was in {state.source}" if state.source else "source unknown"
-
-
-def as_json(states: Sequence[ResourceState]) -> Json:
-    """Return what is no longer declared for programs."""
-    return [{"address": str(state.address), "source": state.source} for state in states]
+    return {declaration.address for declaration in declared} | {child for group in groups for child in group.children}

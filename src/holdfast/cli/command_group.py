@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import keyword
 import os
 import signal
 import sys
@@ -20,70 +21,93 @@ ERROR: Final = 1
 USAGE: Final = 64  # not click's 2, which says "pending" here
 INTERRUPTED: Final = 128 + signal.SIGINT
 
-# command -> (module, the sentence --help shows without importing the module)
-COMMANDS: Final[dict[str, tuple[str, str]]] = {
-    "plan": ("reconcile", "Show what differs and what would be done; touches nothing."),
-    "apply": ("reconcile", "Make it so, within the limits."),
-    "check": ("reconcile", "Say what is true; read-only, with exit codes for CI."),
-    "watch": ("watch", "Run the resync loop in the foreground."),
-    "explain": ("explain", "Say why: values, rule, cause, since when, what happens next."),
-    "revert": ("answers", "Put a finding back as declared."),
-    "accept": ("answers", "Write the live value into the manifest."),
-    "baseline": ("answers", "Take the live value as the new normal; stays watched."),
-    "waive": ("answers", "Let a difference be until a date, with an owner."),
-    "approve": ("limits", "Say yes to what is held for approval."),
-    "pause": ("limits", "Stop writes: everywhere, or for a scope."),
-    "resume": ("limits", "End a pause."),
-    "contention": ("limits", "List the fields that somebody keeps reverting."),
-    "corrections": ("limits", "List our writes and how they ended."),
-    "evidence": ("write_stats", "Sum up our writes by type and path: needed, ineffective, side effects."),
-    "rollout": ("rollout", "Show and steer rollouts of templates: status, pause, resume, undo, history."),
-    "undo": ("limits", "Revert what was there before a correction."),
-    "remediation": ("remediation", "Announce a remediation, and assess whether it held and helped."),
-    "remediations": ("remediation", "Show what was tried on a target, and what came of it."),
-    "status": ("records", "Say how everything stands, without asking the world."),
-    "metrics": ("metrics", "Print what the store knows for Prometheus, without asking the world."),
-    "history": ("records", "Show decisions and audit events."),
-    "events": ("events", "Show the audit trail as CloudEvents, by type, target and time."),
-    "discover": ("discover", "Say what is live and declared nowhere; write manifests to import it."),
-    "import": ("records", "Take over a live thing by its id."),
-    "delete": ("delete", "Delete or detach what the manifests declare."),
-    "forget": ("forget", "Drop the record of what is no longer declared."),
-    "audit": ("audit", "Prove that the audit trail was not edited or cut."),
-    "replay": ("records", "Recompute a stored decision from its inputs."),
-    "upgrade": ("upgrade", "Rehearse what a new release or profile would change: it must be nothing."),
-    "doctor": ("doctor", "Look for what would go wrong."),
-    "hash": ("hash", "Print the canonical hash of a document."),
-    "diff": ("diff", "Compare a declaration with an observation, field by field."),
-    "bench": ("bench", "Measure error rates on recorded traffic."),
-    "demo": ("demo", "Take a self-contained tour."),
+# group -> command -> the sentence that --help shows without importing the command's module
+GROUPS: Final[dict[str, dict[str, str]]] = {
+    "Core": {
+        "check": "Compare declared and live state (read-only).",
+        "plan": "Show the writes that an apply would make (read-only).",
+        "apply": "Apply manifests, within configured limits.",
+        "watch": "Check and correct continuously, in the foreground.",
+        "delete": "Delete or detach declared resources.",
+        "status": "Show last known state; makes no API calls.",
+        "explain": "Explain a verdict: values, rule, cause, next action.",
+    },
+    "Findings": {
+        "revert": "Write the declared value over a finding.",
+        "accept": "Write the live value into the manifest.",
+        "baseline": "Record the live value as the new baseline.",
+        "waive": "Suppress a finding until a date, with an owner.",
+    },
+    "Limits": {
+        "approve": "Approve writes that are held.",
+        "pause": "Stop writes everywhere, or in a scope.",
+        "resume": "End a pause.",
+        "contention": "List fields that another writer keeps changing.",
+    },
+    "Rollouts": {
+        "rollout": "Show, pause, resume and undo rollouts of templates.",
+    },
+    "Remediation": {
+        "remediation": "Announce and assess remediations by other tools.",
+    },
+    "Records": {
+        "corrections": "List corrections and their outcomes.",
+        "undo": "Restore the values from before a correction.",
+        "write-stats": "Count writes: needed, ineffective, side effects.",
+        "history": "Show decisions and audit events.",
+        "events": "Show the audit trail as CloudEvents.",
+        "audit": "Verify that the audit trail was not edited or cut.",
+        "replay": "Recompute a stored decision from its inputs.",
+        "metrics": "Print the store's contents as Prometheus metrics.",
+        "forget": "Drop records of undeclared resources.",
+    },
+    "Tools": {
+        "discover": "List live resources that no manifest declares.",
+        "import": "Adopt a live resource by its provider id.",
+        "doctor": "Check configuration, connections and store.",
+        "upgrade-check": "Check that a new release changes no verdict.",
+        "diff": "Compare two documents, field by field.",
+        "hash": "Print the canonical hash of a document.",
+        "bench": "Measure error rates on recorded traffic.",
+        "demo": "Run a self-contained tour.",
+    },
 }
+COMMANDS: Final = tuple(name for group in GROUPS.values() for name in group)
+
+
+def module_of(command: str) -> str:
+    """Return the module of a command: named like it, with an underscore after a Python keyword."""
+    name = command.replace("-", "_")
+    return f"holdfast.cli.commands.{name}{'_' if keyword.iskeyword(name) else ''}"
 
 
 class LazyGroup(click.Group):
     """A group that imports a command's module when the command is called, and not before."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
-        """Name the commands, in the order of the table."""
+        """Return the commands, in the order of the table."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         """Import and return a command."""
         if cmd_name not in COMMANDS:
             return None
-        module = importlib.import_module(f"holdfast.cli.commands.{COMMANDS[cmd_name][0]}")
-        command: click.Command = getattr(module, f"{cmd_name}_command")
+        command: click.Command = getattr(
+            importlib.import_module(module_of(cmd_name)), f"{cmd_name.replace('-', '_')}_command"
+        )
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """Write the list of commands without importing them."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+        width = max(map(len, COMMANDS))
+        for title, commands in GROUPS.items():
+            with formatter.section(title):
+                formatter.write_dl([(name.ljust(width), text) for name, text in commands.items()])
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command, or suggest one that is spelt nearly so."""
+        """Return the command, or suggest one with a similar name."""
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
@@ -99,15 +123,15 @@ class LazyGroup(click.Group):
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(holdfast.__version__, prog_name="holdfast")
 def cli() -> None:
-    """Holdfast tells the truth about declared resources versus the live world.
+    """Holdfast compares declared and live infrastructure, and corrects drift within limits.
 
     \b
     Examples:
       holdfast demo                              a self-contained tour
-      holdfast plan -f infra/                    what differs and what would be done
-      holdfast apply -f infra/                   make it so
+      holdfast plan -f infra/                    the differences and the writes that would follow
+      holdfast apply -f infra/                   make these writes
       holdfast check -f infra/ --detailed-exitcode
-      holdfast explain api/Widget/blue           why, since when, by which rule
+      holdfast explain api/Widget/blue           cause, time and rule of a verdict
     """
 
 
@@ -135,7 +159,7 @@ def _crashed(kind: type[BaseException], error: BaseException, trace: TracebackTy
 
 
 def _outcome(arguments: Sequence[str] | None) -> int:
-    terminal_escape.hide_with(str)  # what an earlier run in this process knew is no matter of this one
+    terminal_escape.hide_with(str)  # secrets of an earlier run in this process
     try:
         result: Any = cli.main(arguments, prog_name="holdfast", standalone_mode=False)
     except click.UsageError as error:
@@ -148,7 +172,7 @@ def _outcome(arguments: Sequence[str] | None) -> int:
         click.echo("interrupted", err=True)
         return INTERRUPTED
     except (HoldfastError, OSError, ExceptionGroup) as error:
-        lines = _told(error)
+        lines = _messages(error)
         if os.environ.get("HOLDFAST_DEBUG") or not lines:
             raise
         from holdfast.cli import console
@@ -158,15 +182,12 @@ def _outcome(arguments: Sequence[str] | None) -> int:
     return result if isinstance(result, int) else 0
 
 
-def _told(error: Exception) -> list[str]:
-    """Return what to say of an error, each thing once, however many tasks met it; nothing for what is a fault of ours.
-
-    What the operating system refuses (a full disk, a folder that may not be written) is nobody's fault but has a name.
-    """
+def _messages(error: Exception) -> list[str]:
+    """Return the messages of an error, each once; none for a defect of Holdfast, which shows a traceback."""
     from holdfast.manifests.validation import InputErrors
 
     if isinstance(error, ExceptionGroup):
-        parts = [_told(each) for each in error.exceptions]
+        parts = [_messages(each) for each in error.exceptions]
         return list(dict.fromkeys(line for part in parts for line in part)) if all(parts) else []
     if isinstance(error, InputErrors):
         return list(error.lines)

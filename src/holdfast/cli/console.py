@@ -116,12 +116,12 @@ def json_line(value: Json) -> None:
     click.echo(safe_document(orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()))
 
 
-def structured(format_: str, value: Json) -> bool:
-    """Print a value if the format is one for programs; tell whether it was."""
+def structured(format_: str, value: Callable[[], Json]) -> bool:
+    """Compute and print a value if the format is one for programs; return True if it is."""
     if format_ == "json":
-        json_document(value)
+        json_document(value())
     elif format_ == "yaml":
-        click.echo(yaml_text(value), nl=False)
+        click.echo(yaml_text(value()), nl=False)
     else:
         return False
     return True

@@ -1,6 +1,6 @@
-"""The meters there are. Labels take few values: none is an address or a path, but for one that has to be asked for.
+"""The metric families. Labels take few values: only one optional family has an address, and none has a path.
 
-Times are given as such and never as ages: a file that nobody writes any more would stand still at a young age.
+Metrics contain times and never ages, because a file that is no longer updated would show the same age for ever.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ _WHERE: Final = ("connection", "kind")
 
 # -- the command itself
 
-BUILD: Final = Meter("holdfast_build_info", "The release that counted.", ("version",), MetricType.INFO)
-GATHERED: Final = Meter("holdfast_gathered_timestamp_seconds", "When all of this was counted.")
+BUILD: Final = Meter("holdfast_build_info", "The release that wrote the metrics.", ("version",), MetricType.INFO)
+GATHERED: Final = Meter("holdfast_gathered_timestamp_seconds", "When the metrics were collected.")
 
 # -- resources
 
@@ -23,61 +23,55 @@ RESOURCES: Final = Meter(
 )
 STALE: Final = Meter(
     "holdfast_stale_resources",
-    "Resources whose verdict is not to be believed: never read, not readable, or not read for two resync periods.",
+    "Resources without a current verdict: never read, not readable, or not read for two resync periods.",
     _WHERE,
 )
 OLDEST_GOOD_CHECK: Final = Meter(
     "holdfast_oldest_good_check_timestamp_seconds",
-    "The last successful check of the resource for which that is longest ago; 0 if one never had any.",
+    "The oldest of the last successful checks; 0 if a resource never had one.",
     _WHERE,
 )
-OVERDUE: Final = Meter("holdfast_overdue_resources", "Resources whose check is due and was not made yet.", _WHERE)
-FAILING: Final = Meter(
-    "holdfast_failing_resources", "Resources whose last attempts failed and that wait longer each time.", _WHERE
-)
+OVERDUE: Final = Meter("holdfast_overdue_resources", "Resources whose check is overdue.", _WHERE)
+FAILING: Final = Meter("holdfast_failing_resources", "Resources whose last attempts failed and that back off.", _WHERE)
 BLOCKED: Final = Meter(
     "holdfast_blocked_resources",
-    "Resources that are not corrected, by cause: held back, or terminal (stopped until their declaration is edited).",
+    "Resources that are not corrected, by cause: a limit, or terminal (stopped until the declaration is edited).",
     (*_WHERE, "cause"),
 )
 FINDINGS: Final = Meter(
-    "holdfast_findings", "Open findings, by what moved and on whose side.", (*_WHERE, "class", "changed_by")
+    "holdfast_findings", "Open findings, by class and by who changed the field.", (*_WHERE, "class", "changed_by")
 )
 OLDEST_FINDING: Final = Meter(
     "holdfast_oldest_finding_timestamp_seconds", "When the oldest open finding was first seen.", _WHERE
 )
-SUPPRESSED: Final = Meter(
-    "holdfast_suppressed_differences", "Differences that are there and do not count, by why.", (*_WHERE, "reason")
-)
+SUPPRESSED: Final = Meter("holdfast_suppressed_differences", "Suppressed differences, by reason.", (*_WHERE, "reason"))
 RESOURCE_STATUS: Final = Meter(
     "holdfast_resource_status",
     "1 for the last verdict of each resource; only with --per-resource.",
     ("address", "status"),
 )
 
-# -- work, and what people said
+# -- work and limits
 
-OPERATIONS: Final = Meter("holdfast_unfinished_operations", "Writes that were begun and not ended, by step.", ("step",))
-OLDEST_OPERATION: Final = Meter("holdfast_oldest_operation_timestamp_seconds", "When the oldest of these was begun.")
-CLAIMS: Final = Meter("holdfast_claims", "Claims that were not given back: held, or lapsed.", ("state",))
-PAUSES: Final = Meter("holdfast_paused_scopes", "Pauses in force, by what they cover.", ("scope",))
-QUARANTINES: Final = Meter(
-    "holdfast_quarantined_paths", "Fields that wait for a person's decision, by cause.", ("cause",)
+OPERATIONS: Final = Meter("holdfast_unfinished_operations", "Unfinished writes, by step.", ("step",))
+OLDEST_OPERATION: Final = Meter(
+    "holdfast_oldest_operation_timestamp_seconds", "When the oldest unfinished write began."
 )
-APPROVALS: Final = Meter("holdfast_unused_approvals", "Plans that somebody said yes to and that were not done yet.")
+CLAIMS: Final = Meter("holdfast_claims", "Claims that were not released: held, or lapsed.", ("state",))
+PAUSES: Final = Meter("holdfast_paused_scopes", "Pauses in force, by scope.", ("scope",))
+QUARANTINES: Final = Meter("holdfast_quarantined_paths", "Quarantined paths, by cause.", ("cause",))
+APPROVALS: Final = Meter("holdfast_unused_approvals", "Approved plans that were not applied yet.")
 
 # -- the audit trail
 
 EVENTS: Final = Meter("holdfast_events_total", "Events of the audit trail.", ("type",), MetricType.COUNTER)
-CORRECTIONS: Final = Meter(
-    "holdfast_corrections_total", "Our writes, by how they ended.", ("outcome",), MetricType.COUNTER
-)
+CORRECTIONS: Final = Meter("holdfast_corrections_total", "Our writes, by outcome.", ("outcome",), MetricType.COUNTER)
 HALTS: Final = Meter(
-    "holdfast_rollout_halts_total", "Rollouts that stopped because it went wrong.", ("template",), MetricType.COUNTER
+    "holdfast_rollout_halts_total", "Rollouts that halted because of failures.", ("template",), MetricType.COUNTER
 )
 ACTIVATIONS: Final = Meter(
     "holdfast_scheme_activations_total",
-    "Schemes that took over at an owner; no child is touched by that.",
+    "Hash schemes that took effect for an owner; this touches no child.",
     ("owner",),
     MetricType.COUNTER,
 )
@@ -85,24 +79,24 @@ ACTIVATIONS: Final = Meter(
 # -- templates
 
 _TEMPLATE: Final = ("template",)
-CHILDREN: Final = Meter("holdfast_template_children", "Children by what they are doing.", ("template", "state"))
+CHILDREN: Final = Meter("holdfast_template_children", "Children by state.", ("template", "state"))
 UP_TO_DATE: Final = Meter(
-    "holdfast_template_up_to_date_children", "Children that are ready and what the template asks for.", _TEMPLATE
+    "holdfast_template_up_to_date_children", "Children that are ready and match the template.", _TEMPLATE
 )
 REVISIONS: Final = Meter("holdfast_template_revision", "The current revision of an owner.", ("owner",))
 MADE_FROM: Final = Meter(
     "holdfast_template_revision_children",
-    "Children by the revision of each owner that they were made from.",
+    "Children by the revision of each owner that they were created from.",
     ("template", "owner", "revision"),
 )
 TEMPLATE_FINDINGS: Final = Meter(
     "holdfast_template_findings",
-    "What owners find about children, by class and reason.",
+    "Findings of owners about children, by class and reason.",
     ("template", "owner", "class", "reason"),
 )
 RESTAMPED: Final = Meter(
     "holdfast_template_restamped_children",
-    "Children with another stamp than that of what they were made from: must be 0, but for `compatibility: option1`.",
+    "Children whose stamp differs from their revision: must be 0, except with `compatibility: option1`.",
     _TEMPLATE,
 )
 
@@ -113,28 +107,28 @@ PHASE: Final = Meter(
 )
 WAVE: Final = Meter("holdfast_rollout_wave", "The wave of the newest rollout; 0 is the canary.", _TEMPLATE)
 FAILURES: Final = Meter(
-    "holdfast_rollout_failures", "Replacements that failed since the newest rollout was begun or resumed.", _TEMPLATE
+    "holdfast_rollout_failures", "Failed replacements since the newest rollout began or was resumed.", _TEMPLATE
 )
 PROGRESSED: Final = Meter(
-    "holdfast_rollout_progress_timestamp_seconds", "When the newest rollout last came further.", _TEMPLATE
+    "holdfast_rollout_progress_timestamp_seconds", "When the newest rollout last made progress.", _TEMPLATE
 )
 SLOTS: Final = Meter(
-    "holdfast_rollout_slots", "Slots of a rollout that is not over: done, working, left.", ("template", "state")
+    "holdfast_rollout_slots", "Slots of an unfinished rollout: done, working, left.", ("template", "state")
 )
 BACKING_OFF: Final = Meter(
-    "holdfast_rollout_backing_off_slots", "Slots whose replacement failed and is to be tried again.", _TEMPLATE
+    "holdfast_rollout_backing_off_slots", "Slots whose replacement failed and will be retried.", _TEMPLATE
 )
 ROLLOUT_BLOCKED: Final = Meter(
     "holdfast_rollout_blocked",
-    "1 for each thing that a rollout waits for; gates, holds and limits only with -f.",
+    "1 for each cause that blocks a rollout; gates, holds and limits only with -f.",
     ("template", "cause"),
 )
 BUDGET_USED: Final = Meter(
-    "holdfast_rollout_budget_used", "Slots that a rollout which is not over takes from a limit.", ("template", "budget")
+    "holdfast_rollout_budget_used", "Slots that an unfinished rollout takes from a limit.", ("template", "budget")
 )
 BUDGET_ALLOWED: Final = Meter(
     "holdfast_rollout_budget_allowed",
-    "How many it may take; only with -f, because limits are in the manifests.",
+    "Slots that the limit allows; only with -f, because limits are in the manifests.",
     ("template", "budget"),
 )
 

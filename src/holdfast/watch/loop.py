@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from holdfast.errors import InputError
 from holdfast.model.address import Address
@@ -22,6 +21,7 @@ from holdfast.reconcile.apply import RunReport
 from holdfast.reconcile.clock import Clock
 from holdfast.store.protocol import Request, Store, Transaction
 from holdfast.watch.list_scan import ListScanner
+from holdfast.watch.tasks import PeriodicTask
 
 BATCH = 500
 SHORTEST_WAIT_SECONDS = 0.05
@@ -34,16 +34,6 @@ CLOCK_TOLERANCE_SECONDS = 1.0  # by which a clock may be set back without anybod
 WAITING_SECONDS = 30.0  # after which something that could not be looked at is tried again
 
 Correct = Callable[[Sequence[Address]], Awaitable[RunReport]]  # looks at some of the fleet, and acts; see Applier.apply
-
-
-class PeriodicTask(Protocol):
-    """Something else that comes due while resources are watched, such as assessments."""
-
-    async def run(self) -> bool:
-        """Do what is due now; return whether there was anything."""
-
-    async def next_at(self) -> float | None:
-        """Return when something is to be done next."""
 
 
 @dataclass(slots=True)

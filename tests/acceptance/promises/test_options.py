@@ -27,17 +27,17 @@ SEVERAL = {
     "apply": ("apply", "-y"),
     "delete": ("delete", "-y"),
     "approve": ("approve", "--all", "-y"),
-    "upgrade": ("upgrade", "--dry-run"),
+    "upgrade-check": ("upgrade-check",),
     "watch": ("watch", "--rounds", "0"),
     "status": ("status",),
     "history": ("history",),
     "corrections": ("corrections",),
     "events": ("events",),
-    "evidence": ("evidence", "-o", "json"),
+    "write-stats": ("write-stats", "-o", "json"),
     "contention": ("contention",),
 }
 # What does not name the resources that it is about; that it leaves the others alone is shown below.
-SILENT = {"approve", "upgrade", "watch", "contention"}
+SILENT = {"approve", "upgrade-check", "watch", "contention"}
 SCOPING = {"--target", "--selector"}
 RESYNC = {"plan", "check", "apply", "watch", "approve", "explain"}
 PLACES = {"--file", "--project", "--store"}
@@ -119,7 +119,7 @@ def test_a_scope_leaves_the_others_out(drifted, told, name, scoping):
     assert (drifted / "live/two.yaml").read_text() == "level: debug\n"
 
 
-@pytest.mark.parametrize("name", sorted(set(SEVERAL) - {"events", "evidence"}))
+@pytest.mark.parametrize("name", sorted(set(SEVERAL) - {"events", "write-stats"}))
 def test_a_target_that_matches_nothing_is_a_mistake(drifted, told, name):
     code, printed = told(drifted, *SEVERAL[name], "--target", "here/Document/oen")
     assert code == 1
@@ -171,7 +171,7 @@ def test_the_place_of_a_project_may_be_said_in_three_ways(drifted, told, tmp_pat
     """Every command of the store answers the same from another folder, whichever way it is told which project."""
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
-    for name in ("status", "history", "corrections", "events", "evidence", "contention", "audit"):
+    for name in ("status", "history", "corrections", "events", "write-stats", "contention", "audit"):
         given = ("audit", "verify") if name == "audit" else SEVERAL[name]
         here = told(drifted, *given, *(("-o", "json") if name == "status" else ()))
         for place in (

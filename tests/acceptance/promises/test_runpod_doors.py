@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast import ResourceManager
+from holdfast.api import ResourceManager
 from holdfast.providers.runpod import CpuLoadBalancerSlsResource, NetworkVolume, ServerlessEndpoint
 from holdfast_emulators.runpod import RunPodServer, World, running
 from tests.acceptance.test_commands import run

@@ -11,7 +11,7 @@ import json
 import sys
 from typing import Any
 
-from holdfast import ResourceManager
+from holdfast.api import ResourceManager
 from holdfast.providers.runpod import CpuServerlessEndpoint
 from holdfast.reconcile.clock import SystemClock
 

@@ -13,7 +13,7 @@ from unittest import mock
 
 import pytest
 
-from holdfast import ResourceManager
+from holdfast.api import ResourceManager
 from holdfast.api.results import Deployment
 from holdfast.providers.runpod import CpuServerlessEndpoint
 from holdfast_emulators.runpod import Console, Fault, Habits, RunPodServer, Script, World, Wrong, running

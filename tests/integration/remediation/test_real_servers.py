@@ -131,7 +131,7 @@ def test_an_alert_fires_a_correction_is_made_the_alert_decays_and_metrics_improv
     assert told.count("assessment.completed") == 1
     assert "alert_decay.detected" in told, "the alert was still listed when it was first asked for"
     assert place.monitoring.range_queries(), "the real Prometheus was asked"
-    assert "good; full, score 0.90" in place.run("remediations", CART).stdout
+    assert "good; full, score 0.90" in place.run("remediation", "list", CART).stdout
 
 
 @pytest.mark.parametrize("place", [never], indirect=True)
@@ -152,7 +152,7 @@ def test_a_second_actor_in_the_window_is_spec_drift_and_neither_server_is_asked_
     assert (integrity["status"], integrity["reason"]) == ("False", "SpecDrifted")
     assert place.monitoring.requests() == asked
     assert len(place.monitoring.range_queries()) == queries
-    assert "did not hold" in place.run("remediations", CART).stdout
+    assert "did not hold" in place.run("remediation", "list", CART).stdout
 
 
 @pytest.mark.parametrize("is_probed, reason, score", [(True, "partial", 1.0), (False, "expired", None)])

@@ -30,9 +30,9 @@ def finished(oracle: Oracle, process: Process) -> None:
                 oracle.book(resource).was_there = True
     if process.error is not None:
         said = f"{process.arguments[0]}: {type(process.error).__name__}: {str(process.error)[:200]}"
-        oracle.holds("one-bad-object-stops-nobody", False, "", "an exit code", said)
+        oracle.holds("one-bad-object-stops-no-other", False, "", "an exit code", said)
         return
-    oracle.holds("one-bad-object-stops-nobody", True)
+    oracle.holds("one-bad-object-stops-no-other", True)
     if not process.is_stopped:
         said = f"{' '.join(process.arguments)} still runs after {oracle.now - process.started:.0f} s"
         oracle.holds("commands-end", process.code is not None, "", "an end", said)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 from unittest import mock
 
-from holdfast import ResourceManager
+from holdfast.api import ResourceManager
 from holdfast.model.json import Json
 from holdfast.providers.runpod import CpuLoadBalancerSlsResource
 from holdfast.reconcile.retry import RetryPolicy

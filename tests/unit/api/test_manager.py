@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from holdfast import DeployError, ResourceManager
+from holdfast.api import DeployError, ResourceManager
 from holdfast.errors import InputError
 from holdfast.model.address import Address
 from holdfast.model.decision import Action

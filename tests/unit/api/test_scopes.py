@@ -7,7 +7,7 @@ from unittest import mock
 
 import pytest
 
-from holdfast import DeployError
+from holdfast.api import DeployError
 from holdfast.errors import InputError
 from holdfast.model.decision import Action
 from holdfast.providers.runpod import NetworkVolume, PodTemplate

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from holdfast.app.wiring import Engine
 from holdfast.compare import comparators, profiles
 from holdfast.manifests.secrets import Resolver
 from holdfast.model.address import Address
@@ -20,11 +21,9 @@ from holdfast.reconcile.check import Checker
 from holdfast.reconcile.connections import Connections, WritableConnections
 from holdfast.reconcile.policy_evaluation import PolicyRules
 from holdfast.reconcile.rate_limit import RateLimits
-from holdfast.reconcile.resolve import ResourceResolver, ResourceSet
+from holdfast.reconcile.resolve import ResourceSet
 from holdfast.reconcile.retry import RetryPolicy
-from holdfast.reconcile.send import Sender
 from holdfast.reconcile.undo import CorrectionUndo, Undone
-from holdfast.reconcile.write import ResourceWriter
 from holdfast.store.protocol import Store
 from holdfast.testing.clock import FakeClock
 from holdfast.testing.memory import MemoryProvider, MemoryWorld
@@ -99,20 +98,18 @@ class Bench:
     async def check(self, declarations: Sequence[Declaration], *, record: bool = True) -> RunReport:
         connections, providers = {self.connection.name: self.connection}, {self.connection.provider: self.provider()}
         async with Connections(connections, providers, {}, self.clock) as world:
-            preparer = ResourceResolver(self.store, world, self.fleet(declarations), self.fingerprint, self.secrets)
-            checker = Checker(self.store, world, self.clock, self.random, self.fingerprint, self.patience, self.rules)
-            return await look(preparer, checker, record=record)
+            preparer = self.engine().resolver(world, self.fleet(declarations), self.secrets)
+            return await look(preparer, self.engine().checker(world), record=record)
 
     def applier(self, world: WritableConnections, declarations: Sequence[Declaration], **options: object) -> Applier:
-        preparer = ResourceResolver(self.store, world, self.fleet(declarations), self.fingerprint, self.secrets)
-        checker = Checker(self.store, world, self.clock, self.random, self.fingerprint, self.patience, self.rules)
-        actor = ResourceWriter(self.store, world, checker, self.clock, self.random, self.owner, self.patience)
-        undoer = self.undoer(world, checker)
-        return Applier(self.store, preparer, checker, actor, undoer=undoer, **options)  # type: ignore[arg-type]
+        preparer = self.engine().resolver(world, self.fleet(declarations), self.secrets)
+        return self.engine().applier(world, preparer, **options)
+
+    def engine(self) -> Engine:
+        return Engine(self.store, KEY, self.clock, self.random, self.owner, self.rules, self.patience)
 
     def undoer(self, world: WritableConnections, checker: Checker) -> CorrectionUndo:
-        sender = Sender(world, self.clock, self.random, self.patience)
-        return CorrectionUndo(self.store, world, checker, self.clock, self.random, self.owner, sender)
+        return self.engine().undoer(world, checker)
 
     async def undo(self, correction_id: str, declarations: Sequence[Declaration]) -> Undone:
         async with self.world() as world:

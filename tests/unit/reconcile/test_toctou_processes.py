@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.app.project import Options
-from holdfast.cli import plan_files
+from holdfast.app.options import ProjectOptions
+from holdfast.app.plan import Plan, PlanStale
 from holdfast.model.read_result import ReadError, ReadFailure
 from holdfast.model.verdict import Status
 from holdfast.policy.budgets import BudgetRule
@@ -102,14 +102,14 @@ def test_who_only_looks_with_an_edited_declaration_sees_it_pending_whenever_they
 # -- a plan from a file
 
 
-def saved_plan(bench: Bench, fleet, folder: Path) -> plan_files.Saved:
+def saved_plan(bench: Bench, fleet, folder: Path) -> Plan:
     file = folder / "plan.json"
-    plan_files.save(file, run(bench.check(fleet, record=False)), Options((), None, None, (), None, {}))
-    return plan_files.load(file)
+    Plan.of(run(bench.check(fleet, record=False)), ProjectOptions()).save(file)
+    return Plan.load(file)
 
 
-def apply_saved(bench: Bench, fleet, saved: plan_files.Saved):
-    plan_files.insist(saved, run(bench.check(fleet, record=False)))
+def apply_saved(bench: Bench, fleet, saved: Plan):
+    saved.require_current(run(bench.check(fleet, record=False)))
     return run(bench.apply(fleet, only=saved.allows))
 
 
@@ -122,7 +122,7 @@ def test_what_moves_after_the_plan_was_saved_makes_it_stale(make, change, tmp_pa
     fleet = make(bench)
     saved = saved_plan(bench, fleet, tmp_path)
     meddler = Meddler(bench, Moment.BEFORE_LOOK, CHANGES[change])
-    with pytest.raises(plan_files.PlanStale, match="nothing was done"):
+    with pytest.raises(PlanStale, match="nothing was written"):
         apply_saved(bench, fleet, saved)
     assert meddler.is_kept()
     assert sees_the_truth(bench, fleet)
@@ -138,7 +138,7 @@ def test_what_appears_after_the_plan_was_saved_makes_it_stale(make, tmp_path):
         bench.live.things["Thing", "id-1"] = {"name": "a", "color": "white", "size": 7, "kind": "round"}
 
     meddler = Meddler(bench, Moment.BEFORE_LOOK, anew)
-    with pytest.raises(plan_files.PlanStale):
+    with pytest.raises(PlanStale):
         apply_saved(bench, fleet, saved)
     assert meddler.is_kept()
 
@@ -147,7 +147,7 @@ def test_an_edited_declaration_makes_a_saved_plan_stale(tmp_path):
     bench = bench_of()
     saved = saved_plan(bench, drifted(bench), tmp_path)
     before = things(bench)
-    with pytest.raises(plan_files.PlanStale):
+    with pytest.raises(PlanStale):
         apply_saved(bench, declared(size=5), saved)
     assert things(bench) == before
 
@@ -157,7 +157,7 @@ def test_what_moves_after_a_saved_plan_was_found_to_hold_is_left_out(change, tmp
     bench = bench_of()
     fleet = drifted(bench)
     saved = saved_plan(bench, fleet, tmp_path)
-    plan_files.insist(saved, run(bench.check(fleet, record=False)))
+    saved.require_current(run(bench.check(fleet, record=False)))
     meddler = Meddler(bench, Moment.BEFORE_LOOK, CHANGES[change])
     assert run(bench.apply(fleet, only=saved.allows)).acted == []
     assert meddler.is_kept()

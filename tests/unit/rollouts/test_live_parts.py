@@ -109,7 +109,7 @@ def test_there_is_no_way_back_to_what_it_was_but_by_its_declaration(nursery):
     group = apply(nursery, web(), part({"ami": "two"}))
     assert group_rollouts.undone(group, 0.0, "ada") == (
         None,
-        "class is a resource of its own, and not what it was; put its declaration back instead",
+        "part class is a resource of its own that changed since; revert its declaration instead",
     )
     assert group_rollouts.undone(group, 0.0, "ada", to=1)[0] is None
     group = apply(nursery, web({"taint": 2}), part({"ami": "two"}))

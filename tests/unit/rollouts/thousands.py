@@ -21,7 +21,7 @@ from pathlib import Path
 
 import orjson
 
-from holdfast.app.project import tune_collector
+from holdfast.cli.run import tune_collector
 from holdfast.model.write_result import WriteError, WriteFailure
 from holdfast.policy.budgets import Percent
 from holdfast.rollouts import serialization

@@ -1,4 +1,4 @@
-"""The commands that prove what happened: audit verify, audit head."""
+"""The commands `audit verify` and `audit head`."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from typing import Any
 
 import click
 
-from holdfast.app.project import Session, remembered
-from holdfast.app.stored_selection import Scope
-from holdfast.cli import console
-from holdfast.cli.commands.records import in_store
+from holdfast.app.project import Project
+from holdfast.app.selection import Scope
+from holdfast.cli import console, options
+from holdfast.cli.render.text import count
+from holdfast.cli.run import in_store
 from holdfast.errors import ChainBroken, InputError
 from holdfast.model.audit import AuditHead
 from holdfast.store import audit_head_file
@@ -17,18 +18,19 @@ from holdfast.store import audit_head_file
 
 @click.group("audit")
 def audit_command() -> None:
-    """Prove what happened."""
+    """Verify that the audit trail was not edited or cut."""
 
 
 @audit_command.command("verify")
 @click.option(
     "--head", "given", multiple=True, metavar="HEAD", help="A head that `audit head` printed before (may be repeated)."
 )
-@remembered
+@options.stored
 def verify_command(given: tuple[str, ...], **rest: Any) -> int:
-    """Recompute the hash chain of the audit trail; fails if an event was edited, removed or reordered.
+    """Recompute the hash chain of the audit trail.
 
-    That nothing was cut from its end is shown by the head that is kept beside the store, and by every --head.
+    Exit code 1 if an event was edited, removed or reordered. The head that is kept beside the store, and every --head,
+    show that nothing was cut from its end.
 
     \b
     Examples:
@@ -37,16 +39,16 @@ def verify_command(given: tuple[str, ...], **rest: Any) -> int:
     """
     known = [_parsed(text) for text in given]
 
-    async def body(session: Session, _scope: Scope) -> int:
+    async def body(project: Project, _scope: Scope) -> int:
         try:
-            kept = audit_head_file.read(session.store_file, session.key)
-            length = await session.store.verify_chain([*known, *([kept] if kept is not None else [])])
+            kept = audit_head_file.read(project.store_file, project.engine.key)
+            length = await project.store.verify_chain([*known, *([kept] if kept is not None else [])])
         except ChainBroken as error:
             console.line(f"broken: {error}", fg="red", bold=True)
             return 1
-        console.line(f"verified: {length} events, unbroken", fg="green", bold=True)
+        console.line(f"verified: {count(length, 'event')}, unbroken", fg="green", bold=True)
         if kept is None and not known and length:
-            file = audit_head_file.file_of(session.store_file)
+            file = audit_head_file.file_of(project.store_file)
             console.warn(f"there was no head to compare with in {file}, so a cut end would not have been seen")
         return 0
 
@@ -62,9 +64,9 @@ def _parsed(text: str) -> AuditHead:
 
 
 @audit_command.command("head")
-@remembered
+@options.stored
 def head_command(**rest: Any) -> int:
-    """Print the head of the audit trail, one line that stands for all of it, to be kept elsewhere.
+    """Print the head of the audit trail, to keep it elsewhere.
 
     \b
     Examples:
@@ -72,8 +74,8 @@ def head_command(**rest: Any) -> int:
       holdfast audit verify --head "$(tail -n 1 /mnt/elsewhere/holdfast-heads)"
     """
 
-    async def body(session: Session, _scope: Scope) -> int:
-        console.line(str(await session.store.head()))
+    async def body(project: Project, _scope: Scope) -> int:
+        console.line(str(await project.store.head()))
         return 0
 
     return in_store(rest, body)

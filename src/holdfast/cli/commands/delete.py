@@ -1,4 +1,4 @@
-"""The command `delete`: what was chosen and, if a person says so, what needs it; never what it needs."""
+"""The command `delete`."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from typing import Any
 
 import click
 
-from holdfast.app import template_groups
-from holdfast.app.project import Session, meant, opened, options_of, partly, run
-from holdfast.cli import confirm, console
+from holdfast.app import selection
+from holdfast.app.project import Project
+from holdfast.cli import confirm, console, options
 from holdfast.cli.render import reports
+from holdfast.cli.run import open_project, run
 from holdfast.errors import InputError
 from holdfast.model.address import Address
 from holdfast.reconcile.action_result import ActionOutcome
@@ -22,38 +23,37 @@ _MOST = 10  # dependents that a message names
 
 
 @click.command("delete")
-@partly
+@options.partly
 @click.option("--with-dependents", is_flag=True, help="Also delete the declared resources that need these.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
-@console.option("table", "json", "yaml")
+@console.option(*options.FORMATS)
 def delete_command(with_dependents: bool, yes: bool, output_: str, **rest: Any) -> int:
-    """Delete (or detach, where onDelete says so) what the manifests declare, dependents first.
+    """Delete or detach declared resources, dependents first.
 
-    What the chosen resources need is left alone. What needs them must be chosen too, or --with-dependents said.
+    Resources that the selected ones need are kept. Resources that need them must be selected too, or pass
+    --with-dependents.
 
     \b
     Examples:
       holdfast delete -f infra/ --target 'api/Widget/*' --yes
       holdfast delete -f infra/ --target api/Network/main --with-dependents
     """
-    options = options_of(rest)
+    given = options.options_of(rest)
     if not yes:
         confirm.require_answer("delete")
 
     async def main(stop: asyncio.Event) -> int:
-        async with opened(options) as session:
-            wanted = meant(session.fleet, options)
-            wanted = _with_dependents(session, wanted) if with_dependents else wanted
-            await _require_no_dependents(session, wanted)
+        async with open_project(given) as project:
+            wanted = selection.selected(project.resources, given)
+            wanted = _with_dependents(project, wanted) if with_dependents else wanted
+            await _require_no_dependents(project, wanted)
             if not wanted:
-                console.line("nothing that is declared is chosen; nothing was deleted")
+                console.line("no declared resource is selected; nothing was deleted")
                 return 1
             if not yes and not _is_agreed(wanted):
                 return 1
-            async with session.writable_world() as world:
-                report = await session.applier(world, stop=stop).delete(wanted)
-                await template_groups.forget(session, report)
-        if not console.structured(output_, reports.as_json(report)):
+            report = await project.delete(wanted, stop=stop)
+        if not console.structured(output_, lambda: reports.as_json(report)):
             for acted in report.acted:
                 reports.show_acted(acted)
             reports.show_waiting(report.waiting)
@@ -71,23 +71,23 @@ def _is_agreed(wanted: Collection[Address]) -> bool:
     return confirm.is_agreed("Delete these?")
 
 
-def _with_dependents(session: Session, wanted: Collection[Address]) -> list[Address]:
-    """Return what was chosen and every declared resource that needs it."""
-    every = session.fleet.graph.needing(wanted)
-    return [address for address in session.fleet.graph.addresses if address in every]
+def _with_dependents(project: Project, wanted: Collection[Address]) -> list[Address]:
+    """Return the selected resources and every declared resource that needs them."""
+    every = project.resources.graph.needing(wanted)
+    return [address for address in project.resources.graph.addresses if address in every]
 
 
-async def _require_no_dependents(session: Session, wanted: Collection[Address]) -> None:
-    """Refuse to delete what live resources need that stay; those of other manifests are known from the store."""
+async def _require_no_dependents(project: Project, wanted: Collection[Address]) -> None:
+    """Raise InputError if live resources that stay need one of these; the store knows those of other manifests."""
     going, names = set(wanted), {str(address) for address in wanted}
-    declared = session.fleet.graph.needing(wanted) - going
+    declared = project.resources.graph.needing(wanted) - going
     by_graph, by_store = [], []
-    async for state in session.store.all_states():
+    async for state in project.store.all_states():
         if state.address in going or state.provider_id is None:
             continue
         if state.address in declared:
             by_graph.append(str(state.address))
-        elif names.intersection(state.depends_on) and state.address not in session.fleet.declarations:
+        elif names.intersection(state.depends_on) and state.address not in project.resources.declarations:
             by_store.append(str(state.address))
     left = by_graph + by_store
     if not left:

@@ -11,9 +11,11 @@ from pathlib import Path
 
 import click
 
-from holdfast.app.project import Options, Session, opened, run
+from holdfast.app.options import ProjectOptions
+from holdfast.app.project import Project
 from holdfast.cli import console, demo_fixtures
 from holdfast.cli.render import reports
+from holdfast.cli.run import open_project, run
 from holdfast.model.decision import Action
 from holdfast.model.json import Json
 from holdfast.model.verdict import Status
@@ -141,8 +143,11 @@ class Tour:
 
     async def _apply(self, title: str) -> RunReport:
         _say(title, "holdfast apply -f infra/")
-        async with opened(Options(files=("infra",))) as session, session.writable_world() as world:
-            report = await session.applier(world).apply(session.chosen)
+        async with (
+            open_project(ProjectOptions(files=("infra",))) as project,
+            project.writable_connections() as connections,
+        ):
+            report = await project.applier(connections).apply(project.selected)
         for acted in sorted(report.acted, key=lambda one: str(one.checked.address))[:_SHOWN]:
             reports.show_acted(acted)
         if len(report.acted) > _SHOWN:
@@ -157,8 +162,8 @@ class Tour:
 
     async def _check(self, title: str) -> RunReport:
         _say(title, "holdfast check -f infra/")
-        async with opened(Options(files=("infra",))) as session:
-            report = await _looked(session)
+        async with open_project(ProjectOptions(files=("infra",))) as project:
+            report = await _looked(project)
         reports.show_check(report)
         for one in report.checked:
             if one.verdict.status is not Status.IN_SYNC:
@@ -203,9 +208,9 @@ class Tour:
         return 0 if clean else 1
 
 
-async def _looked(session: Session) -> RunReport:
-    async with session.world() as world:
-        return await look(session.preparer(world), session.checker(world), session.chosen)
+async def _looked(project: Project) -> RunReport:
+    async with project.connections() as connections:
+        return await look(project.resolver(connections), project.checker(connections), project.selected)
 
 
 def _rewrite(file: str, before: str, after: str) -> None:

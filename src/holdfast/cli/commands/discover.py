@@ -13,14 +13,18 @@ from typing import Final
 
 import click
 
-from holdfast.app.project import Options, Session, opened, project_of, run
-from holdfast.cli import console
+from holdfast.app.options import ProjectOptions
+from holdfast.app.project import Project
+from holdfast.app.sources.files import find_config
+from holdfast.cli import console, options
+from holdfast.cli.run import open_project, run
 from holdfast.errors import HoldfastError, InputError
 from holdfast.manifests import file_discovery
 from holdfast.manifests import project as projects
 from holdfast.model.json import Json
 from holdfast.model.resource import ManagementPolicy
-from holdfast.policy import dependency_graph, did_you_mean
+from holdfast.policy import did_you_mean
+from holdfast.policy.dependency_graph import Graph
 from holdfast.providers.file import formats
 from holdfast.reconcile.connections import Connections
 from holdfast.reconcile.discover import Coverage, Discoverer, Drafted, Listing, Survey, coverage
@@ -47,7 +51,7 @@ class Written:
 class Wish:
     """What a user asked for."""
 
-    options: Options
+    options: ProjectOptions
     connections: tuple[str, ...]
     kinds: tuple[str, ...]
     folder: Path | None
@@ -77,7 +81,7 @@ class Wish:
     show_default=True,
     help="The managementPolicy of written manifests: compared and reported, or corrected too.",
 )
-@console.option("table", "json", "yaml")
+@console.option(*options.FORMATS)
 def discover_command(
     files: tuple[str, ...],
     project: str | None,
@@ -88,9 +92,10 @@ def discover_command(
     policy: str,
     output_: str,
 ) -> int:
-    """Say what is live and declared nowhere, per connection and kind; writes nothing in the world.
+    """List live resources that no manifest declares.
 
-    Kinds that cannot be listed are named, and never count as covered. A list that fails makes the exit code 1.
+    Kinds that cannot be listed are named, and never count as covered. Exit code 1 if a list fails. Nothing is written
+    to live state.
 
     \b
     Examples:
@@ -98,14 +103,14 @@ def discover_command(
       holdfast discover --connection shop --kind 'Widget*'
       holdfast discover --write found/ && holdfast plan -f found/
     """
-    options = Options(files, project, store)
+    options = ProjectOptions(files, project, store)
     wish = Wish(options, connections, kinds, Path(folder) if folder else None, ManagementPolicy(policy))
 
     async def main(_stop: asyncio.Event) -> int:
-        async with opened(with_manifests(options), needs_files=False) as session:
-            surveys, written = await _discovered(session, wish)
+        async with open_project(with_manifests(options), reads="named") as opened:
+            surveys, written = await _discovered(opened, wish)
         total = coverage(surveys)
-        if not console.structured(output_, _as_json(surveys, written, total)):
+        if not console.structured(output_, lambda: _as_json(surveys, written, total)):
             _show(surveys, total)
             if wish.folder is not None:
                 _show_written(written, wish.folder)
@@ -115,11 +120,11 @@ def discover_command(
     return run(main)
 
 
-def with_manifests(options: Options) -> Options:
+def with_manifests(options: ProjectOptions) -> ProjectOptions:
     """Take the manifests beside the project file where none were named; a project without any declares nothing yet."""
     if options.files:
         return options
-    project = project_of(options)
+    project = find_config(options)
     if project.file is None:
         raise InputError("nothing to look at: put the connections into a holdfast.yaml, or give manifests with -f")
     found, _ = file_discovery.find((str(project.folder),), project.profiles)
@@ -130,13 +135,15 @@ def with_manifests(options: Options) -> Options:
 # --- discovering ------------------------------------------------------------------------------------------------------
 
 
-async def _discovered(session: Session, wish: Wish) -> tuple[list[Survey], list[Written]]:
-    names = _chosen(session, wish)
+async def _discovered(project: Project, wish: Wish) -> tuple[list[Survey], list[Written]]:
+    names = _chosen(project, wish)
     if wish.folder is not None:
-        _insist_on_named(session, names)
-    async with _world(session, names) as world:
-        looker = Observer(world, session.clock, session.random01, RetryPolicy(), session.fingerprint)
-        discoverer = Discoverer(session.preparer(world), looker, keeps_raw=wish.folder is not None)
+        _insist_on_named(project, names)
+    async with _world(project, names) as connections:
+        looker = Observer(
+            connections, project.clock, project.engine.random01, RetryPolicy(), project.engine.fingerprint
+        )
+        discoverer = Discoverer(project.resolver(connections), looker, keeps_raw=wish.folder is not None)
         surveys: list[Survey] = []
         for name in names:
             surveys += await discoverer.survey(name, lambda kind: _is_wanted(kind, wish.kinds))
@@ -145,23 +152,23 @@ async def _discovered(session: Session, wish: Wish) -> tuple[list[Survey], list[
         return surveys, [one async for one in _writing(discoverer, surveys, wish)]
 
 
-def _chosen(session: Session, wish: Wish) -> list[str]:
+def _chosen(project: Project, wish: Wish) -> list[str]:
     """Return the connections to look through: the named ones, else the project's and those that something is in."""
-    known = session.project.connections
+    known = project.config.connections
     for name in wish.connections:
         if name not in known:
             guess = did_you_mean.hint(name, known) or f"; there are {', '.join(sorted(known)) or 'none'}"
             raise InputError(f"there is no connection {name!r}{guess}")
-    used = {address.connection for address in session.fleet.declarations}
-    names = sorted(wish.connections or {*_of_project(session), *used} or known)
+    used = {address.connection for address in project.resources.declarations}
+    names = sorted(wish.connections or {*_of_project(project), *used} or known)
     if not names:
         raise InputError("there is no connection to look through; put one into holdfast.yaml")
     return names
 
 
-def _of_project(session: Session) -> Collection[str]:
+def _of_project(project: Project) -> Collection[str]:
     """Return the connections that holdfast.yaml names; that to the folder of the manifests comes by itself."""
-    file = session.project.file
+    file = project.config.file
     return projects.load(file, Path.cwd()).connections if file is not None else ()
 
 
@@ -169,20 +176,21 @@ def _is_wanted(kind: str, globs: Sequence[str]) -> bool:
     return not globs or any(fnmatchcase(kind, glob) for glob in globs)
 
 
-def _insist_on_named(session: Session, names: Sequence[str]) -> None:
+def _insist_on_named(project: Project, names: Sequence[str]) -> None:
     """Refuse to write for a connection that only -f brought about: the written manifests would mean another folder."""
     for name in names:
-        if name not in _of_project(session):
-            root = session.project.connections[name].settings.get("root", ".")
+        if name not in _of_project(project):
+            root = project.config.connections[name].settings.get("root", ".")
             hint = f"connections: {{{name}: {{provider: file, root: {root}}}}}"
             raise InputError(f"to write manifests for {name!r}, name it in holdfast.yaml first: {hint}")
 
 
-def _world(session: Session, names: Sequence[str]) -> Connections:
-    """Return the world of the chosen connections, whether anything is declared in them or not."""
-    project = replace(session.project, connections={name: session.project.connections[name] for name in names})
-    graph, _ = dependency_graph.build([])
-    return replace(session, project=project, fleet=ResourceSet({}, graph)).world()
+def _world(project: Project, names: Sequence[str]) -> Connections:
+    """Return the chosen connections, also those without a declaration."""
+    config = replace(project.config, connections={name: project.config.connections[name] for name in names})
+    return replace(
+        project, config=config, resources=ResourceSet({}, Graph()), opened_connections=frozenset()
+    ).connections()
 
 
 # --- writing ----------------------------------------------------------------------------------------------------------

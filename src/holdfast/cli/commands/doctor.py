@@ -1,4 +1,4 @@
-"""The command `doctor`: look for what would go wrong, by asking every connection and trying every sink."""
+"""The command `doctor`."""
 
 from __future__ import annotations
 
@@ -12,9 +12,12 @@ import click
 
 import holdfast
 from holdfast.app import assessment_task, undeclared
-from holdfast.app.project import Options, Session, known_documents, opened, options_of, run, singly
-from holdfast.cli import console
+from holdfast.app.options import ProjectOptions
+from holdfast.app.project import Project, known_documents
+from holdfast.cli import console, options
 from holdfast.cli.commands.discover import with_manifests
+from holdfast.cli.render.text import count
+from holdfast.cli.run import open_project, run
 from holdfast.errors import ChainBroken, HoldfastError
 from holdfast.manifests import project as projects
 from holdfast.notify import sink_check
@@ -28,19 +31,19 @@ Say = Callable[..., None]
 
 
 @click.command("doctor")
-@singly
+@options.singly
 def doctor_command(**rest: Any) -> int:
-    """Look for what would go wrong: manifests, connections, notifications, store, audit trail, versions.
+    """Check configuration, connections and store for problems.
 
-    Every connection is asked a cheap question that fails if its address, token or permission is wrong. Sinks are tried
-    without sending anything.
+    Every connection gets one cheap request that fails if its address, token or permission is wrong. Notification sinks
+    are tried without sending anything.
 
     \b
     Examples:
       holdfast doctor
       holdfast doctor -f infra/
     """
-    options = options_of(rest)
+    given = options.options_of(rest)
 
     async def main(_stop: asyncio.Event) -> int:
         python, known = sys.version.split()[0], ", ".join(registry.names())
@@ -56,82 +59,81 @@ def doctor_command(**rest: Any) -> int:
             )
 
         try:
-            given = with_manifests(options)
-            async with opened(given, needs_files=bool(given.files)) as session:
-                await _examine(session, given, say)
+            used = with_manifests(given)
+            async with open_project(used, reads="project" if used.files else "named") as project:
+                await _examine(project, used, say)
         except HoldfastError as error:
             say("configuration", str(error))
-        console.line("no problems found" if not problems else f"{problems} problems found", bold=True)
+        console.line(f"{count(problems, 'problem') if problems else 'no problems'} found", bold=True)
         return 1 if problems else 0
 
     return run(main)
 
 
-async def _examine(session: Session, options: Options, say: Say) -> None:
-    say(f"project file {session.project.file or 'none; using defaults'}")
-    _declarations(session, options, say)
-    for mistake in waivers.mistakes(session.rules.waivers, await known_documents(session), session.clock.now()):
+async def _examine(project: Project, used: ProjectOptions, say: Say) -> None:
+    say(f"project file {project.config.file or 'none; using defaults'}")
+    _declarations(project, used, say)
+    for mistake in waivers.mistakes(project.engine.rules.waivers, await known_documents(project), project.clock.now()):
         say("waiver", str(mistake))
-    await _undeclared(session, say)
-    await _store(session, say)
-    for name in _connections(session):
-        await _connection(replace(session, used=frozenset({name})), name, say)
-    means = SinkContext(session.clock, session.random01, session.resolver)
-    for sink in session.project.notify:
+    await _undeclared(project, say)
+    await _store(project, say)
+    for name in _connections(project):
+        await _connection(replace(project, opened_connections=frozenset({name})), name, say)
+    means = SinkContext(project.clock, project.engine.random01, project.secrets)
+    for sink in project.config.notify:
         say(f"notify {sink.name}", await sink_check.trouble(sink, means))
-    for what, trouble in await assessment_task.troubles(session):
+    for what, trouble in await assessment_task.troubles(project):
         say(what, trouble)
 
 
-def _declarations(session: Session, options: Options, say: Say) -> None:
-    """Say how many declarations there are, and where; none is told as what it is."""
-    declared = session.fleet.declarations.values()
-    files = {each.location.file for each in declared if each.location.file}
-    where = ", ".join(options.files) or str(session.project.folder)
-    counted = (
-        f"{len(declared)} declarations, {len(session.fleet.strategies)} strategies in {where} ({len(files)} files)"
-    )
-    say(counted, None if declared else "nothing is declared; are the manifests elsewhere? name them with -f")
-    for strategy in strategies.unused(session.fleet.strategies, list(declared)):
+def _declarations(project: Project, used: ProjectOptions, say: Say) -> None:
+    """Report the number of declarations and their files; none at all is a problem."""
+    declared = project.resources.declarations.values()
+    files = {declaration.location.file for declaration in declared if declaration.location.file}
+    where = ", ".join(used.files) or str(project.config.folder)
+    strategies_ = count(len(project.resources.strategies), "strategy", "strategies")
+    counted = f"{count(len(declared), 'declaration')}, {strategies_} in {where} ({count(len(files), 'file')})"
+    say(counted, None if declared else "nothing is declared; name the manifests with -f")
+    for strategy in strategies.unused(project.resources.strategies, list(declared)):
         say(f"strategy {strategy.name}", "selects nothing; is a label mistyped?")
 
 
-def _connections(session: Session) -> list[str]:
+def _connections(project: Project) -> list[str]:
     """Return the connections to ask: all that the project file names, and the implied one where it is used."""
-    used = {address.connection for address in session.fleet.declarations}
-    written = {name for name, spec in session.project.connections.items() if spec.location.file is not None}
-    return sorted(used | written) or [name for name in session.project.connections if name == projects.LOCAL]
+    used = {address.connection for address in project.resources.declarations}
+    written = {name for name, spec in project.config.connections.items() if spec.location.file is not None}
+    return sorted(used | written) or [name for name in project.config.connections if name == projects.LOCAL]
 
 
-async def _connection(session: Session, name: str, say: Say) -> None:
+async def _connection(project: Project, name: str, say: Say) -> None:
     try:
-        async with session.world() as world:
-            declared = [each for each in session.fleet.declarations.values() if each.address.connection == name]
-            states = await session.store.states([each.address for each in declared[: connection_check.MOST]])
-            answer = await connection_check.ask(world, name, declared, states)
+        async with project.connections() as connections:
+            declared = [each for each in project.resources.declarations.values() if each.address.connection == name]
+            states = await project.store.states([each.address for each in declared[: connection_check.MOST]])
+            answer = await connection_check.ask(connections, name, declared, states)
     except HoldfastError as error:
         say(f"connection {name}", str(error))
     else:
         say(f"connection {name}{'' if answer.trouble else f' ({answer.question})'}", answer.trouble or None)
 
 
-async def _undeclared(session: Session, say: Say) -> None:
-    missed = list(session.undeclared)
-    if not session.fleet.declarations:
-        states = [state async for state in session.store.all_states()]
-        found = await undeclared.in_store(session, states)
+async def _undeclared(project: Project, say: Say) -> None:
+    missed = list(project.undeclared)
+    if not project.resources.declarations:
+        states = [state async for state in project.store.all_states()]
+        found = await undeclared.in_store(project, states)
         missed = [state for state in states if state.address in found]
     for state in missed:
         say(f"{state.address}", "no longer declared; declare it again, or `holdfast forget` it")
 
 
-async def _store(session: Session, say: Say) -> None:
+async def _store(project: Project, say: Say) -> None:
     try:
-        kept = audit_head_file.read(session.store_file, session.key)
-        length = await session.store.verify_chain([kept] if kept is not None else [])
-        say(f"audit trail: {length} events, unbroken")
+        kept = audit_head_file.read(project.store_file, project.engine.key)
+        length = await project.store.verify_chain([kept] if kept is not None else [])
+        say(f"audit trail: {count(length, 'event')}, unbroken")
     except ChainBroken as error:
         say("audit trail", str(error))
-    operations = await session.store.operations()
-    unfinished = f"{len(operations)} unfinished writes; `holdfast apply` finishes them"
+    operations = await project.store.operations()
+    unfinished = f"{count(len(operations), 'unfinished write')}; `holdfast apply` finishes them"
     say(unfinished if operations else "no unfinished writes")

@@ -1,18 +1,19 @@
-"""The command `events`: the audit trail as CloudEvents, by type, target and time."""
+"""The command `events`."""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any
 
 import click
 
-from holdfast.app.project import opened, options_of, remembered_partly, run
-from holdfast.app.stored_selection import Scope, scope_of
-from holdfast.cli import console
+from holdfast.app.project import Project
+from holdfast.app.selection import Scope
+from holdfast.cli import console, options
 from holdfast.cli.render import findings
+from holdfast.cli.render.text import count
+from holdfast.cli.run import in_store
 from holdfast.errors import InputError
 from holdfast.model.json import Json
 from holdfast.notify.cloudevents import CloudEvent
@@ -21,16 +22,16 @@ from holdfast.store.protocol import ChainedEvent, Event, Store
 
 
 @click.command("events")
-@remembered_partly
+@options.stored_partly
 @click.option("--type", "type_", default="", metavar="PREFIX", help="Only events whose type begins so.")
 @click.option("--since", metavar="WHEN", help="A length of time (2h) or a moment (2026-12-24T18:00Z).")
 @click.option("--correlation", metavar="ID", help="Only events of one remediation.")
 @click.option("--limit", type=click.IntRange(min=1), help="Only so many, the newest.")
 @console.option("table", "json", "jsonl", "yaml")
 def events_command(output_: str, **rest: Any) -> int:
-    """Show the audit trail, oldest first, as CloudEvents: checks, writes, remediations and their assessments.
+    """Show the audit trail as CloudEvents, oldest first.
 
-    Each is part of the hash chain that `holdfast audit verify` proves.
+    Each event is part of the hash chain that `holdfast audit verify` proves.
 
     \b
     Examples:
@@ -39,19 +40,17 @@ def events_command(output_: str, **rest: Any) -> int:
       holdfast events --correlation rr-0f3a91c2d4e5
     """
     own = {key: rest.pop(key) for key in ("type_", "since", "correlation", "limit")}
-    options = options_of(rest)
 
-    async def main(_stop: asyncio.Event) -> int:
-        async with opened(options, needs_files=False, needs_store=True, reads_files=False) as session:
-            scope = await scope_of(session.store, options)
-            since = _moment(own["since"], session.clock.now())
-            wanted = Wanted(scope, own["type_"], since, own["correlation"])
-            found = [each async for each in wanted.of(session.store)]
-            source = f"/holdfast/{session.project.folder.name}"
-        _print([_as_json(each, source) for each in found[-(own["limit"] or len(found) or 1) :]], output_)
+    async def body(project: Project, scope: Scope) -> int:
+        since = _moment(own["since"], project.clock.now())
+        wanted = Wanted(scope, own["type_"], since, own["correlation"])
+        events = [chained async for chained in wanted.of(project.store)]
+        source = f"/holdfast/{project.config.folder.name}"
+        newest = events[-(own["limit"] or len(events) or 1) :]
+        _print([_as_json(chained, source) for chained in newest], output_)
         return 0
 
-    return run(main)
+    return in_store(rest, body)
 
 
 def _moment(text: str | None, now: float) -> float | None:
@@ -104,11 +103,11 @@ def _print(found: list[dict[str, Json]], format_: str) -> None:
     if format_ == "jsonl":
         for each in found:
             console.json_line(each)
-    elif not console.structured(format_, found):
+    elif not console.structured(format_, lambda: found):
         for each in found:
             fields = ((key, value) for key, value in each["data"].items() if key not in ("event_type", "ea_name"))
             detail = ", ".join(f"{key}={findings.value_text(value, 60)}" for key, value in fields if value is not None)
             console.line(
                 f"{each['time']}  {console.styled(each['type'], bold=True)}  {each.get('subject', '')}  {detail}"
             )
-        console.line(f"{len(found)} events", bold=True)
+        console.line(count(len(found), "event"), bold=True)

@@ -1,17 +1,20 @@
-"""The command `explain`: why, since when, what next, and how to settle it."""
+"""The command `explain`."""
 
 from __future__ import annotations
 
+import asyncio
 import shlex
 from typing import Any
 
 import click
 
-from holdfast.app.project import Session, addresses_of, taking
-from holdfast.cli import console
-from holdfast.cli.commands.records import in_session, state_as_json
+from holdfast.app.project import Project
+from holdfast.app.selection import parse_addresses
+from holdfast.cli import console, options
 from holdfast.cli.render import findings, rollouts
-from holdfast.cli.render.times import ago
+from holdfast.cli.render.state import state_as_json
+from holdfast.cli.render.text import ago, due
+from holdfast.cli.run import open_project, run
 from holdfast.errors import InputError
 from holdfast.model.address import Address
 from holdfast.model.attribution import LikelyActor
@@ -23,33 +26,32 @@ from holdfast.reconcile.explain import ExplainedFinding, Story
 from holdfast.rollouts import render as rollout_text
 from holdfast.store.protocol import ResourceState
 
-_FORMATS = ("table", "json", "yaml")
 _NEXT = {
-    "none": "nothing is to be done",
-    "create": "it will be created",
-    "update": "it will be reverted",
-    "replace": "it will be deleted and created anew",
-    "recreate": "it will be recreated",
-    "adopt": "it will be taken over as it is",
-    "delete": "it will be deleted",
-    "report": "it is only reported",
-    "hold": "it is held back",
-    "block": "it is stopped until somebody acts",
+    "none": "no action",
+    "create": "create",
+    "update": "update",
+    "replace": "delete and create",
+    "recreate": "recreate",
+    "adopt": "adopt",
+    "delete": "delete",
+    "report": "report only",
+    "hold": "held",
+    "block": "blocked until a person acts",
 }
 
 
 @click.command("explain")
 @click.argument("address")
 @click.argument("path", required=False)
-@taking("files", "project", "store", "default_resync_period")
+@options.taking("files", "project", "store", "default_resync_period")
 @click.option(
     "--settings", "only_settings", is_flag=True, help="Show only the settings in force and where each comes from."
 )
-@console.option(*_FORMATS)
+@console.option(*options.FORMATS)
 def explain_command(address: str, path: str | None, only_settings: bool, output_: str, **rest: Any) -> int:
-    """Say why: values, rule, cause, since when, what happens next and when, what holds it back, how to settle it.
+    """Explain a verdict: values, rule, cause and next action.
 
-    With -f the provider is also asked who did it, where it can tell.
+    With -f the provider is also asked who made the change, where it can tell.
 
     \b
     Examples:
@@ -57,49 +59,53 @@ def explain_command(address: str, path: str | None, only_settings: bool, output_
       holdfast explain api/Widget/blue /size -f infra/
       holdfast explain --settings api/Widget/blue -f infra/
     """
+    given = options.options_of(rest)
 
-    async def body(session: Session) -> int:
-        wanted = addresses_of([address])[0]
-        state = await session.store.state(wanted)
-        if state is None and wanted not in session.fleet.declarations:
-            message = f"nothing is known of {address}; `holdfast status` lists what is"
-            raise InputError(message)
-        settings = _settings(session, wanted, state)
-        story = await explain.tell(session.store, state, path) if state is not None else None
-        likely_actors = await _likely_actors(session, wanted) if story is not None and story.findings else ()
+    async def body(project: Project) -> int:
+        wanted = parse_addresses([address])[0]
+        state = await project.store.state(wanted)
+        if state is None and wanted not in project.resources.declarations:
+            raise InputError(f"{address} is not in the store; `holdfast status` lists all resources")
+        settings = _settings(project, wanted, state)
+        story = await explain.tell(project.store, state, path) if state is not None else None
+        likely_actors = await _likely_actors(project, wanted) if story is not None and story.findings else ()
         body = {"address": address, "settings": settings} if story is None else _as_json(story, settings, likely_actors)
-        child = await rollout_text.child_of(session.store, wanted)
+        child = await rollout_text.child_of(project.store, wanted)
         if child is not None:
             body["template"] = rollout_text.child_as_json(*child)
-        if console.structured(output_, settings if only_settings else body):
+        if console.structured(output_, lambda: settings if only_settings else body):
             return 0
         if story is not None and not only_settings:
-            _show(story, likely_actors, session.clock.now())
+            _show(story, likely_actors, project.clock.now())
             if child is not None:
-                rollouts.show_child(*child, session.clock.now())
+                rollouts.show_child(*child, project.clock.now())
         console.line("Settings", bold=True)
         for name, given in settings.items():
             console.line(f"  {name} = {given['value']}  " + console.styled(given["from"], fg="bright_black"))
         return 0
 
-    return in_session(rest, body, is_told_by_files=True)
+    async def main(_stop: asyncio.Event) -> int:
+        async with open_project(given, reads="named", needs_store=not given.files) as project:
+            return await body(project)
+
+    return run(main)
 
 
-def _settings(session: Session, address: Address, state: ResourceState | None) -> dict[str, Json]:
-    declaration = session.fleet.declarations.get(address)
+def _settings(project: Project, address: Address, state: ResourceState | None) -> dict[str, Json]:
+    declaration = project.resources.declarations.get(address)
     if declaration is None:
         return dict(state.options) if state is not None else {}
-    resolved = strategies.settings_for(declaration, session.fleet.strategies, session.fleet.outer)
+    resolved = strategies.settings_for(declaration, project.resources.strategies, project.resources.outer)
     return serialize.settings_as_json(resolved)
 
 
-async def _likely_actors(session: Session, address: Address) -> tuple[LikelyActor, ...]:
-    """Ask the provider who may have done it, if we have what it takes to ask."""
-    if address not in session.fleet.declarations:
+async def _likely_actors(project: Project, address: Address) -> tuple[LikelyActor, ...]:
+    """Return the likely actors that the provider names, if the manifests were given."""
+    if address not in project.resources.declarations:
         return ()
-    async with session.world() as world:
-        ready, _ = await session.preparer(world).prepare([address])
-        return await attribution.likely_actors_of(world, ready[0]) if ready else ()
+    async with project.connections() as connections:
+        ready, _ = await project.resolver(connections).prepare([address])
+        return await attribution.likely_actors_of(connections, ready[0]) if ready else ()
 
 
 # -- for programs
@@ -160,11 +166,9 @@ def _show(story: Story, likely_actors: tuple[LikelyActor, ...], now: float) -> N
         console.line(f"  ○ {path}  {because}: {note}", fg="cyan")
     for told in story.findings:
         _show_told(told, story, now)
-    for likely_actor in likely_actors:
-        moment = f", {ago(likely_actor.at, now)}" if likely_actor.at is not None else ""
-        console.line(
-            f"  who: {likely_actor.who} ({likely_actor.confidence.value} confidence: {likely_actor.why}{moment})"
-        )
+    for actor in likely_actors:
+        moment = f", {ago(actor.at, now)}" if actor.at is not None else ""
+        console.line(f"  last changed by {actor.who} ({actor.confidence.value} confidence: {actor.why}{moment})")
     for entry in story.known:
         shown = _short(entry["observed"]) if "observed" in entry else "(absent)"
         console.line(f"  = {entry['path']}  {entry['kind']}: {shown}", fg="bright_black")
@@ -175,9 +179,7 @@ def _show(story: Story, likely_actors: tuple[LikelyActor, ...], now: float) -> N
 
 def _show_told(told: ExplainedFinding, story: Story, now: float) -> None:
     finding = told.record.finding
-    who = {ChangedBy.DECLARED: "you moved it", ChangedBy.BOTH: "both changed"}.get(
-        finding.changed_by, "changed outside Holdfast"
-    )
+    who = findings.SIDE_TEXT[finding.changed_by]
     console.line(
         f"  ~ {told.path or '(document)'}  {finding.op.value}, {finding.cls.value}; {who}", fg="yellow", bold=True
     )
@@ -196,23 +198,23 @@ def _times(count: int) -> str:
 
 
 def _commands(told: ExplainedFinding, story: Story) -> dict[str, str]:
-    """Return the exact command or rule for each way to settle a finding."""
+    """Return the exact command or rule for each answer to a finding."""
     path = shlex.quote(told.path) if told.path else ""
     target = f"{shlex.quote(str(story.state.address))} {path}".rstrip() + " -f …"
     ignore = f"managedOptions: {{onDriftPaths: {{{told.path or '/'}: ignore}}}}"
-    out = {"revert": f"holdfast revert {target}"}
+    commands = {"revert": f"holdfast revert {target}"}
     if told.record.finding.changed_by is ChangedBy.DECLARED:
         return {"apply": "holdfast apply -f …"}
     if told.record.finding.cls is not FindingClass.SECRET:
-        out["keep it"] = f"holdfast accept {target}"
-        out["watch it"] = f"holdfast baseline {target} --why …"
-    out["let it be"] = f"holdfast waive {target} --owner … --reason … --expires …"
-    out["silence"] = ignore
-    return out
+        commands["accept"] = f"holdfast accept {target}"
+        commands["baseline"] = f"holdfast baseline {target} --why …"
+    commands["waive"] = f"holdfast waive {target} --owner … --reason … --expires …"
+    commands["ignore"] = ignore
+    return commands
 
 
 def _show_next(story: Story, now: float) -> None:
-    """Say what will be done, when, and what holds it back."""
+    """Print the next action, when it is due, and the reasons."""
     if story.outcome is None or story.decision is None:
         return
     action = story.outcome["action"]
@@ -222,8 +224,10 @@ def _show_next(story: Story, now: float) -> None:
         console.line(f"  done: {done.action}, {done.outcome.value}, {ago(done.at, now)} (correction {done.id[:12]})")
         return
     instead = f" ({_NEXT[held]} once that is lifted)" if held else ""
-    due = f"; next look {ago(story.state.due_at, now)}" if story.state.due_at else "; no periodic check is scheduled"
-    console.line(f"  next: {_NEXT.get(action, action)}{instead}{due}", bold=True)
+    next_check = (
+        f"; next check {due(story.state.due_at, now)}" if story.state.due_at else "; no periodic check is scheduled"
+    )
+    console.line(f"  next: {_NEXT.get(action, action)}{instead}{next_check}", bold=True)
     for reason in story.outcome["reasons"]:
         where = f" [{', '.join(reason['paths'][:3])}]" if reason["paths"] else ""
         console.line(f"      {reason['code']}: {reason['message']}{where}")

@@ -1,4 +1,4 @@
-"""The command `forget`: the record of what is no longer declared goes, the live object stays."""
+"""The command `forget`."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any
 import click
 
 from holdfast.app import undeclared
-from holdfast.app.project import Session, addresses_of, remembered
-from holdfast.app.stored_selection import Scope
-from holdfast.cli import console
-from holdfast.cli.commands.records import in_store
+from holdfast.app.project import Project
+from holdfast.app.selection import Scope, parse_addresses
+from holdfast.cli import console, options
+from holdfast.cli.run import in_store
 from holdfast.errors import InputError
 from holdfast.model.address import Address
 from holdfast.store.protocol import Event, Transaction
@@ -18,22 +18,22 @@ from holdfast.store.protocol import Event, Transaction
 
 @click.command("forget")
 @click.argument("addresses", nargs=-1, required=True)
-@remembered
+@options.stored
 def forget_command(addresses: tuple[str, ...], **rest: Any) -> int:
-    """Drop the records of resources that are no longer declared; the live objects stay.
+    """Drop records of undeclared resources; live state stays.
 
     \b
     Examples:
       holdfast forget api/Widget/blue
     """
 
-    async def body(session: Session, _scope: Scope) -> int:
-        wanted = addresses_of(addresses)
-        await _require_undeclared(session, wanted)
-        now = session.clock.now()
+    async def body(project: Project, _scope: Scope) -> int:
+        wanted = parse_addresses(addresses)
+        await _require_undeclared(project, wanted)
+        now = project.clock.now()
         why = "no longer declared; a person asked for it"
         events = [Event(now, "forgotten", str(address), {"reason": why}) for address in wanted]
-        await session.store.commit(Transaction(forgotten=wanted, events=events))
+        await project.store.commit(Transaction(forgotten=wanted, events=events))
         for address in wanted:
             console.line(f"forgot {address}; the live object stays", fg="green")
         return 0
@@ -41,13 +41,13 @@ def forget_command(addresses: tuple[str, ...], **rest: Any) -> int:
     return in_store(rest, body)
 
 
-async def _require_undeclared(session: Session, wanted: list[Address]) -> None:
-    states = await session.store.states(wanted)
-    missed = await undeclared.in_store(session, list(states.values()))
+async def _require_undeclared(project: Project, wanted: list[Address]) -> None:
+    states = await project.store.states(wanted)
+    missed = await undeclared.in_store(project, list(states.values()))
     for address in wanted:
         if address not in states:
-            raise InputError(f"nothing is known of {address}; `holdfast status` lists what is")
+            raise InputError(f"{address} is not in the store; `holdfast status` lists all resources")
         if address not in missed:
             raise InputError(f"{address} is declared in {states[address].source}; remove the declaration first")
-        if await session.store.operations(address):
+        if await project.store.operations(address):
             raise InputError(f"a write to {address} is not finished; declare it again and `holdfast apply`")

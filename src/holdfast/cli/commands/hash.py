@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import click
 
-import holdfast
 from holdfast.cli import console, input_files
 from holdfast.compare import canonical
 from holdfast.compare.go_json import Numbers
@@ -76,12 +75,12 @@ def _row(
     try:
         if whole:
             hashed: Json = fingerprint.functional_state(value)
-            found = holdfast.resource_fingerprint(
+            found = fingerprint.resource_fingerprint(
                 value, numbers, _configmaps(value, configmaps) if configmaps else None
             )
         else:
             hashed = canonical.as_spec(value)
-            found = holdfast.canonical_spec_hash(hashed, numbers)
+            found = canonical.canonical_spec_hash(hashed, numbers)
         return {
             "file": source,
             "hash": found,
@@ -95,7 +94,7 @@ def _row(
 def _configmaps(workload: Json, files: tuple[str, ...]) -> dict[str, ConfigMapData | None]:
     """Read ConfigMaps by name; one that the workload refers to and nobody gave counts as absent."""
     kind, spec = workload.get("kind", ""), workload.get("spec", {})
-    found: dict[str, ConfigMapData | None] = dict.fromkeys(holdfast.configmap_references(kind, spec))
+    found: dict[str, ConfigMapData | None] = dict.fromkeys(fingerprint.configmap_references(kind, spec))
     for file in files:
         body = input_files.read(file)
         name = body.get("metadata", {}).get("name") if isinstance(body, dict) else None

@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING
 import click
 
 import holdfast
-from holdfast.app.project import Options, project_of, require_store, run
+from holdfast.app.options import ProjectOptions
+from holdfast.app.project import require_store
+from holdfast.app.sources.files import find_config
 from holdfast.cli import atomic_write
+from holdfast.cli.run import run
 from holdfast.errors import InputError
 from holdfast.manifests import loader
 from holdfast.metrics import store_samples
@@ -57,7 +60,7 @@ def metrics_command(
     format_: str,
     per_resource: bool,
 ) -> int:
-    """Print what the store knows as metrics, without asking the world.
+    """Print what the store knows as metrics, without asking the connections.
 
     \b
     Examples:
@@ -66,7 +69,7 @@ def metrics_command(
       holdfast metrics --format openmetrics
     """
     write = writer(format_)
-    loaded = project_of(Options(manifests, project, store))
+    loaded = find_config(ProjectOptions(manifests, project, store))
     path = Path(store) if store else loaded.store
     require_store(path)
     templates = loader.read(manifests, loaded).templates if manifests else ()

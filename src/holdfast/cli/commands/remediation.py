@@ -1,4 +1,4 @@
-"""The commands about remediations: announce one, assess it, and read what was tried before."""
+"""The commands `remediation start, complete, assess, show, list`."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from typing import Any
 import click
 
 from holdfast.app import assessment_task
-from holdfast.app.project import Session, addresses_of, opened, options_of, run, singly
-from holdfast.cli import console, exit_codes
-from holdfast.cli.commands.limits import person, who_option
+from holdfast.app.project import Project
+from holdfast.app.selection import parse_addresses
+from holdfast.cli import console, exit_codes, options
 from holdfast.cli.render import remediations
+from holdfast.cli.render.text import count
+from holdfast.cli.run import open_project, run
 from holdfast.errors import InputError
 from holdfast.model.address import Address
-from holdfast.policy import durations
 from holdfast.remediation import attempt_history, controller, repository
 from holdfast.remediation.core.alerts import Signal
 from holdfast.remediation.core.audit_events import Workflow
@@ -24,7 +25,6 @@ from holdfast.remediation.core.state import EndReason
 from holdfast.remediation.core.state_hash import StateUnknown
 from holdfast.remediation.intake import Announcement, RemediationRefused
 
-_FORMATS = ("table", "json", "yaml")
 _ENDINGS = {
     "completed": RemediationEnding.COMPLETED,
     "failed": RemediationEnding.FAILED,
@@ -34,20 +34,20 @@ _ENDINGS = {
 
 @click.group("remediation")
 def remediation_command() -> None:
-    """Announce a remediation that another tool makes, and assess whether it held and helped.
+    """Announce and assess remediations by other tools.
 
     \b
     Examples:
       holdfast remediation start shop/Service/cart --alert HighMemory --action restart
       holdfast remediation complete shop/Service/cart
       holdfast remediation assess --wait shop/Service/cart
-      holdfast remediations shop/Service/cart
+      holdfast remediation list shop/Service/cart
     """
 
 
 @remediation_command.command("start")
 @click.argument("target")
-@singly
+@options.singly
 @click.option("--action", default="", help="What is done, in a word or two; trends are told by it.")
 @click.option("--workflow", default="", help="Which workflow or runbook does it.")
 @click.option("--workflow-version", default="", help="Which version of it.")
@@ -58,10 +58,10 @@ def remediation_command() -> None:
 @click.option("--alerting", metavar="ADDRESS", help="What alerted, if that is not the target.")
 @click.option("--id", "ident", default="", help="The correlation id; one is made by default.")
 @click.option("--anyway", is_flag=True, help="Begin although policy says that it was tried often enough.")
-@who_option
-@console.option(*_FORMATS)
+@options.who
+@console.option(*options.FORMATS)
 def start_command(target: str, output_: str, **rest: Any) -> int:
-    """Say that a remediation begins; captures the state of TARGET before it.
+    """Record the start of a remediation and the state before it.
 
     Exit code 16: refused, because it failed on the same state as often as policy allows.
 
@@ -71,18 +71,18 @@ def start_command(target: str, output_: str, **rest: Any) -> int:
       holdfast remediation start shop/Database/orders --alerting shop/Service/cart --alert HighLatency
     """
     order = _announcement({key: rest.pop(key) for key in _ORDER})
-    options = options_of(rest)
+    given = options.options_of(rest)
 
     async def main(_stop: asyncio.Event) -> int:
-        async with opened(options) as session, session.world() as world:
-            item = await assessment_task.Preparing(session, world).needed(_address(target))
-            item = await assessment_task.remembered(session, world, item)
+        async with open_project(given) as project, project.connections() as connections:
+            item = await assessment_task.Preparing(project, connections).needed(_address(target))
+            item = await assessment_task.remembered(project, connections, item)
             try:
-                record = await assessment_task.announcer(session, world).start(item, order)
+                record = await assessment_task.announcer(project, connections).start(item, order)
             except RemediationRefused as error:
-                console.warn(f"refused: {error}", f"  what was tried: holdfast remediations {target}")
+                console.warn(f"refused: {error}", f"  what was tried: holdfast remediation list {target}")
                 return exit_codes.BLOCKED
-        if console.structured(output_, attempt_history.record_as_json(record)):
+        if console.structured(output_, lambda: attempt_history.record_as_json(record)):
             return 0
         console.line(f"{record.correlation_id} begins on {record.target}", fg="green")
         before = record.pre.hash if record.pre is not None else f"not known: {record.pre_note}"
@@ -96,20 +96,20 @@ def start_command(target: str, output_: str, **rest: Any) -> int:
 _ORDER = ("action", "workflow", "workflow_version", "alert", "labels", "alerting", "ident", "anyway", "who")
 
 
-def _announcement(given: dict[str, Any]) -> Announcement:
-    labels = dict(_label(text) for text in given["labels"])
-    if labels and not given["alert"]:
+def _announcement(order: dict[str, Any]) -> Announcement:
+    labels = dict(_label(text) for text in order["labels"])
+    if labels and not order["alert"]:
         raise click.UsageError("--label narrows an alert down; name it with --alert")
     workflow = Workflow(
-        given["workflow"], given["workflow_version"], given["action"], "alert" if given["alert"] else ""
+        order["workflow"], order["workflow_version"], order["action"], "alert" if order["alert"] else ""
     )
     return Announcement(
         workflow,
-        Signal(given["alert"], labels) if given["alert"] else None,
-        _address(given["alerting"]) if given["alerting"] else None,
-        given["who"] or person(),
-        given["ident"],
-        given["anyway"],
+        Signal(order["alert"], labels) if order["alert"] else None,
+        _address(order["alerting"]) if order["alerting"] else None,
+        order["who"] or options.person(),
+        order["ident"],
+        order["anyway"],
     )
 
 
@@ -121,18 +121,18 @@ def _label(text: str) -> tuple[str, str]:
 
 
 def _address(text: str) -> Address:
-    return addresses_of([text])[0]
+    return parse_addresses([text])[0]
 
 
 @remediation_command.command("complete")
 @click.argument("target")
-@singly
+@options.singly
 @click.option("--id", "ident", default="", help="Which remediation; needed if several are under way.")
 @click.option("--outcome", type=click.Choice(list(_ENDINGS)), default="completed", show_default=True)
 @click.option("--propagation", metavar="DURATION", help="How long others (GitOps, an operator) take to bring it about.")
-@console.option(*_FORMATS)
+@console.option(*options.FORMATS)
 def complete_command(target: str, ident: str, outcome: str, propagation: str | None, output_: str, **rest: Any) -> int:
-    """Say that a remediation ended; what is there now has to hold, and the assessment begins.
+    """Record the end of a remediation and begin its assessment.
 
     \b
     Examples:
@@ -140,18 +140,18 @@ def complete_command(target: str, ident: str, outcome: str, propagation: str | N
       holdfast remediation complete shop/Service/cart --propagation 3m
       holdfast remediation complete shop/Service/cart --outcome not-executed
     """
-    options = options_of(rest)
-    delay = _duration(propagation, "--propagation")
+    given = options.options_of(rest)
+    delay = options.parse_duration(propagation, "--propagation")
 
     async def main(_stop: asyncio.Event) -> int:
-        async with opened(options) as session, session.world() as world:
+        async with open_project(given) as project, project.connections() as connections:
             address = _address(target)
-            announcer = assessment_task.announcer(session, world)
+            announcer = assessment_task.announcer(project, connections)
             found = await announcer.open_on(address, ident)
-            item = await assessment_task.Preparing(session, world).needed(address)
+            item = await assessment_task.Preparing(project, connections).needed(address)
             record = await announcer.complete(found, item, _ENDINGS[outcome], delay)
-            now = session.clock.now()
-        if not console.structured(output_, attempt_history.record_as_json(record)):
+            now = project.clock.now()
+        if not console.structured(output_, lambda: attempt_history.record_as_json(record)):
             remediations.show_record(record, now)
             console.line("  a running watch assesses it, or: holdfast remediation assess --wait", fg="bright_black")
         return 0
@@ -159,24 +159,17 @@ def complete_command(target: str, ident: str, outcome: str, propagation: str | N
     return run(main)
 
 
-def _duration(text: str | None, option: str) -> float | None:
-    try:
-        return None if text is None else durations.parse(text)
-    except InputError as error:
-        raise click.BadParameter(error.message, param_hint=option) from None
-
-
 @remediation_command.command("assess")
 @click.argument("which", nargs=-1, metavar="[ID|TARGET]...")
-@singly
+@options.singly
 @click.option("--wait", is_flag=True, help="Until the assessments are over, instead of one pass over what is due.")
 @click.option("--timeout", metavar="DURATION", help="With --wait: not longer than this.")
 @click.option("--fail-under", type=click.FloatRange(0, 1), help="Leave with a code if a score is less; see below.")
-@console.option(*_FORMATS)
+@console.option(*options.FORMATS)
 def assess_command(
     which: tuple[str, ...], wait: bool, timeout: str | None, fail_under: float | None, output_: str, **rest: Any
 ) -> int:
-    """Take assessments further: those that are due, or the named ones to their end.
+    """Advance assessments: those that are due, or the named ones.
 
     With --fail-under the exit code is a sum: 4 one did not hold, 8 one has no score (yet), 16 one scored less.
 
@@ -186,25 +179,25 @@ def assess_command(
       holdfast remediation assess --wait shop/Service/cart     until it is known
       holdfast remediation assess --wait rr-0f3a --fail-under 0.7 -o json
     """
-    options = options_of(rest)
-    longest = _duration(timeout, "--timeout")
+    given = options.options_of(rest)
+    longest = options.parse_duration(timeout, "--timeout")
 
     async def main(stop: asyncio.Event) -> int:
-        async with opened(options) as session, session.writable_world() as world:
-            chosen = await repository.named(session.store, which)
-            assessor = assessment_task.assessor(session, world)
+        async with open_project(given) as project, project.writable_connections() as connections:
+            chosen = await repository.named(project.store, which)
+            assessor = assessment_task.assessor(project, connections)
             if wait:
-                until = None if longest is None else session.clock.now() + longest
+                until = None if longest is None else project.clock.now() + longest
                 await controller.wait_for(assessor, chosen, stop, until)
             else:
                 await assessor.run_due(only=frozenset(chosen))
-            found = [await repository.find(session.store, ident) for ident in chosen]
-            now = session.clock.now()
+            found = [await repository.find(project.store, ident) for ident in chosen]
+            now = project.clock.now()
         told = [one.record for one in found if one is not None]
-        if not console.structured(output_, [attempt_history.record_as_json(record) for record in told]):
+        if not console.structured(output_, lambda: [attempt_history.record_as_json(record) for record in told]):
             for record in told:
                 remediations.show_record(record, now)
-            console.line(f"{len(told)} assessed." if told else "Nothing to assess.", bold=True)
+            console.line(f"{count(len(told), 'remediation')} assessed." if told else "Nothing to assess.", bold=True)
         return 0 if fail_under is None else _code(told, fail_under)
 
     return run(main)
@@ -225,24 +218,24 @@ def _code(told: Sequence[RemediationRecord], least: float) -> int:
 
 @remediation_command.command("show")
 @click.argument("ident", metavar="ID")
-@singly
-@console.option(*_FORMATS)
+@options.singly
+@console.option(*options.FORMATS)
 def show_command(ident: str, output_: str, **rest: Any) -> int:
-    """Show one remediation: its assessment, component by component, and its conditions.
+    """Show one remediation with its assessment and conditions.
 
     \b
     Examples:
       holdfast remediation show rr-0f3a91c2d4e5 -o json
     """
-    options = options_of(rest)
+    given = options.options_of(rest)
 
     async def main(_stop: asyncio.Event) -> int:
-        async with opened(options, needs_files=False, needs_store=True) as session:
-            found = await repository.find(session.store, ident)
-            now = session.clock.now()
+        async with open_project(given, reads="named", needs_store=True) as project:
+            found = await repository.find(project.store, ident)
+            now = project.clock.now()
         if found is None:
-            raise InputError(f"there is no remediation {ident}; see: holdfast remediations")
-        if not console.structured(output_, attempt_history.record_as_json(found.record)):
+            raise InputError(f"there is no remediation {ident}; see: holdfast remediation list")
+        if not console.structured(output_, lambda: attempt_history.record_as_json(found.record)):
             remediations.show_record(found.record, now)
             remediations.show_details(found.record)
         return 0
@@ -250,50 +243,50 @@ def show_command(ident: str, output_: str, **rest: Any) -> int:
     return run(main)
 
 
-@click.command("remediations")
+@remediation_command.command("list")
 @click.argument("target", required=False)
-@singly
+@options.singly
 @click.option("--offline", is_flag=True, help="Do not read the target; then its past is not held against its state.")
-@console.option(*_FORMATS)
-def remediations_command(target: str | None, offline: bool, output_: str, **rest: Any) -> int:
-    """Show what was tried on a target, whether it held, whether it helped, and what that says about trying again.
+@console.option(*options.FORMATS)
+def list_command(target: str | None, offline: bool, output_: str, **rest: Any) -> int:
+    """List past remediations of a target and their outcomes.
 
     \b
     Examples:
-      holdfast remediations                            all there are
-      holdfast remediations shop/Service/cart          with today's state of the target
-      holdfast remediations shop/Service/cart -o json  for a runbook or a language model
+      holdfast remediation list                        all remediations
+      holdfast remediation list shop/Service/cart      with the current state of the target
+      holdfast remediation list shop/Service/cart -o json
     """
-    options = options_of(rest)
+    given = options.options_of(rest)
 
     async def listed(_stop: asyncio.Event) -> int:
-        async with opened(options, needs_files=False, needs_store=True) as session:
-            found = [one.record async for one in repository.every(session.store)]
-            now = session.clock.now()
+        async with open_project(given, reads="named", needs_store=True) as project:
+            found = [one.record async for one in repository.every(project.store)]
+            now = project.clock.now()
         found.sort(key=lambda record: (record.started_at, record.correlation_id))
-        if not console.structured(output_, [attempt_history.record_as_json(record) for record in found]):
+        if not console.structured(output_, lambda: [attempt_history.record_as_json(record) for record in found]):
             remediations.show_all(found, now)
         return 0
 
     async def main(_stop: asyncio.Event) -> int:
-        async with opened(options, needs_files=not offline, needs_store=offline) as session:
-            told = await _account(session, _address(target or ""), offline=offline)
-            now = session.clock.now()
-        if not console.structured(output_, attempt_history.as_json(told)):
+        async with open_project(given, reads="named" if offline else "project", needs_store=offline) as project:
+            told = await _account(project, _address(target or ""), offline=offline)
+            now = project.clock.now()
+        if not console.structured(output_, lambda: attempt_history.as_json(told)):
             remediations.show(told, now)
         return 0
 
     return run(main if target else listed)
 
 
-async def _account(session: Session, address: Address, *, offline: bool) -> attempt_history.AttemptHistory:
+async def _account(project: Project, address: Address, *, offline: bool) -> attempt_history.AttemptHistory:
     if offline:
         return await attempt_history.account(
-            session.store, str(address), StateUnknown("not looked at"), session.clock.now()
+            project.store, str(address), StateUnknown("not looked at"), project.clock.now()
         )
-    async with session.world() as world:
-        item = await assessment_task.Preparing(session, world).needed(address)
-        announcer = assessment_task.announcer(session, world)
+    async with project.connections() as connections:
+        item = await assessment_task.Preparing(project, connections).needed(address)
+        announcer = assessment_task.announcer(project, connections)
         today = await announcer.look(item)
         refusal = await announcer.refusal(item, "", today)
-        return await attempt_history.account(session.store, str(address), today, session.clock.now(), refusal)
+        return await attempt_history.account(project.store, str(address), today, project.clock.now(), refusal)

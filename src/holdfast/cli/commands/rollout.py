@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
-import getpass
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import click
 
 from holdfast.app import template_groups
-from holdfast.app.project import Session, opened, options_of, run, singly
-from holdfast.cli import console
+from holdfast.app.project import Project
+from holdfast.cli import console, options
 from holdfast.cli.render import rollouts
-from holdfast.cli.render.times import ago, when
+from holdfast.cli.render.text import ago, when
+from holdfast.cli.run import in_project
 from holdfast.errors import InputError
 from holdfast.model.json import Json
 from holdfast.policy import did_you_mean
@@ -25,8 +24,6 @@ from holdfast.rollouts.core.records import OVER, RolloutPhase
 from holdfast.rollouts.core.template_groups import RolloutRecord, TemplateGroup
 from holdfast.rollouts.repository import Batch, RolloutRepository
 from holdfast.store.protocol import VersionConflict
-
-_FORMATS = ("table", "json", "yaml")
 
 
 @click.group("rollout")
@@ -43,19 +40,9 @@ def rollout_command() -> None:
     """
 
 
-def _in_session(rest: dict[str, Any], body: Callable[[Session], Awaitable[int]]) -> int:
-    options = options_of(rest)
-
-    async def main(_stop: asyncio.Event) -> int:
-        async with opened(options) as session:
-            return await body(session)
-
-    return run(main)
-
-
-def _chosen(session: Session, names: Sequence[str]) -> list[TemplateGroup]:
+def _chosen(project: Project, names: Sequence[str]) -> list[TemplateGroup]:
     """Return the template groups of these names, or all; a part stands for the templates that use it."""
-    known = {each.template.name for each in session.groups} | {each.name for each in session.templates}
+    known = {each.template.name for each in project.groups} | {each.name for each in project.templates}
     for name in names:
         if name not in known:
             guess = did_you_mean.hint(name, known) or f"; declared are {', '.join(sorted(known)) or 'none'}"
@@ -63,15 +50,15 @@ def _chosen(session: Session, names: Sequence[str]) -> list[TemplateGroup]:
     wanted = set(names)
     return [
         each
-        for each in session.groups
+        for each in project.groups
         if not wanted or each.template.name in wanted or wanted & set(each.template.uses)
     ]
 
 
 @rollout_command.command("status")
 @click.argument("names", nargs=-1, metavar="[TEMPLATE]...")
-@singly
-@console.option(*_FORMATS)
+@options.singly
+@console.option(*options.FORMATS)
 def status_command(names: tuple[str, ...], output_: str, **rest: Any) -> int:
     """Say where rollouts are, what they wait for, and what is found about children.
 
@@ -83,12 +70,12 @@ def status_command(names: tuple[str, ...], output_: str, **rest: Any) -> int:
       holdfast rollout status web -f infra/ -o json
     """
 
-    async def body(session: Session) -> int:
-        found, now = _chosen(session, names), session.clock.now()
-        parts = {each.template.name: await child_status.unready_parts(session.store, each) for each in found}
-        turns = await template_groups.turns(session)
+    async def body(project: Project) -> int:
+        found, now = _chosen(project, names), project.clock.now()
+        parts = {each.template.name: await child_status.unready_parts(project.store, each) for each in found}
+        turns = await template_groups.concurrency_note(project)
         shown = [rollout_text.as_json(each, now, parts[each.template.name], turns) for each in found]
-        if not console.structured(output_, shown):
+        if not console.structured(output_, lambda: shown):
             for each in found:
                 rollouts.show(each, now, parts[each.template.name], turns, everything=True)
                 _show_children(each)
@@ -96,7 +83,7 @@ def status_command(names: tuple[str, ...], output_: str, **rest: Any) -> int:
                 console.line("no templates are declared")
         return 1 if any(rollout_text.is_stuck(each) for each in found) else 0
 
-    return _in_session(rest, body)
+    return in_project(rest, body)
 
 
 def _show_children(group: TemplateGroup) -> None:
@@ -113,16 +100,16 @@ def _show_children(group: TemplateGroup) -> None:
 Turn = Callable[[TemplateGroup, float], tuple[RolloutRecord | None, str]]
 
 
-async def _turned(session: Session, name: str, turn: Turn, event: str) -> int:
+async def _turned(project: Project, name: str, turn: Turn, event: str) -> int:
     """Change the rollout of a template, if it is still what was looked at; else look again."""
-    repository = RolloutRepository(session.store, session.clock)
-    if not [each for each in _chosen(session, [name]) if each.template.name == name]:
+    repository = RolloutRepository(project.store, project.clock)
+    if not [each for each in _chosen(project, [name]) if each.template.name == name]:
         raise InputError(f"template {name!r} has no children of its own; name the template that uses it")
     for _ in range(20):
-        group = await repository.kept(name, session.templates)
+        group = await repository.kept(name, project.templates)
         if group is None:
             raise InputError(f"template {name!r} was not applied yet")
-        after, why_not = turn(group, session.clock.now())
+        after, why_not = turn(group, project.clock.now())
         if after is None:
             console.line(f"{name}: {why_not}")
             return 1
@@ -139,17 +126,10 @@ async def _turned(session: Session, name: str, turn: Turn, event: str) -> int:
     raise InputError(f"the rollout of {name!r} moves too fast to be changed; try again")
 
 
-def _who() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return "somebody"
-
-
 @rollout_command.command("pause")
 @click.argument("name", metavar="TEMPLATE")
 @click.option("--why", default="", help="For those who find it paused.")
-@singly
+@options.singly
 def pause_command(name: str, why: str, **rest: Any) -> int:
     """Begin nothing more; what was begun is finished.
 
@@ -159,7 +139,7 @@ def pause_command(name: str, why: str, **rest: Any) -> int:
     """
 
     def turn(group: TemplateGroup, _now: float) -> tuple[RolloutRecord | None, str]:
-        file, who = group.rollout, _who()
+        file, who = group.rollout, options.person()
         if file is None or file.rollout.phase in OVER:
             return None, "there is no rollout under way"
         if file.rollout.phase is RolloutPhase.PAUSED:
@@ -167,12 +147,12 @@ def pause_command(name: str, why: str, **rest: Any) -> int:
         told = f"paused by {who}{': ' + why if why else ''}"
         return replace(file, rollout=rollout_steps.pause(file.rollout, told), who=who), ""
 
-    return _in_session(rest, lambda session: _turned(session, name, turn, "rollout.paused"))
+    return in_project(rest, lambda project: _turned(project, name, turn, "rollout.paused"))
 
 
 @rollout_command.command("resume")
 @click.argument("name", metavar="TEMPLATE")
-@singly
+@options.singly
 def resume_command(name: str, **rest: Any) -> int:
     """Go on after a pause or a halt, forgiving failures; after a rollback or an undo, try once more.
 
@@ -182,15 +162,15 @@ def resume_command(name: str, **rest: Any) -> int:
     """
 
     def turn(group: TemplateGroup, now: float) -> tuple[RolloutRecord | None, str]:
-        return group_rollouts.resumed(group, now, _who())
+        return group_rollouts.resumed(group, now, options.person())
 
-    return _in_session(rest, lambda session: _turned(session, name, turn, "rollout.resumed"))
+    return in_project(rest, lambda project: _turned(project, name, turn, "rollout.resumed"))
 
 
 @rollout_command.command("undo")
 @click.argument("name", metavar="TEMPLATE")
 @click.option("--to", type=int, metavar="GENERATION", help="Go to this one, not to the one before; see `history`.")
-@singly
+@options.singly
 def undo_command(name: str, to: int | None, **rest: Any) -> int:
     """Go back to what the children were before; the next apply or a running watch does it.
 
@@ -203,15 +183,15 @@ def undo_command(name: str, to: int | None, **rest: Any) -> int:
     """
 
     def turn(group: TemplateGroup, now: float) -> tuple[RolloutRecord | None, str]:
-        return group_rollouts.undone(group, now, _who(), to)
+        return group_rollouts.undone(group, now, options.person(), to)
 
-    return _in_session(rest, lambda session: _turned(session, name, turn, "rollout.undone"))
+    return in_project(rest, lambda project: _turned(project, name, turn, "rollout.undone"))
 
 
 @rollout_command.command("history")
 @click.argument("name", metavar="TEMPLATE")
-@singly
-@console.option(*_FORMATS)
+@options.singly
+@console.option(*options.FORMATS)
 def history_command(name: str, output_: str, **rest: Any) -> int:
     """List the rollouts of a template and the revisions that are kept.
 
@@ -221,9 +201,9 @@ def history_command(name: str, output_: str, **rest: Any) -> int:
       holdfast rollout history web -f infra/ -o json
     """
 
-    async def body(session: Session) -> int:
-        (group, *_) = _chosen(session, [name])
-        files = await RolloutRepository(session.store, session.clock).rollouts(group.template.name)
+    async def body(project: Project) -> int:
+        (group, *_) = _chosen(project, [name])
+        files = await RolloutRepository(project.store, project.clock).rollouts(group.template.name)
         value = {
             "template": group.template.name,
             "rollouts": [rollout_text.rollout_as_json(each) for each in files],
@@ -241,21 +221,21 @@ def history_command(name: str, output_: str, **rest: Any) -> int:
                 for owner in group.owners
             },
         }
-        if console.structured(output_, value):
+        if console.structured(output_, lambda: value):
             return 0
-        now = session.clock.now()
+        now = project.clock.now()
         rows = [_row(each, now) for each in files]
         if rows:
-            console.table(("rollout", "revision", "phase", "started", "failed", "who", "why"), rows)
+            console.table(("rollout", "generation", "phase", "started", "failed", "who", "why"), rows)
         else:
             console.line("nothing was rolled out yet")
         for each in group.lead.generations:
             made_of = ", ".join(f"{owner} revision {ordinal}" for owner, ordinal in each.births.items())
             current = "  (declared)" if each.number == group.current.number else ""
-            console.line(f"revision {each.number}: {made_of}{current}")
+            console.line(f"generation {each.number}: {made_of}{current}")
         return 0
 
-    return _in_session(rest, body)
+    return in_project(rest, body)
 
 
 def _row(file: RolloutRecord, now: float) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""`holdfast evidence`: what our own writes came to, by type and path."""
+"""The command `write-stats`."""
 
 from __future__ import annotations
 
@@ -6,59 +6,49 @@ from typing import Any
 
 import click
 
-from holdfast.app.project import Session, remembered_partly
-from holdfast.app.stored_selection import Scope
-from holdfast.cli import console
-from holdfast.cli.commands.records import in_store
-from holdfast.errors import InputError
+from holdfast.app.project import Project
+from holdfast.app.selection import Scope
+from holdfast.cli import console, options
+from holdfast.cli.run import in_store
 from holdfast.model.json import Json
-from holdfast.policy import durations, write_stats
+from holdfast.policy import write_stats
 from holdfast.policy.write_stats import Evidence, PathRow, TypeRow, Written
 
 _TYPES = ("type", "writes", "ineffective", "in shadow", "needed", "not needed", "of these changed something")
 _PATHS = ("type", "path", "sign", "times", "resources")
 
 
-@click.command("evidence")
-@remembered_partly
+@click.command("write-stats")
+@options.stored_partly
 @click.option("--since", metavar="DURATION", help="Only the writes of the last 30m, 24h, 7d.")
 @click.option("--limit", default=30, show_default=True, help="Paths to list at most; 0 for all.")
-@console.option("table", "json", "yaml")
-def evidence_command(since: str | None, limit: int, output_: str, **rest: Any) -> int:
-    """Sum up our writes by type and path: needed or not, what did not take, what moved besides.
+@console.option(*options.FORMATS)
+def write_stats_command(since: str | None, limit: int, output_: str, **rest: Any) -> int:
+    """Count writes by type and path: needed, ineffective, side effects.
 
-    For types in `reconcileMode: shadow` it says whether they can do without a write at every turn: "not needed" is
-    what `get_put` would save, and of these none should have changed anything.
+    For types in `reconcileMode: shadow` it shows whether they need a write at every check: "not needed" is the number
+    that `get_put` would save, and none of these should have changed anything.
 
     \b
     Examples:
-      holdfast evidence
-      holdfast evidence --since 7d -o json
+      holdfast write-stats
+      holdfast write-stats --since 7d -o json
     """
-    seconds = _seconds(since)
+    seconds = options.parse_duration(since, "--since")
 
-    async def body(session: Session, scope: Scope) -> int:
-        begin = session.clock.now() - seconds if seconds is not None else None
+    async def body(project: Project, scope: Scope) -> int:
+        begin = project.clock.now() - seconds if seconds is not None else None
         writes = [
             Written(str(each.event.subject), str(each.event.data.get("type") or "-"), each.event.data)
-            async for each in session.store.events(type_prefix="write.done", since=begin)
+            async for each in project.store.events(type_prefix="write.done", since=begin)
             if scope.covers_text(each.event.subject)
         ]
         found = write_stats.summed(writes)
-        if not console.structured(output_, _as_json(found)):
+        if not console.structured(output_, lambda: _as_json(found)):
             _show(found, limit)
         return 0
 
     return in_store(rest, body)
-
-
-def _seconds(text: str | None) -> float | None:
-    if text is None:
-        return None
-    try:
-        return durations.parse(text)
-    except InputError as error:
-        raise click.BadParameter(error.message, param_hint="--since") from None
 
 
 def _show(found: Evidence, limit: int) -> None:

@@ -39,8 +39,8 @@ STATUS_COLOUR = {
     Status.MISSING: "red",
     Status.UNKNOWN: "bright_black",
 }
-_WHO = {
-    ChangedBy.DECLARED: "you moved it",
+SIDE_TEXT = {
+    ChangedBy.DECLARED: "declaration changed",
     ChangedBy.LIVE: "changed outside Holdfast",
     ChangedBy.BOTH: "both changed",
     ChangedBy.UNKNOWN: "differs from the declaration",
@@ -125,7 +125,9 @@ def show_planned(findings: Iterable[Finding], written: frozenset[str], indent: s
 def _show_one(finding: Finding, symbol: tuple[str, str], text: str, indent: str) -> None:
     path = paths.format_path(finding.path) or "(document)"
     console.line(f"{indent}{console.styled(f'{symbol[0]} {path}', fg=symbol[1], bold=True)}  {text}")
-    console.line(f"{indent}    {_WHO[finding.changed_by]}; {finding.cls.value}; rule {finding.rule}", fg="bright_black")
+    console.line(
+        f"{indent}    {SIDE_TEXT[finding.changed_by]}; {finding.cls.value}; rule {finding.rule}", fg="bright_black"
+    )
 
 
 def show_likely_actors(likely_actors: Sequence[LikelyActor], indent: str = "  ") -> None:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from holdfast.cli import console
-from holdfast.cli.render.times import ago
+from holdfast.cli.render.text import ago, count
 from holdfast.reconcile.action_result import ActionOutcome
 from holdfast.reconcile.apply import RunReport
 from holdfast.remediation import own_corrections
@@ -67,8 +67,10 @@ def show_begun(report: RunReport) -> None:
     """Say who assesses what was just corrected: nobody does it by itself."""
     begun = sum(one.result is ActionOutcome.DONE and own_corrections.is_begun(one.checked) for one in report.acted)
     if begun:
-        what = "1 correction is" if begun == 1 else f"{begun} corrections are"
-        console.line(f"{what} assessed by a running watch, or: holdfast remediation assess --wait", fg="bright_black")
+        begun_text = count(begun, "correction")
+        console.line(
+            f"{begun_text} to assess: a running watch does it, or holdfast remediation assess --wait", fg="bright_black"
+        )
 
 
 def show_details(record: RemediationRecord) -> None:

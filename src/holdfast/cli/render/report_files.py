@@ -1,20 +1,22 @@
-"""Where a report goes besides the screen: other formats on standard output, and files for the next step of a job."""
+"""Reports in other formats than the table: on standard output, and in files for the next step of a job."""
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
-import holdfast
-from holdfast.cli import atomic_write, console
-from holdfast.cli.render import RENDERERS, Around, reports
-from holdfast.notify.cloudevents import rfc3339
-from holdfast.reconcile.apply import RunReport
+from holdfast.cli import console
+from holdfast.cli.render import reports
 
-NAMES: Final = tuple(RENDERERS)
+if TYPE_CHECKING:
+    from holdfast.cli.render.report_view import Around
+    from holdfast.reconcile.apply import RunReport
+
+NAMES: Final = ("markdown", "sarif", "junit", "html")  # each a module of this package
 _STRUCTURED: Final = ("json", "yaml")
 _FILES: Final = (*_STRUCTURED, *NAMES)
 
@@ -49,34 +51,46 @@ def _parsed(_context: click.Context, _parameter: click.Parameter, given: Sequenc
     return out
 
 
-def around(command: str, now: float) -> Around:
-    """Return what a rendering needs to know besides the report."""
+def show(format_: str, report: RunReport, command: str, now: float) -> bool:
+    """Print a report unless its format is the table; return True if it was printed."""
+    if format_ in NAMES:
+        console.document(_render(format_, report, command, now))
+        return True
+    return console.structured(format_, lambda: reports.as_json(report))
+
+
+def write(files: Files, report: RunReport, command: str, now: float) -> None:
+    """Write a report to the files that were asked for; raise InputError for the first that cannot be written."""
+    if not files:
+        return
+    from holdfast.cli import atomic_write
+
+    for format_, file in files:
+        if format_ in NAMES:
+            text = console.safe_document(_render(format_, report, command, now))
+        elif format_ == "json":
+            text = console.json_text(reports.as_json(report)) + "\n"
+        else:
+            text = console.yaml_text(reports.as_json(report))
+        atomic_write.put(file, text.encode())
+
+
+def _render(format_: str, report: RunReport, command: str, now: float) -> str:
+    module = importlib.import_module(f"holdfast.cli.render.{format_}")
+    text: str = module.render(report, context(command, now))
+    return text
+
+
+def context(command: str, now: float) -> Around:
+    """Return everything that a rendering depends on beside the report."""
+    import holdfast
+    from holdfast.cli.render.report_view import Around
+    from holdfast.notify.cloudevents import rfc3339
+
     cwd = Path.cwd()
     return Around(holdfast.__version__, repository(cwd), cwd, rfc3339(now), command)
 
 
 def repository(folder: Path) -> Path:
     """Return the top of the git repository that a folder is in, or the folder itself."""
-    return next((each for each in (folder, *folder.parents) if (each / ".git").exists()), folder)
-
-
-def shown(format_: str, report: RunReport, around_: Around) -> bool:
-    """Print a report if the format is not the one for the screen; tell whether it was."""
-    if format_ in RENDERERS:
-        console.document(RENDERERS[format_](report, around_))
-        return True
-    return console.structured(format_, reports.as_json(report))
-
-
-def write(wanted: Files, report: RunReport, around_: Around) -> None:
-    """Write a report to every file that was asked for; raise InputError for the first that cannot be written."""
-    for format_, file in wanted:
-        atomic_write.put(file, _text(format_, report, around_).encode())
-
-
-def _text(format_: str, report: RunReport, around_: Around) -> str:
-    if format_ in RENDERERS:
-        return console.safe_document(RENDERERS[format_](report, around_))
-    if format_ == "json":
-        return console.json_text(reports.as_json(report)) + "\n"
-    return console.yaml_text(reports.as_json(report))
+    return next((above for above in (folder, *folder.parents) if (above / ".git").exists()), folder)

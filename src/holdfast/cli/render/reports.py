@@ -4,21 +4,26 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
-from holdfast.app import undeclared
 from holdfast.cli import console
-from holdfast.cli.render import findings, rollouts
+from holdfast.cli.render import findings
+from holdfast.cli.render.text import count as counted
 from holdfast.compare import paths
 from holdfast.model.decision import Action
 from holdfast.model.json import Json
 from holdfast.model.verdict import Status, SuppressionReason
 from holdfast.reconcile.action_result import LEFT_TO_OTHERS, ActionOutcome, ActionResult
-from holdfast.reconcile.apply import RunReport
-from holdfast.reconcile.check import CheckResult
-from holdfast.reconcile.resolve import Blocked
 from holdfast.rollouts import render as rollout_text
 
+if TYPE_CHECKING:
+    from holdfast.reconcile.apply import RunReport
+    from holdfast.reconcile.check import CheckResult
+    from holdfast.reconcile.resolve import Blocked
+    from holdfast.store.protocol import ResourceState
+
 ASKING = frozenset({"approval", "massDrift", "futile"})  # what a yes answers; budgets, windows and pauses it does not
+_SHOWN = 5  # undeclared resources that are named
 CAUSES = frozenset({"drift", "conflict", "intent", "recreate", "immutable", "create"})
 _TOLD = frozenset(
     {ActionOutcome.DONE, ActionOutcome.HELD, ActionOutcome.UNSURE, *LEFT_TO_OTHERS}
@@ -51,6 +56,10 @@ def show_plan(report: RunReport, *, everything: bool = False) -> None:
 
 def show_groups(report: RunReport, *, everything: bool = False) -> None:
     """Print the templates that have something to show."""
+    if not report.groups:
+        return
+    from holdfast.cli.render import rollouts
+
     for group in report.groups:
         if everything or rollout_text.is_news(group):
             rollouts.show(group, looked_at(report), everything=everything)
@@ -123,7 +132,7 @@ def joined_line(report: RunReport) -> str | None:
     joined = [f"{one.address} {each.path}" for one in report.checked for each in one.joined]
     if not joined:
         return None
-    return f"{len(joined)} late default{'s' if len(joined) > 1 else ''} joined: {', '.join(joined)}."
+    return f"{counted(len(joined), 'late default')} joined: {', '.join(joined)}."
 
 
 def show_waiting(waiting: Iterable[Blocked]) -> None:
@@ -150,16 +159,46 @@ def plan_line(report: RunReport) -> str:
     ):
         if count[action]:
             parts.append(f"{count[action]} {word}")
-    rolled = sum(found.rolled for each in report.groups if (found := rollout_text.preview(each, looked_at(report))))
     later = sum(not one.is_error for one in report.waiting)
     for number, word in (
-        (rolled, "children of templates to roll"),
+        (_rolled(report), "children of templates to roll"),
         (later, "to decide once what they refer to is there"),
         (_unknown(report), "unknown"),
     ):
         if number:
             parts.append(f"{number} {word}")
     return f"Plan: {', '.join(parts)}."
+
+
+def _rolled(report: RunReport) -> int:
+    """Return how many children the rollouts would roll."""
+    if not report.groups:
+        return 0
+    from holdfast.rollouts.render import preview
+
+    previews = (preview(group, looked_at(report)) for group in report.groups)
+    return sum(found.rolled for found in previews if found is not None)
+
+
+def _acting_rollouts(report: RunReport) -> int:
+    """Return how many rollouts have something left to do."""
+    if not report.groups:
+        return 0
+
+    return sum(rollout_text.is_acting(group) for group in report.groups)
+
+
+def _stuck_rollouts(report: RunReport) -> int:
+    """Return how many rollouts wait for a person."""
+    if not report.groups:
+        return 0
+
+    return sum(rollout_text.is_stuck(group) for group in report.groups)
+
+
+def has_stuck_rollout(report: RunReport) -> bool:
+    """Return True if a rollout waits for a person."""
+    return _stuck_rollouts(report) > 0
 
 
 def _unknown(report: RunReport) -> int:
@@ -180,7 +219,7 @@ def show_check(report: RunReport, *, everything: bool = False) -> None:
             findings.show_likely_actors(checked.likely_actors, indent="            ")
         if everything or any(each.because is not SuppressionReason.IGNORED for each in checked.verdict.suppressed):
             if checked.verdict.status is Status.IN_SYNC and not everything:
-                console.line(f"{'in sync':>10}  {checked.address}  apart from what is suppressed", fg="green")
+                console.line(f"{'in sync':>10}  {checked.address}  apart from suppressed differences", fg="green")
             _show_suppressed(checked, indent="            ")
     show_waiting(report.waiting)
     show_groups(report, everything=everything)
@@ -200,7 +239,7 @@ def counted_line(count: Counter[Status]) -> str:
 
 
 def _show_coverage(report: RunReport) -> None:
-    undeclared.show(report.undeclared)
+    show_undeclared(report.undeclared)
     for said in (suppressed_line(report), joined_line(report)):
         if said is not None:
             console.line(said, fg="cyan")
@@ -212,6 +251,30 @@ def _show_coverage(report: RunReport) -> None:
         console.line(
             f"Coverage incomplete: {total - missed} of {total} could be judged ({share:.0%}).", fg="yellow", bold=True
         )
+
+
+def show_undeclared(states: Sequence[ResourceState]) -> None:
+    """Print resources of the store that are no longer declared, and the possible answers."""
+    if not states:
+        return
+    shown = ", ".join(f"{state.address} ({_source(state)})" for state in states[:_SHOWN])
+    more = f" and {len(states) - _SHOWN} more" if len(states) > _SHOWN else ""
+    console.line(f"{len(states)} no longer declared: {shown}{more}.", fg="yellow", bold=True)
+    console.line(
+        "  Neither checked nor corrected. Declare them again to keep them or to `holdfast delete` them; "
+        "`holdfast forget ADDRESS` drops only the record.",
+        fg="yellow",
+    )
+
+
+def _source(state: ResourceState) -> str:
+    return f"was in {state.source}" if state.source else "source unknown"
+
+
+def show_all_acted(report: RunReport) -> None:
+    """Print every action of a run."""
+    for acted in report.acted:
+        show_acted(acted)
 
 
 def show_acted(acted: ActionResult) -> None:
@@ -256,7 +319,7 @@ def apply_line(report: RunReport) -> str:
         (decided[Action.BLOCK], "blocked"),
         (_unknown(report), "unknown"),
         (sum(not one.is_error for one in report.waiting), "waiting for others"),
-        (sum(rollout_text.is_stuck(each) for each in report.groups), "rollouts stopped"),
+        (_stuck_rollouts(report), "rollouts stopped"),
         (len(report.not_reached), "not reached"),
     ):
         if number:
@@ -286,7 +349,7 @@ def delete_line(report: RunReport) -> str:
 def is_work(report: RunReport) -> bool:
     """Return True if applying would write something, take something over, or roll a template."""
     acting = any(one.decision.action.is_write or one.decision.action is Action.ADOPT for one in report.checked)
-    return acting or bool(report.waiting) or any(rollout_text.is_acting(each) for each in report.groups)
+    return acting or bool(report.waiting) or bool(_acting_rollouts(report))
 
 
 def as_json(report: RunReport) -> Json:
@@ -307,14 +370,17 @@ def as_json(report: RunReport) -> Json:
             for one in report.acted
         ],
         "notReached": [str(address) for address in report.not_reached],
-        "undeclared": undeclared.as_json(report.undeclared),
+        "undeclared": [{"address": str(state.address), "source": state.source} for state in report.undeclared],
         "summary": summary(report),
-        **(
-            {"templates": [rollout_text.as_json(each, looked_at(report)) for each in report.groups]}
-            if report.groups
-            else {}
-        ),
+        **_templates_as_json(report),
     }
+
+
+def _templates_as_json(report: RunReport) -> dict[str, Json]:
+    if not report.groups:
+        return {}
+
+    return {"templates": [rollout_text.as_json(group, looked_at(report)) for group in report.groups]}
 
 
 def _not_taken_as_json(report: RunReport, acted: ActionResult) -> dict[str, Json]:
@@ -368,14 +434,14 @@ def summary(report: RunReport) -> dict[str, Json]:
 def statuses(report: RunReport) -> list[Status]:
     """Return every verdict of a run; what waits for an apply is pending, what was not reached unknown."""
     waiting = [Status.UNKNOWN if one.is_error else Status.PENDING for one in report.waiting]
-    waiting += [Status.PENDING for each in report.groups if rollout_text.is_acting(each)]
+    waiting += [Status.PENDING] * _acting_rollouts(report)
     return [one.verdict.status for one in report.checked] + waiting + [Status.UNKNOWN] * len(report.not_reached)
 
 
 def is_blocked(report: RunReport) -> bool:
     """Tell whether something is held back or refused, or a rollout has stopped."""
     held = any(one.decision.action in (Action.BLOCK, Action.HOLD) for one in report.checked)
-    return held or any(rollout_text.is_stuck(each) for each in report.groups)
+    return held or has_stuck_rollout(report)
 
 
 def _by_address(checks: Sequence[CheckResult]) -> list[CheckResult]:

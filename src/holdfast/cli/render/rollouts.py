@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from holdfast.cli import console
-from holdfast.cli.render.times import ago
+from holdfast.cli.render.text import ago
 from holdfast.model.address import Address
 from holdfast.rollouts import render
 from holdfast.rollouts.core.records import RolloutPhase

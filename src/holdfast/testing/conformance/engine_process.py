@@ -10,18 +10,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol, cast
 
-from holdfast.compare import comparators
+from holdfast.app.wiring import Engine
 from holdfast.manifests.secrets import Resolver
 from holdfast.model.address import Address
 from holdfast.model.json import Json
 from holdfast.model.resource import Declaration, Import
 from holdfast.policy import dependency_graph
-from holdfast.reconcile.apply import Applier, RunReport, look
-from holdfast.reconcile.check import Checker
+from holdfast.reconcile.apply import RunReport, look
 from holdfast.reconcile.connections import Connections, WritableConnections
 from holdfast.reconcile.resolve import ResourceResolver, ResourceSet
 from holdfast.reconcile.retry import RetryPolicy
-from holdfast.reconcile.write import ResourceWriter
 from holdfast.store.memory import MemoryStore
 from holdfast.store.protocol import ResourceState, Store
 from holdfast.testing.clock import FakeClock
@@ -124,23 +122,13 @@ class Process:
         """Look at all of it, or at some, and remember what was seen."""
         connections, providers = self._ways()
         async with Connections(connections, providers, {}, self.clock) as world:
-            return await look(self._preparer(world, declarations), self._checker(world), only)
+            return await look(self._preparer(world, declarations), self._engine().checker(world), only)
 
     async def apply(self, declarations: Sequence[Declaration], only: Sequence[Address] | None = None) -> RunReport:
         """Finish what was begun, then make all of it so, or some."""
         connections, providers = self._ways()
         async with WritableConnections(connections, providers, {}, self.clock) as world:
-            checker = self._checker(world)
-            actor = ResourceWriter(
-                self._store,
-                world,
-                checker,
-                self.clock,
-                self._chance.random,
-                f"process {self._seed}",
-                PATIENCE,
-            )
-            return await Applier(self._store, self._preparer(world, declarations), checker, actor).apply(only)
+            return await self._engine().applier(world, self._preparer(world, declarations)).apply(only)
 
     def _ways(self) -> tuple[dict[str, Json], dict[str, Json]]:
         connection = self.subject.connection
@@ -151,11 +139,8 @@ class Process:
         if errors:
             raise errors[0]
         fleet = ResourceSet({each.address: each for each in declarations}, graph)
-        return ResourceResolver(self._store, world, fleet, _fingerprint, lambda _: Resolver(self.environ))
+        return self._engine().resolver(world, fleet, lambda _: Resolver(self.environ))
 
-    def _checker(self, world: Connections) -> Checker:
-        return Checker(self._store, world, self.clock, self._chance.random, _fingerprint, PATIENCE)
-
-
-def _fingerprint(value: Json) -> str:
-    return comparators.fingerprint(value, _KEY)
+    def _engine(self) -> Engine:
+        chance, owner = self._chance.random, f"process {self._seed}"
+        return Engine(self._store, _KEY, self.clock, chance, owner, retry=PATIENCE)

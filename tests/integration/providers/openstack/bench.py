@@ -176,7 +176,7 @@ class Bench:
         process = self.process
         connections, providers = process._ways()
         async with WritableConnections(connections, providers, {}, process.clock) as world:
-            checker = process._checker(world)
+            checker = process._engine().checker(world)
             chance = process._chance.random
             actor = ResourceWriter(process._store, world, checker, process.clock, chance, "remove", PATIENCE)
             applier = Applier(process._store, process._preparer(world, declarations), checker, actor)
@@ -190,7 +190,7 @@ class Bench:
         process, reports = self.process, list[RunReport]()
         connections, providers = process._ways()
         async with WritableConnections(connections, providers, {}, process.clock) as world:
-            checker = process._checker(world)
+            checker = process._engine().checker(world)
             chance = process._chance.random
             actor = ResourceWriter(process._store, world, checker, process.clock, chance, "watch", PATIENCE)
 

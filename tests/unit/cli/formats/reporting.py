@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import replace
 from pathlib import Path
 
-from holdfast.cli.render import Around
+from holdfast.cli.render.report_view import Around
 from holdfast.compare import paths
 from holdfast.manifests import loader
 from holdfast.manifests.project import ConnectionSpec, Project

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from holdfast import DeployError
+from holdfast.api import DeployError
 from holdfast.errors import InputError
 from holdfast.model.decision import Action
 from holdfast.model.verdict import Status

@@ -10,7 +10,7 @@ from unittest import mock
 
 import pytest
 
-from holdfast import ResourceManager
+from holdfast.api import ResourceManager
 from holdfast.providers.runpod import CpuLoadBalancerSlsResource
 from holdfast.providers.runpod.resource_base import BaseResource as DeployableResource
 from holdfast.store import fingerprint_key

@@ -1,8 +1,7 @@
-"""The command `upgrade`: a rehearsal, on everything in the store, of what a release or a profile would change."""
+"""The command `upgrade-check`."""
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -11,8 +10,9 @@ from typing import Any
 
 import click
 
-from holdfast.app.project import Session, opened, options_of, partly, run
-from holdfast.cli import console
+from holdfast.app.project import Project
+from holdfast.cli import console, options
+from holdfast.cli.run import in_project
 from holdfast.compare import profiles
 from holdfast.compare.profiles import Profile
 from holdfast.errors import InputError
@@ -21,13 +21,11 @@ from holdfast.reconcile import upgrade_check
 from holdfast.reconcile.upgrade_check import UpgradeEffect
 from holdfast.rollouts.repository import RolloutRepository
 
-_FORMATS = ("table", "json", "yaml")
 _MOST = 50
 
 
-@click.command("upgrade")
-@partly
-@click.option("--dry-run", is_flag=True, help="Rehearse; an upgrade itself needs no command.")
+@click.command("upgrade-check")
+@options.partly
 @click.option(
     "--profile",
     "profile_files",
@@ -35,32 +33,27 @@ _MOST = 50
     metavar="FILE",
     help="As if this profile were in force, too (may be repeated).",
 )
-@console.option(*_FORMATS)
-def upgrade_command(dry_run: bool, profile_files: tuple[str, ...], output_: str, **rest: Any) -> int:
-    """Say what a new scheme, profile or release would change in the verdicts of everything in the store.
+@console.option(*options.FORMATS)
+def upgrade_check_command(profile_files: tuple[str, ...], output_: str, **rest: Any) -> int:
+    """Check that a new release or profile changes no verdict.
 
-    It must be nothing; if not, what and why is named, and the exit code is 1. Nothing is read from the world and
-    nothing is written. Upgrading itself is installing: new rules take each resource over when it is next looked at.
+    Evaluates every resource of the store with the new rules. Exit code 1 if a verdict would change. Makes no API calls
+    and writes nothing. New rules take effect on a resource at its next check.
 
     \b
     Examples:
-      holdfast upgrade --dry-run -f infra/
-      holdfast upgrade --dry-run -f infra/ --profile new-rules.yaml -o json
+      holdfast upgrade-check -f infra/
+      holdfast upgrade-check -f infra/ --profile new-rules.yaml -o json
     """
-    if not dry_run:
-        message = "there is nothing to do but to install the new release; rehearse it with --dry-run"
-        raise click.UsageError(message)
-    options = options_of(rest)
 
-    async def main(_stop: asyncio.Event) -> int:
-        async with opened(options) as session:
-            tried = [each for file in profile_files for each in _profiles(file)]
-            session.fleet = replace(session.fleet, profiles=[*tried, *session.fleet.profiles])
-            found, unasked = await _rehearse(session, is_part=bool(options.targets or options.selector))
-        _show(found, unasked, output_)
-        return 1 if any(each.is_changed for each in found) else 0
+    async def body(project: Project) -> int:
+        tried = [profile for file in profile_files for profile in _profiles(file)]
+        resources = replace(project.resources, profiles=[*tried, *project.resources.profiles])
+        effects, undeclared = await _evaluate(replace(project, resources=resources))
+        _show(effects, undeclared, output_)
+        return 1 if any(effect.is_changed for effect in effects) else 0
 
-    return run(main)
+    return in_project(rest, body)
 
 
 def _profiles(file: str) -> Sequence[Profile]:
@@ -70,23 +63,26 @@ def _profiles(file: str) -> Sequence[Profile]:
         raise InputError(f"{file} cannot be read: {error.strerror}") from None
 
 
-async def _rehearse(session: Session, *, is_part: bool) -> tuple[list[UpgradeEffect], int]:
-    """Rehearse what is declared; return that, and how many resources of the store are declared nowhere."""
-    async with session.world() as world:
-        ready, _ = await session.preparer(world).prepare(session.chosen)
-    found = await upgrade_check.resources(session.store, ready)
-    around = {each.address: each for each in session.by_hand}
-    children = await upgrade_check.children(RolloutRepository(session.store, session.clock), session.templates, around)
-    chosen = {str(address) for address in session.chosen}
+async def _evaluate(project: Project) -> tuple[list[UpgradeEffect], int]:
+    """Return the effect on every declared resource, and how many resources of the store are not declared."""
+    async with project.connections() as connections:
+        ready, _ = await project.resolver(connections).prepare(project.selected)
+    found = await upgrade_check.resources(project.store, ready)
+    around = {each.address: each for each in project.manual}
+    children = await upgrade_check.children(RolloutRepository(project.store, project.clock), project.templates, around)
+    chosen, is_part = (
+        {str(address) for address in project.selected},
+        bool(project.options.targets or project.options.selector),
+    )
     found += [each for each in children if not is_part or each.subject in chosen]
-    known = [state.address async for state in session.store.all_states()]
-    return found, sum(address not in session.fleet.declarations for address in known)
+    known = [state.address async for state in project.store.all_states()]
+    return found, sum(address not in project.resources.declarations for address in known)
 
 
 def _show(found: Sequence[UpgradeEffect], unasked: int, format_: str) -> None:
     changed = [each for each in found if each.is_changed]
     newly_visible = [each for each in found if each.newly_visible]
-    if console.structured(format_, _as_json(found, changed, newly_visible, unasked)):
+    if console.structured(format_, lambda: _as_json(found, changed, newly_visible, unasked)):
         return
     for each in changed[:_MOST]:
         console.line(f"  {each.subject}: {each.before} -> {each.after}: {each.why}", fg="red")

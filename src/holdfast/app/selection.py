@@ -1,0 +1,89 @@
+"""The resources that --target and --selector choose, among declared ones and among those of the store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from holdfast.app.options import ProjectOptions
+from holdfast.errors import InputError
+from holdfast.model.address import Address
+from holdfast.policy import selectors
+from holdfast.policy.selectors import LabelSelector, Targets
+from holdfast.reconcile.resolve import ResourceSet
+from holdfast.store.protocol import ResourceState, Store
+
+
+def with_needed(resources: ResourceSet, options: ProjectOptions, *, strict: bool = True) -> list[Address]:
+    """Return the selected addresses and everything that they need.
+
+    A target that matches nothing is a mistake, unless the set is only part of the declarations.
+    """
+    if not options.targets and not options.selector:
+        return list(resources.graph.addresses)
+    needed = resources.graph.needed_by(selected(resources, options, strict=strict))
+    return [address for address in resources.graph.addresses if address in needed]
+
+
+def selected(resources: ResourceSet, options: ProjectOptions, *, strict: bool = True) -> list[Address]:
+    """Return the addresses that --target and --selector choose."""
+    targets = selectors.parse_targets(options.targets)
+    mistakes = selectors.unmatched(targets, resources.graph.addresses)
+    if mistakes and strict:
+        raise mistakes[0]
+    labels, declared = selectors.parse_labels(options.selector or ""), resources.declarations
+    return [a for a in resources.graph.addresses if targets.matches(a) and labels.matches(declared[a].labels)]
+
+
+def parse_addresses(texts: Sequence[str]) -> list[Address]:
+    """Return the addresses that texts name; raise InputError for one that is none."""
+    try:
+        return [Address.parse(text) for text in texts]
+    except ValueError as error:
+        raise InputError(str(error)) from None
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """A selection among the resources of the store; labels are those of the last check."""
+
+    targets: Targets
+    labels: LabelSelector
+    is_all: bool = True  # nothing was selected in particular
+    states: Mapping[Address, ResourceState] = field(default_factory=dict)  # of the whole store, where a part is chosen
+
+    def covers(self, address: Address) -> bool:
+        """Return True if a resource is selected. A resource without a record has no labels."""
+        if self.is_all:
+            return True
+        state = self.states.get(address)
+        return self.targets.matches(address) and self.labels.matches(state.labels if state is not None else {})
+
+    def covers_text(self, subject: str) -> bool:
+        """Return True if the subject of an event is selected. Events about no resource belong to all only."""
+        if self.is_all:
+            return True
+        try:
+            return self.covers(Address.parse(subject))
+        except ValueError:
+            return False
+
+    def chosen(self) -> list[ResourceState]:
+        """Return the records of the selected resources, in order of address."""
+        return [state for address, state in self.states.items() if self.covers(address)]
+
+    def require_matches(self, more: Iterable[Address] = ()) -> None:
+        """Raise InputError for a target that matches no resource of the store and none of `more`."""
+        mistakes = selectors.unmatched(self.targets, [*self.states, *more])
+        if mistakes:
+            raise mistakes[0]
+
+
+async def scope_of(store: Store, options: ProjectOptions) -> Scope:
+    """Return the selection of the options. The store is read only if it is a part."""
+    targets = selectors.parse_targets(options.targets)
+    labels = selectors.parse_labels(options.selector or "")
+    if not options.targets and not options.selector:
+        return Scope(targets, labels)
+    states = {state.address: state async for state in store.all_states()}
+    return Scope(targets, labels, is_all=False, states=states)

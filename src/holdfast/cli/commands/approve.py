@@ -1,0 +1,86 @@
+"""The command `approve`."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import Any
+
+import click
+
+from holdfast.cli import confirm, console, options
+from holdfast.cli.progress import Meter
+from holdfast.cli.render import findings, reports
+from holdfast.cli.run import open_project, run
+from holdfast.errors import InputError
+from holdfast.model.json import Json
+from holdfast.reconcile.check import CheckResult
+from holdfast.store.protocol import Approval, Event, Transaction
+
+
+@click.command("approve")
+@click.argument("plans", nargs=-1, metavar="PLAN...")
+@options.common
+@click.option("--all", "everything", is_flag=True, help="All held writes; they are shown first.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@click.option("--why", default="", help="The reason for the approval.")
+@options.who
+def approve_command(plans: tuple[str, ...], everything: bool, yes: bool, why: str, who: str | None, **rest: Any) -> int:
+    """Approve writes that are held.
+
+    PLAN is the name that `holdfast plan` shows beside a held write. An approval is for exactly that plan. It has no
+    effect after live state or the declaration changed.
+
+    \b
+    Examples:
+      holdfast plan -f infra/                      shows:  to update it: holdfast approve 3f2a90c1d4e5b6a7
+      holdfast approve 3f2a90c1d4e5b6a7 -f infra/ --why "seen with ada"
+      holdfast approve --all -f infra/
+    """
+    given = options.options_of(rest)
+    if not plans and not everything:
+        raise click.UsageError("name the plans, or pass --all")
+    if everything and not yes:
+        confirm.require_answer("approve")
+
+    async def main(_stop: asyncio.Event) -> int:
+        async with open_project(given) as project:
+            meter = Meter(len(project.selected), "checking")
+            report = await replace(project, retries=True).run_check(meter, record=False)
+            meter.close()
+            held = {one.plan: one for one in report.checked if reports.asks(one)}
+            unknown = [plan for plan in plans if plan not in held]
+            if unknown:
+                raise InputError(
+                    f"no held plan {unknown[0]}: it was applied, or live state changed; see `holdfast plan`"
+                )
+            chosen = list(held.values()) if everything else [held[plan] for plan in plans]
+            if not chosen:
+                console.line("nothing is held for approval")
+                return 0
+            for one in chosen:
+                action = one.decision.held or one.decision.action
+                console.line(f"  {action.symbol:>3} {one.address}  {_why(one)}")
+                findings.show(one.verdict.findings, indent="      ")
+            if everything and not yes and not confirm.is_agreed("Approve these?"):
+                return 1
+            now = project.clock.now()
+            name = who or options.person()
+            transaction = Transaction()
+            for one in chosen:
+                transaction.approvals.append(Approval(one.plan, one.address, name, why, now))
+                data: dict[str, Json] = {"plan": one.plan, "who": name, "why": why}
+                transaction.events.append(Event(now, "approved", str(one.address), data))
+            await project.store.commit(transaction)
+        console.line(f"approved {len(chosen)}; `holdfast apply` or a running watch makes the writes", fg="green")
+        return 0
+
+    return run(main)
+
+
+def _why(checked: CheckResult) -> str:
+    """Return the cause of a held write."""
+    causes = [reason for reason in checked.decision.reasons if reason.code in reports.CAUSES]
+    reason = (causes or checked.decision.reasons)[0]
+    where = f" [{', '.join(reason.paths[:3])}]" if reason.paths else ""
+    return f"{reason.message}{where}"

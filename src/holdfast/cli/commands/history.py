@@ -1,0 +1,71 @@
+"""The command `history`."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+import click
+
+from holdfast.app import selection
+from holdfast.app.project import Project
+from holdfast.app.selection import Scope
+from holdfast.cli import console, options
+from holdfast.cli.render import findings
+from holdfast.cli.render.text import when
+from holdfast.cli.run import in_store
+from holdfast.model.address import Address
+from holdfast.model.json import Json
+from holdfast.store.protocol import ChainedEvent
+
+_ALL: Final = 1_000_000_000
+
+
+@click.command("history")
+@click.argument("address", required=False)
+@options.stored_partly
+@click.option("--limit", default=50, show_default=True)
+@console.option(*options.FORMATS)
+def history_command(address: str | None, limit: int, output_: str, **rest: Any) -> int:
+    """Show decisions and audit events, newest last.
+
+    \b
+    Examples:
+      holdfast history api/Widget/blue
+    """
+
+    async def body(project: Project, scope: Scope) -> int:
+        wanted = selection.parse_addresses([address])[0] if address else None
+        events = [event async for event in project.store.events(subject=str(wanted) if wanted else None)]
+        scope.require_matches(_subjects(events))
+        events = [chained for chained in events if scope.covers_text(chained.event.subject)][-limit:]
+        decisions = await project.store.decisions(wanted, limit if scope.is_all else _ALL)
+        decisions = [decision for decision in decisions if scope.covers(decision.address)][:limit]
+        rows: list[dict[str, Json]] = [
+            {"at": e.event.at, "what": e.event.type, "address": e.event.subject, "data": dict(e.event.data)}
+            for e in events
+        ] + [
+            {"at": d.at, "what": f"decision {d.id}", "address": str(d.address), "data": {"summary": d.summary}}
+            for d in decisions
+        ]
+        rows.sort(key=lambda row: row["at"])
+        if console.structured(output_, lambda: rows[-limit:]):
+            return 0
+        for row in rows[-limit:]:
+            detail = row["data"].get("summary") or ", ".join(f"{k}={_short(v)}" for k, v in row["data"].items() if v)
+            console.line(f"{when(row['at'])}  {console.styled(row['what'], bold=True)}  {row['address']}  {detail}")
+        return 0
+
+    return in_store(rest, body)
+
+
+def _subjects(events: Iterable[ChainedEvent]) -> Iterator[Address]:
+    """Yield the resources of events, including those without a record in the store."""
+    for text in {chained.event.subject for chained in events}:
+        with contextlib.suppress(ValueError):
+            yield Address.parse(text)
+
+
+def _short(value: Json) -> str:
+    return findings.value_text(value, 60)
