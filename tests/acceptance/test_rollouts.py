@@ -252,7 +252,7 @@ def test_the_example_runs(tmp_path):
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "would roll 10 of 10 children in waves of 1, 1, 2, 4, 2" in done.stdout
-    assert "back to generation 1: rolled-back" in done.stdout
+    assert "back to revision 1: rolled-back" in done.stdout
 
 
 def test_lists_without_an_order_rewritten_fields_and_modes_by_the_command_line(folder):

@@ -110,13 +110,13 @@ def _templates(report: RunReport) -> dict[str, Json]:
     """Return the parts of rollouts that must stay the same: the content of the children and how many are rolled."""
     if not report.groups:
         return {}
-    from holdfast.app import template_groups
+    from holdfast.rollouts import render
 
     checked_at = max((checked.at for checked in report.checked), default=0.0)
     entries = {}
     for group in report.groups:
         content = {owner.template.name: owner.record.latest.content for owner in group.owners}
-        preview = template_groups.preview(group, checked_at)
+        preview = render.preview(group, checked_at)
         entries[group.template.name] = {"content": digest_of(content), "rolled": preview.rolled if preview else 0}
     return entries
 

@@ -16,11 +16,9 @@ from holdfast.reconcile.apply import Applier, RunReport
 from holdfast.reconcile.clock import Clock, SystemClock
 from holdfast.reconcile.connections import Connections, WritableConnections
 from holdfast.reconcile.resolve import ResourceSet
-from holdfast.rollouts import adopt_scan, child_declarations, concurrency
-from holdfast.rollouts.controller import Rolled, RolloutController
-from holdfast.rollouts.core import dry_run, group_views
-from holdfast.rollouts.core.dry_run import Preview
-from holdfast.rollouts.core.records import OVER
+from holdfast.rollouts import adopt_scan, concurrency
+from holdfast.rollouts.controller import RolloutController, RolloutResult
+from holdfast.rollouts.core import rendering
 from holdfast.rollouts.core.template_groups import TemplateGroup
 from holdfast.rollouts.core.templates import Template
 from holdfast.rollouts.repository import RolloutRepository
@@ -43,7 +41,7 @@ def with_children(manifests: Manifests, groups: Iterable[TemplateGroup]) -> Mani
     declared = {each.address: each for each in manifests.declarations}
     by_hand = dict(declared)
     for group in groups:
-        declared |= {each.address: each for each in child_declarations.declarations(group, by_hand)}
+        declared |= {each.address: each for each in rendering.declarations(group, by_hand)}
     return replace(manifests, declarations=tuple(declared[address] for address in sorted(declared, key=str)))
 
 
@@ -96,14 +94,6 @@ async def concurrency_note(project: Project) -> str:
     return "" if budget.working < allowed else budget.text(allowed)
 
 
-def preview(group: TemplateGroup, now: float) -> Preview | None:
-    """Return the steps that the current rollout has left, or None without one."""
-    record = group.rollout
-    if record is None or record.rollout.phase in OVER:
-        return None
-    return dry_run.preview(record.rollout, group_views.children(group), group_views.limits(group), now)
-
-
 async def survey(project: Project, connections: Connections) -> Project:
     """Check the resources that templates select and the store does not know; return the project with what was seen."""
 
@@ -138,10 +128,10 @@ async def roll(
     stop: asyncio.Event,
     progress: Callable[[RunReport], None] | None = None,
     only: frozenset[str] | None = None,
-) -> Rolled:
+) -> RolloutResult:
     """Advance rollouts as far as possible without waiting. With `only`, no others than these templates."""
     if not project.templates:
-        return Rolled()
+        return RolloutResult()
     names = {group.template.name for group in project.selected_groups()}
     if only is not None:
         names &= only
@@ -154,7 +144,7 @@ async def forget(project: Project, report: RunReport) -> None:
     await RolloutRepository(project.store, project.clock).forget(project.groups, deleted, project.templates)
 
 
-def merged(report: RunReport, rolled: Rolled) -> RunReport:
+def merged(report: RunReport, rolled: RolloutResult) -> RunReport:
     """Return the report of a run with the writes of its rollouts."""
     acted = [acted for part in rolled.reports for acted in part.acted]
     not_reached = [address for part in rolled.reports for address in part.not_reached]

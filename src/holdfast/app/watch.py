@@ -39,7 +39,7 @@ from holdfast.reconcile.known_secrets import KnownSecrets
 from holdfast.reconcile.mass_drift_scan import Scheduled
 from holdfast.reconcile.resolve import Blocked, ResourceSet
 from holdfast.reconcile.resolved_resource import ResolvedResource
-from holdfast.remediation.core.records import Record
+from holdfast.remediation.core.records import RemediationRecord
 from holdfast.rollouts.core.template_groups import TemplateGroup
 from holdfast.rollouts.core.templates import Template
 from holdfast.schema.document import InputErrors
@@ -68,7 +68,7 @@ class WatchOutput(Protocol):
     def rolled(self, group: TemplateGroup) -> None:
         """Show a rollout that advanced."""
 
-    def assessed(self, record: Record, now: float) -> None:
+    def assessed(self, record: RemediationRecord, now: float) -> None:
         """Show an assessment that ended."""
 
     def warn(self, *lines: str) -> None:
@@ -99,7 +99,7 @@ class QuietOutput:
     def rolled(self, group: TemplateGroup) -> None:
         """Show nothing."""
 
-    def assessed(self, record: Record, now: float) -> None:
+    def assessed(self, record: RemediationRecord, now: float) -> None:
         """Show nothing."""
 
     def warn(self, *lines: str) -> None:

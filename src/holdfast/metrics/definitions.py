@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from holdfast.metrics.families import Meter, Sort
+from holdfast.metrics.families import Meter, MetricType
 
 _WHERE: Final = ("connection", "kind")
 
 # -- the command itself
 
-BUILD: Final = Meter("holdfast_build_info", "The release that wrote the metrics.", ("version",), Sort.INFO)
+BUILD: Final = Meter("holdfast_build_info", "The release that wrote the metrics.", ("version",), MetricType.INFO)
 GATHERED: Final = Meter("holdfast_gathered_timestamp_seconds", "When the metrics were collected.")
 
 # -- resources
@@ -64,16 +64,16 @@ APPROVALS: Final = Meter("holdfast_unused_approvals", "Approved plans that were 
 
 # -- the audit trail
 
-EVENTS: Final = Meter("holdfast_events_total", "Events of the audit trail.", ("type",), Sort.COUNTER)
-CORRECTIONS: Final = Meter("holdfast_corrections_total", "Our writes, by outcome.", ("outcome",), Sort.COUNTER)
+EVENTS: Final = Meter("holdfast_events_total", "Events of the audit trail.", ("type",), MetricType.COUNTER)
+CORRECTIONS: Final = Meter("holdfast_corrections_total", "Our writes, by outcome.", ("outcome",), MetricType.COUNTER)
 HALTS: Final = Meter(
-    "holdfast_rollout_halts_total", "Rollouts that halted because of failures.", ("template",), Sort.COUNTER
+    "holdfast_rollout_halts_total", "Rollouts that halted because of failures.", ("template",), MetricType.COUNTER
 )
 ACTIVATIONS: Final = Meter(
     "holdfast_scheme_activations_total",
     "Hash schemes that took effect for an owner; this touches no child.",
     ("owner",),
-    Sort.COUNTER,
+    MetricType.COUNTER,
 )
 
 # -- templates

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from holdfast.metrics import definitions
-from holdfast.metrics.families import Readings
+from holdfast.metrics.families import Samples
 from holdfast.model.address import Address
 from holdfast.model.condition import ConditionType
 from holdfast.model.verdict import Status
@@ -18,7 +18,7 @@ _NAMES: Final = (*(each.value for each in Status), UNCHECKED)
 
 
 def is_stale(state: ResourceState, now: float) -> bool:
-    """Tell whether the verdict of a resource is not to be believed any more.
+    """Return True if the verdict of a resource is not to be believed any more.
 
     What has no periodic checks does not become so by age: nobody said how often it is to be looked at.
     """
@@ -40,13 +40,13 @@ def _is_ahead(at: float, now: float) -> bool:
 
 
 def is_held(state: ResourceState) -> bool:
-    """Tell whether something is to be written and is held back; the decision says why."""
+    """Return True if something is to be written and is held back; the decision says why."""
     if state.terminal is not None:
         return False
     return any(each.type is ConditionType.PROGRESSING and each.reason == "Hold" for each in state.conditions)
 
 
-def count(readings: Readings, state: ResourceState, now: float) -> None:
+def count(readings: Samples, state: ResourceState, now: float) -> None:
     """Count one resource."""
     where = (state.address.connection, state.address.kind)
     status = UNCHECKED if state.status is None else state.status.value
@@ -60,14 +60,14 @@ def count(readings: Readings, state: ResourceState, now: float) -> None:
         readings.add(definitions.SUPPRESSED, *where, because)
 
 
-def count_none(readings: Readings, families: Iterable[tuple[str, str]]) -> None:
+def count_none(readings: Samples, families: Iterable[tuple[str, str]]) -> None:
     """Say of every status that there are none, before any is counted: what is not said cannot raise an alarm."""
     for where in families:
         for name in _NAMES:
             readings.add(definitions.RESOURCES, *where, name, by=0)
 
 
-def count_findings(readings: Readings, address: Address, found: Iterable[FindingRecord]) -> None:
+def count_findings(readings: Samples, address: Address, found: Iterable[FindingRecord]) -> None:
     """Count the open findings of one resource."""
     where = (address.connection, address.kind)
     for each in found:

@@ -6,19 +6,15 @@ Only a template whose rollout is under way has all its children in memory, as it
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterable, AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import AsyncIterable, AsyncIterator, Sequence
+from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
-from holdfast.metrics import definitions, governance, resources, rollouts, template_groups
-from holdfast.metrics.families import Family, Readings
-from holdfast.metrics.rollouts import Around
-from holdfast.metrics.template_groups import Counting
-from holdfast.rollouts import child_status, serialization
-from holdfast.rollouts.core.records import OVER
-from holdfast.rollouts.core.template_groups import OwnerRecord, RolloutRecord, TemplateGroup
+from holdfast.metrics import definitions, governance, resources
+from holdfast.metrics.families import Family, Samples
 from holdfast.rollouts.core.templates import Template
-from holdfast.store.protocol import UNCHECKED, Pause, ResourceState, Store, VersionedRecord
+from holdfast.rollouts.metrics import RolloutSamples
+from holdfast.store.protocol import UNCHECKED, Pause, ResourceState, Store
 
 Item = TypeVar("Item")
 
@@ -29,13 +25,13 @@ async def gather(
     store: Store, now: float, version: str, *, templates: Sequence[Template] = (), per_resource: bool = False
 ) -> list[Family]:
     """Return every family; `templates` are those of the manifests, for what only these say."""
-    gatherer = _Gatherer(store, now, {each.owner_id: each for each in templates})
+    gatherer = _Gatherer(store, now)
     gatherer.readings.put(definitions.BUILD, version, value=1)
     gatherer.readings.put(definitions.GATHERED, value=now)
     await gatherer.resources(per_resource=per_resource)
     pauses = await gatherer.standing()
     await gatherer.trail()
-    await gatherer.templates(pauses)
+    await RolloutSamples(store, now, gatherer.readings, {each.owner_id: each for each in templates}).collect(pauses)
     return gatherer.readings.families(definitions.ALL)
 
 
@@ -54,8 +50,7 @@ async def _pages(items: AsyncIterable[Item]) -> AsyncIterator[list[Item]]:
 class _Gatherer:
     store: Store
     now: float
-    declared: Mapping[str, Template]  # by uid
-    readings: Readings = field(default_factory=Readings)
+    readings: Samples = field(default_factory=Samples)
 
     async def resources(self, *, per_resource: bool) -> None:
         resources.count_none(self.readings, await self.store.sizes())
@@ -94,56 +89,3 @@ class _Gatherer:
         governance.count_no_events(self.readings)
         async for each in self.store.events():
             governance.count_event(self.readings, each.event)
-
-    async def templates(self, pauses: Sequence[Pause]) -> None:
-        collection = self.store.records(serialization.TEMPLATES)
-        owners = {each.data["uid"]: self._owned(each) async for each in collection}
-        template_groups.count_owners(self.readings, owners)
-        for owned in owners.values():
-            if owned.generations:
-                await self._group(owned, owners, pauses)
-
-    def _owned(self, record: VersionedRecord) -> OwnerRecord:
-        """Return an owner with the template that is declared, or else with as much of it as is recorded."""
-        declared = self.declared.get(record.data["uid"])
-        if declared is not None:
-            return serialization.owner_of(declared, record)
-        owned = serialization.owner_of(Template(record.key, {}), record)
-        return replace(owned, template=owned.template.as_of(owned.record.latest))
-
-    async def _group(self, lead: OwnerRecord, owners: Mapping[str, OwnerRecord], pauses: Sequence[Pause]) -> None:
-        name, uids = lead.template.name, lead.generations[-1].births.keys()
-        parts = [owned for uid, owned in owners.items() if uid in uids and uid != lead.uid]
-        former = {uid: owned for uid, owned in owners.items() if uid not in uids}
-        newest = await self._newest(name)
-        group = TemplateGroup(lead.template, (*parts, lead), rollout=newest, former=former)
-        is_rolling = newest is not None and newest.rollout.phase not in OVER
-        counting = Counting(self.readings, group, owners)
-        children, scopes = [], {""}
-        async for record in self.store.records(serialization.CHILDREN, owner=name):
-            child = serialization.child_of(record)
-            counting.count(child)
-            scopes |= {child.address.connection, f"{child.address.connection}/{child.address.kind}"}
-            if is_rolling:
-                children.append(child)
-        group = group.with_children(children)
-        around = (
-            await self._around(group, is_paused=any(each.scope in scopes for each in pauses)) if is_rolling else None
-        )
-        rollouts.count(self.readings, group, around or Around(self.now))
-
-    async def _newest(self, name: str) -> RolloutRecord | None:
-        newest = None
-        async for record in self.store.records(serialization.ROLLOUTS, owner=name):
-            newest = record
-        return None if newest is None else serialization.rollout_of(newest)
-
-    async def _around(self, group: TemplateGroup, *, is_paused: bool) -> Around:
-        return Around(
-            self.now,
-            (await child_status.condition(self.store, group)).unwell,
-            is_paused=is_paused,
-            has_unready_parts=bool(await child_status.unready_parts(self.store, group)),
-            is_declared=group.lead.uid in self.declared,
-            gates=await child_status.gates(self.store, group),
-        )

@@ -343,7 +343,7 @@ class Message:
 
     @property
     def lasts(self) -> bool:
-        """Whether a later run will see the same again."""
+        """True if a later run will see the same again."""
         return self.notices[0].lasts
 
 

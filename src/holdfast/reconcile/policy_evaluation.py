@@ -46,9 +46,9 @@ from holdfast.reconcile.evaluate import Evaluation
 from holdfast.reconcile.resolved_resource import ResolvedResource
 from holdfast.remediation import repository, target_state
 from holdfast.remediation.core import past_attempts
-from holdfast.remediation.core.guard import Sighted
-from holdfast.remediation.core.past_attempts import Precedent, Today
+from holdfast.remediation.core.past_attempts import CurrentState, PastAttempt
 from holdfast.remediation.core.rules import AssessmentRules
+from holdfast.remediation.core.state_hash import StateHash
 from holdfast.store.protocol import AcceptedValue, Correction, FindingRecord, Pause, Quarantine, Step, Store
 from holdfast.store.value_codec import encode_finding
 
@@ -82,7 +82,9 @@ class WriteHistory:
 
     findings: Mapping[Address, Sequence[FindingRecord]] = field(default_factory=dict)
     corrections: Mapping[Address, Sequence[Correction]] = field(default_factory=dict)
-    precedents: Mapping[Address, Sequence[Precedent]] = field(default_factory=dict)  # where policy asks what came of it
+    precedents: Mapping[Address, Sequence[PastAttempt]] = field(
+        default_factory=dict
+    )  # where policy asks what came of it
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,15 +291,15 @@ class PolicyEvaluator:
         window = mass_drift.window(each.resync_period * (1 + each.resync_jitter) for each in settings)
         return mass_drift.mass_drift(drifted, missing, sizes, guard, await self.store.reverts(now - window))
 
-    def _futile(self, judged: Evaluation, tried: Sequence[Precedent]) -> dict[str, PathHold]:
+    def _futile(self, judged: Evaluation, tried: Sequence[PastAttempt]) -> dict[str, PathHold]:
         """Return everything, where putting it back failed on this very state as often as policy allows."""
         most, tree = judged.prepared.settings.refuse_after, judged.tree
         if not most or not tried or tree is None:
             return {}
         seen = target_state.of_document(judged.prepared, judged.observed, tree)
-        if not isinstance(seen, Sighted):
+        if not isinstance(seen, StateHash):
             return {}
-        today = Today(str(judged.prepared.declaration.address), seen.hash, judged.at)
+        today = CurrentState(str(judged.prepared.declaration.address), seen.hash, judged.at)
         times = past_attempts.failures(tried, today)
         if times < most:
             return {}

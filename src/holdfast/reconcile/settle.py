@@ -31,7 +31,7 @@ from holdfast.reconcile.resolved_resource import ResolvedResource, document_byte
 from holdfast.reconcile.retry import RetryPolicy
 from holdfast.reconcile.settled_read import Learnt
 from holdfast.remediation import own_corrections, target_state
-from holdfast.remediation.own_corrections import Written
+from holdfast.remediation.own_corrections import WriteEnd
 from holdfast.store.protocol import (
     Claim,
     Correction,
@@ -180,7 +180,7 @@ class Settler:
         )
         identity = learnt.reading.identity
         confirmed = target_state.of_document(item, observed, learnt.tree, identity) if _is_assessed(checked) else None
-        await self._assess(transaction, checked, operation, Written(CorrectionOutcome.DONE, now, confirmed))
+        await self._assess(transaction, checked, operation, WriteEnd(CorrectionOutcome.DONE, now, confirmed))
         await self._conclude(transaction, claim)
         if not adopting:
             decision_log.ended(checked, stuck, effects, learnt.kept)
@@ -256,7 +256,7 @@ class Settler:
         )
         transaction.events.append(self._done("write.done", item, operation, after, {}))
         await self._end(transaction, operation, CorrectionOutcome.DONE)
-        await self._assess(transaction, checked, operation, Written(CorrectionOutcome.DONE, now))
+        await self._assess(transaction, checked, operation, WriteEnd(CorrectionOutcome.DONE, now))
         await self._conclude(transaction, claim)
         return ActionResult(
             replace(checked, state=after), ActionOutcome.DONE, "sent; it cannot be read back", (), operation.id
@@ -314,7 +314,7 @@ class Settler:
         )
         await self._end(transaction, operation, CorrectionOutcome.FAILED)
         was_sent = refused.refusal is WriteError.RETRYABLE  # the answer may be lost, and not the write
-        written = Written(CorrectionOutcome.FAILED, self.clock.now(), was_sent=was_sent)
+        written = WriteEnd(CorrectionOutcome.FAILED, self.clock.now(), was_sent=was_sent)
         await self._assess(transaction, checked, operation, written)
         await self._conclude(transaction, claim)
         if terminal:
@@ -330,7 +330,7 @@ class Settler:
             self.event("write.given_up", checked.prepared, {"operation": operation.id, "why": why})
         )
         await self._end(transaction, operation, CorrectionOutcome.FAILED)
-        await self._assess(transaction, checked, operation, Written(CorrectionOutcome.FAILED, self.clock.now()))
+        await self._assess(transaction, checked, operation, WriteEnd(CorrectionOutcome.FAILED, self.clock.now()))
         await self._conclude(transaction, claim)
         return ActionResult(checked, ActionOutcome.FAILED, why)
 
@@ -353,7 +353,7 @@ class Settler:
             transaction.corrections.append(replace(begun, outcome=outcome, paths=changed, post_image=after))
 
     async def _assess(
-        self, transaction: Transaction, checked: CheckResult, operation: Operation, written: Written
+        self, transaction: Transaction, checked: CheckResult, operation: Operation, written: WriteEnd
     ) -> None:
         """Begin the assessment of a correction, where policy wants one."""
         if _is_assessed(checked):

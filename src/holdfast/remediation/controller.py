@@ -13,20 +13,22 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from holdfast.model.address import Address
+from holdfast.model.decision import Action
 from holdfast.policy import windows
 from holdfast.reconcile.check import Checker
 from holdfast.reconcile.clock import Clock
 from holdfast.reconcile.resolved_resource import ResolvedResource
-from holdfast.reconcile.undo import CorrectionUndo
-from holdfast.remediation import auto_undo, measurement, repository
-from holdfast.remediation.core import state_machine
-from holdfast.remediation.core.events import Event
-from holdfast.remediation.core.records import Record, Undo
+from holdfast.reconcile.undo import CannotUndo, CorrectionUndo, Postponed
+from holdfast.remediation import measurement, repository
+from holdfast.remediation.core import audit_events, state_machine
+from holdfast.remediation.core.audit_events import EventType, RemediationEvent
+from holdfast.remediation.core.records import RemediationRecord, RemediationSource, Undo
 from holdfast.remediation.core.rules import AssessmentRules
-from holdfast.remediation.core.state_machine import Facts
-from holdfast.remediation.measurement import Instruments, Subject
+from holdfast.remediation.core.state import EndReason
+from holdfast.remediation.core.state_machine import AssessmentFacts
+from holdfast.remediation.measurement import Instruments, MeasurementSubject
 from holdfast.remediation.repository import COLLECTION, Kept
-from holdfast.store.protocol import Store, Transaction, VersionConflict, VersionedRecord
+from holdfast.store.protocol import CorrectionOutcome, Store, Transaction, VersionConflict, VersionedRecord
 
 BATCH: Final = 100
 AT_ONCE: Final = 10  # targets looked at together
@@ -46,12 +48,12 @@ class AssessmentController:
     instruments: Instruments = field(default_factory=Instruments)
     undoer: CorrectionUndo | None = None  # None: nothing may be written, so nothing is taken back
 
-    async def run_due(self, limit: int = BATCH, only: frozenset[str] | None = None) -> list[Record]:
+    async def run_due(self, limit: int = BATCH, only: frozenset[str] | None = None) -> list[RemediationRecord]:
         """Take further whatever is due now; return it as it is afterwards."""
         chosen = await self._due(limit, only)
         slots = asyncio.Semaphore(AT_ONCE)
 
-        async def one(stored_record: VersionedRecord) -> Record | None:
+        async def one(stored_record: VersionedRecord) -> RemediationRecord | None:
             async with slots:
                 return await self.advance(repository.kept(stored_record))
 
@@ -65,7 +67,7 @@ class AssessmentController:
         found = [await self.store.record(COLLECTION, key) for key in sorted(only)]
         return [one for one in found if one is not None and one.due_at is not None and one.due_at <= now]
 
-    async def advance(self, found: Kept) -> Record | None:
+    async def advance(self, found: Kept) -> RemediationRecord | None:
         """Take one record further by one pass; None if somebody else did meanwhile."""
         try:
             if found.record.undo is Undo.WANTED:
@@ -74,15 +76,15 @@ class AssessmentController:
         except VersionConflict:
             return None
 
-    async def _pass(self, found: Kept) -> Record:
+    async def _pass(self, found: Kept) -> RemediationRecord:
         record = found.record
         state = record.assessment
         if state is None:  # its end was never reported, and that is all the patience there is
             late = replace(record, ended_at=self.clock.now())
             state = repository.assessment(late, self.rules, None)
         subject = await self._subject(record)
-        told: list[Event] = []
-        facts = Facts()
+        told: list[RemediationEvent] = []
+        facts = AssessmentFacts()
         while True:
             state, wants = state_machine.step(state, facts, self.clock.now())
             told += wants.events
@@ -91,7 +93,7 @@ class AssessmentController:
             facts = await measurement.find_out(wants.asks, replace(record, assessment=state), subject)
         record = replace(record, assessment=state)
         wake_at = wants.wake_at
-        if state.phase.is_terminal and auto_undo.is_wanted(record, subject.item):
+        if state.phase.is_terminal and is_wanted(record, subject.item):
             record, wake_at = replace(record, undo=Undo.WANTED), self.clock.now()
         transaction = Transaction(
             records=[replace(found, record=record).next_version(wake_at)], events=repository.audit(told)
@@ -99,25 +101,31 @@ class AssessmentController:
         await self.store.commit(transaction)
         return record
 
-    async def _subject(self, record: Record) -> Subject:
+    async def _subject(self, record: RemediationRecord) -> MeasurementSubject:
         item = await self.prepare(Address.parse(record.target))
-        return Subject(self.store, self.checker, item, self.rules, self.instruments, self.clock)
+        return MeasurementSubject(self.store, self.checker, item, self.rules, self.instruments, self.clock)
 
-    async def _take_back(self, found: Kept) -> Record:
+    async def _take_back(self, found: Kept) -> RemediationRecord:
         """Take back what did not help; whatever comes of it is kept, so that it is not tried for ever."""
         held = windows.closed_by(self.checker.rules.corrections.windows, self.clock.now())
         if held is not None:
             left = Undo.REFUSED if held.until is None else Undo.WANTED
-            record = replace(found.record, undo=left, undo_note=str(held))
+            record = replace(found.record, undo=left, undo_attempts=replace(found.record.undo_attempts, note=str(held)))
             await self.store.commit(Transaction(records=[replace(found, record=record).next_version(held.until)]))
             return record
         item = await self.prepare(Address.parse(found.record.target))
-        tried = await auto_undo.undo(found.record, item, self.store, self.undoer)
-        record = replace(found.record, undo=tried.undo, undo_note=tried.note, undo_tries=found.record.undo_tries + 1)
-        wait = None if record.undo is not Undo.WANTED else self.clock.now() + auto_undo.wait(record.undo_tries)
-        transaction = Transaction(records=[replace(found, record=record).next_version(wait)])
+        tried = await undo(found.record, item, self.store, self.undoer)
+        record = replace(
+            found.record,
+            undo=tried.undo,
+            undo_attempts=replace(
+                found.record.undo_attempts, note=tried.note, tries=found.record.undo_attempts.tries + 1
+            ),
+        )
+        retry_at = None if record.undo is not Undo.WANTED else self.clock.now() + wait(record.undo_attempts.tries)
+        transaction = Transaction(records=[replace(found, record=record).next_version(retry_at)])
         if record.undo is not Undo.WANTED:
-            transaction.events += repository.audit([auto_undo.told(record, self.clock.now())])
+            transaction.events += repository.audit([told(record, self.clock.now())])
         await self.store.commit(transaction)
         return record
 
@@ -155,3 +163,59 @@ async def _sleep(clock: Clock, seconds: float, stop: asyncio.Event) -> None:
     for task in pending:
         task.cancel()
     await asyncio.gather(*pending, return_exceptions=True)
+
+
+WHO: Final = "policy undoBelow"
+MOST_TRIES: Final = 8
+_FIRST_WAIT: Final = 5.0  # seconds, doubled each time
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """What came of trying."""
+
+    undo: Undo
+    note: str
+
+
+def is_wanted(record: RemediationRecord, item: ResolvedResource | str) -> bool:
+    """Return True if policy wants a correction taken back now that its assessment is over."""
+    state = record.assessment
+    if isinstance(item, str) or state is None or state.score is None or record.source is not RemediationSource.OURS:
+        return False
+    is_change = record.workflow.action_type == Action.UPDATE.value
+    return is_change and state.reason is not EndReason.SPEC_DRIFT and state.score < item.settings.undo_below
+
+
+async def undo(
+    record: RemediationRecord, item: ResolvedResource | str, store: Store, undoer: CorrectionUndo | None
+) -> Tried:
+    """Take it back, with all the guards of an undo."""
+    if record.undo_attempts.tries >= MOST_TRIES:
+        return Tried(Undo.REFUSED, f"given up after {record.undo_attempts.tries} tries: {record.undo_attempts.note}")
+    if undoer is None or isinstance(item, str):
+        return Tried(Undo.WANTED, item if isinstance(item, str) else "nothing may be written now")
+    correction = await store.correction(record.correlation_id)
+    if correction is None:
+        return Tried(Undo.REFUSED, "the correction is not known any more")
+    if correction.outcome is CorrectionOutcome.UNDONE:
+        return Tried(Undo.DONE, "undone")
+    score = record.assessment.score if record.assessment is not None else None
+    try:
+        undone = await undoer.undo(correction, item, WHO, f"it scored {score:.2f}" if score is not None else "")
+    except Postponed as error:
+        return Tried(Undo.WANTED, error.message)
+    except CannotUndo as error:
+        return Tried(Undo.REFUSED, error.message)
+    return Tried(Undo.DONE, undone.message)
+
+
+def wait(tries: int) -> float:
+    """Return how long to wait before the next try."""
+    return float(_FIRST_WAIT * 2 ** min(tries, 6))
+
+
+def told(record: RemediationRecord, at: float) -> RemediationEvent:
+    """Tell what came of taking a correction back."""
+    fields = {"undone": record.undo is Undo.DONE, "details": record.undo_attempts.note}
+    return audit_events.told(EventType.UNDONE, record.remediation(), at, fields)

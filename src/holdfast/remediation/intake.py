@@ -15,19 +15,19 @@ from holdfast.reconcile.check import Checker
 from holdfast.reconcile.clock import Clock
 from holdfast.reconcile.resolved_resource import ResolvedResource
 from holdfast.remediation import repository, target_state
-from holdfast.remediation.core import events, past_attempts
+from holdfast.remediation.core import audit_events, past_attempts
 from holdfast.remediation.core import records as plain
 from holdfast.remediation.core.alerts import Signal
-from holdfast.remediation.core.events import EventType, Workflow
-from holdfast.remediation.core.guard import Sighted, Sighting, Unread
-from holdfast.remediation.core.past_attempts import Today
-from holdfast.remediation.core.records import Ending, Record, Source
+from holdfast.remediation.core.audit_events import EventType, Workflow
+from holdfast.remediation.core.past_attempts import CurrentState
+from holdfast.remediation.core.records import RemediationEnding, RemediationRecord, RemediationSource
 from holdfast.remediation.core.rules import AssessmentRules
+from holdfast.remediation.core.state_hash import StateHash, StateReading, StateUnknown
 from holdfast.remediation.repository import Closing, Kept
 from holdfast.store.protocol import Store, Transaction, VersionConflict
 
 
-class Refused(HoldfastError):  # noqa: N818 - an answer
+class RemediationRefused(HoldfastError):  # noqa: N818 - an answer
     """A remediation that policy does not let begin, and why."""
 
 
@@ -53,7 +53,7 @@ class Announcer:
     random01: Callable[[], float]
     rules: AssessmentRules
 
-    async def start(self, item: ResolvedResource, order: Announcement) -> Record:
+    async def start(self, item: ResolvedResource, order: Announcement) -> RemediationRecord:
         """Record that a remediation begins; raise Refused if it is not to, having told that in the audit trail.
 
         Announcing the same correlation id again changes nothing and returns what is recorded.
@@ -66,9 +66,9 @@ class Announcer:
         record = self._record(target, order, seen)
         why = None if order.anyway else await self.refusal(item, record.workflow.action_type, seen)
         if why is not None:
-            refused = events.told(EventType.REFUSED, record.remediation(), record.started_at, {"details": why})
+            refused = audit_events.told(EventType.REFUSED, record.remediation(), record.started_at, {"details": why})
             await self.store.commit(Transaction(events=repository.audit([refused])))
-            raise Refused(f"{target}: {why}")
+            raise RemediationRefused(f"{target}: {why}")
         transaction = Transaction(records=[Kept(record).next_version(record.started_at + self.rules.patience)])
         transaction.events += repository.audit([plain.created(record)])
         try:
@@ -78,42 +78,42 @@ class Announcer:
             return _same_target(found.record, target) if found is not None else record
         return record
 
-    def _record(self, target: Address, order: Announcement, seen: Sighting) -> Record:
+    def _record(self, target: Address, order: Announcement, seen: StateReading) -> RemediationRecord:
         alerting = order.alerting or target
-        return Record(
+        return RemediationRecord(
             order.correlation_id or f"rr-{int(self.random01() * 16**12):012x}",
             str(target),
-            Source.OTHERS,
+            RemediationSource.OTHERS,
             self.clock.now(),
             order.workflow,
             order.signal or self.rules.alert_for(alerting),
             str(alerting) if alerting != target else "",
             order.who,
-            seen if isinstance(seen, Sighted) else None,
-            seen.detail if isinstance(seen, Unread) else "",
+            seen if isinstance(seen, StateHash) else None,
+            seen.detail if isinstance(seen, StateUnknown) else "",
         )
 
-    async def look(self, item: ResolvedResource) -> Sighting:
+    async def look(self, item: ResolvedResource) -> StateReading:
         """Return the state that a target is in now."""
         seen = target_state.of_reading(item, await self.checker.read(item, None))
         return await repository.stamped(self.store, item.declaration.address, seen)
 
-    async def refusal(self, item: ResolvedResource, action: str, seen: Sighting) -> str | None:
+    async def refusal(self, item: ResolvedResource, action: str, seen: StateReading) -> str | None:
         """Say why policy would not let an action begin on a target in this state; None where it may."""
         most, limits = item.settings.refuse_after, self.rules.refusal
-        if not isinstance(seen, Sighted) or (not most and limits is None):
+        if not isinstance(seen, StateHash) or (not most and limits is None):
             return None  # without knowing the state nothing is refused
         target = str(item.declaration.address)
         past = await repository.precedents(self.store, target)
-        today = Today(target, seen.hash, self.clock.now())
+        today = CurrentState(target, seen.hash, self.clock.now())
         times = past_attempts.failures(past, today)
         if most and times >= most:
             return f"a remediation from this very state failed {times} times; refuseAfter is {most}"
         return past_attempts.refusal(past, today, action, limits) if limits is not None else None
 
     async def complete(
-        self, found: Kept, item: ResolvedResource, ending: Ending, propagation: float | None = None
-    ) -> Record:
+        self, found: Kept, item: ResolvedResource, ending: RemediationEnding, propagation: float | None = None
+    ) -> RemediationRecord:
         """Record that a remediation ended; what is there now is what has to hold.
 
         With `propagation` the change has that long to arrive (GitOps, an operator) before it is looked for.
@@ -122,7 +122,7 @@ class Announcer:
         windows = self.rules.windows_for(item.declaration.address)
         if propagation is not None:
             windows = replace(windows, hash_delay=propagation)
-        confirmed = seen if isinstance(seen, Sighted) else None
+        confirmed = seen if isinstance(seen, StateHash) else None
         closing = Closing(ending, self.clock.now(), confirmed, windows)
         while True:
             if not found.record.is_open:
@@ -157,7 +157,7 @@ class Announcer:
         raise InputError(f"{len(listed)} remediations of {target} are under way; say which with --id: {names}")
 
 
-def _same_target(record: Record, target: Address) -> Record:
+def _same_target(record: RemediationRecord, target: Address) -> RemediationRecord:
     if record.target != str(target):
         raise InputError(f"remediation {record.correlation_id} is of {record.target}, not of {target}")
     return record

@@ -18,10 +18,10 @@ from holdfast.policy.write_reasons import CORRECTIONS, WriteReason
 from holdfast.reconcile.check import CheckResult
 from holdfast.remediation import repository, target_state
 from holdfast.remediation.core import records as plain
-from holdfast.remediation.core.events import Workflow
-from holdfast.remediation.core.guard import Sighted, Sighting, Unread
-from holdfast.remediation.core.records import Ending, Record, Source
+from holdfast.remediation.core.audit_events import Workflow
+from holdfast.remediation.core.records import RemediationEnding, RemediationRecord, RemediationSource
 from holdfast.remediation.core.rules import AssessmentRules
+from holdfast.remediation.core.state_hash import StateHash, StateReading, StateUnknown
 from holdfast.remediation.repository import Closing, Kept
 from holdfast.store.protocol import CorrectionOutcome, Operation, Store, Transaction
 
@@ -29,7 +29,7 @@ OURSELVES: Final = "holdfast"
 
 
 def is_wanted(checked: CheckResult) -> bool:
-    """Tell whether policy wants this write assessed; of what was removed there is nothing left to look at."""
+    """Return True if policy wants this write assessed; of what was removed there is nothing left to look at."""
     if checked.decision.action is Action.DELETE:
         return False
     wanted = checked.prepared.settings.assess
@@ -39,7 +39,7 @@ def is_wanted(checked: CheckResult) -> bool:
 
 
 def is_begun(checked: CheckResult) -> bool:
-    """Tell whether carrying a decision out has begun an assessment."""
+    """Return True if carrying a decision out has begun an assessment."""
     return checked.decision.action.is_write and is_wanted(checked)
 
 
@@ -51,12 +51,12 @@ def _write_reason(checked: CheckResult) -> WriteReason:
 def before(checked: CheckResult) -> dict[str, Json]:
     """Return what every write of ours tells of the state before it; its correlation id is that of the operation."""
     seen = _seen_before(checked)
-    return {"pre_remediation_spec_hash": seen.hash} if isinstance(seen, Sighted) else {}
+    return {"pre_remediation_spec_hash": seen.hash} if isinstance(seen, StateHash) else {}
 
 
-def _seen_before(checked: CheckResult) -> Sighting:
+def _seen_before(checked: CheckResult) -> StateReading:
     if checked.tree is None:
-        return Unread("nothing was compared")
+        return StateUnknown("nothing was compared")
     return target_state.of_document(checked.prepared, checked.observed, checked.tree)
 
 
@@ -67,52 +67,52 @@ def begin(
     if not is_wanted(checked):
         return
     seen = _seen_before(checked)
-    record = Record(
+    record = RemediationRecord(
         operation.id,
         str(checked.address),
-        Source.OURS,
+        RemediationSource.OURS,
         operation.started_at,
         Workflow(OURSELVES, action_type=operation.action, signal_type=_write_reason(checked).value),
         rules.alert_for(checked.address),
         who=who,
-        pre=seen if isinstance(seen, Sighted) else None,
-        pre_note=seen.detail if isinstance(seen, Unread) else "",
+        pre=seen if isinstance(seen, StateHash) else None,
+        pre_note=seen.detail if isinstance(seen, StateUnknown) else "",
     )
     transaction.records.append(Kept(record).next_version(operation.started_at + rules.patience))
     transaction.events += repository.audit([plain.created(record)])
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WriteEnd:
     """How a write ended."""
 
     outcome: CorrectionOutcome
     at: float
-    confirmed: Sighting | None = None  # the settled read
+    confirmed: StateReading | None = None  # the settled read
     was_sent: bool = True  # False: the provider refused, so nothing was executed
 
     @property
-    def ending(self) -> Ending:
+    def ending(self) -> RemediationEnding:
         """Return it as the ending of a remediation."""
         if self.outcome is not CorrectionOutcome.FAILED:
-            return Ending.COMPLETED
-        return Ending.FAILED if self.was_sent else Ending.NOT_EXECUTED
+            return RemediationEnding.COMPLETED
+        return RemediationEnding.FAILED if self.was_sent else RemediationEnding.NOT_EXECUTED
 
 
 async def end(
-    transaction: Transaction, store: Store, operation: Operation, written: Written, rules: AssessmentRules
+    transaction: Transaction, store: Store, operation: Operation, written: WriteEnd, rules: AssessmentRules
 ) -> None:
     """Record that a correction ended, and begin its assessment, in the transaction that ends it."""
     found = await repository.find(store, operation.id)
     if found is None or not found.record.is_open:
         return
     seen = await _stamped(store, found.record, written.confirmed) if written.confirmed is not None else None
-    confirmed = seen if isinstance(seen, Sighted) else None
+    confirmed = seen if isinstance(seen, StateHash) else None
     repository.close(transaction, found, Closing(written.ending, written.at, confirmed), rules)
 
 
-async def _stamped(store: Store, record: Record, seen: Sighting) -> Sighting:
+async def _stamped(store: Store, record: RemediationRecord, seen: StateReading) -> StateReading:
     """Return what a write left: the last correction is this one, if it is one."""
-    if isinstance(seen, Sighted) and record.workflow.signal_type in CORRECTIONS:
+    if isinstance(seen, StateHash) and record.workflow.signal_type in CORRECTIONS:
         return repository.stamp(seen, record.correlation_id)
     return await repository.stamped(store, Address.parse(record.target), seen)

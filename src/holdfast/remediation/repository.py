@@ -15,13 +15,13 @@ import msgspec
 from holdfast.errors import InputError
 from holdfast.model.address import Address
 from holdfast.policy.write_reasons import CORRECTIONS
-from holdfast.remediation.core import events, guard, state, state_machine
+from holdfast.remediation.core import audit_events, state, state_hash, state_machine
 from holdfast.remediation.core import records as plain
-from holdfast.remediation.core.guard import Sighted, Sighting
-from holdfast.remediation.core.past_attempts import Precedent
-from holdfast.remediation.core.records import Ending, Record
+from holdfast.remediation.core.past_attempts import PastAttempt
+from holdfast.remediation.core.records import RemediationEnding, RemediationRecord
 from holdfast.remediation.core.rules import AssessmentRules
-from holdfast.remediation.core.state import Execution, Scope, State
+from holdfast.remediation.core.state import AssessmentScope, AssessmentState, Execution
+from holdfast.remediation.core.state_hash import StateHash, StateReading
 from holdfast.remediation.core.timing import Windows
 from holdfast.store.protocol import CorrectionOutcome, Event, Store, Transaction, VersionedRecord
 
@@ -34,7 +34,7 @@ _WRITTEN: Final = frozenset({CorrectionOutcome.DONE, CorrectionOutcome.INEFFECTI
 class Kept:
     """A record with the version it is kept in."""
 
-    record: Record
+    record: RemediationRecord
     version: int = 0  # 0: not kept yet
 
     def next_version(self, due_at: float | None) -> VersionedRecord:
@@ -47,7 +47,7 @@ class Kept:
 
 def kept(record: VersionedRecord) -> Kept:
     """Return the record of a versioned record."""
-    return Kept(msgspec.convert(dict(record.data), Record), record.version)
+    return Kept(msgspec.convert(dict(record.data), RemediationRecord), record.version)
 
 
 async def find(store: Store, correlation_id: str) -> Kept | None:
@@ -81,29 +81,29 @@ async def named(store: Store, which: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(out))
 
 
-async def stamped(store: Store, target: Address, seen: Sighting) -> Sighting:
+async def stamped(store: Store, target: Address, seen: StateReading) -> StateReading:
     """Return a state with what else tells whether it held: which correction of ours was the last.
 
     One that we had to make since shows that somebody changed the target, though it is back by now.
     """
-    if not isinstance(seen, Sighted) or seen == guard.GONE:
+    if not isinstance(seen, StateHash) or seen == state_hash.NO_TARGET:
         return seen
     recent = await store.corrections([target], limit=_RECENT)
     newest = next((each.id for each in recent if each.outcome in _WRITTEN and each.reason in CORRECTIONS), "")
     return stamp(seen, newest)
 
 
-def stamp(seen: Sighted, correction: str) -> Sighted:
+def stamp(seen: StateHash, correction: str) -> StateHash:
     """Return a state as a correction left it."""
     return replace(seen, revision=f"{seen.revision or ''}#{correction}")
 
 
-async def precedents(store: Store, target: Address | str) -> list[Precedent]:
+async def precedents(store: Store, target: Address | str) -> list[PastAttempt]:
     """Return what was tried on a target."""
     return [plain.precedent(one.record) async for one in every(store, target)]
 
 
-def audit(told: Iterable[events.Event]) -> list[Event]:
+def audit(told: Iterable[audit_events.RemediationEvent]) -> list[Event]:
     """Return events as lines of the audit trail; the id says whether two are the same."""
     return [Event(each.at, each.type.value, each.target, {**each.data, "id": each.id}) for each in told]
 
@@ -112,20 +112,20 @@ def audit(told: Iterable[events.Event]) -> list[Event]:
 class Closing:
     """How a remediation ended."""
 
-    ending: Ending
+    ending: RemediationEnding
     at: float
-    confirmed: Sighted | None = None  # the read that shows what it left: that has to hold from now on
+    confirmed: StateHash | None = None  # the read that shows what it left: that has to hold from now on
     windows: Windows | None = None  # None: as the rules say
 
 
-def close(transaction: Transaction, found: Kept, closing: Closing, rules: AssessmentRules) -> Record:
+def close(transaction: Transaction, found: Kept, closing: Closing, rules: AssessmentRules) -> RemediationRecord:
     """Add to a transaction that a remediation ended, and that its assessment begins."""
     record = replace(found.record, ending=closing.ending, ended_at=closing.at)
     told = [plain.completed(record)]
     wake_at: float | None = closing.at
     if record.assessment is None:  # else everybody's patience had run out, and the assessment goes on
         # What did not end well confirms nothing: then the state is taken when it had all its time.
-        confirmed = closing.confirmed if closing.ending is Ending.COMPLETED else None
+        confirmed = closing.confirmed if closing.ending is RemediationEnding.COMPLETED else None
         begun, wants = state_machine.opening(assessment(record, rules, confirmed, closing.windows), closing.at)
         record = replace(record, assessment=begun)
         told += wants.events
@@ -136,14 +136,14 @@ def close(transaction: Transaction, found: Kept, closing: Closing, rules: Assess
 
 
 def assessment(
-    record: Record, rules: AssessmentRules, confirmed: Sighted | None, windows: Windows | None = None
-) -> State:
+    record: RemediationRecord, rules: AssessmentRules, confirmed: StateHash | None, windows: Windows | None = None
+) -> AssessmentState:
     """Return the assessment of a remediation at its beginning; its instants are fixed from here on."""
     target = Address.parse(record.target)
     alerting = Address.parse(record.alerting or record.target)
-    scope = Scope(
+    scope = AssessmentScope(
         alerts=rules.has_alertmanager and bool(record.signal.name),
         metrics=rules.has_prometheus and bool(rules.queries_for(alerting)),
     )
-    execution = Execution.COMPLETED if record.ending is Ending.COMPLETED else Execution.UNASKED
+    execution = Execution.COMPLETED if record.ending is RemediationEnding.COMPLETED else Execution.UNASKED
     return state.begin(record.remediation(confirmed), windows or rules.windows_for(target), scope, execution)

@@ -12,30 +12,30 @@ from holdfast.model.json import Json
 from holdfast.model.read_result import Found, NotFound, ReadFailure, ReadResult
 from holdfast.providers.protocol import Unchanged
 from holdfast.reconcile.resolved_resource import ResolvedResource
-from holdfast.remediation.core import guard, state_hash
-from holdfast.remediation.core.guard import Sighted, Sighting, Unread
+from holdfast.remediation.core import state_hash
+from holdfast.remediation.core.state_hash import StateHash, StateReading, StateUnknown
 
 
-def of_document(item: ResolvedResource, observed: Json, tree: RuleTree, identity: str | None = None) -> Sighting:
+def of_document(item: ResolvedResource, observed: Json, tree: RuleTree, identity: str | None = None) -> StateReading:
     """Return the state that a redacted document is in; nothing there is a state too."""
     if observed is ABSENT:
-        return guard.GONE
+        return state_hash.NO_TARGET
     way = f"{state_hash.SCHEME}+{item.rules_digest.removeprefix('sha256:')[:12]}"
     try:
-        return Sighted(state_hash.state_hash(observed, tree, item.desired), identity, way)
+        return StateHash(state_hash.state_hash(observed, tree, item.desired), identity, way)
     except UnhashableError as error:
-        return Unread(f"what is there cannot be hashed: {error}")
+        return StateUnknown(f"what is there cannot be hashed: {error}")
 
 
-def of_reading(item: ResolvedResource, reading: ReadResult | Unchanged) -> Sighting:
+def of_reading(item: ResolvedResource, reading: ReadResult | Unchanged) -> StateReading:
     """Return the state that a reading shows."""
     match reading:
         case Found(document=document, identity=identity):
             tree, _ = item.rules_for(document)
             return of_document(item, document, tree, identity)
         case NotFound():
-            return guard.GONE
+            return state_hash.NO_TARGET
         case ReadFailure(trouble=trouble, detail=detail):
-            return Unread(f"it could not be read ({trouble.value}){': ' + detail if detail else ''}")
+            return StateUnknown(f"it could not be read ({trouble.value}){': ' + detail if detail else ''}")
         case Unchanged():
-            return Unread("it was not read")
+            return StateUnknown("it was not read")

@@ -13,7 +13,8 @@ from holdfast.model.address import Address
 from holdfast.model.resource import Declaration, ManagementPolicy
 from holdfast.policy import dependency_graph
 from holdfast.reconcile.resolve import ResourceSet
-from holdfast.rollouts import child_declarations, serialization
+from holdfast.rollouts import serialization
+from holdfast.rollouts.core import rendering
 from holdfast.rollouts.core.templates import Template
 from holdfast.rollouts.repository import RolloutRepository
 from holdfast.schema.document import raise_all
@@ -32,7 +33,7 @@ async def survey(
         return False
     wanted = {each: around[each] for each in new}
     for group in await repository.look(templates, around):
-        made = child_declarations.unrecorded(group, around)
+        made = rendering.unrecorded(group, around)
         wanted |= {each.address: each for each in made if each.address in new}
     await look([replace(each, policy=ManagementPolicy.OBSERVED) for each in wanted.values()])
     return True

@@ -8,18 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from holdfast.compare import paths
+from holdfast.compat.karpenter.option1 import Stamp
 from holdfast.model.absent import ABSENT
 from holdfast.model.address import Address
+from holdfast.model.decision import Action
 from holdfast.model.json import Json
 from holdfast.model.verdict import Status
+from holdfast.reconcile.action_result import ActionOutcome
+from holdfast.reconcile.apply import RunReport
 from holdfast.rollouts.core import rendering, requirements
 from holdfast.rollouts.core.group_findings import Breach
-from holdfast.rollouts.core.option1 import Stamp
-from holdfast.rollouts.core.requirements import Offer, Predicate
+from holdfast.rollouts.core.requirements import Predicate, Supply
 from holdfast.rollouts.core.rollout_limits import Health
-from holdfast.rollouts.core.slots import State
+from holdfast.rollouts.core.slots import ChildState
 from holdfast.rollouts.core.template_groups import TemplateGroup
 from holdfast.store.protocol import Store
 
@@ -33,14 +37,14 @@ async def observed(store: Store, addresses: Sequence[Address]) -> dict[Address, 
 
 
 @dataclass(frozen=True, slots=True)
-class Sighted:
+class SelectionScan:
     """What was seen of resources: the stamps on those that are there, and which are not there."""
 
     there: Mapping[Address, Mapping[str, Stamp]]  # one without a stamp has none, but is there
     absent: Collection[Address]
 
 
-async def sighted(store: Store, group: TemplateGroup, addresses: Sequence[Address]) -> Sighted:
+async def sighted(store: Store, group: TemplateGroup, addresses: Sequence[Address]) -> SelectionScan:
     """Return what the store knows of resources; those that nobody could look at are neither there nor absent."""
     states = await store.states(addresses) if addresses else {}
     seen = await observed(store, list(states))
@@ -50,19 +54,19 @@ async def sighted(store: Store, group: TemplateGroup, addresses: Sequence[Addres
         found = ((owner.uid, rendering.stamp_on(owner, seen.get(address, ABSENT))) for owner in group.owners)
         out[address] = {uid: stamp for uid, stamp in found if stamp is not None}
     absent = {a for a, state in states.items() if a not in there and state.status not in (None, Status.UNKNOWN)}
-    return Sighted(out, absent)
+    return SelectionScan(out, absent)
 
 
 async def broken(store: Store, group: TemplateGroup) -> dict[Address, tuple[Breach, ...]]:
     """Return which predicates of which owners each ready child certainly breaks."""
-    asked = [owner for owner in group.owners if owner.template.requirements]
+    asked = [owner for owner in group.owners if owner.template.checks.requirements]
     if not asked:
         return {}
-    ready = [each.address for each in group.children.values() if each.state in {State.READY, State.UNHEALTHY}]
+    ready = [each.address for each in group.children.values() if each.state in {ChildState.READY, ChildState.UNHEALTHY}]
     documents = await observed(store, ready)
     out: dict[Address, tuple[Breach, ...]] = {}
     for owner in asked:
-        rules = owner.template.requirements
+        rules = owner.template.checks.requirements
         offers = await _offers(store, rules)
         for address, document in documents.items():
             found = requirements.broken(rules, document, offers)
@@ -88,7 +92,7 @@ async def _offers(store: Store, rules: Sequence[Predicate]) -> list[Json]:
     return [ABSENT if each.offer is None else await _at(store, each.offer) for each in rules]
 
 
-async def _at(store: Store, offer: Offer) -> Json:
+async def _at(store: Store, offer: Supply) -> Json:
     documents = await observed(store, [offer.resource])
     found = documents.get(offer.resource, ABSENT)
     return ABSENT if found is ABSENT else paths.resolve(found, offer.path)
@@ -97,7 +101,7 @@ async def _at(store: Store, offer: Offer) -> Json:
 async def gates(store: Store, group: TemplateGroup) -> dict[str, Health]:
     """Return what the health gates of a rollout say now."""
     out = {}
-    for gate in group.template.gates:
+    for gate in group.template.rollout.gates:
         assert gate.predicate.offer is not None
         document = await _at(store, gate.predicate.offer)
         verdict = gate.predicate.holds(document)
@@ -124,11 +128,13 @@ async def condition(store: Store, group: TemplateGroup) -> ChildCondition:
     """Return which children are gone or not ready any more, and which have nothing to do."""
     template = group.template
     unwell = set(await store.with_status(Status.MISSING)) & group.children.keys()
-    if not template.ready_when and not template.idle_when:
+    if not template.checks.ready_when and not template.checks.idle_when:
         return ChildCondition(unwell)
     documents = await observed(store, list(group.children))
-    unwell |= {address for address, document in documents.items() if is_ready(template.ready_when, document) is False}
-    return ChildCondition(unwell, set(_all(documents, template.idle_when)))
+    unwell |= {
+        address for address, document in documents.items() if is_ready(template.checks.ready_when, document) is False
+    }
+    return ChildCondition(unwell, set(_all(documents, template.checks.idle_when)))
 
 
 def _all(documents: Mapping[Address, Json], rules: Sequence[Predicate]) -> Iterable[Address]:
@@ -136,8 +142,36 @@ def _all(documents: Mapping[Address, Json], rules: Sequence[Predicate]) -> Itera
 
 
 def is_ready(rules: Sequence[Predicate], document: Json) -> bool | None:
-    """Tell whether a child serves: every rule holds; None where one cannot tell."""
+    """Return True if a child serves: every rule holds; None if that is unknown."""
     verdicts = [each.holds(document) for each in rules]
     if False in verdicts:
         return False
     return None if None in verdicts else True
+
+
+FAILED: Final = frozenset({ActionOutcome.FAILED, ActionOutcome.TERMINAL, ActionOutcome.UNDONE, ActionOutcome.UNSURE})
+
+
+def well(report: RunReport) -> set[Address]:
+    """Return what a run left in sync: written and settled, or found so."""
+    fine = {each.address for each in report.checked if each.verdict.status is Status.IN_SYNC}
+    for each in report.acted:
+        status = each.checked.state.status
+        if each.result is ActionOutcome.DONE and status is Status.IN_SYNC:
+            fine.add(each.checked.address)
+        else:
+            fine.discard(each.checked.address)
+    return fine
+
+
+def unwell(report: RunReport) -> dict[Address, str]:
+    """Return what a run could not do, and will not by trying alone, with the reason."""
+    refused = {each.address: each for each in report.checked if each.decision.action is Action.BLOCK}
+    out = {address: each.decision.reasons[0].message for address, each in refused.items()}
+    return out | {each.checked.address: each.message for each in report.acted if each.result in FAILED}
+
+
+def serves(group: TemplateGroup, document: Json) -> bool:
+    """Return True if a child that is in sync is ready, too, by what its template asks for."""
+    rules = group.template.checks.ready_when
+    return not rules or (document is not None and is_ready(rules, document) is True)

@@ -18,23 +18,13 @@ from holdfast.model.resource import Declaration
 from holdfast.reconcile.action_result import ActionOutcome
 from holdfast.reconcile.apply import Applier, RunReport, look
 from holdfast.reconcile.resolve import ResourceSet
-from holdfast.rollouts import (
-    adopt_scan,
-    child_declarations,
-    child_status,
-    concurrency,
-    preconditions,
-    results,
-    secret_check,
-    serialization,
-    wakeup,
-)
-from holdfast.rollouts.concurrency import Turns
-from holdfast.rollouts.core import group_rollouts, group_views, owner_records, rollout_steps, scheduler, template_groups
-from holdfast.rollouts.core.records import OVER, Create, Remove, Rollout, Save, Step
+from holdfast.rollouts import adopt_scan, child_status, concurrency, preconditions, serialization
+from holdfast.rollouts.concurrency import ConcurrencyBudget
+from holdfast.rollouts.core import group_rollouts, group_views, rendering, rollout_steps, scheduler, template_groups
+from holdfast.rollouts.core.records import OVER, CreateChild, RemoveChild, Rollout, SaveRollout, Step
 from holdfast.rollouts.core.rollout_limits import Amount
-from holdfast.rollouts.core.slots import Child, Grouping, State
-from holdfast.rollouts.core.template_groups import ChildFile, TemplateGroup
+from holdfast.rollouts.core.slots import Child, ChildState, Grouping
+from holdfast.rollouts.core.template_groups import ChildRecord, TemplateGroup
 from holdfast.rollouts.core.templates import Method, Template
 from holdfast.rollouts.preconditions import Guard
 from holdfast.rollouts.repository import ASK_AGAIN_SECONDS, Batch, RolloutRepository
@@ -45,7 +35,7 @@ IN_HAND: Final = 16  # ... and of them those that are being sent: so many more a
 
 
 @dataclass(slots=True)
-class Rolled:
+class RolloutResult:
     """What a run of rollouts came to."""
 
     groups: list[TemplateGroup] = field(default_factory=list)
@@ -53,11 +43,11 @@ class Rolled:
 
 
 @dataclass(slots=True)
-class _Known:
-    """What the last pass over a template group made of its children; only what has changed is worked out anew."""
+class _ViewCache:
+    """What the last pass over a template group made of its children; only what has changed is computed again."""
 
     key: object = None  # by what they were seen
-    children: dict[int, tuple[ChildFile, Child | None]] = field(default_factory=dict)  # by identity, as long as kept
+    children: dict[int, tuple[ChildRecord, Child | None]] = field(default_factory=dict)  # by identity, as long as kept
     grouping: Grouping = field(default_factory=Grouping)
 
 
@@ -74,7 +64,7 @@ class RolloutController:
     stop: asyncio.Event = field(default_factory=asyncio.Event)
     progress: Callable[[RunReport], None] | None = None
     at_once: Amount | None = None  # slots at work over all templates; None: as many as each of them allows
-    _views: dict[str, _Known] = field(default_factory=dict)  # by template
+    _views: dict[str, _ViewCache] = field(default_factory=dict)  # by template
     _sizes: dict[str, int] = field(default_factory=dict)  # slots, by template
     _moves: dict[str, int] = field(default_factory=dict)  # of turns, when what is known of a template was read
 
@@ -82,14 +72,14 @@ class RolloutController:
         """Return the present."""
         return self.repository.clock.now()
 
-    async def run(self, names: Collection[str] | None = None) -> Rolled:
+    async def run(self, names: Collection[str] | None = None) -> RolloutResult:
         """Settle everything, and go as far as rollouts, all or those of some templates, can go without waiting."""
-        out = Rolled()
+        out = RolloutResult()
         await self._note_turns(each.name for each in self.templates)
         settled = await self.settle()
         self._sizes = {each.template.name: concurrency.slots(each) for each in settled}
         chosen = [each for each in settled if names is None or each.template.name in names]
-        rolled = {each.template.name: child_declarations.at_hand(each, self.around) for each in chosen}
+        rolled = {each.template.name: rendering.at_hand(each, self.around) for each in chosen}
         for _ in range(1 if self.at_once is None else len(chosen) + 1):
             before = await self._turns_version()
             for group in list(rolled.values()) if self.at_once is None else concurrency.in_turn(rolled.values()):
@@ -108,7 +98,7 @@ class RolloutController:
     async def _turns_version(self) -> int:
         return 0 if self.at_once is None else (await concurrency.read(self.repository.store)).version
 
-    async def _turns(self, group: TemplateGroup) -> Turns | None:
+    async def _turns(self, group: TemplateGroup) -> ConcurrencyBudget | None:
         """Return who has which turns; raise VersionConflict if another process rolls the same template."""
         if self.at_once is None:
             return None
@@ -125,7 +115,7 @@ class RolloutController:
             for part in moved:
                 await self._refuse_secrets_of_part(part)
             for group in await self.repository.look(self.templates, self.around):
-                await self._refuse_secrets(child_declarations.at_hand(group, self.around))
+                await self._refuse_secrets(rendering.at_hand(group, self.around))
         return await self.repository.settle(self.templates, self.around)
 
     async def _look(self, wanted: Sequence[Declaration]) -> None:
@@ -133,23 +123,23 @@ class RolloutController:
         await look(applier.preparer, applier.checker)
 
     async def _is_new(self, template: Template) -> bool:
-        return owner_records.step(template, await self.repository.owner(template)) is not None
+        return template_groups.step(template, await self.repository.owner(template)) is not None
 
     async def _refuse_secrets(self, group: TemplateGroup) -> None:
         """Look at a child as it would be made now; the others have nothing else in them."""
-        for child in [*group.children.values(), *child_declarations.imagined(group)][:1]:
+        for child in [*group.children.values(), *rendering.imagined(group)][:1]:
             newest = replace(child, births=template_groups.born(group, group.current))
-            declared = child_declarations.declaration(group, newest, self.around)
+            declared = rendering.declaration(group, newest, self.around)
             ready, _ = await self.applier(self._fleet([declared])).preparer.prepare([declared.address])
             for item in ready:
-                secret_check.refuse_clear(group, newest, item)
+                preconditions.refuse_clear(group, newest, item)
 
     async def _refuse_secrets_of_part(self, part: Template) -> None:
         declared = None if part.address is None else self.around.get(part.address)
         if declared is not None:
             ready, _ = await self.applier(self._fleet([declared])).preparer.prepare([declared.address])
             for item in ready:
-                secret_check.refuse_clear_part(part, item)
+                preconditions.refuse_clear_part(part, item)
 
     async def roll(self, group: TemplateGroup, reports: list[RunReport]) -> TemplateGroup:
         """Make passes over one template group until there is only waiting, or nothing left."""
@@ -164,7 +154,7 @@ class RolloutController:
                 await self._note_turns([group.template.name])
                 settled = await self.repository.settle(self.templates, self.around)
                 (group,) = [each for each in settled if each.template.name == group.template.name]
-                group = child_declarations.at_hand(group, self.around)
+                group = rendering.at_hand(group, self.around)
                 continue
             if not is_moved:
                 break
@@ -198,7 +188,7 @@ class RolloutController:
         steps = rollout_steps.next_steps(file.rollout, seen, limits, now, self._grouped(group))
         batch = self._intents(group, steps, now)
         if turns is not None:
-            begun = {each.slot for each in steps if not isinstance(each, Save)}
+            begun = {each.slot for each in steps if not isinstance(each, SaveRollout)}
             self._take_turns(batch, group, turns, self._working(group, seen, begun), is_begun=bool(begun))
         return await self._kept(group, batch)
 
@@ -210,7 +200,7 @@ class RolloutController:
         return len(scheduler.working(file.rollout, self._grouped(group).fleet_of(seen)) | set(begun))
 
     def _take_turns(
-        self, batch: Batch, group: TemplateGroup, turns: Turns, working: int, *, is_begun: bool = False
+        self, batch: Batch, group: TemplateGroup, turns: ConcurrencyBudget, working: int, *, is_begun: bool = False
     ) -> None:
         name = group.template.name
         after = turns.with_working(name, working, self._sizes.get(name, 0), is_begun=is_begun)
@@ -241,10 +231,10 @@ class RolloutController:
     def _seen(self, group: TemplateGroup, seen: child_status.ChildCondition) -> list[Child]:
         """Return the children as the rollout sees them; of those that have not changed since the last pass, as then."""
         view = group_views.View(group, self._zones(group))
-        known = self._views.setdefault(group.template.name, _Known())
+        known = self._views.setdefault(group.template.name, _ViewCache())
         before = known.children if known.key == view.key else {}
         odd, shown = {*seen.unwell, *seen.idle}, []
-        after: dict[int, tuple[ChildFile, Child | None]] = {}
+        after: dict[int, tuple[ChildRecord, Child | None]] = {}
         for child in group.children.values():
             kept = before.get(id(child))
             if kept is None or (odd and child.address in odd):
@@ -259,34 +249,34 @@ class RolloutController:
         return shown
 
     def _grouped(self, group: TemplateGroup) -> Grouping:
-        return self._views.setdefault(group.template.name, _Known()).grouping
+        return self._views.setdefault(group.template.name, _ViewCache()).grouping
 
-    def _zones(self, group: TemplateGroup) -> Callable[[ChildFile], str] | None:
-        label = group.template.spread_by
+    def _zones(self, group: TemplateGroup) -> Callable[[ChildRecord], str] | None:
+        label = group.template.rollout.spread_by
         if not label:
             return None
         return lambda child: self.around[child.address].labels.get(label, "") if child.address in self.around else ""
 
     async def _is_paused(self, group: TemplateGroup) -> bool:
-        """Tell whether somebody paused everything, or what the children are; then nothing is begun here either."""
+        """Return True if somebody paused everything, or what the children are; then nothing is begun here either."""
         return preconditions.paused_by(group, await self.repository.store.pauses(), self.now()) is not None
 
     def _intents(self, group: TemplateGroup, steps: Sequence[Step], now: float) -> Batch:
         batch, file, name = Batch(), group.rollout, group.template.name
         assert file is not None
-        at = group_rollouts.places(group, {each.slot for each in steps if not isinstance(each, Save)})
+        at = group_rollouts.places(group, {each.slot for each in steps if not isinstance(each, SaveRollout)})
         for step in steps:
             match step:
-                case Save(rollout=rollout):
+                case SaveRollout(rollout=rollout):
                     due = None if group_rollouts.retired(rollout) else now
                     batch.rollouts.append(replace(file, rollout=rollout, due_at=due))
                     batch.events += self._saved(name, file.rollout, rollout)
-                case Create():
+                case CreateChild():
                     child = group_rollouts.created(group, step, at, now)
                     batch.children.append(child)
-                    data: dict[str, Json] = {"template": name, "generation": child.generation, "by": step.made_by}
+                    data: dict[str, Json] = {"template": name, "revision": child.generation, "by": step.made_by}
                     batch.events.append(self.repository.event("child.creating", str(child.address), **data))
-                case Remove():
+                case RemoveChild():
                     batch.children.append(group_rollouts.removed(group, step))
                     event = self.repository.event("child.removing", step.child, template=name, why=step.why)
                     batch.events.append(event)
@@ -303,15 +293,15 @@ class RolloutController:
     # -- making the world follow
 
     async def _carried_out(self, group: TemplateGroup, reports: list[RunReport]) -> TemplateGroup:
-        creating = [each for each in group.children.values() if each.state is State.CREATING]
-        removing = [each for each in group.children.values() if each.state is State.REMOVING]
+        creating = [each for each in group.children.values() if each.state is ChildState.CREATING]
+        removing = [each for each in group.children.values() if each.state is ChildState.REMOVING]
         for start in range(0, len(removing), AT_ONCE):  # first: what allows these was seen just now
             group = await self._remove(group, removing[start : start + AT_ONCE], reports)
         for start in range(0, len(creating), AT_ONCE):
             group = await self._create(group, creating[start : start + AT_ONCE], reports)
         return group
 
-    def _guard(self, group: TemplateGroup, children: Sequence[ChildFile]) -> Guard:
+    def _guard(self, group: TemplateGroup, children: Sequence[ChildRecord]) -> Guard:
         beginning = preconditions.beginning(group, children)
         return Guard(self.repository.store, self.repository.clock, group, beginning)
 
@@ -322,22 +312,22 @@ class RolloutController:
         return applier
 
     async def _apply(
-        self, group: TemplateGroup, children: Sequence[ChildFile], guard: Guard, reports: list[RunReport]
+        self, group: TemplateGroup, children: Sequence[ChildRecord], guard: Guard, reports: list[RunReport]
     ) -> RunReport:
-        wanted = [child_declarations.declaration(group, each, self.around) for each in children]
+        wanted = [rendering.declaration(group, each, self.around) for each in children]
         report = await self._guarded(self._fleet(wanted), guard).apply()
         await guard.note_held(report)
         self._tell(report, reports)
         return report
 
     async def _create(
-        self, group: TemplateGroup, children: Sequence[ChildFile], reports: list[RunReport]
+        self, group: TemplateGroup, children: Sequence[ChildRecord], reports: list[RunReport]
     ) -> TemplateGroup:
         guard = self._guard(group, children)
         group = await self.learnt(group, children, await self._apply(group, children, guard, reports))
         return await self._withdrawn(group, children, guard)
 
-    async def _withdrawn(self, group: TemplateGroup, children: Sequence[ChildFile], guard: Guard) -> TemplateGroup:
+    async def _withdrawn(self, group: TemplateGroup, children: Sequence[ChildRecord], guard: Guard) -> TemplateGroup:
         """Take back what was stopped before anything was written."""
         batch, now = Batch(), self.now()
         for child in (each for each in children if each.address in guard.held):
@@ -347,20 +337,22 @@ class RolloutController:
             batch.events.append(self.repository.event("child.withdrawn", str(child.address)))
         return await self.repository.commit(group, batch) if batch else group
 
-    async def learnt(self, group: TemplateGroup, children: Sequence[ChildFile], report: RunReport) -> TemplateGroup:
+    async def learnt(self, group: TemplateGroup, children: Sequence[ChildRecord], report: RunReport) -> TemplateGroup:
         """Note which children became ready and which failed; of the others nothing is known yet."""
-        failed, fine = results.unwell(report), results.well(report)
+        failed, fine = child_status.unwell(report), child_status.well(report)
         documents = {}
-        if group.template.ready_when:
+        if group.template.checks.ready_when:
             documents = await child_status.observed(self.repository.store, sorted(fine, key=str))
         batch, now = Batch(), self.now()
         for child in children:
             if child.address in failed and child.made_by:
-                after = replace(child, state=State.FAILED, note=failed[child.address])
+                after = replace(child, state=ChildState.FAILED, note=failed[child.address])
                 event = self.repository.event("child.failed", str(child.address), why=after.note)
-            elif child.address in fine and results.serves(group, documents.get(child.address)):
-                after = replace(child, state=State.READY, ready_since=now, note="", findings=(), is_rewriting=False)
-                event = self.repository.event("child.ready", str(child.address), generation=child.generation)
+            elif child.address in fine and child_status.serves(group, documents.get(child.address)):
+                after = replace(
+                    child, state=ChildState.READY, ready_since=now, note="", findings=(), is_rewriting=False
+                )
+                event = self.repository.event("child.ready", str(child.address), revision=child.generation)
             else:
                 continue
             batch.children.append(after)
@@ -368,16 +360,16 @@ class RolloutController:
         return await self.repository.commit(group, batch) if batch else group
 
     async def _remove(
-        self, group: TemplateGroup, children: Sequence[ChildFile], reports: list[RunReport]
+        self, group: TemplateGroup, children: Sequence[ChildRecord], reports: list[RunReport]
     ) -> TemplateGroup:
-        rewrites = group.template.method is Method.REWRITE
+        rewrites = group.template.rollout.method is Method.REWRITE
         kept = [each for each in children if rewrites or each.is_rewriting]
         restored = [each for each in kept if group_views.is_wanted(group, each.slot)]
         group = await self._restore(group, restored, reports) if restored else group
         going = [each for each in children if each not in restored]
         if not going:
             return group
-        fleet = self._fleet([child_declarations.declaration(group, each, self.around) for each in going])
+        fleet = self._fleet([rendering.declaration(group, each, self.around) for each in going])
         guard = self._guard(group, going)
         report = await self._guarded(fleet, guard).delete([each.address for each in going])
         self._tell(report, reports)
@@ -387,13 +379,13 @@ class RolloutController:
         return await self._withdrawn(group, going, guard)
 
     async def _restore(
-        self, group: TemplateGroup, children: Sequence[ChildFile], reports: list[RunReport]
+        self, group: TemplateGroup, children: Sequence[ChildRecord], reports: list[RunReport]
     ) -> TemplateGroup:
         """Give back to rewritten children what they were before the rewriting failed."""
-        fine = results.well(await self._apply(group, children, self._guard(group, ()), reports))
+        fine = child_status.well(await self._apply(group, children, self._guard(group, ()), reports))
         return await self._gone(group, [each for each in children if each.address in fine])
 
-    async def _gone(self, group: TemplateGroup, children: Sequence[ChildFile]) -> TemplateGroup:
+    async def _gone(self, group: TemplateGroup, children: Sequence[ChildRecord]) -> TemplateGroup:
         batch, now, at = Batch(), self.now(), group_rollouts.places(group, {each.slot for each in children})
         for child in children:
             left = group_rollouts.gone(group, child, at, now)
@@ -418,7 +410,7 @@ class RolloutController:
         due = [
             replace(each, due_at=now + ASK_AGAIN_SECONDS, version=each.version + 1)
             for each in (group.lead,)
-            if any(owner.template.requirements for owner in group.owners) and (each.due_at or 0.0) <= now
+            if any(owner.template.checks.requirements for owner in group.owners) and (each.due_at or 0.0) <= now
         ]
         try:
             return await self.repository.commit(group, Batch(owners=due)) if due else group
@@ -431,7 +423,7 @@ class RolloutController:
         file = group.rollout
         if file is None or file.rollout.phase in OVER:
             return group
-        due = wakeup.wake_at(group, self.now())
+        due = group_rollouts.wake_at(group, self.now())
         if due == file.due_at:
             return group
         rested = replace(file, due_at=due, rollout=replace(file.rollout, version=file.rollout.version + 1))

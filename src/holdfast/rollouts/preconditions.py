@@ -10,16 +10,23 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
+from holdfast.compare import paths
+from holdfast.errors import InputError
+from holdfast.manifests import secrets
+from holdfast.model.absent import ABSENT
 from holdfast.model.address import Address
 from holdfast.model.decision import Action
+from holdfast.model.json import Json
 from holdfast.policy import windows
 from holdfast.policy.write_reasons import WriteReason
 from holdfast.reconcile.apply import RunReport
 from holdfast.reconcile.check import CheckResult
 from holdfast.reconcile.clock import Clock
+from holdfast.reconcile.resolved_resource import ResolvedResource
 from holdfast.rollouts import serialization
-from holdfast.rollouts.core import group_rollouts
-from holdfast.rollouts.core.template_groups import ChildFile, TemplateGroup
+from holdfast.rollouts.core import group_rollouts, rendering
+from holdfast.rollouts.core.template_groups import ChildRecord, TemplateGroup
+from holdfast.rollouts.core.templates import Template
 from holdfast.store.protocol import Pause, Store
 
 
@@ -67,19 +74,19 @@ class Guard:
         file = self.group.rollout
         if file is None or await has_moved(self.store, self.group):
             return "its rollout was changed meanwhile"
-        closed = windows.closed_by(self.group.template.limits.windows, self.clock.now(), WriteReason.DRIFT)
+        closed = windows.closed_by(self.group.template.rollout.limits.windows, self.clock.now(), WriteReason.DRIFT)
         return None if closed is None else f"outside of the windows of its rollout: {closed}"
 
 
 def _begins(group: TemplateGroup, checked: CheckResult) -> bool:
-    """Tell whether a write is the first one to a child; one that was made already is finished."""
+    """Return True if a write is the first one to a child; one that was made already is finished."""
     child, decision = group.children.get(checked.address), checked.decision
     if child is None or (decision.held or decision.action) in {Action.CREATE, Action.DELETE}:
         return True
     return child.before is not None
 
 
-def beginning(group: TemplateGroup, children: Sequence[ChildFile]) -> set[Address]:
+def beginning(group: TemplateGroup, children: Sequence[ChildRecord]) -> set[Address]:
     """Return those of the children that a rollout begins something with, and has not begun in the world."""
     file = group.rollout
     if file is None:
@@ -89,7 +96,7 @@ def beginning(group: TemplateGroup, children: Sequence[ChildFile]) -> set[Addres
 
 
 async def has_moved(store: Store, group: TemplateGroup) -> bool:
-    """Tell whether somebody else, such as a person, changed the rollout since it was read."""
+    """Return True if somebody else, such as a person, changed the rollout since it was read."""
     file = group.rollout
     if file is None:
         return False
@@ -102,3 +109,29 @@ def paused_by(group: TemplateGroup, pauses: Collection[Pause], now: float) -> Pa
     kind = group.template.child
     scopes = {""} if kind is None else {"", kind.connection, f"{kind.connection}/{kind.kind}"}
     return next((each for each in pauses if each.scope in scopes and (each.until is None or now < each.until)), None)
+
+
+def refuse_clear(group: TemplateGroup, child: ChildRecord, item: ResolvedResource) -> None:
+    """Raise InputError for a value of a template that is a secret by the rules of its kind, and stands in clear."""
+    giving = [each.template for each in reversed(group.owners) if each.template.address is None]
+    _refuse(rendering.content(group, child), item, giving)
+
+
+def refuse_clear_part(part: Template, item: ResolvedResource) -> None:
+    """Do the same for a part that is a resource of its own: no child has it, but it is kept, too."""
+    _refuse(dict(part.content), item, [part])
+
+
+def _refuse(content: Json, item: ResolvedResource, giving: Sequence[Template]) -> None:
+    referred = {pointer for pointer, _ in secrets.find(content)}
+    for path in item.secrets:
+        written = paths.resolve(content, path)
+        if written is ABSENT or path in referred or (isinstance(written, str) and "${" in written):
+            continue
+        found = (each for each in giving if paths.resolve(dict(each.content), path) is not ABSENT)
+        template = next(found, giving[0])
+        message = (
+            f"{paths.format_path(path)} is a secret, and template {template.name} has it in clear; "
+            "what a template says is kept as written, so write a secretRef"
+        )
+        raise InputError(message, template.place(("spec", "resource", *path)))

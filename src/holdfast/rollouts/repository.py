@@ -10,19 +10,101 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from holdfast.errors import SchemeError
 from holdfast.model.address import Address
 from holdfast.model.json import Json
 from holdfast.model.resource import Declaration
 from holdfast.reconcile.clock import Clock
 from holdfast.rollouts import child_status, serialization
-from holdfast.rollouts.core import group_findings, group_rollouts, option1_groups, owner_records
-from holdfast.rollouts.core.template_groups import ChildFile, OwnerRecord, RolloutRecord, TemplateGroup
+from holdfast.rollouts.core import (
+    group_findings,
+    group_rollouts,
+    hash_epochs,
+    option1_groups,
+    rendering,
+    template_groups,
+)
+from holdfast.rollouts.core.revisions import ParentRecord
+from holdfast.rollouts.core.template_groups import ChildRecord, OwnerRecord, RolloutRecord, TemplateGroup
 from holdfast.rollouts.core.templates import Compatibility, Template
-from holdfast.rollouts.stored_groups import Records
-from holdfast.store.protocol import Event, Transaction, VersionConflict, VersionedRecord
+from holdfast.store.protocol import Event, Store, Transaction, VersionConflict, VersionedRecord
 
 ASK_AGAIN_SECONDS: Final = 60.0  # after which the predicates of a template are asked again
 _TRIES: Final = 20
+
+
+@dataclass(slots=True)
+class Records:
+    """What is remembered of templates, for whoever only reads."""
+
+    store: Store
+
+    async def kept(self, name: str, declared: Sequence[Template]) -> TemplateGroup | None:
+        """Return a template group just as it is remembered, or None if it was never settled."""
+        by_name = {each.name: each for each in declared}
+        template = by_name[name]
+        found = {each: await self.owner(by_name[each]) for each in (*template.uses, name)}
+        owners = {each: owned for each, owned in found.items() if owned is not None}
+        return await self.group(template, owners) if len(owners) == len(found) else None
+
+    async def recorded(self, template: Template) -> ParentRecord | None:
+        """Return what is recorded of one owner."""
+        owned = await self.owner(template)
+        return None if owned is None else owned.record
+
+    async def some(self, declared: Sequence[Template], addresses: Iterable[Address]) -> list[TemplateGroup]:
+        """Return the template groups of some children, with these children alone."""
+        owners: dict[str, list[ChildRecord]] = {}
+        for address in addresses:
+            record = await self.store.record(serialization.CHILDREN, str(address))
+            if record is not None:
+                owners.setdefault(record.owner, []).append(serialization.child_of(record))
+        by_name = {each.name: each for each in declared}
+        out = []
+        for name in owners.keys() & by_name.keys():
+            template = by_name[name]
+            found = [await self.owner(by_name[each]) for each in (*template.uses, name) if each in by_name]
+            kept = tuple(each for each in found if each is not None)
+            former = await self._former({uid for each in owners[name] for uid in each.births} - {e.uid for e in kept})
+            out.append(TemplateGroup(template, kept, {each.address: each for each in owners[name]}, former=former))
+        return out
+
+    async def owner(self, template: Template) -> OwnerRecord | None:
+        """Return one owner; raise SchemeError if it was judged by a scheme that this release has lost."""
+        record = await self.store.record(serialization.TEMPLATES, template.name)
+        if record is None:
+            return None
+        owned = serialization.owner_of(template, record)
+        lost = hash_epochs.removed_schemes((each.scheme for each in owned.record.regimes), owned.known)
+        if lost:
+            message = f"template {template.name} was judged by {', '.join(sorted(lost))}, which this release lost"
+            raise SchemeError(f"{message}; run a release that knows it")
+        return owned
+
+    async def group(self, template: Template, owners: Mapping[str, OwnerRecord]) -> TemplateGroup:
+        """Return a template group with owners that were read before."""
+        used = tuple(owners[name] for name in (*template.uses, template.name))
+        children = [
+            serialization.child_of(each)
+            async for each in self.store.records(serialization.CHILDREN, owner=template.name)
+        ]
+        newest = await self.rollouts(template.name)
+        uids = {uid for each in children for uid in each.births} | {
+            uid for each in used[-1].generations for uid in each.births
+        }
+        former = await self._former(uids - {each.uid for each in used})
+        by_address = {each.address: each for each in children}
+        return TemplateGroup(template, used, by_address, newest[-1] if newest else None, former)
+
+    async def _former(self, uids: Iterable[str]) -> dict[str, OwnerRecord]:
+        """Return parts that are not used any more, for children that were made with them."""
+        found = {uid: await self.owner(Template(uid, {})) for uid in uids}
+        return {uid: owned for uid, owned in found.items() if owned is not None and owned.uid == uid}
+
+    async def rollouts(self, name: str) -> list[RolloutRecord]:
+        """Return the rollouts of a template, oldest first."""
+        found: list[VersionedRecord] = [each async for each in self.store.records(serialization.ROLLOUTS, owner=name)]
+        return [serialization.rollout_of(each) for each in found]
 
 
 @dataclass(slots=True)
@@ -30,7 +112,7 @@ class Batch:
     """Changes to one template group that become true together."""
 
     owners: list[OwnerRecord] = field(default_factory=list)
-    children: list[ChildFile] = field(default_factory=list)
+    children: list[ChildRecord] = field(default_factory=list)
     gone: list[Address] = field(default_factory=list)
     rollouts: list[RolloutRecord] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
@@ -72,7 +154,7 @@ class RolloutRepository(Records):
         owners = {}
         for template in declared:
             owned = await self.owner(template)
-            while (step := owner_records.step(template, owned)) is not None:
+            while (step := template_groups.step(template, owned)) is not None:
                 owned = step[1]
             assert owned is not None
             owners[template.name] = owned
@@ -80,7 +162,7 @@ class RolloutRepository(Records):
         for template in declared:
             if not template.is_part:
                 group = await self.group(template, owners)
-                lead = owner_records.with_generation(group)
+                lead = template_groups.with_generation(group)
                 group = _with(group, Batch(owners=[lead])) if lead is not None else group
                 for part in (self._children, self._verdicts, self._rollout, self._births):
                     batch = await part(group, around)
@@ -99,7 +181,7 @@ class RolloutRepository(Records):
     async def _settled(self, template: Template) -> OwnerRecord:
         for _ in range(_TRIES):
             owned = await self.owner(template)
-            step = owner_records.step(template, owned)
+            step = template_groups.step(template, owned)
             if step is None:
                 assert owned is not None
                 return owned
@@ -119,7 +201,7 @@ class RolloutRepository(Records):
         for _ in range(_TRIES):
             group = await self.group(template, owners)
             try:
-                lead = owner_records.with_generation(group)
+                lead = template_groups.with_generation(group)
                 group = await self.commit(group, Batch(owners=[lead])) if lead is not None else group
                 for part in (self._children, self._verdicts, self._rollout, self._births):
                     batch = await part(group, around)
@@ -133,13 +215,13 @@ class RolloutRepository(Records):
     async def _children(self, group: TemplateGroup, around: Mapping[Address, Declaration]) -> Batch:
         """Find selected children, and let go of those that are not selected any more; they are not ours to delete."""
         batch = Batch()
-        if group.template.compatibility is Compatibility.OPTION1:
+        if group.template.stamps.compatibility is Compatibility.OPTION1:
             owner, children = option1_groups.propagated(group)
             batch.owners += [replace(owner, version=owner.version + 1)] if owner is not None else []
             batch.children += children
         if group.template.selector is None:
             return batch
-        chosen = group_rollouts.selected(group, around)
+        chosen = rendering.selected(group, around)
         new = [address for address in chosen if address not in group.children]
         seen = await child_status.sighted(self.store, group, new)
         batch.owners += await self._as_found(group, seen)
@@ -153,7 +235,7 @@ class RolloutRepository(Records):
         ]
         return batch
 
-    async def _as_found(self, group: TemplateGroup, seen: child_status.Sighted) -> list[OwnerRecord]:
+    async def _as_found(self, group: TemplateGroup, seen: child_status.SelectionScan) -> list[OwnerRecord]:
         """Return the parts with what they were in the world, where stamps name that and nothing recorded."""
         parts = {each.template.address: each for each in group.owners if each.template.address is not None}
         if not parts or not any(seen.there.values()):
@@ -162,7 +244,7 @@ class RolloutRepository(Records):
         bearing = [stamps for stamps in seen.there.values() if stamps]
         named = ((parts[address], found) for address, found in live.items())
         made = (
-            owner_records.with_live(owner, found, [each[owner.uid] for each in bearing if owner.uid in each])
+            template_groups.with_live(owner, found, [each[owner.uid] for each in bearing if owner.uid in each])
             for owner, found in named
         )
         return [each for each in made if each is not None]
@@ -191,7 +273,7 @@ class RolloutRepository(Records):
         batch = await self._verdicts(group, {})
         return await self.commit(group, batch) if batch else group
 
-    def _finding_event(self, child: ChildFile) -> Event:
+    def _finding_event(self, child: ChildRecord) -> Event:
         found = [f"{each.owner}: {each.kind.value} ({each.reason})" for each in child.findings]
         return self.event("child.findings", str(child.address), findings=found)
 
@@ -217,7 +299,7 @@ class RolloutRepository(Records):
         batch = Batch(children=list(group_rollouts.reborn(group, never - busy)))
         for child in group_rollouts.missing(group, now):
             batch.children.append(child)
-            data: dict[str, Json] = {"template": group.template.name, "generation": child.generation}
+            data: dict[str, Json] = {"template": group.template.name, "revision": child.generation}
             batch.events.append(self.event("child.born", str(child.address), **data))
         batch.children += group_rollouts.surplus(group)
         return batch
@@ -228,9 +310,9 @@ class RolloutRepository(Records):
         owners = {owner.template.name: owner for group in settled for owner in group.owners}
         for owner in owners.values():
             users = [each for each in out if each.owner(owner.uid) is not None]
-            if owner.template.is_part and len(owner.record.revisions) > owner.template.kept:
+            if owner.template.is_part and len(owner.record.revisions) > owner.template.rollout.kept:
                 users.append(await self._everywhere(users[0], owner.uid))
-            less = owner_records.forgetting(owner, users, owner.template.kept)
+            less = template_groups.forgetting(owner, users, owner.template.rollout.kept)
             if less is None:
                 continue
             try:

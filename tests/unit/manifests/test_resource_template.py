@@ -130,7 +130,7 @@ def test_a_selector_is_spelt_either_way_and_finds_what_is_of_that_kind(tmp_path,
     found = written(tmp_path, as_resource(head, SOMEWHERE, block, resource), child, text)
     (other,) = found.templates
     assert other == one
-    assert other.method is Method.REWRITE
+    assert other.rollout.method is Method.REWRITE
     assert [each.address for each in found.declarations if other.selects(each)] == [
         Address("fleet", "Document", "a", "north")
     ]

@@ -12,12 +12,12 @@ from holdfast.manifests import loader
 from holdfast.manifests import project as projects
 from holdfast.model.address import Address
 from holdfast.policy.budgets import Percent
-from holdfast.rollouts.core.adoption import Unstamped
 from holdfast.rollouts.core.requirements import Asks, Debounce
+from holdfast.rollouts.core.revisions import Unstamped
 from holdfast.rollouts.core.rollout_limits import OnHalt
 from holdfast.rollouts.core.template_findings import FindingKind
-from holdfast.rollouts.core.template_schemes import ListKind
-from holdfast.rollouts.core.templates import Compatibility, Method, Mode
+from holdfast.rollouts.core.template_schemes import ListOrder
+from holdfast.rollouts.core.templates import Compatibility, Method, RolloutMode
 from holdfast.schema.document import InputErrors
 
 WHOLE = """\
@@ -92,34 +92,44 @@ def read(folder: Path, text: str):
 def test_everything_a_template_may_say_is_read(tmp_path):
     base, web = read(tmp_path, WHOLE).templates
     assert base.is_part
-    assert (web.name, web.owner_id, web.replicas, web.uses, web.zones) == ("web", "7", 10, ("base",), ("a", "b"))
+    assert (web.name, web.owner_id, web.replicas, web.uses, web.rollout.zones) == (
+        "web",
+        "7",
+        10,
+        ("base",),
+        ("a", "b"),
+    )
     assert web.child is not None
     assert (web.child.provider, web.child.connection, web.child.kind) == ("file", "local", "Document")
     assert web.live().content == {"resource": {"path": "$(name).yaml", "content": {"level": "info"}}, "nonce": "again"}
     assert web.fields.in_place == {("content", "labels")}
     assert web.fields.defaults == {"v2": {("content", "kind"): "Pool"}}
     assert web.fields.moved == {"v1": {("size",): ("content", "size")}}
-    lists = {("content", "zones"): ListKind.SET, ("content", "ports"): ("name",), ("content", "weights"): "multiset"}
+    lists = {("content", "zones"): ListOrder.SET, ("content", "ports"): ("name",), ("content", "weights"): "multiset"}
     assert web.fields.lists == lists
     assert web.fields.rewritten == {("content", "image")}
-    zone, offered = web.requirements
+    zone, offered = web.checks.requirements
     assert (zone.name, zone.test, zone.values, zone.debounce) == ("Zone", Asks.IN, ("a", "b"), Debounce(2, 600.0))
     assert offered.debounce == Debounce()
     assert offered.offer is not None
     assert (offered.test, offered.offer.resource) == (Asks.OFFERED, Address("local", "Document", "types"))
-    assert web.stamping is not None
-    assert web.stamping.key == "karpenter.k8s.aws/ec2nodeclass-hash"
-    modes = (web.compatibility, web.unstamped, web.mode, web.promoted)
-    assert modes == (Compatibility.OPTION1, Unstamped.ADOPT, Mode.NOTIFY, {FindingKind.NEWLY_VISIBLE})
-    limits = web.limits
-    assert (web.method, limits.canary_slots, limits.has_waves) == (Method.REMOVE_FIRST, {"web-3", "web-4"}, False)
+    assert web.stamps.stamping is not None
+    assert web.stamps.stamping.key == "karpenter.k8s.aws/ec2nodeclass-hash"
+    modes = (web.stamps.compatibility, web.stamps.unstamped, web.rollout.mode, web.rollout.promoted)
+    assert modes == (Compatibility.OPTION1, Unstamped.ADOPT, RolloutMode.NOTIFY, {FindingKind.NEWLY_VISIBLE})
+    limits = web.rollout.limits
+    assert (web.rollout.method, limits.waves.canary_slots, limits.waves.is_doubling) == (
+        Method.REMOVE_FIRST,
+        {"web-3", "web-4"},
+        False,
+    )
     assert limits.per_zone == Percent(25.0)
     assert limits.budgets == {"spec": Percent(5.0), "dynamic": 1, "*": Percent(10.0)}
-    assert (limits.min_ready, limits.soak, limits.progress_deadline) == (10.0, 300.0, 1800.0)
-    assert (limits.halt_after, limits.on_halt, limits.hold_deadline) == (Percent(2.0), OnHalt.ROLL_BACK, 86_400.0)
-    assert web.holds == {"web-3": math.inf, "web-4": 7200.0}
-    assert [gate.name for gate in web.gates] == ["errors"]
-    assert web.kept == 3
+    assert (limits.min_ready, limits.waves.soak, limits.halt.progress_deadline) == (10.0, 300.0, 1800.0)
+    assert (limits.halt.after, limits.halt.action, limits.hold_deadline) == (Percent(2.0), OnHalt.ROLL_BACK, 86_400.0)
+    assert web.rollout.holds == {"web-3": math.inf, "web-4": 7200.0}
+    assert [gate.name for gate in web.rollout.gates] == ["errors"]
+    assert web.rollout.kept == 3
 
 
 PLAIN = """\

@@ -11,7 +11,7 @@ import click
 from holdfast.app.project import Project
 from holdfast.app.selection import parse_addresses
 from holdfast.cli import console, options
-from holdfast.cli.render import findings, stored_groups
+from holdfast.cli.render import findings, rollouts
 from holdfast.cli.render.state import state_as_json
 from holdfast.cli.render.text import ago, due
 from holdfast.cli.run import open_project, run
@@ -23,6 +23,7 @@ from holdfast.model.json import Json
 from holdfast.policy import strategies
 from holdfast.reconcile import attribution, explain, serialize
 from holdfast.reconcile.explain import ExplainedFinding, Story
+from holdfast.rollouts import render as rollout_text
 from holdfast.store.protocol import ResourceState
 
 _NEXT = {
@@ -69,15 +70,15 @@ def explain_command(address: str, path: str | None, only_settings: bool, output_
         story = await explain.tell(project.store, state, path) if state is not None else None
         likely_actors = await _likely_actors(project, wanted) if story is not None and story.findings else ()
         body = {"address": address, "settings": settings} if story is None else _as_json(story, settings, likely_actors)
-        child = await stored_groups.child_of(project.store, wanted)
+        child = await rollout_text.child_of(project.store, wanted)
         if child is not None:
-            body["template"] = stored_groups.child_as_json(*child)
+            body["template"] = rollout_text.child_as_json(*child)
         if console.structured(output_, lambda: settings if only_settings else body):
             return 0
         if story is not None and not only_settings:
             _show(story, likely_actors, project.clock.now())
             if child is not None:
-                stored_groups.show_child(*child, project.clock.now())
+                rollouts.show_child(*child, project.clock.now())
         console.line("Settings", bold=True)
         for name, given in settings.items():
             console.line(f"  {name} = {given['value']}  " + console.styled(given["from"], fg="bright_black"))

@@ -19,13 +19,17 @@ from holdfast.errors import InputError
 from holdfast.model.address import Address
 from holdfast.remediation import attempt_history, controller, repository
 from holdfast.remediation.core.alerts import Signal
-from holdfast.remediation.core.end_reasons import Reason
-from holdfast.remediation.core.events import Workflow
-from holdfast.remediation.core.guard import Unread
-from holdfast.remediation.core.records import Ending, Record
-from holdfast.remediation.intake import Announcement, Refused
+from holdfast.remediation.core.audit_events import Workflow
+from holdfast.remediation.core.records import RemediationEnding, RemediationRecord
+from holdfast.remediation.core.state import EndReason
+from holdfast.remediation.core.state_hash import StateUnknown
+from holdfast.remediation.intake import Announcement, RemediationRefused
 
-_ENDINGS = {"completed": Ending.COMPLETED, "failed": Ending.FAILED, "not-executed": Ending.NOT_EXECUTED}
+_ENDINGS = {
+    "completed": RemediationEnding.COMPLETED,
+    "failed": RemediationEnding.FAILED,
+    "not-executed": RemediationEnding.NOT_EXECUTED,
+}
 
 
 @click.group("remediation")
@@ -75,7 +79,7 @@ def start_command(target: str, output_: str, **rest: Any) -> int:
             item = await assessment_task.remembered(project, connections, item)
             try:
                 record = await assessment_task.announcer(project, connections).start(item, order)
-            except Refused as error:
+            except RemediationRefused as error:
                 console.warn(f"refused: {error}", f"  what was tried: holdfast remediation list {target}")
                 return exit_codes.BLOCKED
         if console.structured(output_, lambda: attempt_history.record_as_json(record)):
@@ -199,13 +203,13 @@ def assess_command(
     return run(main)
 
 
-def _code(told: Sequence[Record], least: float) -> int:
+def _code(told: Sequence[RemediationRecord], least: float) -> int:
     flags = 0
     for record in told:
         state = record.assessment
         if state is None or state.score is None:
             flags |= exit_codes.INCOMPLETE
-        elif state.reason is Reason.SPEC_DRIFT:
+        elif state.reason is EndReason.SPEC_DRIFT:
             flags |= exit_codes.DRIFTED
         elif state.score < least:
             flags |= exit_codes.BLOCKED
@@ -275,9 +279,11 @@ def list_command(target: str | None, offline: bool, output_: str, **rest: Any) -
     return run(main if target else listed)
 
 
-async def _account(project: Project, address: Address, *, offline: bool) -> attempt_history.Account:
+async def _account(project: Project, address: Address, *, offline: bool) -> attempt_history.AttemptHistory:
     if offline:
-        return await attempt_history.account(project.store, str(address), Unread("not looked at"), project.clock.now())
+        return await attempt_history.account(
+            project.store, str(address), StateUnknown("not looked at"), project.clock.now()
+        )
     async with project.connections() as connections:
         item = await assessment_task.Preparing(project, connections).needed(address)
         announcer = assessment_task.announcer(project, connections)

@@ -17,8 +17,9 @@ from holdfast.cli.run import in_project
 from holdfast.errors import InputError
 from holdfast.model.json import Json
 from holdfast.rollouts import child_status
+from holdfast.rollouts import render as rollout_text
 from holdfast.rollouts.core import group_rollouts, rollout_steps
-from holdfast.rollouts.core.records import OVER, Phase
+from holdfast.rollouts.core.records import OVER, RolloutPhase
 from holdfast.rollouts.core.template_groups import RolloutRecord, TemplateGroup
 from holdfast.rollouts.repository import Batch, RolloutRepository
 from holdfast.schema import did_you_mean
@@ -73,14 +74,14 @@ def status_command(names: tuple[str, ...], output_: str, **rest: Any) -> int:
         found, now = _chosen(project, names), project.clock.now()
         parts = {each.template.name: await child_status.unready_parts(project.store, each) for each in found}
         turns = await template_groups.concurrency_note(project)
-        shown = [rollouts.as_json(each, now, parts[each.template.name], turns) for each in found]
+        shown = [rollout_text.as_json(each, now, parts[each.template.name], turns) for each in found]
         if not console.structured(output_, lambda: shown):
             for each in found:
                 rollouts.show(each, now, parts[each.template.name], turns, everything=True)
                 _show_children(each)
             if not found:
                 console.line("no templates are declared")
-        return 1 if any(rollouts.is_stuck(each) for each in found) else 0
+        return 1 if any(rollout_text.is_stuck(each) for each in found) else 0
 
     return in_project(rest, body)
 
@@ -120,7 +121,7 @@ async def _turned(project: Project, name: str, turn: Turn, event: str) -> int:
             await repository.commit(group, Batch(rollouts=[after], events=[repository.event(event, name, **data)]))
         except VersionConflict:
             continue
-        console.line(f"{name}: {rollouts.rollout_text(after)}")
+        console.line(f"{name}: {rollout_text.rollout_text(after)}")
         return 0
     raise InputError(f"the rollout of {name!r} moves too fast to be changed; try again")
 
@@ -141,7 +142,7 @@ def pause_command(name: str, why: str, **rest: Any) -> int:
         file, who = group.rollout, options.person()
         if file is None or file.rollout.phase in OVER:
             return None, "there is no rollout under way"
-        if file.rollout.phase is Phase.PAUSED:
+        if file.rollout.phase is RolloutPhase.PAUSED:
             return None, f"it is paused already: {file.rollout.why}"
         told = f"paused by {who}{': ' + why if why else ''}"
         return replace(file, rollout=rollout_steps.pause(file.rollout, told), who=who), ""
@@ -205,7 +206,7 @@ def history_command(name: str, output_: str, **rest: Any) -> int:
         files = await RolloutRepository(project.store, project.clock).rollouts(group.template.name)
         value = {
             "template": group.template.name,
-            "rollouts": [rollouts.rollout_as_json(each) for each in files],
+            "rollouts": [rollout_text.rollout_as_json(each) for each in files],
             "generations": [{"number": each.number, "revisions": dict(each.births)} for each in group.lead.generations],
             "revisions": {
                 owner.template.name: [

@@ -12,7 +12,7 @@ from holdfast.app import selection, undeclared
 from holdfast.app.project import Project
 from holdfast.app.selection import Scope
 from holdfast.cli import console, options
-from holdfast.cli.render import reports, stored_groups
+from holdfast.cli.render import reports, rollouts
 from holdfast.cli.render.state import NOT_DECLARED, state_as_json
 from holdfast.cli.render.text import ago, count, due, when
 from holdfast.cli.run import in_store
@@ -23,6 +23,7 @@ from holdfast.model.condition import ConditionType
 from holdfast.model.json import Json
 from holdfast.model.verdict import Status
 from holdfast.policy import lost_create_reasons
+from holdfast.rollouts import render as rollout_text
 from holdfast.store.protocol import UNCHECKED, ResourceState, StatusCounts, Step
 
 _TABLE: Final = 200  # resources that a table lists; beyond that it only counts them
@@ -63,7 +64,7 @@ def status_command(addresses: tuple[str, ...], output_: str, **rest: Any) -> int
         total = count(tally.total, "resource")
         console.line(f"{total}: {by_status or 'none'}; {tally.overdue} overdue for a check.", bold=True)
         reports.show_undeclared([state for state in listed if state.address in missed])
-        await stored_groups.show_templates(project.store)
+        await rollouts.show_templates(project.store)
         await _show_standing(project, states)
         return 0
 
@@ -82,7 +83,7 @@ async def _as_json(project: Project, tally: StatusCounts) -> dict[str, Json]:
         ],
         "waitingForDecision": len(await project.store.quarantines()),
         "unknownWhetherCreated": [str(op.address) for op in operations if op.step is Step.UNSURE],
-        "templates": await stored_groups.templates(project.store),
+        "templates": await rollout_text.templates(project.store),
     }
 
 

@@ -13,13 +13,14 @@ import click
 
 from holdfast.app.watch import Watch
 from holdfast.cli import console, options, terminal_escape
-from holdfast.cli.render import remediations, reports, rollouts
+from holdfast.cli.render import remediations, reports
 from holdfast.cli.run import run
 from holdfast.policy import durations, settings
 from holdfast.reconcile.action_result import ActionResult
 from holdfast.reconcile.apply import RunReport
 from holdfast.reconcile.known_secrets import KnownSecrets
-from holdfast.remediation.core.records import Record
+from holdfast.remediation.core.records import RemediationRecord
+from holdfast.rollouts import render as rollout_text
 from holdfast.rollouts.core.template_groups import TemplateGroup
 
 _SHOWN: Final = 5
@@ -58,7 +59,7 @@ class Terminal:
         """Show the pass over all resources, and the resources that will not be checked again."""
         self._show(report, shown)
         for group in report.groups:
-            console.line(rollouts.line(group))
+            console.line(rollout_text.line(group))
         reports.show_undeclared(report.undeclared)
         self._count(report)
         items = [*(checked.prepared for checked in report.checked), *report.left_alone]
@@ -82,12 +83,12 @@ class Terminal:
 
     def rolled(self, group: TemplateGroup) -> None:
         """Show a rollout, if its line changed."""
-        text = rollouts.line(group)
+        text = rollout_text.line(group)
         if self._rollouts.get(group.template.name) != text:
             self._rollouts[group.template.name] = text
             console.line(text)
 
-    def assessed(self, record: Record, now: float) -> None:
+    def assessed(self, record: RemediationRecord, now: float) -> None:
         """Show an assessment that ended."""
         remediations.show_record(record, now)
 

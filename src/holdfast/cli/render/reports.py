@@ -14,6 +14,7 @@ from holdfast.model.decision import Action
 from holdfast.model.json import Json
 from holdfast.model.verdict import Status, SuppressionReason
 from holdfast.reconcile.action_result import LEFT_TO_OTHERS, ActionOutcome, ActionResult
+from holdfast.rollouts import render as rollout_text
 
 if TYPE_CHECKING:
     from holdfast.reconcile.apply import RunReport
@@ -60,7 +61,7 @@ def show_groups(report: RunReport, *, everything: bool = False) -> None:
     from holdfast.cli.render import rollouts
 
     for group in report.groups:
-        if everything or rollouts.is_news(group):
+        if everything or rollout_text.is_news(group):
             rollouts.show(group, looked_at(report), everything=everything)
 
 
@@ -173,7 +174,7 @@ def _rolled(report: RunReport) -> int:
     """Return how many children the rollouts would roll."""
     if not report.groups:
         return 0
-    from holdfast.app.template_groups import preview
+    from holdfast.rollouts.render import preview
 
     previews = (preview(group, looked_at(report)) for group in report.groups)
     return sum(found.rolled for found in previews if found is not None)
@@ -183,18 +184,16 @@ def _acting_rollouts(report: RunReport) -> int:
     """Return how many rollouts have something left to do."""
     if not report.groups:
         return 0
-    from holdfast.cli.render import rollouts
 
-    return sum(rollouts.is_acting(group) for group in report.groups)
+    return sum(rollout_text.is_acting(group) for group in report.groups)
 
 
 def _stuck_rollouts(report: RunReport) -> int:
     """Return how many rollouts wait for a person."""
     if not report.groups:
         return 0
-    from holdfast.cli.render import rollouts
 
-    return sum(rollouts.is_stuck(group) for group in report.groups)
+    return sum(rollout_text.is_stuck(group) for group in report.groups)
 
 
 def has_stuck_rollout(report: RunReport) -> bool:
@@ -380,9 +379,8 @@ def as_json(report: RunReport) -> Json:
 def _templates_as_json(report: RunReport) -> dict[str, Json]:
     if not report.groups:
         return {}
-    from holdfast.cli.render import rollouts
 
-    return {"templates": [rollouts.as_json(group, looked_at(report)) for group in report.groups]}
+    return {"templates": [rollout_text.as_json(group, looked_at(report)) for group in report.groups]}
 
 
 def _not_taken_as_json(report: RunReport, acted: ActionResult) -> dict[str, Json]:

@@ -1,206 +1,69 @@
-"""How templates look: where their children are, what a rollout would do or waits for, and who finds what."""
+"""Templates and rollouts on the terminal."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
-from holdfast.app.template_groups import preview
 from holdfast.cli import console
-from holdfast.compare import paths
+from holdfast.cli.render.text import ago
 from holdfast.model.address import Address
-from holdfast.model.json import Json
-from holdfast.rollouts.core import group_findings, group_rollouts, group_views, rollout_steps, template_groups
-from holdfast.rollouts.core.dry_run import Preview
-from holdfast.rollouts.core.records import OVER, Phase
-from holdfast.rollouts.core.slots import State
-from holdfast.rollouts.core.template_findings import TemplateFinding
-from holdfast.rollouts.core.template_groups import ChildFile, RolloutRecord, TemplateGroup
-from holdfast.rollouts.core.templates import Mode
+from holdfast.rollouts import render
+from holdfast.rollouts.core.records import RolloutPhase
+from holdfast.rollouts.core.template_groups import ChildRecord, TemplateGroup
+from holdfast.rollouts.core.templates import RolloutMode
+from holdfast.store.protocol import Store
 
 _COLOUR: Final = {
-    Phase.COMPLETE: "green",
-    Phase.HALTED: "red",
-    Phase.PAUSED: "cyan",
-    Phase.ROLLED_BACK: "magenta",
-    Phase.SUPERSEDED: "bright_black",
+    RolloutPhase.COMPLETE: "green",
+    RolloutPhase.HALTED: "red",
+    RolloutPhase.PAUSED: "cyan",
+    RolloutPhase.ROLLED_BACK: "magenta",
+    RolloutPhase.SUPERSEDED: "bright_black",
 }
-_MOST_WAVES: Final = 12
-
-
-def up_to_date(group: TemplateGroup) -> tuple[int, int]:
-    """Return how many children are what the declarations ask for, and how many there are."""
-    living = [each for each in group.children.values() if each.state is not State.GONE]
-    fine = sum(
-        template_groups.fits(group, each, group.current) is True and each.state is State.READY for each in living
-    )
-    return fine, len(living)
-
-
-def waits(group: TemplateGroup, now: float, unready: Sequence[Address] = (), turns: str = "") -> tuple[str, ...]:
-    """Return what the rollout at hand waits for.
-
-    `unready` are parts that are not what is declared of them; `turns` says who is at work, if all that may be are.
-    """
-    file = group.rollout
-    if file is None:
-        return ()
-    parts = [f"part {each} is not as declared" for each in unready if file.rollout.phase not in OVER]
-    parts += [turns] if turns and not group_rollouts.retired(file.rollout) else []
-    return *parts, *rollout_steps.blocked_by(file.rollout, group_views.children(group), group_views.limits(group), now)
 
 
 def show(
     group: TemplateGroup, now: float, unready: Sequence[Address] = (), turns: str = "", *, everything: bool = False
 ) -> None:
     """Print one template: one line, what its rollout does or would do, and findings that nobody acts on."""
-    fine, total = up_to_date(group)
+    fine, total = render.up_to_date(group)
     name = console.styled(f"template {group.template.name}", bold=True)
     wanted = f" of {group.template.replicas} wanted" if group.template.replicas not in (None, total) else ""
-    console.line(f"  {name}  revision {group.lead.record.current}, {fine}/{total} children up to date{wanted}")
+    console.line(f"  {name}  revision {group.current.number}, {fine}/{total} children up to date{wanted}")
     file = group.rollout
-    if file is not None and (everything or file.rollout.phase is not Phase.COMPLETE):
-        console.line(f"      {rollout_text(file)}", fg=_COLOUR.get(file.rollout.phase, "yellow"))
-    found = preview(group, now)
+    if file is not None and (everything or file.rollout.phase is not RolloutPhase.COMPLETE):
+        console.line(f"      {render.rollout_text(file)}", fg=_COLOUR.get(file.rollout.phase, "yellow"))
+    found = render.preview(group, now)
     if found is not None:
-        console.line(f"      {preview_text(found)}")
-    for text in waits(group, now, unready, turns):
+        console.line(f"      {render.preview_text(found)}")
+    for text in render.waits(group, now, unready, turns):
         console.line(f"      waits: {text}", fg="bright_black")
-    for text in finding_lines(group):
+    for text in render.finding_lines(group):
         console.line(f"      {text}", fg="bright_black")
-    if group.template.mode is not Mode.ENFORCE:
-        console.line(f"      mode {group.template.mode}: nothing is rolled", fg="bright_black")
+    if group.template.rollout.mode is not RolloutMode.ENFORCE:
+        console.line(f"      mode {group.template.rollout.mode}: nothing is rolled", fg="bright_black")
 
 
-def line(group: TemplateGroup) -> str:
-    """Return a template in one line."""
-    fine, total = up_to_date(group)
-    doing = f"; {rollout_text(group.rollout)}" if group.rollout is not None else ""
-    return f"template {group.template.name}: {fine}/{total} children up to date{doing}"
+def show_child(owner: str, child: ChildRecord, now: float) -> None:
+    """Print what a child comes from, how it stands to each owner, and since when."""
+    made_from = ", ".join(
+        f"{name} revision {birth.revision or 'unknown'} (regime {birth.regime})" for name, birth in child.births.items()
+    )
+    console.line(f"  child of template {owner}, slot {child.slot}, {child.state.value}; made from {made_from}")
+    if child.note:
+        console.line(f"      {child.note}", fg="bright_black")
+    for each in child.findings:
+        where = f" at {', '.join(render.fields_text(each.fields))}" if each.fields else ""
+        text = f"{each.owner}: {each.kind.value}, {each.reason}{where}, first seen {ago(each.first_seen, now)}"
+        text += f", {each.times} times so far" if each.last_seen else ""
+        console.line(f"  ~ {text}", fg="yellow")
 
 
-def rollout_text(file: RolloutRecord) -> str:
-    """Return a rollout in one line."""
-    rollout = file.rollout
-    direction = "back to" if rollout.is_going_back else "to"
-    wave = f", wave {rollout.wave}" if rollout.wave and rollout.phase not in OVER else ""
-    failed = f", {rollout.failed} failed" if rollout.failed else ""
-    why = f" ({rollout.why})" if rollout.why else ""
-    return f"rollout {file.number} {direction} generation {rollout.target.revision}: {rollout.phase}{wave}{failed}{why}"
-
-
-def preview_text(found: Preview) -> str:
-    """Return what would be rolled, and in which waves."""
-    shown = [str(each) for each in found.waves[:_MOST_WAVES]]
-    more = f", … {len(found.waves) - _MOST_WAVES} more" if len(found.waves) > _MOST_WAVES else ""
-    waves = f" in waves of {', '.join(shown)}{more}" if len(found.waves) > 1 else ""
-    kept = f", rewriting {found.rewritten} of them" if found.rewritten else ""
-    return f"would roll {found.rolled} of {found.total} children{waves}{kept}"
-
-
-def finding_lines(group: TemplateGroup) -> Iterable[str]:
-    """Return findings by owner and class, each with how many children it is about."""
-    counted: Counter[tuple[str, str, str]] = Counter()
-    waiting: Counter[tuple[str, str, str]] = Counter()
-    sample: dict[tuple[str, str, str], TemplateFinding] = {}
-    for child in group.children.values():
-        for each in child.findings:
-            key = (each.owner, each.kind.value, each.reason)
-            counted[key] += 1
-            waiting[key] += group_findings.is_debounced(group, each)
-            sample.setdefault(key, each)
-    for (owner, kind, reason), number in sorted(counted.items()):
-        fields = sample[owner, kind, reason].fields
-        where = f" at {', '.join(fields_text(fields))}" if fields else ""
-        children = "child" if number == 1 else "children"
-        held = waiting[owner, kind, reason]
-        unripe = f" ({held} not seen often or long enough yet)" if held else ""
-        yield f"{kind}: {number} {children}, {owner} {reason}{where}{unripe}"
-
-
-def fields_text(fields: Sequence[tuple[str, ...]]) -> list[str]:
-    """Return paths in a template's content."""
-    return [paths.format_path(each) for each in fields]
-
-
-def as_json(group: TemplateGroup, now: float, unready: Sequence[Address] = (), turns: str = "") -> dict[str, Json]:
-    """Return a template for programs."""
-    fine, total = up_to_date(group)
-    found = preview(group, now)
-    return {
-        "name": group.template.name,
-        "owners": {each.template.name: each.record.current for each in group.owners},
-        "generation": group.current.number,
-        "mode": group.template.mode.value,
-        "replicas": group.template.replicas,
-        "children": total,
-        "upToDate": fine,
-        "states": dict(Counter(each.state.value for each in group.children.values())),
-        "rollout": None if group.rollout is None else rollout_as_json(group.rollout),
-        "preview": None
-        if found is None
-        else {
-            "rolled": found.rolled,
-            "of": found.total,
-            "waves": list(found.waves),
-            "left": found.left,
-            **({"rewritten": found.rewritten} if found.rewritten else {}),
-        },
-        "waits": list(waits(group, now, unready, turns)),
-        "findings": [each for child in group.children.values() for each in findings_as_json(child)],
-    }
-
-
-def findings_as_json(child: ChildFile) -> list[Json]:
-    """Return what is found about a child, for programs."""
-    return [
-        {
-            "child": str(child.address),
-            "owner": each.owner,
-            "kind": each.kind.value,
-            "reason": each.reason,
-            "firstSeen": each.first_seen,
-            "fields": fields_text(each.fields),
-            **({"seen": each.times, "lastSeen": each.last_seen} if each.last_seen else {}),
-        }
-        for each in child.findings
-    ]
-
-
-def rollout_as_json(file: RolloutRecord) -> dict[str, Json]:
-    """Return a rollout for programs."""
-    rollout = file.rollout
-    return {
-        "number": file.number,
-        "id": rollout.id,
-        "phase": rollout.phase.value,
-        "aim": file.aim,
-        "target": rollout.target.revision,
-        "previous": None if rollout.previous is None else rollout.previous.revision,
-        "wave": rollout.wave,
-        "failed": rollout.failed,
-        "goingBack": rollout.is_going_back,
-        "startedAt": rollout.started_at,
-        "dueAt": file.due_at,
-        "who": file.who,
-        "why": rollout.why,
-    }
-
-
-def is_news(group: TemplateGroup) -> bool:
-    """Tell whether a template has something to show."""
-    fine, total = up_to_date(group)
-    return fine != total or group.is_rolling or any(each.findings for each in group.children.values())
-
-
-def is_acting(group: TemplateGroup) -> bool:
-    """Tell whether something is to be rolled, or waits for somebody to allow that: for exit codes."""
-    if group.template.mode is Mode.OBSERVE:
-        return False
-    return group.is_rolling or any(group_findings.wanting(group, each) for each in group.children.values())
-
-
-def is_stuck(group: TemplateGroup) -> bool:
-    """Tell whether somebody has to act: for exit codes."""
-    return group.rollout is not None and group.rollout.rollout.phase in {Phase.HALTED, Phase.PAUSED}
+async def show_templates(store: Store) -> None:
+    """Print a line a template."""
+    for each in await render.templates(store):
+        children = ", ".join(f"{number} {state}" for state, number in sorted(each["children"].items())) or "no children"
+        rollout = each["rollout"]
+        doing = f"; rollout {rollout['number']} {rollout['phase']}" if rollout else ""
+        console.line(f"template {each['name']}: revision {each['revision']}, {children}{doing}")

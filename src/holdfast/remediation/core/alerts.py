@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from holdfast.model.json import Json
-from holdfast.remediation.core import labels, measurements
-from holdfast.remediation.core.measurements import Measurement
+from holdfast.remediation.core import metrics, scoring
+from holdfast.remediation.core.scoring import Measurement
 
 SUPPRESSED: Final = "suppressed"
 
@@ -34,7 +34,7 @@ class Signal:
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class AlertListing:
     """The answer of Alertmanager; None for alerts that could not be listed."""
 
     alerts: Sequence[Alert] | None
@@ -44,23 +44,23 @@ class Listing:
 
 def filters(signal: Signal) -> tuple[str, ...]:
     """Return the matchers to ask Alertmanager with, each escaped."""
-    return labels.matchers({**signal.labels, "alertname": signal.name})
+    return metrics.matchers({**signal.labels, "alertname": signal.name})
 
 
-def assess(signal: Signal, listing: Listing, since_seconds: float) -> Measurement:
+def assess(signal: Signal, listing: AlertListing, since_seconds: float) -> Measurement:
     """Score 0.0 while the alert fires, silenced or not, and 1.0 once it has gone; no answer where neither is known."""
     if not signal.name:
-        return measurements.unanswered("the remediation names no alert")
+        return scoring.unanswered("the remediation names no alert")
     if listing.alerts is None:
-        return measurements.unanswered("the alerts could not be listed")
+        return scoring.unanswered("the alerts could not be listed")
     firing = [alert for alert in listing.alerts if _is_ours(alert, signal) and not _is_stale(alert, listing)]
     if firing:
         silenced = sum(alert.state == SUPPRESSED for alert in firing)
         text = f"{len(firing)} firing" + (f", {silenced} of them silenced" if silenced else "")
-        return measurements.scored(0.0, text, {"alert_resolution": _resolution(len(firing), None)})
+        return scoring.scored(0.0, text, {"alert_resolution": _resolution(len(firing), None)})
     if not listing.is_source_alive:
-        return measurements.unanswered("no alert is listed, but the Prometheus that would send it does not answer")
-    return measurements.scored(1.0, "resolved", {"alert_resolution": _resolution(0, since_seconds)})
+        return scoring.unanswered("no alert is listed, but the Prometheus that would send it does not answer")
+    return scoring.scored(1.0, "resolved", {"alert_resolution": _resolution(0, since_seconds)})
 
 
 def _is_ours(alert: Alert, signal: Signal) -> bool:
@@ -68,8 +68,8 @@ def _is_ours(alert: Alert, signal: Signal) -> bool:
     return all(alert.labels.get(name) == value for name, value in wanted.items() if value)
 
 
-def _is_stale(alert: Alert, listing: Listing) -> bool:
-    """Say whether an alert is about a pod that no longer exists; one that names no pod always counts."""
+def _is_stale(alert: Alert, listing: AlertListing) -> bool:
+    """Return True if an alert is about a pod that no longer exists; one that names no pod always counts."""
     pod = alert.labels.get("pod")
     return bool(pod) and listing.live_pods is not None and pod not in listing.live_pods
 

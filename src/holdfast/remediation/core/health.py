@@ -12,8 +12,8 @@ from enum import Enum
 
 from holdfast.model.health import Pod, Workload
 from holdfast.model.json import Json
-from holdfast.remediation.core import measurements
-from holdfast.remediation.core.measurements import Measurement
+from holdfast.remediation.core import scoring
+from holdfast.remediation.core.scoring import Measurement
 
 
 def tally(pods: Sequence[Pod], remediated_at: float) -> Workload:
@@ -40,11 +40,11 @@ def tally(pods: Sequence[Pod], remediated_at: float) -> Workload:
 def assess(seen: Workload) -> Measurement:
     """Score a workload; the first line that applies decides."""
     if not seen.has_pods:
-        return measurements.not_applicable("health not applicable for target resource kind")
+        return scoring.not_applicable("health not applicable for target resource kind")
     score, details = _judged(seen)
     if score is None:
-        return measurements.not_applicable(details)
-    return measurements.scored(score, details, {"health_checks": _checks(seen)})
+        return scoring.not_applicable(details)
+    return scoring.scored(score, details, {"health_checks": _checks(seen)})
 
 
 def _judged(seen: Workload) -> tuple[float | None, str]:
@@ -75,7 +75,7 @@ def _checks(seen: Workload) -> dict[str, Json]:
     }
 
 
-class Answer(Enum):
+class ProbeAnswer(Enum):
     """What a generic probe said; a probe that could not be run said nothing."""
 
     PASSED = "passed"
@@ -88,20 +88,20 @@ class Probe:
     """The result of one generic probe."""
 
     name: str
-    answer: Answer
+    answer: ProbeAnswer
 
 
 def assess_probes(probes: Sequence[Probe]) -> Measurement:
     """Score generic probes as pods are: all pass, some pass, none does. One that is unknown leaves all open."""
     if not probes:
-        return measurements.not_applicable("no probe is declared for the target")
-    unknown = [probe.name for probe in probes if probe.answer is Answer.UNKNOWN]
+        return scoring.not_applicable("no probe is declared for the target")
+    unknown = [probe.name for probe in probes if probe.answer is ProbeAnswer.UNKNOWN]
     if unknown:
-        return measurements.unanswered(f"could not be run: {', '.join(unknown)}")
-    passed = sum(probe.answer is Answer.PASSED for probe in probes)
+        return scoring.unanswered(f"could not be run: {', '.join(unknown)}")
+    passed = sum(probe.answer is ProbeAnswer.PASSED for probe in probes)
     score = 1.0 if passed == len(probes) else 0.5 if passed else 0.0
-    payload = {"health_checks": {probe.name: probe.answer is Answer.PASSED for probe in probes}}
-    return measurements.scored(score, f"{passed}/{len(probes)} probes passed", payload)
+    payload = {"health_checks": {probe.name: probe.answer is ProbeAnswer.PASSED for probe in probes}}
+    return scoring.scored(score, f"{passed}/{len(probes)} probes passed", payload)
 
 
 def together(one: Measurement, other: Measurement) -> Measurement:
@@ -112,9 +112,7 @@ def together(one: Measurement, other: Measurement) -> Measurement:
     if one.score is None or other.score is None:
         return other if one.score is None else one
     worse = min(one, other, key=lambda found: found.score or 0.0)
-    return measurements.scored(
-        worse.score or 0.0, f"{one.details}; {other.details}", {"health_checks": _joined(one, other)}
-    )
+    return scoring.scored(worse.score or 0.0, f"{one.details}; {other.details}", {"health_checks": _joined(one, other)})
 
 
 def _joined(one: Measurement, other: Measurement) -> dict[str, Json]:

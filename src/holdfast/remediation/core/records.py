@@ -9,23 +9,22 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from holdfast.remediation.core import events, guard
+from holdfast.remediation.core import audit_events, state_hash
 from holdfast.remediation.core.alerts import Signal
-from holdfast.remediation.core.end_reasons import Reason
-from holdfast.remediation.core.events import Event, EventType, Workflow
-from holdfast.remediation.core.guard import Sighted
-from holdfast.remediation.core.past_attempts import Precedent
-from holdfast.remediation.core.state import Execution, Phase, Remediation, State
+from holdfast.remediation.core.audit_events import EventType, RemediationEvent, Workflow
+from holdfast.remediation.core.past_attempts import PastAttempt
+from holdfast.remediation.core.state import AssessmentPhase, AssessmentState, EndReason, Execution, Remediation
+from holdfast.remediation.core.state_hash import StateHash
 
 
-class Source(StrEnum):
+class RemediationSource(StrEnum):
     """Who remediates."""
 
     OURS = "correction"  # a write of ours
     OTHERS = "external"  # announced by somebody
 
 
-class Ending(StrEnum):
+class RemediationEnding(StrEnum):
     """How a remediation ended, as whoever made it says."""
 
     COMPLETED = "completed"
@@ -36,9 +35,9 @@ class Ending(StrEnum):
     def execution(self) -> Execution:
         """What that means for the assessment."""
         return {
-            Ending.COMPLETED: Execution.COMPLETED,
-            Ending.FAILED: Execution.STARTED,
-            Ending.NOT_EXECUTED: Execution.NOT_STARTED,
+            RemediationEnding.COMPLETED: Execution.COMPLETED,
+            RemediationEnding.FAILED: Execution.STARTED,
+            RemediationEnding.NOT_EXECUTED: Execution.NOT_STARTED,
         }[self]
 
 
@@ -52,38 +51,45 @@ class Undo(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class UndoAttempts:
+    """How often an undo was tried, and the result of the last attempt."""
+
+    note: str = ""
+    tries: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class RemediationRecord:
     """One remediation."""
 
     correlation_id: str
     target: str  # an address
-    source: Source
+    source: RemediationSource
     started_at: float
     workflow: Workflow = field(default_factory=Workflow)
     signal: Signal = field(default_factory=lambda: Signal(""))
     alerting: str = ""  # what alerted, where that is something else
     who: str = ""
-    pre: Sighted | None = None  # the state before the first write; None: it could not be read
+    pre: StateHash | None = None  # the state before the first write; None: it could not be read
     pre_note: str = ""  # why not
-    ending: Ending | None = None  # None: under way
+    ending: RemediationEnding | None = None  # None: under way
     ended_at: float | None = None
-    assessment: State | None = None  # None: not begun, or not wanted
+    assessment: AssessmentState | None = None  # None: not begun, or not wanted
     undo: Undo = Undo.NONE
-    undo_note: str = ""
-    undo_tries: int = 0
+    undo_attempts: UndoAttempts = field(default_factory=UndoAttempts)
 
     @property
     def is_open(self) -> bool:
-        """Whether the remediation itself is still under way."""
+        """True if the remediation itself is still under way."""
         return self.ending is None
 
     @property
     def is_settled(self) -> bool:
-        """Whether nothing will happen to this record any more."""
+        """True if nothing will happen to this record any more."""
         assessed = self.assessment is None or self.assessment.phase.is_terminal
         return not self.is_open and assessed and self.undo is not Undo.WANTED
 
-    def remediation(self, confirmed: Sighted | None = None) -> Remediation:
+    def remediation(self, confirmed: StateHash | None = None) -> Remediation:
         """Return it as what an assessment is about."""
         return Remediation(
             self.correlation_id,
@@ -97,21 +103,21 @@ class Record:
         )
 
 
-def created(record: Record) -> Event:
+def created(record: RemediationRecord) -> RemediationEvent:
     """Tell that a remediation begins, with the state before it."""
-    return events.workflow_created(record.remediation(), record.workflow, record.started_at)
+    return audit_events.workflow_created(record.remediation(), record.workflow, record.started_at)
 
 
-def completed(record: Record) -> Event:
+def completed(record: RemediationRecord) -> RemediationEvent:
     """Tell that a remediation ended."""
     at = record.started_at if record.ended_at is None else record.ended_at
     fields = {"outcome": record.ending.value if record.ending else "", "target_resource": record.target}
-    return events.told(EventType.WORKFLOW_COMPLETED, record.remediation(), at, fields)
+    return audit_events.told(EventType.WORKFLOW_COMPLETED, record.remediation(), at, fields)
 
 
-def precedent(record: Record) -> Precedent:
+def precedent(record: RemediationRecord) -> PastAttempt:
     """Return a record as history for the next decision."""
-    past = Precedent(
+    past = PastAttempt(
         record.correlation_id,
         record.target,
         record.started_at,
@@ -123,12 +129,14 @@ def precedent(record: Record) -> Precedent:
     if state is None:
         return past
     post = None if state.baseline is None else state.baseline.hash
-    has_drifted = state.reason is Reason.SPEC_DRIFT and state.current not in (None, post, guard.ABSENT)
+    has_drifted = state.reason is EndReason.SPEC_DRIFT and state.current not in (None, post, state_hash.ABSENT_HASH)
     return replace(
         past,
         post_hash=post,
         drifted_hash=state.current if has_drifted else None,
-        reason=state.reason if state.phase is Phase.COMPLETED else None,
+        reason=state.reason if state.phase is AssessmentPhase.COMPLETED else None,
         score=state.score,
-        is_resolved=None if state.alerts is None or state.alerts.score is None else state.alerts.score > 0,
+        is_resolved=None
+        if state.measured.alerts is None or state.measured.alerts.score is None
+        else state.measured.alerts.score > 0,
     )

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 
 from holdfast.model.address import Address
 from holdfast.policy.selectors import Target
-from holdfast.remediation.core import labels
+from holdfast.remediation.core import metrics
 from holdfast.remediation.core.alerts import Signal
+from holdfast.remediation.core.metrics import Query
 from holdfast.remediation.core.past_attempts import AttemptLimits
-from holdfast.remediation.core.queries import Query
 from holdfast.remediation.core.timing import Windows
 
 
@@ -93,7 +93,7 @@ class AssessmentRules:
         """Return the metrics that tell about what alerted."""
         found = (rule.queries for rule in self._for(address))
         chosen = next((each for each in found if each is not None), ())
-        words = {name: labels.quoted(value)[1:-1] for name, value in _words(address).items()}
+        words = {name: metrics.quoted(value)[1:-1] for name, value in _words(address).items()}
         return tuple(Query(each.name, _filled(each.expression, words), each.lower_is_better) for each in chosen)
 
     def probes_for(self, address: Address) -> tuple[ProbeSpec, ...]:

@@ -7,8 +7,12 @@ the seed's hash alone cannot see. Secrets have to be fingerprints already.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Final
+
 from holdfast.compare import canonical, normalize
 from holdfast.compare.emptiness import is_void
+from holdfast.compare.hash_schemes import Comparison
 from holdfast.compare.rule_tree import Node, RuleTree
 from holdfast.compare.rules import ListKind
 from holdfast.model.absent import ABSENT
@@ -41,3 +45,56 @@ def _counts(node: Node, value: Json, *, is_declared: bool) -> bool:
     if node.hidden or node.write_only or (node.hidden_unless_declared and not is_declared):
         return False
     return not is_void(node, value)
+
+
+ABSENT_HASH: Final = "absent"
+
+
+@dataclass(frozen=True, slots=True)
+class StateHash:
+    """A good read, as its hash with the prefix that says how it was made; `ABSENT_HASH` for a target that is gone.
+
+    `revision` is the service's counter of changes to the spec, where it has one; an etag that moves with the status is
+    not. It shows a change that was reverted between two looks. `way` names how the hash was made where its prefix does
+    not say it all (the rules of the target's kind): another release's rules must not look like a change.
+    """
+
+    hash: str
+    revision: str | None = None
+    way: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class StateUnknown:
+    """The target could not be read, or not be hashed; nothing may be concluded."""
+
+    detail: str = ""
+
+
+StateReading = StateHash | StateUnknown
+NO_TARGET: Final = StateHash(ABSENT_HASH)
+
+
+def relation(one: str, other: str) -> Comparison:
+    """Compare two hashes by their texts; only those made in the same way, or absence, can differ."""
+    if one == other:
+        return Comparison.EQUAL
+    if ABSENT_HASH in (one, other):
+        return Comparison.DIFFERENT
+    same_way = one.rpartition(":")[0] == other.rpartition(":")[0]
+    return Comparison.DIFFERENT if same_way else Comparison.INCOMPARABLE
+
+
+def compare(baseline: StateHash, seen: StateHash) -> Comparison:
+    """Return True if a target is as it was; a revision that moved is a difference even if the state came back."""
+    if baseline.way != seen.way and ABSENT_HASH not in (baseline.hash, seen.hash):
+        return Comparison.INCOMPARABLE
+    found = relation(baseline.hash, seen.hash)
+    moved = None not in (baseline.revision, seen.revision) and baseline.revision != seen.revision
+    return Comparison.DIFFERENT if found is Comparison.EQUAL and moved else found
+
+
+def match(pre: str | None, post: str) -> bool | None:
+    """Return whether a remediation left the spec as it found it (a restart does); None if that cannot be told."""
+    found = Comparison.INCOMPARABLE if pre is None else relation(pre, post)
+    return None if found is Comparison.INCOMPARABLE else found is Comparison.EQUAL

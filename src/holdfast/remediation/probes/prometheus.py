@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from holdfast.model.json import Json
-from holdfast.remediation.core.metrics import Series
-from holdfast.remediation.core.queries import Range
+from holdfast.remediation.core.metrics import Range, Series
 from holdfast.remediation.probes import http_query
 from holdfast.remediation.probes.http_query import Server
 
@@ -19,7 +18,7 @@ class Prometheus:
     server: Server
 
     async def is_ready(self) -> bool:
-        """Tell whether it answers; a Prometheus that does not sends no alerts either."""
+        """Return True if it answers; a Prometheus that does not sends no alerts either."""
         return (await http_query.get(self.server, "/-/ready")).is_ok
 
     async def query_range(self, expression: str, asked: Range) -> tuple[Series, ...] | None:

@@ -10,14 +10,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from holdfast.compat.karpenter import option1
+from holdfast.compat.karpenter.option1 import Stamp
 from holdfast.model.address import Address
-from holdfast.rollouts.core import option1, template_findings
-from holdfast.rollouts.core.option1 import Stamp
+from holdfast.rollouts.core import template_findings
 from holdfast.rollouts.core.requirements import AT_ONCE, Debounce, Predicate
-from holdfast.rollouts.core.slots import State
+from holdfast.rollouts.core.slots import ChildState
 from holdfast.rollouts.core.template_findings import FindingKind, Look, TemplateFinding
-from holdfast.rollouts.core.template_groups import ChildFile, OwnerRecord, OwnerRevision, TemplateGroup
-from holdfast.rollouts.core.templates import Compatibility, Mode
+from holdfast.rollouts.core.template_groups import ChildRecord, OwnerRecord, OwnerRevision, TemplateGroup
+from holdfast.rollouts.core.templates import Compatibility, RolloutMode
 
 
 class Breach(NamedTuple):
@@ -29,7 +30,7 @@ class Breach(NamedTuple):
 
 
 Broken = Mapping[Address, tuple[Breach, ...]]
-_LIVING = frozenset({State.READY, State.UNHEALTHY, State.CREATING})
+_LIVING = frozenset({ChildState.READY, ChildState.UNHEALTHY, ChildState.CREATING})
 
 
 @dataclass(slots=True)
@@ -44,20 +45,20 @@ class _Judge:
     def __post_init__(self) -> None:
         self.uids = frozenset(owner.uid for owner in self.group.owners)
 
-    def static(self, owner: OwnerRecord, child: ChildFile) -> tuple[TemplateFinding, ...]:
+    def static(self, owner: OwnerRecord, child: ChildRecord) -> tuple[TemplateFinding, ...]:
         if owner.uid not in child.births and self.group.lead.uid in child.births:
             return ()  # a part that was put in since; see below
-        if owner.template.compatibility is Compatibility.OPTION1:
+        if owner.template.stamps.compatibility is Compatibility.OPTION1:
             return self._of_option1(owner, child)
         birth = child.births.get(owner.uid, OwnerRevision())
         found = self._seen.get((owner.uid, birth))
         if found is None:
-            look = Look(owner.template.readable(owner.known), self.now, owner.template.unstamped)
+            look = Look(owner.template.readable(owner.known), self.now, owner.template.stamps.unstamped)
             found = template_findings.findings(owner.record, child.record_of(owner.uid), look)
             self._seen[owner.uid, birth] = found
         return found
 
-    def _of_option1(self, owner: OwnerRecord, child: ChildFile) -> tuple[TemplateFinding, ...]:
+    def _of_option1(self, owner: OwnerRecord, child: ChildRecord) -> tuple[TemplateFinding, ...]:
         birth = child.births.get(owner.uid, OwnerRevision())
         mine = None if birth.stamp is None else Stamp(birth.stamp.digest, birth.stamp.scheme)
         theirs = None if owner.stamp is None else Stamp(*owner.stamp)
@@ -66,7 +67,7 @@ class _Judge:
         return (TemplateFinding(owner.uid, child.name, FindingKind.SPEC, "edited", self.now),)
 
 
-def changed(group: TemplateGroup, now: float, broken: Broken | None = None) -> Iterator[ChildFile]:
+def changed(group: TemplateGroup, now: float, broken: Broken | None = None) -> Iterator[ChildRecord]:
     """Yield the children whose findings are not those that are kept, with the new ones; first_seen stays."""
     judge = _Judge(group, now)
     for child in group.children.values():
@@ -77,7 +78,7 @@ def changed(group: TemplateGroup, now: float, broken: Broken | None = None) -> I
             yield dataclasses.replace(child, findings=found)
 
 
-def _of_child(judge: _Judge, child: ChildFile, broken: tuple[Breach, ...]) -> tuple[TemplateFinding, ...]:
+def _of_child(judge: _Judge, child: ChildRecord, broken: tuple[Breach, ...]) -> tuple[TemplateFinding, ...]:
     found = [each for owner in judge.group.owners for each in judge.static(owner, child)]
     found += _other_owners(judge, child)
     if not broken and _is_kept(found, child.findings):
@@ -94,7 +95,7 @@ def _of_child(judge: _Judge, child: ChildFile, broken: tuple[Breach, ...]) -> tu
     return tuple(out.values())
 
 
-def _dynamic(judge: _Judge, child: ChildFile, broken: tuple[Breach, ...]) -> Iterator[TemplateFinding]:
+def _dynamic(judge: _Judge, child: ChildRecord, broken: tuple[Breach, ...]) -> Iterator[TemplateFinding]:
     """Yield broken predicates, counting until the debounce of each is over; after that nothing changes any more."""
     before = {each.identity: each for each in child.findings} if broken else {}
     for breach in broken:
@@ -114,17 +115,17 @@ def _is_over(debounce: Debounce, finding: TemplateFinding) -> bool:
 
 
 def is_debounced(group: TemplateGroup, finding: TemplateFinding) -> bool:
-    """Tell whether a broken predicate was not seen often and long enough yet."""
+    """Return True if a broken predicate was not seen often and long enough yet."""
     if finding.kind is not FindingKind.DYNAMIC:
         return False
     owner = group.owner(finding.owner)
-    rules = () if owner is None else owner.template.requirements
+    rules = () if owner is None else owner.template.checks.requirements
     found = (each.debounce for each in rules if each.name == finding.reason and each.debounce != AT_ONCE)
     return any(not _is_over(each, finding) for each in found)
 
 
 def _is_kept(found: Sequence[TemplateFinding], kept: Sequence[TemplateFinding]) -> bool:
-    """Tell whether what is found is what was found: so it is of nearly all children, nearly always."""
+    """Return True if what is found is what was found: so it is of nearly all children, nearly always."""
     return len(found) == len(kept) and all(
         now.kind is not FindingKind.UNKNOWN
         and (now.owner, now.kind, now.reason, now.fields) == (then.owner, then.kind, then.reason, then.fields)
@@ -132,7 +133,7 @@ def _is_kept(found: Sequence[TemplateFinding], kept: Sequence[TemplateFinding]) 
     )
 
 
-def _other_owners(judge: _Judge, child: ChildFile) -> Iterator[TemplateFinding]:
+def _other_owners(judge: _Judge, child: ChildRecord) -> Iterator[TemplateFinding]:
     """Yield what is wrong with the owners themselves: a part was put in, or taken out, since the child was made."""
     uids = judge.uids
     if judge.group.lead.uid not in child.births:
@@ -144,20 +145,20 @@ def _other_owners(judge: _Judge, child: ChildFile) -> Iterator[TemplateFinding]:
         yield TemplateFinding(owner, child.name, FindingKind.SPEC, reason, judge.now)
 
 
-def asking(group: TemplateGroup, child: ChildFile) -> tuple[TemplateFinding, ...]:
+def asking(group: TemplateGroup, child: ChildRecord) -> tuple[TemplateFinding, ...]:
     """Return the findings of a child that a rollout is for.
 
     One that was made for a broken predicate, from what is still current, and breaks it again is left: making it once
     more would bring no other.
     """
-    return wanting(group, child) if group.template.mode is Mode.ENFORCE else ()
+    return wanting(group, child) if group.template.rollout.mode is RolloutMode.ENFORCE else ()
 
 
-def wanting(group: TemplateGroup, child: ChildFile) -> tuple[TemplateFinding, ...]:
+def wanting(group: TemplateGroup, child: ChildRecord) -> tuple[TemplateFinding, ...]:
     """Return the findings that a rollout would be for if the mode of the template allowed one."""
     if not child.findings:
         return ()
-    promoted = frozenset().union(*(owner.template.promoted for owner in group.owners))
+    promoted = frozenset().union(*(owner.template.rollout.promoted for owner in group.owners))
     found = template_findings.asks_for_action(child.findings, promoted)
     was_for_it = child.reason == FindingKind.DYNAMIC.value and child.generation == group.current.number
     is_left = was_for_it and bool(child.made_by)

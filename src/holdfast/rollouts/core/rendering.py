@@ -12,20 +12,22 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import zip_longest
 from typing import Final
 
+from holdfast.compat.karpenter.option1 import Stamp
 from holdfast.model.absent import ABSENT
 from holdfast.model.address import Address
 from holdfast.model.json import Json
 from holdfast.model.resource import Declaration, ManagementPolicy
 from holdfast.policy.dependency_graph import DEPENDS_ON
 from holdfast.rollouts.core import template_schemes
-from holdfast.rollouts.core.option1 import Stamp
-from holdfast.rollouts.core.revisions import ParentRecord, Revision
-from holdfast.rollouts.core.template_groups import ChildFile, OwnerRecord, OwnerRevision, TemplateGroup
+from holdfast.rollouts.core.revisions import ParentRecord, TemplateRevision
+from holdfast.rollouts.core.slots import ChildState
+from holdfast.rollouts.core.template_groups import ChildRecord, OwnerRecord, OwnerRevision, TemplateGroup
 from holdfast.rollouts.core.template_schemes import Keys
-from holdfast.rollouts.core.templates import LIVE, RESOURCE, Template
+from holdfast.rollouts.core.templates import LIVE, RESOURCE, Method, Template
 
 TEMPLATE: Final = "holdfast.dev/template"  # label of generated children
 SLOT: Final = "holdfast.dev/slot"
@@ -48,15 +50,19 @@ def index_of(template: Template, slot: str) -> int | None:
 def zone_of(template: Template, slot: str) -> str:
     """Return where a slot belongs: zones take turns."""
     index = index_of(template, slot)
-    return "" if index is None or not template.zones else template.zones[index % len(template.zones)]
+    return (
+        ""
+        if index is None or not template.rollout.zones
+        else template.rollout.zones[index % len(template.rollout.zones)]
+    )
 
 
-def declaration(group: TemplateGroup, child: ChildFile, own: Declaration | None = None) -> Declaration:
-    """Return what is declared of a child; `own` is what a person declared of one that a selector found.
+def declaration(group: TemplateGroup, child: ChildRecord, around: Mapping[Address, Declaration]) -> Declaration:
+    """Return the declaration of a child, merged with the manifest's own declaration of a selected child.
 
     One of which nobody knows what it was made from is compared with what it would be made from now, and never written.
     """
-    template, kind = group.template, group.template.child
+    template, kind, own = group.template, group.template.child, around.get(child.address)
     made, needs = content(group, child), _needs(group, "" if own is None else own.annotations.get(DEPENDS_ON, ""))
     is_known = group.lead.uid in child.births and all(_is_known(group.owner(uid), child) for uid in child.births)
     if own is not None:
@@ -77,7 +83,7 @@ def declaration(group: TemplateGroup, child: ChildFile, own: Declaration | None 
         policy=ManagementPolicy.MANAGED if is_known else ManagementPolicy.OBSERVED,
         options=kind.options,
         type=kind.type,
-        location=template.location,
+        location=template.source.location,
     )
 
 
@@ -90,14 +96,14 @@ def _needs(group: TemplateGroup, own: str) -> dict[str, str]:
     return {DEPENDS_ON: ",".join(names)} if names else {}
 
 
-def _is_known(owner: OwnerRecord | None, child: ChildFile) -> bool:
+def _is_known(owner: OwnerRecord | None, child: ChildRecord) -> bool:
     if owner is None:
         return False
     birth = child.record_of(owner.uid)
     return birth.is_bound and birth.birth is not None and owner.record.revision(birth.birth) is not None
 
 
-def content(group: TemplateGroup, child: ChildFile) -> dict[str, Json]:
+def content(group: TemplateGroup, child: ChildRecord) -> dict[str, Json]:
     """Return what the owners of a child give it."""
     out: Json = {}
     owners = [each for uid in child.births if (each := group.owner(uid)) is not None] or list(group.owners)
@@ -142,7 +148,7 @@ def _in_place(owner: OwnerRecord, birth: OwnerRevision) -> dict[Keys, Json]:
     return out
 
 
-def _giving(record: ParentRecord, ordinal: int) -> Revision | None:
+def _giving(record: ParentRecord, ordinal: int) -> TemplateRevision | None:
     """Return the newest revision up to one that gave content to children, and was no resource of its own."""
     kept = (each for each in reversed(record.revisions) if each.ordinal <= ordinal and LIVE not in each.content)
     return next(kept, None)
@@ -167,7 +173,7 @@ def _filled(value: Json, known: Mapping[str, str]) -> Json:
 
 def _stamped(content: Json, owner: OwnerRecord, birth: OwnerRevision) -> Json:
     """Write hash and version as the seed has them; what a child was born with stays on it for life."""
-    stamping = owner.template.stamping
+    stamping = owner.template.stamps.stamping
     if stamping is None or birth.stamp is None:
         return content
     wanted = Stamp(birth.stamp.digest, birth.stamp.scheme).annotations(stamping.key)
@@ -178,7 +184,7 @@ def _stamped(content: Json, owner: OwnerRecord, birth: OwnerRevision) -> Json:
 
 def stamp_on(owner: OwnerRecord, observed: Json) -> Stamp | None:
     """Read hash and version from what was observed of a child."""
-    stamping = owner.template.stamping
+    stamping = owner.template.stamps.stamping
     if stamping is None or observed is ABSENT:
         return None
     found = template_schemes.at(observed, stamping.at)
@@ -191,3 +197,47 @@ def child_address(template: Template, name: str) -> Address:
     """Return the address of a generated child."""
     assert template.child is not None
     return Address(template.child.connection, template.child.kind, name, template.child.namespace)
+
+
+_HIDDEN: Final = frozenset({ChildState.REMOVING, ChildState.FAILED, ChildState.GONE})
+
+
+def declarations(group: TemplateGroup, around: Mapping[Address, Declaration]) -> list[Declaration]:
+    """Return the declaration of the children of a template group that are there, or are to be there."""
+    shown = (each for each in at_hand(group, around).children.values() if is_declared(group, each))
+    return [*(declaration(group, each, around) for each in shown), *unrecorded(group, around)]
+
+
+def unrecorded(group: TemplateGroup, around: Mapping[Address, Declaration]) -> list[Declaration]:
+    """Return the declaration of selected children that nobody has looked at yet: they are to be looked at, only."""
+    new = (address for address in selected(group, around) if address not in group.children)
+    return [declaration(group, ChildRecord(address, address.name, {}), around) for address in new]
+
+
+def is_declared(group: TemplateGroup, child: ChildRecord) -> bool:
+    """Return True if a child is to exist; what is rewritten exists all the time."""
+    return group.template.rollout.method is Method.REWRITE or child.is_rewriting or child.state not in _HIDDEN
+
+
+def at_hand(group: TemplateGroup, around: Mapping[Address, Declaration]) -> TemplateGroup:
+    """Return a template group with the children that can be written; selected ones must be declared."""
+    if group.template.selector is None:
+        return group
+    return replace(group, children={address: each for address, each in group.children.items() if address in around})
+
+
+def imagined(group: TemplateGroup) -> list[ChildRecord]:
+    """Return the first child that more `replicas` would make, to be looked at; a selector makes none."""
+    template = group.template
+    if template.replicas is None:
+        return []
+    slot = slot_name(template, 0)
+    return [ChildRecord(child_address(template, slot), slot, {})]
+
+
+def selected(group: TemplateGroup, declared: Mapping[Address, Declaration]) -> dict[Address, Declaration]:
+    """Return the declared resources that the selector of a template matches."""
+    template = group.template
+    if template.selector is None:
+        return {}
+    return {address: each for address, each in declared.items() if template.selects(each)}

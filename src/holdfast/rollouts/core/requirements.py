@@ -34,7 +34,7 @@ WITH_VALUES = frozenset({Asks.IN, Asks.NOT_IN, Asks.GT, Asks.LT})
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class Supply:
     """Where to see what is offered: a field of another resource, as last observed."""
 
     resource: Address
@@ -49,7 +49,7 @@ class Debounce:
     seconds: float = 0.0  # from the first to the last of them
 
     def is_over(self, times: int, lasted: float) -> bool:
-        """Tell whether it was seen often and long enough."""
+        """Return True if it was seen often and long enough."""
         return times >= self.checks and lasted >= self.seconds
 
 
@@ -64,11 +64,11 @@ class Predicate:
     path: Path
     test: Asks
     values: tuple[Json, ...] = ()
-    offer: Offer | None = None
+    offer: Supply | None = None
     debounce: Debounce = field(default_factory=lambda: AT_ONCE)
 
     def holds(self, document: Json, offered: Json = ABSENT) -> bool | None:
-        """Tell whether a document meets it; None where that cannot be told."""
+        """Return True if a document meets it; None if that is unknown."""
         if document is ABSENT:
             return None
         value = paths.resolve(document, self.path)

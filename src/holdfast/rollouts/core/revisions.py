@@ -7,8 +7,9 @@ Records only: how they come about and what they mean, and what may be forgotten,
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 from holdfast.compare.hash_schemes import StampedHash
 from holdfast.model.json import Json
@@ -16,7 +17,7 @@ from holdfast.rollouts.core.template_schemes import Digests, Schemes
 
 
 @dataclass(frozen=True, slots=True)
-class Live:
+class LiveTemplate:
     """A template as it stands in the world or in the files now."""
 
     uid: str  # of this owner, not of the next one with the same name
@@ -25,7 +26,7 @@ class Live:
 
 
 @dataclass(frozen=True, slots=True)
-class Revision:
+class TemplateRevision:
     """One content that an owner has had. Digests are added as schemes come, and outlive the build that knew them."""
 
     ordinal: int
@@ -41,7 +42,7 @@ class Revision:
         scheme = known.get(scheme_id)
         return None if scheme is None else scheme.digests(self.content, self.schema)
 
-    def digested(self, known: Schemes) -> Revision:
+    def digested(self, known: Schemes) -> TemplateRevision:
         """Return the revision with the digests of every known scheme, for a later build that knows fewer."""
         missing = {
             scheme.id: scheme.digests(self.content, self.schema)
@@ -65,12 +66,12 @@ class ParentRecord:
     """All that is remembered of an owner. `version` counts the writes: each is a compare-and-swap on it."""
 
     uid: str
-    revisions: tuple[Revision, ...]
+    revisions: tuple[TemplateRevision, ...]
     regimes: tuple[HashEpoch, ...]  # never empty; indexes rise but may begin late, when older ones were forgotten
     current: int  # ordinal
     version: int = 1
 
-    def revision(self, ordinal: int) -> Revision | None:
+    def revision(self, ordinal: int) -> TemplateRevision | None:
         """Return a revision that is still kept."""
         return next((each for each in self.revisions if each.ordinal == ordinal), None)
 
@@ -79,7 +80,7 @@ class ParentRecord:
         return next((each for each in self.regimes if each.index == index), None)
 
     @property
-    def latest(self) -> Revision:
+    def latest(self) -> TemplateRevision:
         """The revision that children are made from now."""
         found = self.revision(self.current)
         assert found is not None, f"owner {self.uid} has lost its current revision {self.current}"
@@ -87,7 +88,7 @@ class ParentRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class ChildRecord:
+class ChildOrigin:
     """What one child owes to one owner; a child of two owners has two. Written once, together with the child.
 
     A child that was made before we kept records has only the stamp somebody put on it, until `adoption` binds it.
@@ -101,13 +102,98 @@ class ChildRecord:
 
     @property
     def is_bound(self) -> bool:
-        """Whether it is known what the child was made from."""
+        """True if it is known what the child was made from."""
         return self.birth is not None and self.born_regime is not None
 
 
-def born(name: str, owner: ParentRecord) -> ChildRecord:
+def born(name: str, owner: ParentRecord) -> ChildOrigin:
     """Return the record of a child that is made from the owner's current revision, to be stored with the child."""
     last = owner.regimes[-1]
     digests = owner.latest.digests.get(last.scheme)
     stamp = None if digests is None else StampedHash(last.scheme, digests.declared)
-    return ChildRecord(name, owner.uid, owner.current, last.index, stamp)
+    return ChildOrigin(name, owner.uid, owner.current, last.index, stamp)
+
+
+class Unstamped(StrEnum):
+    """What to think of a child that nothing is known about."""
+
+    HOLD = "hold"  # unknown, for a person to look at
+    ADOPT = "adopt"  # take it for made from the current revision
+    DRIFT = "drift"  # take it for made from something else
+
+
+class Obstacle(StrEnum):
+    """Why a child could not be bound."""
+
+    ORPHAN = "orphan"
+    NO_STAMP = "no-stamp"
+    UNKNOWN_SCHEME = "unknown-scheme"
+    UNRECORDED = "unrecorded-template"
+
+
+@dataclass(frozen=True, slots=True)
+class Adopted:
+    """The child's record with the revision it was made from, to be written once."""
+
+    child: ChildOrigin
+
+
+@dataclass(frozen=True, slots=True)
+class NotAdopted:
+    """Nothing is written, and nothing is done to the child unless the policy says that it drifted."""
+
+    child: ChildOrigin
+    obstacle: Obstacle
+    is_drifted: bool = False
+
+
+def adopt(
+    record: ParentRecord, child: ChildOrigin, known: Schemes, unstamped: Unstamped = Unstamped.HOLD
+) -> Adopted | NotAdopted:
+    """Bind a child to the revision its stamp names; a child that is bound stays what it is."""
+    if child.owner != record.uid:
+        return NotAdopted(child, Obstacle.ORPHAN)
+    if child.is_bound:
+        return Adopted(child)
+    if child.stamp is None:
+        return _by_policy(record, child, Obstacle.NO_STAMP, unstamped)
+    if not _is_readable(record, child.stamp, known):
+        return _by_policy(record, child, Obstacle.UNKNOWN_SCHEME, unstamped)
+    revision = named_by(record.revisions, child.stamp, known)
+    if revision is None:
+        return NotAdopted(child, Obstacle.UNRECORDED)
+    return _bound(child, revision.ordinal, _regime_of(record, child.stamp.scheme))
+
+
+def _by_policy(
+    record: ParentRecord, child: ChildOrigin, obstacle: Obstacle, unstamped: Unstamped
+) -> Adopted | NotAdopted:
+    if unstamped is Unstamped.ADOPT:
+        return _bound(child, record.current, record.regimes[-1].index)
+    return NotAdopted(child, obstacle, is_drifted=unstamped is Unstamped.DRIFT)
+
+
+def _bound(child: ChildOrigin, birth: int, born_regime: int) -> Adopted:
+    return Adopted(dataclasses.replace(child, birth=birth, born_regime=born_regime))
+
+
+def _is_readable(record: ParentRecord, stamp: StampedHash, known: Schemes) -> bool:
+    return stamp.scheme in known or any(stamp.scheme in revision.digests for revision in record.revisions)
+
+
+def named_by(revisions: Sequence[TemplateRevision], stamp: StampedHash, known: Schemes) -> TemplateRevision | None:
+    """Return the newest revision that a stamp may mean; where it may mean several, the one that disturbs least."""
+    for revision in reversed(revisions):
+        digests = revision.digests_by(stamp.scheme, known)
+        if digests is not None and digests.declared == stamp.digest:
+            return revision
+    return None
+
+
+def _regime_of(record: ParentRecord, scheme_id: str) -> int:
+    """Return the regime a stamp was made in: the first of its scheme, or the oldest for a scheme that never judged.
+
+    Where a scheme judged twice the earlier may be too early. Then a difference is newly visible, where a person sees
+    it; too late would roll a child that was in sync.
+    """
+    return next((regime.index for regime in record.regimes if regime.scheme == scheme_id), record.regimes[0].index)

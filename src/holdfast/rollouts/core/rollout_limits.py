@@ -47,29 +47,43 @@ class Health(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Waves:
+    """Which slots a rollout takes up first, and how many in each wave."""
+
+    canary: int = 1  # slots of the first wave; 0: no canary
+    canary_slots: frozenset[str] = frozenset()  # these go first, whatever the order says
+    is_doubling: bool = True  # 1, 2, 4, ... after the canary; False: as many as the other limits allow
+    partition: int = 0  # number of slots, the last by name, that are not rolled out
+    soak: float = 0.0  # seconds that a wave must be healthy before the next begins
+
+
+@dataclass(frozen=True, slots=True)
+class HaltRules:
+    """When a rollout stops by itself, and what follows."""
+
+    after: Amount | None = 3  # failures; None: never
+    action: OnHalt = OnHalt.STAY
+    progress_deadline: float | None = None  # seconds without a new ready child while a slot is at work
+
+
+@dataclass(frozen=True, slots=True)
 class RolloutLimits:
-    """The settings of a rollout, and what its gates say at the moment. Times are in seconds."""
+    """The settings of a rollout, and the present state of its gates. Times are in seconds."""
 
     max_unavailable: Amount = field(default_factory=lambda: Percent(10))
     max_surge: Amount = field(default_factory=lambda: Percent(10))
-    budgets: Mapping[str, Amount] = field(default_factory=dict)  # slots at work at once, by reason; "*": any one
-    per_zone: Amount | None = None  # slots of one zone at work at once; None: as many as the others allow
-    turns: int | None = None  # slots at work at once, as far as those of other templates leave room; None: no matter
+    budgets: Mapping[str, Amount] = field(default_factory=dict)  # slots at work at once, by reason; "*": each reason
+    per_zone: Amount | None = None  # slots of one zone at work at once; None: no limit
+    turns: int | None = None  # slots at work at once that the limit over all templates leaves; None: no limit
     order: Order = Order.REPLACE_BEFORE_REMOVE
-    canary: int = 1  # slots of the first wave; 0: no canary
-    canary_slots: frozenset[str] = frozenset()  # these go first, whatever the order says
-    has_waves: bool = True  # 1, 2, 4, ... after the canary; False: everything the other limits allow
-    partition: int = 0  # so many slots, the last by name, stay as they are
+    waves: Waves = field(default_factory=Waves)
+    halt: HaltRules = field(default_factory=HaltRules)
     windows: tuple[Window, ...] = ()
     gates: Mapping[str, Health] = field(default_factory=dict)
-    min_ready: float = 0.0  # how long a replacement has to be ready before the old child goes
-    soak: float = 0.0  # how long a wave has to be well before the next begins
-    progress_deadline: float | None = None  # without a new ready child, while something is at work
-    halt_after: Amount | None = 3  # failures; None: never
-    on_halt: OnHalt = OnHalt.STAY
-    hold_deadline: float | None = None  # after so long a rollout passes over the holds of children
-    retry_base: float = 60.0  # a slot whose replacement failed waits so long, twice as long the next time ...
-    retry_max: float = 600.0  # ... but no longer than this
+    min_ready: float = 0.0  # how long a replacement must be ready before the old child is removed
+    hold_deadline: float | None = None  # after this time a rollout ignores the holds of children
+    retry_base: float = 60.0  # wait after the first failure in a slot; doubled after each further failure ...
+    retry_max: float = 600.0  # ... up to this
 
 
 def resolve(amount: Amount, fleet: int) -> int:
@@ -93,7 +107,7 @@ def budget(limits: RolloutLimits, reason: str, fleet: int) -> int:
 
 def quota(limits: RolloutLimits, wave: int, fleet: int) -> int:
     """Return how many slots may have been taken up by the end of a wave; wave 0 is the canary."""
-    first = len(limits.canary_slots) or limits.canary
+    first = len(limits.waves.canary_slots) or limits.waves.canary
     if wave == 0:
         return first
-    return first + 2**wave - 1 if limits.has_waves else fleet
+    return first + 2**wave - 1 if limits.waves.is_doubling else fleet

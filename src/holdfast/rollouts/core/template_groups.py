@@ -11,15 +11,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from holdfast.compare.hash_schemes import StampedHash
+from holdfast.compat.karpenter.option1 import Stamp
 from holdfast.model.address import Address
 from holdfast.model.json import Json
 from holdfast.rollouts.core import hash_epochs, revisions, templates
-from holdfast.rollouts.core.records import OVER, Phase, Rollout, Target
-from holdfast.rollouts.core.revisions import ChildRecord, ParentRecord
-from holdfast.rollouts.core.slots import State
+from holdfast.rollouts.core.hash_epochs import RecordChange
+from holdfast.rollouts.core.records import OVER, Rollout, RolloutPhase, RolloutTarget
+from holdfast.rollouts.core.revisions import ChildOrigin, ParentRecord, TemplateRevision, named_by
+from holdfast.rollouts.core.slots import ChildState
 from holdfast.rollouts.core.template_findings import TemplateFinding
 from holdfast.rollouts.core.template_schemes import Schemes, TemplateScheme
-from holdfast.rollouts.core.templates import Template
+from holdfast.rollouts.core.templates import RESOURCE, Template
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,14 +34,14 @@ class OwnerRevision:
 
 
 @dataclass(frozen=True, slots=True)
-class ChildFile:
+class ChildRecord:
     """All that is kept of one child."""
 
     address: Address
     slot: str
     births: Mapping[str, OwnerRevision]  # by owner
     generation: int = 0  # 0: of none that was recorded
-    state: State = State.CREATING
+    state: ChildState = ChildState.CREATING
     ready_since: float = 0.0
     made_by: str = ""
     attempt: int = 0
@@ -48,7 +50,6 @@ class ChildFile:
     findings: tuple[TemplateFinding, ...] = ()
     since: float = 0.0
     note: str = ""  # what went wrong last
-    is_marked: bool = False  # Option 1 only: somebody saw it drifted
     version: int = 0  # of its versioned record; 0: not kept yet
     is_rewriting: bool = False  # it is there, and gets other content; `before` is what it was
 
@@ -57,10 +58,10 @@ class ChildFile:
         """What findings call it."""
         return self.address.name
 
-    def record_of(self, owner: str) -> ChildRecord:
+    def record_of(self, owner: str) -> ChildOrigin:
         """Return what it owes to one owner, as regimes want it."""
         birth = self.births.get(owner, OwnerRevision())
-        return ChildRecord(self.name, owner, birth.revision, birth.regime, birth.stamp)
+        return ChildOrigin(self.name, owner, birth.revision, birth.regime, birth.stamp)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +108,7 @@ class TemplateGroup:
 
     template: Template
     owners: tuple[OwnerRecord, ...]  # the parts, then the template itself
-    children: Mapping[Address, ChildFile] = field(default_factory=dict)
+    children: Mapping[Address, ChildRecord] = field(default_factory=dict)
     rollout: RolloutRecord | None = None  # the newest
     former: Mapping[str, OwnerRecord] = field(
         default_factory=dict
@@ -133,10 +134,10 @@ class TemplateGroup:
 
     @property
     def is_rolling(self) -> bool:
-        """Whether a rollout is not over."""
+        """True if a rollout is not over."""
         return self.rollout is not None and self.rollout.rollout.phase not in OVER
 
-    def with_children(self, changed: Iterable[ChildFile], gone: Iterable[Address] = ()) -> TemplateGroup:
+    def with_children(self, changed: Iterable[ChildRecord], gone: Iterable[Address] = ()) -> TemplateGroup:
         """Return the template group with some children changed and some forgotten."""
         children = {**self.children, **{each.address: each for each in changed}}
         for address in gone:
@@ -177,17 +178,17 @@ def _at(record: ParentRecord, ordinal: int) -> ParentRecord:
     return record if record.current == ordinal else dataclasses.replace(record, current=ordinal)
 
 
-def accepts(group: TemplateGroup, number: int) -> Target:
+def accepts(group: TemplateGroup, number: int) -> RolloutTarget:
     """Return a generation as a target, with those that equal it for every owner under the schemes of now."""
     wanted = group.generation(number)
     if wanted is None:
-        return Target(number, frozenset({number}))
+        return RolloutTarget(number, frozenset({number}))
     same = (each.number for each in group.lead.generations if is_same(group, each, wanted))
-    return Target(number, frozenset({number, *same}))
+    return RolloutTarget(number, frozenset({number, *same}))
 
 
 def is_same(group: TemplateGroup, one: RevisionSet, other: RevisionSet) -> bool:
-    """Tell whether two generations make the same children, as far as anybody counts."""
+    """Return True if two generations make the same children, as far as anybody counts."""
     return one.births.keys() == other.births.keys() and all(
         hash_epochs.is_same(owner.record, (one.births.get(owner.uid), other.births.get(owner.uid)), owner.known)
         for owner in (*group.owners, *group.former.values())
@@ -195,8 +196,8 @@ def is_same(group: TemplateGroup, one: RevisionSet, other: RevisionSet) -> bool:
     )
 
 
-def fits(group: TemplateGroup, child: ChildFile, generation: RevisionSet) -> bool | None:
-    """Tell whether a child is what a generation asks for, by the rule of every owner; None where that is unknown."""
+def fits(group: TemplateGroup, child: ChildRecord, generation: RevisionSet) -> bool | None:
+    """Return True if a child is what a generation asks for, by the rule of every owner; None if that is unknown."""
     if group.lead.uid not in child.births:
         return None  # of another template that had the same name
     if child.births.keys() != generation.births.keys():
@@ -215,8 +216,8 @@ def fits(group: TemplateGroup, child: ChildFile, generation: RevisionSet) -> boo
     return None if None in verdicts else True
 
 
-def needs_content_only(group: TemplateGroup, child: ChildFile, generation: RevisionSet) -> bool:
-    """Tell whether a child differs from what a generation asks for in fields that are rewritten alone."""
+def needs_content_only(group: TemplateGroup, child: ChildRecord, generation: RevisionSet) -> bool:
+    """Return True if a child differs from what a generation asks for in fields that are rewritten alone."""
     if child.births.keys() != generation.births.keys():
         return False
     for uid, ordinal in generation.births.items():
@@ -237,10 +238,86 @@ def birth_generation(group: TemplateGroup) -> RevisionSet:
     if file is None:
         return group.current
     rollout = file.rollout
-    if rollout.phase is Phase.ROLLED_BACK or rollout.is_going_back:
+    if rollout.phase is RolloutPhase.ROLLED_BACK or rollout.is_going_back:
         wanted = rollout.target.revision
-    elif rollout.phase in {Phase.PAUSED, Phase.HALTED} and rollout.previous is not None:
+    elif rollout.phase in {RolloutPhase.PAUSED, RolloutPhase.HALTED} and rollout.previous is not None:
         wanted = rollout.previous.revision
     else:
         return group.current
     return group.generation(wanted) or group.current
+
+
+def step(template: Template, owned: OwnerRecord | None) -> tuple[RecordChange, OwnerRecord] | None:
+    """Return the next write that brings an owner up to what is declared, or None if it is there.
+
+    Which fields count is part of the scheme: another choice of them is a regime, never an edit.
+    """
+    policy = templates.policy_document(template.fields)
+    ident = templates.scheme_id(policy)
+    policies = {**(owned.policies if owned is not None else {}), ident: policy}
+    known = known_schemes(policies)
+    found = hash_epochs.reconcile(owned.record if owned is not None else None, template.live(), ident, known)
+    if found is None:
+        return None
+    if owned is None:
+        return found.change, OwnerRecord(template, found.record, policies, known=known, version=1)
+    after = dataclasses.replace(owned, record=found.record, policies=policies, known=known, due_at=None)
+    return found.change, dataclasses.replace(after, version=owned.version + 1)
+
+
+def with_generation(group: TemplateGroup) -> OwnerRecord | None:
+    """Return the one that leads with the revisions that go together now, or None if it has these."""
+    new = next_generation(group.owners)
+    if new is None:
+        return None
+    lead = group.lead
+    return dataclasses.replace(lead, generations=(*lead.generations, new), version=lead.version + 1)
+
+
+def with_live(owner: OwnerRecord, seen: Json, stamps: Iterable[Stamp]) -> OwnerRecord | None:
+    """Return a part with what was seen of it as a revision, where a stamp of a child names that and nothing recorded.
+
+    It is not what is declared, so it does not become the current one: children made from it are to be rolled.
+    """
+    known = owner.template.readable(owner.known)
+    record = owner.record
+    ordinal = max(each.ordinal for each in record.revisions) + 1
+    live = TemplateRevision(ordinal, {**owner.template.live().content, RESOURCE: seen}, owner.template.schema)
+    for stamp in set(stamps):
+        named = StampedHash(stamp.version, stamp.digest)
+        if named_by(record.revisions, named, known) is None and named_by([live], named, known):
+            revisions = (*record.revisions, live.digested(owner.known))
+            after = dataclasses.replace(record, revisions=revisions, version=record.version + 1)
+            return dataclasses.replace(owner, record=after, version=owner.version + 1)
+    return None
+
+
+def forgetting(owner: OwnerRecord, users: Iterable[TemplateGroup], keep: int) -> OwnerRecord | None:
+    """Return an owner without what nothing can ask for, or None if it has nothing of that.
+
+    Pass every template group that the owner has children in. While one of them rolls nothing goes: it may turn round.
+    """
+    listed = list(users)
+    if any(group.is_rolling for group in listed):
+        return None
+    found = hash_epochs.forget(owner.record, [each for group in listed for each in _records(group, owner.uid)], keep)
+    if found is None:
+        return None
+    kept = {each.ordinal for each in found.record.revisions}
+    used = {each.scheme for each in found.record.regimes}
+    return dataclasses.replace(
+        owner,
+        record=found.record,
+        generations=tuple(each for each in owner.generations if each.births.get(owner.uid) in kept),
+        policies={ident: policy for ident, policy in owner.policies.items() if ident in used},
+        version=owner.version + 1,
+    )
+
+
+def _records(group: TemplateGroup, uid: str) -> Iterable[ChildOrigin]:
+    """Yield what children owe to an owner, and what rewritten ones owed to it before."""
+    for child in group.children.values():
+        yield child.record_of(uid)
+        if child.before is not None and uid in child.before[1]:
+            birth = child.before[1][uid]
+            yield ChildOrigin(child.name, uid, birth.revision, birth.regime, birth.stamp)

@@ -20,14 +20,14 @@ Keys = tuple[str, ...]  # the way to a field, by names only: no path leads into 
 Defaults = Mapping[Keys, Json]
 
 
-class ListKind(StrEnum):
+class ListOrder(StrEnum):
     """What the order of a list means, where it is not the order of a sequence."""
 
     SET = "set"  # neither order nor repetition
     MULTISET = "multiset"  # repetition, but no order
 
 
-ListRule = ListKind | tuple[str, ...]  # the names: what elements are told apart by, in any order
+ListRule = ListOrder | tuple[str, ...]  # the names: what elements are told apart by, in any order
 
 
 class Digests(NamedTuple):
@@ -37,7 +37,7 @@ class Digests(NamedTuple):
     effective: str
 
     def matches(self, other: Digests) -> bool:
-        """Tell whether both declare the same or come to the same.
+        """Return True if both declare the same or come to the same.
 
         Either is enough: a default that moved is not an edit, and writing down a default is not one either.
         """
@@ -148,7 +148,7 @@ def arranged(elements: Sequence[Json], rule: ListRule) -> list[Json]:
             return list(elements)
         return sorted(elements, key=lambda each: [_text(each[name]) for name in rule])
     ordered = sorted(elements, key=_text)
-    if rule is ListKind.MULTISET:
+    if rule is ListOrder.MULTISET:
         return ordered
     return list({_text(each): each for each in ordered}.values())
 
@@ -158,7 +158,7 @@ def _text(value: Json) -> bytes:
 
 
 def is_same_content(one: Json, other: Json) -> bool:
-    """Tell whether two contents are the same but for the order of keys; UnhashableError for what is not JSON."""
+    """Return True if two contents are the same but for the order of keys; UnhashableError for what is not JSON."""
     return canonical.canonical_bytes(one, lists="ordered") == canonical.canonical_bytes(other, lists="ordered")
 
 

@@ -12,12 +12,15 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
 from holdfast.compare import canonical, hash_schemes
+from holdfast.compat.karpenter import stamps
+from holdfast.compat.karpenter.option1 import NODEPOOL
+from holdfast.compat.karpenter.stamps import Hashed
 from holdfast.errors import Location
 from holdfast.model.address import Address
 from holdfast.model.json import Json
@@ -25,15 +28,12 @@ from holdfast.model.path import Path
 from holdfast.model.resource import Declaration
 from holdfast.policy import source_location
 from holdfast.policy.selectors import LabelSelector
-from holdfast.rollouts.core import karpenter_stamps, template_schemes
-from holdfast.rollouts.core.adoption import Unstamped
-from holdfast.rollouts.core.karpenter_stamps import Hashed
-from holdfast.rollouts.core.option1 import NODEPOOL
+from holdfast.rollouts.core import template_schemes
 from holdfast.rollouts.core.requirements import Predicate
-from holdfast.rollouts.core.revisions import Live, Revision
+from holdfast.rollouts.core.revisions import LiveTemplate, TemplateRevision, Unstamped
 from holdfast.rollouts.core.rollout_limits import RolloutLimits
 from holdfast.rollouts.core.template_findings import FindingKind
-from holdfast.rollouts.core.template_schemes import FieldPolicy, Keys, ListKind, ListRule, Schemes, TemplateScheme
+from holdfast.rollouts.core.template_schemes import FieldPolicy, Keys, ListOrder, ListRule, Schemes, TemplateScheme
 
 BLOCK: Final = "template"  # of a resource document: what makes it a template
 RESOURCE: Final = "resource"
@@ -52,7 +52,7 @@ class Method(StrEnum):
     REWRITE = "rewrite"  # the same thing gets the new content; its provider may still have to make it anew
 
 
-class Mode(StrEnum):
+class RolloutMode(StrEnum):
     """How far a template goes."""
 
     ENFORCE = "enforce"
@@ -82,7 +82,7 @@ class ChildKind:
     type: str | None = None  # what the provider itself calls such a thing
 
     def covers(self, declaration: Declaration) -> bool:
-        """Tell whether a declared resource is of this kind, on this connection, and in the namespace, if any."""
+        """Return True if a declared resource is of this kind, on this connection, and in the namespace, if any."""
         address = declaration.address
         is_of_kind = (address.connection, address.kind) == (self.connection, self.kind)
         return is_of_kind and self.namespace in (None, address.namespace)
@@ -103,7 +103,7 @@ class FieldClasses:
 
 
 @dataclass(frozen=True, slots=True)
-class Gate:
+class HealthGate:
     """A health gate of a whole rollout: a predicate on another resource."""
 
     name: str
@@ -120,6 +120,47 @@ class Stamping:
 
 
 @dataclass(frozen=True, slots=True)
+class ChildChecks:
+    """Predicates on the live state of children."""
+
+    requirements: tuple[Predicate, ...] = ()  # a child that breaks one is replaced
+    ready_when: tuple[Predicate, ...] = ()
+    idle_when: tuple[Predicate, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class StampPolicy:
+    """Where children bear stamps, and what follows from a stamp or from its absence."""
+
+    stamping: Stamping | None = None
+    compatibility: Compatibility = Compatibility.REGIMES
+    unstamped: Unstamped = Unstamped.HOLD
+
+
+@dataclass(frozen=True, slots=True)
+class RolloutPolicy:
+    """True if and how the children of a template are rolled out."""
+
+    mode: RolloutMode = RolloutMode.ENFORCE
+    promoted: frozenset[FindingKind] = frozenset()
+    method: Method = Method.REPLACE_BEFORE_REMOVE
+    limits: RolloutLimits = field(default_factory=RolloutLimits)
+    gates: tuple[HealthGate, ...] = ()
+    holds: Mapping[str, float] = field(default_factory=dict)  # slot -> seconds since the rollout began
+    zones: tuple[str, ...] = ()  # of children that `replicas` makes: slots take turns
+    spread_by: str = ""  # a label of selected children
+    kept: int = KEPT  # revisions for undo
+
+
+@dataclass(frozen=True, slots=True)
+class TemplateSource:
+    """Where a template is written."""
+
+    location: Location = field(default_factory=Location)
+    places: Mapping[str, int] = field(default_factory=dict, repr=False)  # path of a field -> its line
+
+
+@dataclass(frozen=True, slots=True)
 class Template:
     """One template as declared."""
 
@@ -129,28 +170,20 @@ class Template:
     replicas: int | None = None
     selector: LabelSelector | None = None
     uses: tuple[str, ...] = ()
-    zones: tuple[str, ...] = ()
     schema: str = ""
     nonce: str = ""
     uid: str = ""
     fields: FieldClasses = field(default_factory=FieldClasses)
-    requirements: tuple[Predicate, ...] = ()
-    ready_when: tuple[Predicate, ...] = ()
-    idle_when: tuple[Predicate, ...] = ()
-    stamping: Stamping | None = None
-    compatibility: Compatibility = Compatibility.REGIMES
-    unstamped: Unstamped = Unstamped.HOLD
-    mode: Mode = Mode.ENFORCE
-    promoted: frozenset[FindingKind] = frozenset()
-    method: Method = Method.REPLACE_BEFORE_REMOVE
-    limits: RolloutLimits = field(default_factory=RolloutLimits)
-    gates: tuple[Gate, ...] = ()
-    holds: Mapping[str, float] = field(default_factory=dict)  # slot -> seconds since the rollout began
-    spread_by: str = ""  # a label of selected children
-    kept: int = KEPT  # revisions for undo
+    checks: ChildChecks = field(default_factory=ChildChecks)
+    stamps: StampPolicy = field(default_factory=StampPolicy)
+    rollout: RolloutPolicy = field(default_factory=RolloutPolicy)
     address: Address | None = None  # of a part that is a resource of its own
-    location: Location = field(default_factory=Location, compare=False)
-    places: Mapping[str, int] = field(default_factory=dict, compare=False, repr=False)  # path of a field -> its line
+    source: TemplateSource = field(default_factory=TemplateSource, compare=False)
+
+    @property
+    def location(self) -> Location:
+        """The file and line of its document."""
+        return self.source.location
 
     @property
     def owner_id(self) -> str:
@@ -159,32 +192,33 @@ class Template:
 
     @property
     def is_part(self) -> bool:
-        """Whether it has no children but through others."""
+        """True if it has no children but through others."""
         return self.replicas is None and self.selector is None
 
     def selects(self, declaration: Declaration) -> bool:
-        """Tell whether its selector finds a declared resource."""
+        """Return True if its selector finds a declared resource."""
         if self.selector is None or not self.selector.matches(declaration.labels):
             return False
         return self.child is None or self.child.covers(declaration)
 
-    def live(self) -> Live:
+    def live(self) -> LiveTemplate:
         """Return the content as it is recorded; a nonce makes another revision of the same content."""
         wrapped: dict[str, Json] = {RESOURCE: dict(self.content)}
         if self.nonce:
             wrapped[NONCE] = self.nonce
         if self.address is not None:
             wrapped[LIVE] = str(self.address)
-        return Live(self.owner_id, wrapped, self.schema)
+        return LiveTemplate(self.owner_id, wrapped, self.schema)
 
     def readable(self, known: Schemes) -> Schemes:
         """Return schemes with those that another controller may have stamped children by."""
-        if self.stamping is None or self.stamping.hashed is None:
+        if self.stamps.stamping is None or self.stamps.stamping.hashed is None:
             return known
-        hashed = dataclasses.replace(self.stamping.hashed, of=_under(self.stamping.hashed.of))
-        return {**karpenter_stamps.schemes(self.stamping.key, hashed), **known}
+        hashed = dataclasses.replace(self.stamps.stamping.hashed, of=_under(self.stamps.stamping.hashed.of))
+        foreign = stamps.digests(self.stamps.stamping.key, hashed)
+        return {**{version: _foreign_scheme(version, digest) for version, digest in foreign.items()}, **known}
 
-    def as_of(self, revision: Revision) -> Template:
+    def as_of(self, revision: TemplateRevision) -> Template:
         """Return the template as if it said what a revision has."""
         content = revision.content
         address = Address.parse(content[LIVE]) if LIVE in content else None
@@ -198,8 +232,8 @@ class Template:
 
     @property
     def is_written_as_resource(self) -> bool:
-        """Whether it is a document of its children's kind, or of its own, with a block `template`."""
-        return f"/{BLOCK}" in self.places
+        """True if it is a document of its children's kind, or of its own, with a block `template`."""
+        return f"/{BLOCK}" in self.source.places
 
     def setting(self, *path: str | int) -> Location:
         """Return where a setting of it, or the nearest thing above that, is written."""
@@ -207,7 +241,7 @@ class Template:
 
     def place(self, path: Path) -> Location:
         """Return where a part of its document, or the nearest thing above it, is written."""
-        return source_location.nearest(self.location, self.places, path)
+        return source_location.nearest(self.location, self.source.places, path)
 
 
 # --- schemes ----------------------------------------------------------------------------------------------------------
@@ -220,7 +254,7 @@ def policy_document(fields: FieldClasses) -> dict[str, Json]:
     compared.
     """
     lists = [
-        [list(keys), rule.value if isinstance(rule, ListKind) else list(rule)]
+        [list(keys), rule.value if isinstance(rule, ListOrder) else list(rule)]
         for keys, rule in sorted(fields.lists.items())
     ]
     return {
@@ -264,10 +298,14 @@ def scheme_of(policy: Json, named: str | None = None) -> TemplateScheme | None:
             frozenset(map(_under, policy["ignored"])),
             frozenset(map(_under, policy["keepsEmpty"])),
             {schema: {_under(keys): value for keys, value in table} for schema, table in policy["defaults"].items()},
-            {_under(keys): ListKind(rule) if isinstance(rule, str) else tuple(rule) for keys, rule in _lists(policy)},
+            {_under(keys): ListOrder(rule) if isinstance(rule, str) else tuple(rule) for keys, rule in _lists(policy)},
             convert,
         ),
     )
+
+
+def _foreign_scheme(version: str, digest: Callable[[Json], str]) -> TemplateScheme:
+    return TemplateScheme(version, lambda content, _schema: digest(content))
 
 
 def hard_scheme(fields: FieldClasses) -> TemplateScheme:
