@@ -28,10 +28,10 @@ from holdfast.manifests.notify_spec import ADDRESS, URL
 from holdfast.manifests.secrets import COMMAND, SECRET, Reference, Resolver
 from holdfast.model.json import Json
 from holdfast.policy import durations, selectors
-from holdfast.remediation.core import labels, queries
+from holdfast.remediation.core import metrics
 from holdfast.remediation.core.alerts import Signal
+from holdfast.remediation.core.metrics import Query
 from holdfast.remediation.core.past_attempts import AttemptLimits
-from holdfast.remediation.core.queries import Query
 from holdfast.remediation.core.rules import AssessmentRules, CommandProbe, HttpProbe, ProbeSpec, TargetRule, TcpProbe
 from holdfast.remediation.core.timing import Windows
 from holdfast.schema import fields
@@ -80,7 +80,7 @@ def _target(glob: str) -> selectors.Target:
 
 
 def _matchers(given: dict[str, str]) -> dict[str, str]:
-    labels.matchers(given)
+    metrics.matchers(given)
     return given
 
 
@@ -101,8 +101,8 @@ def _preset(
     if [workload, node, volume].count(None) != 2:
         raise InputError("write a list of queries, or one of workload, node and volume")
     if workload is not None:
-        return queries.for_workload(workload)
-    return queries.for_volume(volume) if volume is not None else queries.for_node(node or "")
+        return metrics.for_workload(workload)
+    return metrics.for_volume(volume) if volume is not None else metrics.for_node(node or "")
 
 
 _PRESET = fields.record(_preset, {"workload": _LABELS, "node": fields.STRING, "volume": fields.STRING})

@@ -33,6 +33,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from holdfast.compare import paths
+from holdfast.compat.karpenter.stamps import Hashed
 from holdfast.errors import InputError
 from holdfast.manifests import resources, strategies
 from holdfast.manifests.resources import Metadata, Surroundings
@@ -43,19 +44,22 @@ from holdfast.policy import settings, source_location
 from holdfast.providers import registry
 from holdfast.rollouts import rollout_schema
 from holdfast.rollouts.core import rendering
-from holdfast.rollouts.core.adoption import Unstamped
-from holdfast.rollouts.core.karpenter_stamps import Hashed
+from holdfast.rollouts.core.revisions import Unstamped
 from holdfast.rollouts.core.template_findings import FindingKind
-from holdfast.rollouts.core.template_schemes import Keys, ListKind, ListRule
+from holdfast.rollouts.core.template_schemes import Keys, ListOrder, ListRule
 from holdfast.rollouts.core.templates import (
     BLOCK,
+    ChildChecks,
     ChildKind,
     Compatibility,
     FieldClasses,
     Method,
-    Mode,
+    RolloutMode,
+    RolloutPolicy,
     Stamping,
+    StampPolicy,
     Template,
+    TemplateSource,
 )
 from holdfast.rollouts.rollout_schema import KEY_SET, KEYS, keys_of
 from holdfast.schema import did_you_mean, fields
@@ -66,7 +70,7 @@ UID: Final = "holdfast.dev/uid"  # annotation: another value makes another owner
 MOST: Final = 100_000  # children of one template
 
 _OWN = ("labels", "managedOptions", "dependsOn")  # what selected children say themselves
-_LISTS = ("ordered", *(kind.value for kind in ListKind))
+_LISTS = ("ordered", *(kind.value for kind in ListOrder))
 _PROMOTED = (FindingKind.NEWLY_VISIBLE.value, FindingKind.DEFAULTS_CHANGED.value)
 _CONTENT = "write what children are made from: resource: {...}"
 _ELSEWHERE: Final = {  # fields of a document of kind Template that a block has elsewhere
@@ -95,7 +99,7 @@ def _list_rule(value: Json) -> ListRule | None:
     if value == "ordered":
         return None
     if isinstance(value, str) and value in _LISTS:
-        return ListKind(value)
+        return ListOrder(value)
     if isinstance(value, list) and value and all(isinstance(name, str) and name for name in value):
         return tuple(value)
     got = f"{shown(value)}{did_you_mean.hint(value, _LISTS)}" if isinstance(value, str) else kind_name(value)
@@ -157,7 +161,7 @@ SETTINGS: Final = fields.plain(
         ),
         "compatibility": fields.choice(Compatibility),
         "unstamped": fields.choice(Unstamped),
-        "mode": fields.choice(Mode),
+        "mode": fields.choice(RolloutMode),
         "promote": fields.renamed(fields.list_of(fields.word(_PROMOTED).then(FindingKind)).then(frozenset), "promoted"),
         "rollout": rollout_schema.SECTION,
         "keepRevisions": fields.renamed(fields.COUNT, "kept"),
@@ -282,21 +286,31 @@ def _template(
     if has_selector and rollout.method is not Method.REWRITE:
         message = "children that a selector finds keep the names they were declared with, so they can only be rewritten"
         at.fail(message, "rollout", "method")
-    return Template(
-        head.name,
-        made.content,
-        made.child,
-        **given,
-        uid=head.annotations.get(UID, ""),
+    policy = RolloutPolicy(
+        **_taken(given, "mode", "promoted", "zones", "kept"),
         method=rollout.method,
         limits=rollout.limits,
         gates=rollout.gates,
         holds=rollout.holds,
         spread_by=rollout.spread_by,
-        address=made.address,
-        location=resources.start_of(at),
-        places=resources.lines_of(at),
     )
+    return Template(
+        head.name,
+        made.content,
+        made.child,
+        checks=ChildChecks(**_taken(given, "requirements", "ready_when", "idle_when")),
+        stamps=StampPolicy(**_taken(given, "stamping", "compatibility", "unstamped")),
+        rollout=policy,
+        uid=head.annotations.get(UID, ""),
+        address=made.address,
+        source=TemplateSource(resources.start_of(at), resources.lines_of(at)),
+        **given,
+    )
+
+
+def _taken(given: dict[str, Any], *names: str) -> dict[str, Any]:
+    """Remove the named settings from those that were read, and return them."""
+    return {name: given.pop(name) for name in names if name in given}
 
 
 # --- resource documents with a block `template`

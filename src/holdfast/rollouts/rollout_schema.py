@@ -36,10 +36,10 @@ from holdfast.model.address import Address
 from holdfast.model.json import Json
 from holdfast.policy import durations
 from holdfast.policy.write_reasons import EVERY
-from holdfast.rollouts.core.requirements import AT_ONCE, WITH_VALUES, Asks, Debounce, Offer, Predicate
-from holdfast.rollouts.core.rollout_limits import OnHalt, RolloutLimits
+from holdfast.rollouts.core.requirements import AT_ONCE, WITH_VALUES, Asks, Debounce, Predicate, Supply
+from holdfast.rollouts.core.rollout_limits import HaltRules, OnHalt, RolloutLimits, Waves
 from holdfast.rollouts.core.template_schemes import Keys
-from holdfast.rollouts.core.templates import Gate, Method
+from holdfast.rollouts.core.templates import HealthGate, Method
 from holdfast.schema import fields
 from holdfast.schema.document import Place
 from holdfast.schema.fields import shown
@@ -51,7 +51,7 @@ class RolloutSettings:
 
     method: Method
     limits: RolloutLimits
-    gates: tuple[Gate, ...] = ()
+    gates: tuple[HealthGate, ...] = ()
     holds: Mapping[str, float] = field(default_factory=dict)
     spread_by: str = ""
 
@@ -99,7 +99,7 @@ _DEADLINE = durations.DURATION.then(lambda seconds: seconds or None)
 
 def _predicate(given: dict[str, Any]) -> Predicate:
     path, values = given["path"], given.get("values", ())
-    offer = Offer(given["offered_by"], given.get("at", ())) if "offered_by" in given else None
+    offer = Supply(given["offered_by"], given.get("at", ())) if "offered_by" in given else None
     test = given.get("operator", Asks.OFFERED if offer else Asks.EXISTS)
     if bool(values) != (test in WITH_VALUES):
         raise InputError(f"the operator {test} {'needs values' if test in WITH_VALUES else 'takes no values'}")
@@ -109,9 +109,9 @@ def _predicate(given: dict[str, Any]) -> Predicate:
     return Predicate(name, path, test, values, offer, given.get("debounce", AT_ONCE))
 
 
-def _gate(given: dict[str, Any]) -> Gate:
+def _gate(given: dict[str, Any]) -> HealthGate:
     predicate = _predicate(given)
-    return Gate(predicate.name, replace(predicate, offer=Offer(given["resource"], ())))
+    return HealthGate(predicate.name, replace(predicate, offer=Supply(given["resource"], ())))
 
 
 def _distinct(requirements: tuple[Predicate, ...]) -> tuple[Predicate, ...]:
@@ -143,7 +143,7 @@ SECTION: Final = fields.plain(
     {
         "method": fields.choice(Method),
         "canary": fields.parsed(_canary, type=["integer", "array"]),
-        "waves": fields.renamed(fields.BOOLEAN, "has_waves"),
+        "waves": fields.renamed(fields.BOOLEAN, "is_doubling"),
         "partition": fields.whole(0),
         "maxSurge": correction_spec.AMOUNT,
         "maxUnavailable": correction_spec.AMOUNT,
@@ -166,6 +166,10 @@ SECTION: Final = fields.plain(
 )
 
 
+_WAVES: Final = ("canary", "canary_slots", "is_doubling", "partition", "soak")
+_HALT: Final = {"halt_after": "after", "on_halt": "action", "progress_deadline": "progress_deadline"}
+
+
 def settings_of(given: Mapping[str, Any], default: Method, at: Place) -> RolloutSettings:
     """Return the settings of a section as read; limits that would stop every rollout are noted."""
     values = dict(given)
@@ -175,7 +179,9 @@ def settings_of(given: Mapping[str, Any], default: Method, at: Place) -> Rollout
     retry = {f"retry_{name}": seconds for name, seconds in values.pop("retry", {}).items()}
     if "canary" in values:
         values["canary"], values["canary_slots"] = values["canary"]
-    limits = RolloutLimits(**values, **retry)
+    waves = Waves(**{name: values.pop(name) for name in _WAVES if name in values})
+    halt = HaltRules(**{_HALT[name]: values.pop(name) for name in _HALT if name in values})
+    limits = RolloutLimits(waves=waves, halt=halt, **values, **retry)
     name, limit = (
         ("maxSurge", limits.max_surge)
         if method is Method.REPLACE_BEFORE_REMOVE
