@@ -162,7 +162,7 @@ class PolicyEvaluator:
         if not moved:
             return WriteHistory()
         corrections: dict[Address, list[Correction]] = {}
-        rules = self.rules.corrections.contentions
+        rules = self.rules.corrections.contention
         held = rules.forgotten_after(max(item.settings.resync_period for item in items))
         since = now - (rules.reverts + 1) * held
         for each in await self.store.corrections(moved, since=since):
@@ -221,7 +221,7 @@ class PolicyEvaluator:
         if verdict.status not in CORRECTED:
             return PolicyOutcome(inputs, decide(verdict, inputs))
         corrections = past.corrections.get(address, ())
-        rules, period = self.rules.corrections.contentions, item.settings.resync_period
+        rules, period = self.rules.corrections.contention, item.settings.resync_period
         put_back = write_history.in_sequence(corrections, rules.forgotten_after(period))
         found = contention_rules.contentions(contention_rules.moved_paths(verdict), put_back, rules)
         seen = [each for each in found if _is_declared(each.path, each.ours, item)]
