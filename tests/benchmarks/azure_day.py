@@ -27,8 +27,8 @@ from holdfast.reconcile.policy_evaluation import PolicyRules
 from holdfast.reconcile.rate_limit import RateLimits as Gates
 from holdfast.reconcile.resolve import ResourceResolver, ResourceSet
 from holdfast.reconcile.write import ResourceWriter
-from holdfast.store.memory import MemoryStore
-from holdfast.store.protocol import Transaction
+from holdfast.store.sqlite.store import SqliteStore
+from holdfast.store.transaction import Transaction
 from holdfast.watch.list_scan import ListScanner
 from holdfast.watch.loop import ResyncLoop
 from holdfast_emulators.azure import Limits, World
@@ -149,7 +149,7 @@ class Run:
     edits_per_hour: float = 10.0
     seed: int = 1
     clock: VirtualClock = field(default_factory=VirtualClock)
-    store: MemoryStore = field(default_factory=MemoryStore)
+    store: SqliteStore = field(default_factory=SqliteStore.in_memory)
     world: World = field(init=False)
     made: list[tuple[float, str, str]] = field(default_factory=list)  # when, id, pointer
     seen: list[tuple[float, str, str]] = field(default_factory=list)
@@ -227,14 +227,17 @@ class Run:
         for checked in report.checked:
             for finding in checked.verdict.findings:
                 pointer = "/" + "/".join(map(str, finding.pointer))
-                self.seen.append((checked.at, str(checked.state.provider_id).casefold(), pointer))
+                self.seen.append((checked.at, str(checked.state.observed.provider_id).casefold(), pointer))
 
     async def _spread(self, addresses: list[Address]) -> None:
         """Spread the checks over a period, as jitter does after a while."""
         now = self.clock.now()
         states = await self.store.states(addresses)
         step = PERIOD / len(states)
-        moved = [replace(state, due_at=now + number * step) for number, state in enumerate(states.values())]
+        moved = [
+            replace(state, schedule=replace(state.schedule, due_at=now + number * step))
+            for number, state in enumerate(states.values())
+        ]
         await self.store.commit(Transaction(states=moved))
 
     def _edit_later(self, chance: random.Random) -> None:

@@ -29,8 +29,18 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from holdfast.model.address import Address
 from holdfast.model.condition import Condition, ConditionType, Truth
 from holdfast.model.verdict import Status
-from holdfast.store.protocol import Digest, Event, ResourceState, Transaction, UnchangedCheck
-from holdfast.store.sqlite import SqliteStore
+from holdfast.store.records import AuditEvent
+from holdfast.store.sqlite.store import SqliteStore
+from holdfast.store.state import (
+    AppliedState,
+    DeclaredState,
+    Digest,
+    ObservedState,
+    ResourceState,
+    ScheduleState,
+    UnchangedCheck,
+)
+from holdfast.store.transaction import PartialUpdates, Transaction
 from tests.benchmarks import harness
 
 SMALL, LARGE, BATCH, DUE = 20_000, 100_000, 1_000, 500
@@ -65,32 +75,35 @@ def state(number: int) -> ResourceState:
     settled = digest("settled", number)
     return ResourceState(
         Address(*FAMILY, f"network-{number:06}", f"team-{number % 7}"),
-        "openstack",
-        generation=3,
-        desired=digest("desired", number),
-        applied=digest("desired", number),
-        applied_revision=2,
-        baseline=settled,
-        known=digest("known", number),
-        observed=settled,
-        rules=digest("rules"),
-        provider_id=provider_id(number),
-        status=Status.IN_SYNC,
-        reason="as declared",
-        etag=f'W/"{number:08x}"',
-        raw_digest=digest("raw", number),
-        state_hash="spec-sha256/1:" + digest("state", number),
-        checked_at=NOW,
-        good_at=NOW,
-        resync_seconds=3600.0,
-        due_at=NOW + number * 0.01,
-        conditions=tuple(
-            Condition(kind, Truth.TRUE, "Success", "the resource is as declared", 3, NOW + number)
-            for kind in ConditionType
+        declared=DeclaredState(
+            "openstack",
+            generation=3,
+            document=digest("desired", number),
+            labels={"tier": "1", "app": "web"},
+            options={"onDrift": "correct", "resyncPeriod": 3600, "policy": "managed"},
+            source=f"infra/networks-{number % 50}.yaml:{number % 900}",
         ),
-        labels={"tier": "1", "app": "web"},
-        options={"onDrift": "correct", "resyncPeriod": 3600, "policy": "managed"},
-        source=f"infra/networks-{number % 50}.yaml:{number % 900}",
+        applied=AppliedState(
+            document=digest("desired", number),
+            revision=2,
+            baseline=settled,
+            known_differences=digest("known", number),
+            rules=digest("rules"),
+        ),
+        observed=ObservedState(
+            document=settled,
+            provider_id=provider_id(number),
+            status=Status.IN_SYNC,
+            reason="as declared",
+            etag=f'W/"{number:08x}"',
+            raw_digest=digest("raw", number),
+            state_hash="spec-sha256/1:" + digest("state", number),
+            conditions=tuple(
+                Condition(kind, Truth.TRUE, "Success", "the resource is as declared", 3, NOW + number)
+                for kind in ConditionType
+            ),
+        ),
+        schedule=ScheduleState(checked_at=NOW, good_at=NOW, resync_seconds=3600.0, due_at=NOW + number * 0.01),
     )
 
 
@@ -119,7 +132,11 @@ class Filled:
     def push_back(self) -> None:
         """Take what is due and put it at the end of the line."""
         due = self.runner.run(self.store.due(2 * NOW, DUE))
-        self.commit(Transaction(touched=[UnchangedCheck(one.address, NOW, next(self.later)) for one in due]))
+        self.commit(
+            Transaction(
+                updates=PartialUpdates(unchanged=[UnchangedCheck(one.address, NOW, next(self.later)) for one in due])
+            )
+        )
 
     def bytes_each(self) -> float:
         """Return the size on disk of each resource, indices and all."""
@@ -139,8 +156,8 @@ class Filled:
         """Do what a sweep by list calls does to the store: ask by pages what is settled, then what was left out."""
 
         async def whole() -> int:
-            settled = [len(await self.store.settled(*FAMILY, page)) for page in self.listed]
-            return sum(settled) + len([one async for one in self.store.unlooked(*FAMILY, NOW)])
+            settled = [len(await self.store.find_unchanged(*FAMILY, page)) for page in self.listed]
+            return sum(settled) + len([one async for one in self.store.unchecked(*FAMILY, NOW)])
 
         self.require(self.runner.run(whole()))
 
@@ -208,12 +225,16 @@ def recording(filled: Filled, plain: Plain) -> dict[str, Call]:
     batches = [chance.sample(range(SMALL // 2), BATCH) for _ in range(4)]
     others = [chance.sample(range(SMALL // 2, SMALL), BATCH) for _ in range(4)]
     changed = [replace_all(batch, reason) for reason in ("as declared again", "as declared") for batch in others]
-    touched = [[UnchangedCheck(one.address, NOW, one.due_at) for one in map(state, batch)] for batch in batches]
+    touched = [
+        [UnchangedCheck(one.address, NOW, one.schedule.due_at) for one in map(state, batch)] for batch in batches
+    ]
     return {
         ANCHOR: in_turn(plain.anchor(batch) for batch in batches),
         WITH_EVENT: in_turn(plain.anchor(batch, logged=True) for batch in batches),
         SAME_ROWS: in_turn(plain.same_rows(batch) for batch in batches),
-        TOUCH: in_turn(partial(filled.commit, Transaction(touched=batch)) for batch in touched),
+        TOUCH: in_turn(
+            partial(filled.commit, Transaction(updates=PartialUpdates(unchanged=batch))) for batch in touched
+        ),
         UNCHANGED: in_turn(partial(filled.commit, checked(list(map(state, batch)))) for batch in batches),
         CHANGED: in_turn(partial(filled.commit, checked(batch)) for batch in changed),
     }
@@ -227,7 +248,9 @@ def replace_all(numbers: list[int], reason: str) -> list[ResourceState]:
 def checked(states: list[ResourceState]) -> Transaction:
     """Return the record of checks, one event each."""
     data = {"status": "in_sync", "findings": 0}
-    return Transaction(states=states, events=[Event(NOW, "check.finished", str(one.address), data) for one in states])
+    return Transaction(
+        states=states, events=[AuditEvent(NOW, "check.finished", str(one.address), data) for one in states]
+    )
 
 
 def in_turn(calls: Iterable[Call]) -> Call:
@@ -251,9 +274,9 @@ async def sweep_alone(path: str) -> int:
     store = await SqliteStore.open(path)
     async for _ in store.all_states():
         pass
-    for page in pages((await store.tally(NOW)).total):
-        await store.settled(*FAMILY, page)
-    async for _ in store.unlooked(*FAMILY, NOW):
+    for page in pages((await store.count_statuses(NOW)).total):
+        await store.find_unchanged(*FAMILY, page)
+    async for _ in store.unchecked(*FAMILY, NOW):
         pass
     await store.due(2 * NOW, DUE)
     resident = await asyncio.to_thread(Path("/proc/self/statm").read_text, encoding="ascii")

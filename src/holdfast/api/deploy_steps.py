@@ -22,7 +22,7 @@ from holdfast.model.verdict import Status
 from holdfast.reconcile.action_result import LEFT_TO_OTHERS, ActionOutcome, ActionResult
 from holdfast.reconcile.apply import RunReport
 from holdfast.reconcile.check import CheckResult
-from holdfast.store.protocol import ResourceState
+from holdfast.store.state import ResourceState
 
 WAIT_SECONDS: Final = 600.0  # longer than the claim of a worker that was killed
 _SLOWEST: Final = 4  # attempts after which the wait grows no more, and a world that moves each time is given up
@@ -48,7 +48,7 @@ class Brought:
         """Return what is not as asked for, though nothing stands in the way."""
         stuck = self.acted.unresolved if self.acted is not None else ()
         notes = [f"{path} was written and did not take" for path in stuck]
-        moved = before is not None and before.labels.get(object_declarations.STAMP, stamp) != stamp
+        moved = before is not None and before.declared.labels.get(object_declarations.STAMP, stamp) != stamp
         if moved and not self.changes and not self.checked.verdict.findings:
             notes.append("the configuration moved, but in nothing that the provider keeps")
         return tuple(notes)
@@ -86,7 +86,7 @@ async def removed(bench: Workbench, state: ResourceState, declaration: Declarati
     if acted is None or acted.result is not ActionOutcome.DONE:
         message = acted.message if acted is not None else "it could not be looked at"
         raise DeployError(str(state.address), f"{message}; it stays tracked")
-    return Undeployed(state.address, state.provider_id, acted.message)
+    return Undeployed(state.address, state.observed.provider_id, acted.message)
 
 
 async def _undisturbed(

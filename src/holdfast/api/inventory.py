@@ -10,7 +10,7 @@ from holdfast.errors import InputError
 from holdfast.model.address import Address
 from holdfast.model.verdict import Status
 from holdfast.schema import did_you_mean
-from holdfast.store.protocol import ResourceState
+from holdfast.store.state import ResourceState
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,11 @@ class Tracked:
 def tracked(state: ResourceState) -> Tracked:
     """Return what is told of a resource."""
     return Tracked(
-        state.address, state.provider_id, state.status, state.labels.get(object_declarations.STAMP), state.labels
+        state.address,
+        state.observed.provider_id,
+        state.observed.status,
+        state.declared.labels.get(object_declarations.STAMP),
+        state.declared.labels,
     )
 
 

@@ -30,7 +30,7 @@ from holdfast.reconcile.retry import RetryPolicy
 from holdfast.schema.document import raise_all
 from holdfast.store import audit_head_file, fingerprint_key
 from holdfast.store.protocol import Store
-from holdfast.store.sqlite import SqliteStore
+from holdfast.store.sqlite.store import SqliteStore
 
 _calls = itertools.count(1)
 

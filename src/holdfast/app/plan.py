@@ -124,7 +124,7 @@ def _templates(report: RunReport) -> dict[str, Json]:
 def _entry(checked: CheckResult) -> Json:
     """Return the parts of a decision that must stay the same: desired and observed state, action and paths."""
     if checked.is_still:
-        observed = checked.state.observed
+        observed = checked.state.observed.document
     else:
         observed = digest_of(checked.observed) if checked.observed is not ABSENT else None
     return {

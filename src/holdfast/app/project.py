@@ -40,7 +40,7 @@ from holdfast.reconcile.rate_limit import RateLimits
 from holdfast.reconcile.resolve import ResourceResolver, ResourceSet
 from holdfast.schema.document import raise_all
 from holdfast.store import audit_head_file, fingerprint_key
-from holdfast.store.sqlite import SqliteStore
+from holdfast.store.sqlite.store import SqliteStore
 
 if TYPE_CHECKING:
     from holdfast.app.plan import Plan
@@ -48,7 +48,8 @@ if TYPE_CHECKING:
     from holdfast.reconcile.undo import CorrectionUndo, Undone
     from holdfast.rollouts.core.template_groups import TemplateGroup
     from holdfast.rollouts.core.templates import Template
-    from holdfast.store.protocol import ResourceState, Store
+    from holdfast.store.protocol import Store
+    from holdfast.store.state import ResourceState
 
 
 @dataclass(frozen=True, slots=True)
@@ -419,7 +420,9 @@ async def known_documents(project: Project) -> dict[Address, list[Any]]:
     documents: dict[Address, list[Any]] = {
         address: [dict(declaration.desired)] for address, declaration in project.resources.declarations.items()
     }
-    observed = {state.address: state.observed async for state in project.store.all_states() if state.observed}
+    observed = {
+        state.address: state.observed.document async for state in project.store.all_states() if state.observed.document
+    }
     stored = await project.store.documents(sorted(set(observed.values())))
     for address, digest in observed.items():
         if digest in stored:

@@ -11,7 +11,8 @@ from holdfast.model.address import Address
 from holdfast.policy import selectors
 from holdfast.policy.selectors import LabelSelector, Targets
 from holdfast.reconcile.resolve import ResourceSet
-from holdfast.store.protocol import ResourceState, Store
+from holdfast.store.protocol import Store
+from holdfast.store.state import ResourceState
 
 
 def with_needed(resources: ResourceSet, options: ProjectOptions, *, strict: bool = True) -> list[Address]:
@@ -57,7 +58,7 @@ class Scope:
         if self.is_all:
             return True
         state = self.states.get(address)
-        return self.targets.matches(address) and self.labels.matches(state.labels if state is not None else {})
+        return self.targets.matches(address) and self.labels.matches(state.declared.labels if state is not None else {})
 
     def covers_text(self, subject: str) -> bool:
         """Return True if the subject of an event is selected. Events about no resource belong to all only."""

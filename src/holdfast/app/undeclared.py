@@ -17,7 +17,8 @@ from holdfast.manifests.project import Project
 from holdfast.model.address import Address
 from holdfast.reconcile.clock import SystemClock
 from holdfast.reconcile.resolved_resource import is_no_longer_declared
-from holdfast.store.protocol import ResourceState, Store
+from holdfast.store.protocol import Store
+from holdfast.store.state import ResourceState
 
 if TYPE_CHECKING:
     from holdfast.app.project import Project as OpenProject
@@ -66,7 +67,7 @@ def is_missed(
     state: ResourceState, declared: Collection[Address], groups: Iterable[TemplateGroup], reach: Reach
 ) -> bool:
     """Return True if a resource is no longer declared; children of templates come and go with these."""
-    if state.address in declared or not reach.covers(state.source):
+    if state.address in declared or not reach.covers(state.declared.source):
         return False
     return not any(state.address in group.children for group in groups)
 
@@ -84,13 +85,13 @@ async def edited_away(states: Sequence[ResourceState], project: Project, store: 
     out = {state.address for state in states if is_no_longer_declared(state)}
     by_file: dict[str, list[ResourceState]] = {}
     for state in states:
-        name = (state.source or "").rpartition(":")[0]
+        name = (state.declared.source or "").rpartition(":")[0]
         if name.lower().endswith(file_discovery.SUFFIXES) and state.address not in out:
             by_file.setdefault(name, []).append(state)
     moved: list[ResourceState] = []
     for name, declared in by_file.items():
         place = next((base / name for base in _bases(project, path) if (base / name).exists()), None)
-        if place is None or place.stat().st_mtime > min(state.checked_at or 0.0 for state in declared):
+        if place is None or place.stat().st_mtime > min(state.schedule.checked_at or 0.0 for state in declared):
             moved += declared
     if not moved:
         return out
@@ -105,7 +106,7 @@ async def _declared_now(
     if project.file is not None:
         files = [str(project.folder)]
     else:
-        names = {(state.source or "").rpartition(":")[0] for state in moved}
+        names = {(state.declared.source or "").rpartition(":")[0] for state in moved}
         places = (base / name for name in sorted(names) for base in _bases(project, path)[:1])
         files = [str(place) for place in places if place.exists()]
     try:

@@ -157,7 +157,7 @@ class Watch:
 
     async def _session(self, source: FileSource, version: str, first: FirstPass, rounds: int | None) -> int:
         async with self.open(replace(self.options, files=()), source.files) as project:
-            used = {connection for connection, _ in await project.store.sizes()}
+            used = {connection for connection, _ in await project.store.count_resources()}
             if not first.is_done:  # the store is still being filled
                 used |= _openable(project)
             resources = replace(project.resources, strategies=first.strategies)

@@ -14,7 +14,9 @@ from holdfast.metrics import definitions, governance, resources
 from holdfast.metrics.families import Family, Samples
 from holdfast.rollouts.core.templates import Template
 from holdfast.rollouts.metrics import RolloutSamples
-from holdfast.store.protocol import UNCHECKED, Pause, ResourceState, Store
+from holdfast.store.governance import Pause
+from holdfast.store.protocol import Store
+from holdfast.store.state import UNCHECKED, ResourceState
 
 Item = TypeVar("Item")
 
@@ -53,12 +55,12 @@ class _Gatherer:
     readings: Samples = field(default_factory=Samples)
 
     async def resources(self, *, per_resource: bool) -> None:
-        resources.count_none(self.readings, await self.store.sizes())
+        resources.count_none(self.readings, await self.store.count_resources())
         async for page in _pages(self.store.all_states()):
             for state in page:
                 resources.count(self.readings, state, self.now)
                 if per_resource:
-                    status = UNCHECKED if state.status is None else state.status.value
+                    status = UNCHECKED if state.observed.status is None else state.observed.status.value
                     self.readings.put(definitions.RESOURCE_STATUS, str(state.address), status, value=1)
             for address, found in (await self.store.findings_of([each.address for each in page])).items():
                 resources.count_findings(self.readings, address, found)

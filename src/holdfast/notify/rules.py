@@ -28,7 +28,7 @@ from holdfast.reconcile.action_result import ActionOutcome, ActionResult
 from holdfast.reconcile.apply import RunReport
 from holdfast.reconcile.check import CheckResult
 from holdfast.reconcile.resolve import Blocked
-from holdfast.store.protocol import Event
+from holdfast.store.records import AuditEvent
 
 SENT: Final = "notify.sent"
 RESOLVED: Final = "notify.resolved"
@@ -107,7 +107,7 @@ class Notice:
 
 def statuses_before(report: RunReport) -> dict[Address, Status | None]:
     """Return how what was checked stood before the run, as the store had it."""
-    return {one.address: one.before.status for one in report.checked}
+    return {one.address: one.before.observed.status for one in report.checked}
 
 
 def outlook(report: RunReport, before: Mapping[Address, Status | None]) -> NotificationCandidates:
@@ -133,8 +133,8 @@ def _acted_on(report: RunReport) -> dict[tuple[Address, int], ActionResult]:
 
 
 def _status_after(checked: CheckResult, acted: ActionResult | None) -> Status:
-    if acted is not None and acted.result is ActionOutcome.DONE and acted.checked.state.status is not None:
-        return acted.checked.state.status
+    if acted is not None and acted.result is ActionOutcome.DONE and acted.checked.state.observed.status is not None:
+        return acted.checked.state.observed.status
     return checked.verdict.status
 
 
@@ -161,10 +161,10 @@ def _corrected(acted: ActionResult, was: Status | None, now: Status) -> Incident
     data = {
         **_about(checked, now, was),
         "found": checked.verdict.status.value,
-        "revision": checked.state.applied_revision,
+        "revision": checked.state.applied.revision,
         "unresolved": list(acted.unresolved),
     }
-    key = key_of(checked.address, f"corrected:{checked.state.applied_revision}", ())
+    key = key_of(checked.address, f"corrected:{checked.state.applied.revision}", ())
     return Incident(Type.CORRECTION_DONE, Topic.CORRECTED, checked.address, key, data, lasts=False)
 
 
@@ -264,7 +264,7 @@ def _paths(findings: Iterable[Finding]) -> list[str]:
 # -- what of it is news
 
 
-def told(sink: str, events: Iterable[Event]) -> DeliveryHistory:
+def told(sink: str, events: Iterable[AuditEvent]) -> DeliveryHistory:
     """Recall from the trail of one resource what a sink has heard of it."""
     out = DeliveryHistory()
     for event in events:

@@ -42,16 +42,11 @@ from holdfast.reconcile.observe import Lists, Observer
 from holdfast.reconcile.policy_evaluation import CONTENTION, Overrides, PolicyEvaluator, PolicyRules, WriteHistory
 from holdfast.reconcile.resolved_resource import ResolvedResource, document_bytes
 from holdfast.reconcile.retry import RetryPolicy
-from holdfast.store.protocol import (
-    DecisionRecord,
-    Digest,
-    Event,
-    Quarantine,
-    ResourceState,
-    Store,
-    Transaction,
-    UnchangedCheck,
-)
+from holdfast.store.governance import Quarantine
+from holdfast.store.protocol import Store
+from holdfast.store.records import AuditEvent, DecisionRecord
+from holdfast.store.state import Digest, ResourceState, UnchangedCheck
+from holdfast.store.transaction import Transaction
 
 BATCH = 500
 MOVED = frozenset({Status.DRIFTED, Status.CONFLICTED})  # somebody did it
@@ -284,7 +279,12 @@ class Checker:
             digest
             for item in batch
             if item.state is not None
-            for digest in (item.state.applied, item.state.baseline, item.state.known, *rule_migration.wanted(item))
+            for digest in (
+                item.state.applied.document,
+                item.state.applied.baseline,
+                item.state.applied.known_differences,
+                *rule_migration.wanted(item),
+            )
             if digest is not None
         }
         return await self._store.documents(sorted(wanted))
@@ -351,7 +351,7 @@ class Checker:
             return out
         if held.mass_drift is not None and any(one.limit is not None and _is_news(one) for one in out):
             data = {"count": held.mass_drift.count, "total": held.mass_drift.total, "message": str(held.mass_drift)}
-            event = Event(self._clock.now(), "mass_drift.held", "", data)
+            event = AuditEvent(self._clock.now(), "mass_drift.held", "", data)
             return await self._recorded(out, lambda one: one.wanted_write, [event])
         return await self._recorded(out, lambda one: one.wanted_write)
 
@@ -360,14 +360,16 @@ class Checker:
             return replace(checked, charges=allowed.charges) if allowed.charges else checked
         state = checked.state
         outcome = conditions.ConditionOutcome(
-            state.generation, checked.verdict, allowed.decision, checked.at, checked.inputs
+            state.declared.generation, checked.verdict, allowed.decision, checked.at, checked.inputs
         )
-        state = replace(state, conditions=conditions.after(state.conditions, outcome))
+        state = replace(
+            state, observed=replace(state.observed, conditions=conditions.after(state.observed.conditions, outcome))
+        )
         return replace(checked, decision=allowed.decision, state=state, charges=(), limit=allowed.decision.reasons[0])
 
     # -- recording
 
-    async def record(self, checks: Sequence[CheckResult], events: Sequence[Event] = ()) -> list[CheckResult]:
+    async def record(self, checks: Sequence[CheckResult], events: Sequence[AuditEvent] = ()) -> list[CheckResult]:
         """Record the results in one transaction; return them with the other writers of new contention."""
         named = await asyncio.gather(*[self._named(each) for each in checks if each.new_contentions])
         other_writers = {each.address: each for each in named}
@@ -381,7 +383,7 @@ class Checker:
         return out
 
     async def _recorded(
-        self, checks: Sequence[CheckResult], chosen: Callable[[CheckResult], bool], events: Sequence[Event] = ()
+        self, checks: Sequence[CheckResult], chosen: Callable[[CheckResult], bool], events: Sequence[AuditEvent] = ()
     ) -> list[CheckResult]:
         """Record some of the checks, batch by batch; return all of them, in the same order."""
         places = [place for place, checked in enumerate(checks) if chosen(checked)]
@@ -411,13 +413,15 @@ class Checker:
         """Add a check to a transaction; return the id of its decision if it is one worth keeping."""
         state = checked.state
         if checked.is_still:
-            transaction.touched.append(
-                UnchangedCheck(state.address, checked.at, state.due_at, state.etag, state.raw_digest)
+            transaction.updates.unchanged.append(
+                UnchangedCheck(
+                    state.address, checked.at, state.schedule.due_at, state.observed.etag, state.observed.raw_digest
+                )
             )
             return None
         item = checked.prepared
         kept = item.state
-        known = () if kept is None else (kept.desired, kept.observed, kept.baseline)
+        known = () if kept is None else (kept.declared.document, kept.observed.document, kept.applied.baseline)
         if item.desired_digest not in known:
             transaction.documents[item.desired_digest] = document_bytes(item.desired)
         if checked.observed_digest is not None and checked.observed_digest not in known:
@@ -438,30 +442,39 @@ class Checker:
                 "defaults_changed": list(item.migration.paths(SuppressionReason.DEFAULTS_CHANGED)),
                 "why": item.migration.unreadable,
             }
-            transaction.events.append(Event(checked.at, "rules.took_over", str(state.address), told))
+            transaction.events.append(AuditEvent(checked.at, "rules.took_over", str(state.address), told))
         transaction.states.append(state)
-        transaction.looked_at.add(state.address)
+        transaction.checked.add(state.address)
         if checked.verdict.status is not Status.UNKNOWN:  # what could not be read has not gone away
             transaction.findings[state.address] = checked.verdict.findings
-        before = item.state.status if item.state is not None else None
-        if before is not state.status:
-            data = {"status": state.status.value if state.status else None, "was": before.value if before else None}
+        before = item.state.observed.status if item.state is not None else None
+        if before is not state.observed.status:
+            data = {
+                "status": state.observed.status.value if state.observed.status else None,
+                "was": before.value if before else None,
+            }
             transaction.events.append(
-                Event(
+                AuditEvent(
                     checked.at,
                     "check.status_changed",
                     str(state.address),
-                    {**data, "reason": state.reason, "paths": serialize.finding_paths(checked.verdict.findings)},
+                    {
+                        **data,
+                        "reason": state.observed.reason,
+                        "paths": serialize.finding_paths(checked.verdict.findings),
+                    },
                 )
             )
         if checked.invalid:
             why: dict[str, Json] = {"why": checked.invalid, "carried_over": checked.carried_over}
-            transaction.events.append(Event(checked.at, "baseline.invalid", str(state.address), why))
+            transaction.events.append(AuditEvent(checked.at, "baseline.invalid", str(state.address), why))
         if checked.joined:
             joined = [{"path": each.path, **_observed(each)} for each in checked.joined]
-            transaction.events.append(Event(checked.at, "baseline.joined", str(state.address), {"defaults": joined}))
+            transaction.events.append(
+                AuditEvent(checked.at, "baseline.joined", str(state.address), {"defaults": joined})
+            )
         self._add_contentions(transaction, checked)
-        if checked.decision.action is Action.NONE and before is state.status:
+        if checked.decision.action is Action.NONE and before is state.observed.status:
             return None
         return self._add_decision(transaction, checked)
 
@@ -476,9 +489,11 @@ class Checker:
                 "theirs": [_plain(value) for value in contention.theirs],
                 **attribution.as_data(checked.likely_actors),
             }
-            transaction.quarantines.append(Quarantine(checked.address, contention.path, CONTENTION, checked.at, data))
+            transaction.governance.quarantines.append(
+                Quarantine(checked.address, contention.path, CONTENTION, checked.at, data)
+            )
             event = {"path": contention.path, "message": str(contention), **data}
-            transaction.events.append(Event(checked.at, "contention.detected", str(checked.address), event))
+            transaction.events.append(AuditEvent(checked.at, "contention.detected", str(checked.address), event))
 
     def _add_decision(self, transaction: Transaction, checked: CheckResult) -> str:
         item = checked.prepared
@@ -489,7 +504,7 @@ class Checker:
             transaction,
             {
                 "desired": item.desired_digest,
-                "applied": before.applied if before is not None else None,
+                "applied": before.applied.document if before is not None else None,
                 "baseline": checked.baseline_digest if checked.baseline else None,
                 "rules": serialize.keep(transaction, item.rules_document),
                 "secret_rules": checked.secret_rules,
@@ -517,7 +532,7 @@ class Checker:
                 inputs,
                 output,
                 summary,
-                is_news=before is None or before.status is not checked.state.status,
+                is_news=before is None or before.observed.status is not checked.state.observed.status,
             )
         )
         return ident
@@ -526,7 +541,7 @@ class Checker:
 def _is_news(checked: CheckResult) -> bool:
     """Tell whether a check tells anything that was not known of the resource."""
     before = checked.prepared.state
-    return before is None or before.conditions != checked.state.conditions
+    return before is None or before.observed.conditions != checked.state.observed.conditions
 
 
 def _write_reason(checked: CheckResult) -> WriteReason:

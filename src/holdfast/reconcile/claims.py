@@ -15,7 +15,9 @@ from typing import Final
 
 from holdfast.model.address import Address
 from holdfast.reconcile.clock import Clock
-from holdfast.store.protocol import Claim, ClaimLost, Store, Transaction
+from holdfast.store.protocol import Store
+from holdfast.store.records import Claim, ClaimLost
+from holdfast.store.transaction import Transaction
 
 CLAIM_SECONDS: Final = 300.0
 _RENEW_SECONDS: Final = CLAIM_SECONDS / 3
@@ -54,7 +56,7 @@ class Keeper:
     async def commit(self, transaction: Transaction, claim: Claim) -> None:
         """Commit facts together with the renewal of the claim they rely on; raise ClaimLost if it is not ours."""
         asked = self.clock.now()
-        transaction.renewed.append(replace(claim, until=asked + CLAIM_SECONDS))
+        transaction.writes.renewed.append(replace(claim, until=asked + CLAIM_SECONDS))
         await self.store.commit(transaction)
         if abs(self.clock.now() - asked) >= _RENEW_SECONDS:  # the process was stopped meanwhile
             await self.ensure(claim)

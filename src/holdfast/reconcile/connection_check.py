@@ -12,7 +12,7 @@ from holdfast.model.read_result import ReadFailure
 from holdfast.model.resource import Declaration
 from holdfast.providers.protocol import Kind, Reader, ReadFailed, SupportsAccount, Target
 from holdfast.reconcile.connections import Connections
-from holdfast.store.protocol import ResourceState
+from holdfast.store.state import ResourceState
 
 MOST: Final = 100  # resources that are considered to be asked for
 SECONDS: Final = 30.0
@@ -55,8 +55,10 @@ def _targets(declared: Sequence[Declaration], states: Mapping[Address, ResourceS
     out: dict[str, Target] = {}
     for each in declared:
         address, state = each.address, states.get(each.address)
-        if state is not None and state.provider_id is not None and address.kind not in out:
-            out[address.kind] = Target(address.kind, address.name, state.provider_id, each.desired, address.namespace)
+        if state is not None and state.observed.provider_id is not None and address.kind not in out:
+            out[address.kind] = Target(
+                address.kind, address.name, state.observed.provider_id, each.desired, address.namespace
+            )
     return out
 
 

@@ -19,7 +19,10 @@ from holdfast.model.json import Json
 from holdfast.policy import cause_analysis
 from holdfast.policy.cause_analysis import Evidence, Explained, Onset
 from holdfast.reconcile.policy_evaluation import CONTENTION
-from holdfast.store.protocol import Correction, DecisionRecord, Digest, FindingRecord, Quarantine, ResourceState, Store
+from holdfast.store.governance import CorrectionRecord, Quarantine
+from holdfast.store.protocol import Store
+from holdfast.store.records import DecisionRecord, FindingRecord
+from holdfast.store.state import Digest, ResourceState
 
 HISTORY = 50  # corrections of the resource that may bear on a cause
 
@@ -59,7 +62,7 @@ class Story:
     rule: ExplainedRule | None = None  # for the path that was asked about
     decision: DecisionRecord | None = None
     outcome: Mapping[str, Json] | None = None  # what was concluded and decided, as kept
-    corrections: Sequence[Correction] = ()
+    corrections: Sequence[CorrectionRecord] = ()
 
 
 async def tell(store: Store, state: ResourceState, pattern: str | None) -> Story:
@@ -70,21 +73,27 @@ async def tell(store: Store, state: ResourceState, pattern: str | None) -> Story
     quarantines = {each.path: each for each in await store.quarantines([address])}
     decisions = await store.decisions(address, 1)
     inputs = await store.document(decisions[0].inputs) if decisions else {}
-    rules = inputs.get("rules") or state.rules
-    changed = bool(state.rules and rules != state.rules)
+    rules = inputs.get("rules") or state.applied.rules
+    changed = bool(state.applied.rules and rules != state.applied.rules)
     corrections = await store.corrections([address], limit=HISTORY)
     told = tuple(
         _told(record, address, everything, quarantines, Evidence(corrections, rules_changed=changed))
         for record in everything.get(address, [])
         if matcher is None or matcher.matches(record.finding.path, below=True)
     )
-    known = await store.document(state.known) if state.known else {"known": [], "unresolved": []}
+    known = (
+        await store.document(state.applied.known_differences)
+        if state.applied.known_differences
+        else {"known": [], "unresolved": []}
+    )
     return Story(
         state,
         told,
         [entry for entry in known["known"] if _is_about(matcher, entry["path"])],
         known["unresolved"],
-        await _rule_at(store, replace(state, rules=rules), pattern) if pattern else None,
+        await _rule_at(store, replace(state, applied=replace(state.applied, rules=rules)), pattern)
+        if pattern
+        else None,
         decisions[0] if decisions else None,
         await store.document(decisions[0].output) if decisions else None,
         corrections,
@@ -130,14 +139,18 @@ def _is_same(one: Finding, other: Finding) -> bool:
 
 async def _rule_at(store: Store, state: ResourceState, path: str) -> ExplainedRule | None:
     """Say which rule decides about a path, whether anything is found there or not."""
-    if state.rules is None or "*" in path:
+    if state.applied.rules is None or "*" in path:
         return None
-    wanted = [digest for digest in (state.rules, state.desired, state.observed) if digest is not None]
+    wanted = [
+        digest
+        for digest in (state.applied.rules, state.declared.document, state.observed.document)
+        if digest is not None
+    ]
     documents = await store.documents(wanted)
-    raw = documents.get(state.rules)
+    raw = documents.get(state.applied.rules)
     if raw is None:
         return None
-    desired, observed = _document(documents, state.desired), _document(documents, state.observed)
+    desired, observed = _document(documents, state.declared.document), _document(documents, state.observed.document)
     tree = profiles.stack([profiles.build(each) for each in raw], None).tree(desired, observed)
     asked = paths.parse_path(path)
     nodes = [known_differences.node_at(tree, asked[:length]) for length in range(len(asked) + 1)]

@@ -17,7 +17,7 @@ from holdfast.reconcile.evaluate import Evaluation
 from holdfast.reconcile.policy_evaluation import PolicyOutcome
 from holdfast.reconcile.resolved_resource import ResolvedResource
 from holdfast.reconcile.retry import RetryPolicy
-from holdfast.store.protocol import Digest, ResourceState
+from holdfast.store.state import Digest, ResourceState
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,28 +35,43 @@ class Memory:
     def after_check(self, judged: Evaluation, governed: PolicyOutcome) -> ResourceState:
         """Return the state after a check; a failed read changes only what is known about failing."""
         item, now, state = judged.prepared, judged.at, judged.before
-        edited = state.desired != item.desired_digest
-        generation = state.generation + 1 if edited and state.desired is not None else state.generation
+        edited = state.declared.document != item.desired_digest
+        generation = (
+            state.declared.generation + 1
+            if edited and state.declared.document is not None
+            else state.declared.generation
+        )
         outcome = conditions.ConditionOutcome(generation, judged.verdict, governed.decision, now, governed.inputs)
         return replace(
             state,
-            provider=item.declaration.provider,
-            generation=generation,
-            desired=item.desired_digest,
-            labels=item.declaration.labels,
-            options=item.options,
-            resync_seconds=item.resync_seconds,
-            depends_on=item.depends_on,
-            source=str(item.declaration.location) or None,
-            checked_at=now,
-            status=judged.verdict.status,
-            repeated=state.repeated + 1 if {state.status, judged.verdict.status} == {Status.MISSING} else 1,
-            reason=judged.verdict.reason,
-            terminal=_terminal(judged, governed.decision),
-            handled=state.requested,
-            suppressed=tuple((each.because.value, each.path, each.note) for each in judged.verdict.suppressed),
-            conditions=conditions.after(state.conditions, outcome),
             **self._seen(judged),
+            declared=replace(
+                state.declared,
+                provider=item.declaration.provider,
+                generation=generation,
+                document=item.desired_digest,
+                labels=item.declaration.labels,
+                options=item.options,
+                depends_on=item.depends_on,
+                source=str(item.declaration.location) or None,
+            ),
+            schedule=replace(
+                state.schedule,
+                resync_seconds=item.resync_seconds,
+                checked_at=now,
+                terminal=_terminal(judged, governed.decision),
+                handled=state.schedule.requested,
+            ),
+            observed=replace(
+                state.observed,
+                status=judged.verdict.status,
+                missing_checks=state.observed.missing_checks + 1
+                if {state.observed.status, judged.verdict.status} == {Status.MISSING}
+                else 1,
+                reason=judged.verdict.reason,
+                suppressed=tuple((each.because.value, each.path, each.note) for each in judged.verdict.suppressed),
+                conditions=conditions.after(state.observed.conditions, outcome),
+            ),
         )
 
     def after_glance(self, judged: Evaluation) -> ResourceState:
@@ -65,13 +80,15 @@ class Memory:
         assert isinstance(reading, Unchanged)
         return replace(
             judged.before,
-            checked_at=judged.at,
-            good_at=judged.at,
-            etag=reading.etag,
-            raw_digest=reading.raw_digest,
-            due_at=self.next_due(judged.prepared, judged.at),
-            failures=0,
-            handled=judged.before.requested,
+            schedule=replace(
+                judged.before.schedule,
+                checked_at=judged.at,
+                good_at=judged.at,
+                due_at=self.next_due(judged.prepared, judged.at),
+                failures=0,
+                handled=judged.before.schedule.requested,
+            ),
+            observed=replace(judged.before.observed, etag=reading.etag, raw_digest=reading.raw_digest),
         )
 
     def _seen(self, judged: Evaluation) -> dict[str, Any]:
@@ -79,7 +96,7 @@ class Memory:
         item, now, reading, state = judged.prepared, judged.at, judged.reading, judged.before
         due_at = self.next_due(item, now)
         if isinstance(reading, ReadFailure):
-            failures = state.failures + 1
+            failures = state.schedule.failures + 1
             retry = now + self.patience.delay(min(failures, 20), reading.retry_after_seconds, self.random01)
             return {"failures": failures, "due_at": None if due_at is None else min(due_at, retry)}
         # Without tags nothing is ever taken as unchanged: what is suppressed counts again once a waiver has run out.
@@ -93,7 +110,7 @@ class Memory:
             "raw_digest": found.raw_digest if found else None,
             "observed": judged.observed_digest,
             "rules": _rules(judged),
-            "baseline": judged.baseline_digest or state.baseline,
+            "baseline": judged.baseline_digest or state.applied.baseline,
         }
 
 
@@ -102,7 +119,7 @@ def _rules(judged: Evaluation) -> Digest | None:
     item, state = judged.prepared, judged.before
     is_readable = item.migration is None or not item.migration.unreadable
     is_compared = isinstance(judged.reading, Found) and is_readable
-    return item.rules_digest if is_compared and rule_migration.is_only_seen(item) else state.rules
+    return item.rules_digest if is_compared and rule_migration.is_only_seen(item) else state.applied.rules
 
 
 def _is_suppress(verdict: Verdict) -> bool:
@@ -117,8 +134,8 @@ def _terminal(judged: Evaluation, decision: Decision) -> str | None:
     state = judged.before
     is_open = judged.prepared.is_retried and (decision.action.is_write or decision.action is Action.HOLD)
     if judged.verdict.status is Status.UNKNOWN or is_open:
-        return state.terminal
+        return state.schedule.terminal
     reason = decision.reasons[0]
     if decision.action is not Action.BLOCK:
         return None
-    return state.terminal if reason.code == "terminal" else reason.message
+    return state.schedule.terminal if reason.code == "terminal" else reason.message

@@ -32,18 +32,11 @@ from holdfast.reconcile.retry import RetryPolicy
 from holdfast.reconcile.settled_read import Learnt
 from holdfast.remediation import own_corrections, target_state
 from holdfast.remediation.own_corrections import WriteEnd
-from holdfast.store.protocol import (
-    Claim,
-    Correction,
-    CorrectionOutcome,
-    Digest,
-    Event,
-    Operation,
-    ResourceState,
-    Revision,
-    Store,
-    Transaction,
-)
+from holdfast.store.governance import CorrectionOutcome, CorrectionRecord
+from holdfast.store.protocol import Store
+from holdfast.store.records import AppliedRevision, AuditEvent, Claim, WriteOperation
+from holdfast.store.state import DeclaredState, Digest, ResourceState
+from holdfast.store.transaction import Transaction, WriteChanges
 
 SETTLE_READS = 60
 _TOLD_ANEW = (SuppressionReason.BASELINED, SuppressionReason.LATE)  # at the next look, if it is still so
@@ -62,14 +55,16 @@ class Settler:
     owner: str
     patience: RetryPolicy
     _rules: dict[Digest, bytes] = field(default_factory=dict)  # that baselines were captured under
-    _begun: dict[Address, Correction] = field(default_factory=dict)  # by us, and not ended: nobody else writes these
+    _begun: dict[Address, CorrectionRecord] = field(
+        default_factory=dict
+    )  # by us, and not ended: nobody else writes these
     _given_back: set[tuple[Address, int]] = field(default_factory=set)  # claims, together with the end of a write
 
-    def begin(self, correction: Correction) -> None:
+    def begin(self, correction: CorrectionRecord) -> None:
         """Remember a correction that was recorded as begun, so that it need not be read again."""
         self._begun[correction.address] = correction
 
-    async def correction(self, operation: Operation) -> Correction | None:
+    async def correction(self, operation: WriteOperation) -> CorrectionRecord | None:
         """Return the correction of a write as it was begun, by us or by another process."""
         begun = self._begun.get(operation.address)
         return begun if begun is not None and begun.id == operation.id else await self.store.correction(operation.id)
@@ -85,18 +80,20 @@ class Settler:
 
     async def _conclude(self, transaction: Transaction, claim: Claim) -> None:
         """Make the end of a write true, and give its claim back with it."""
-        transaction.released.append(claim)
+        transaction.writes.released.append(claim)
         await self.store.commit(transaction)
         self._given_back.add((claim.address, claim.fence))
 
-    async def settle(self, checked: CheckResult, operation: Operation, claim: Claim) -> ActionResult:
+    async def settle(self, checked: CheckResult, operation: WriteOperation, claim: Claim) -> ActionResult:
         """Read until the state is settled, then learn from it."""
         if operation.action == Action.DELETE.value:
             return await self._deleted(checked, operation, claim)
         provider_id = operation.token.get("id")
         item = checked.prepared
-        state = item.state or ResourceState(item.declaration.address, item.declaration.provider)
-        item = replace(item, state=replace(state, provider_id=provider_id), version=None)
+        state = item.state or ResourceState(item.declaration.address, declared=DeclaredState(item.declaration.provider))
+        item = replace(
+            item, state=replace(state, observed=replace(state.observed, provider_id=provider_id)), version=None
+        )
         absent = lagging = 0
         for attempt in range(1, SETTLE_READS + 1):
             reading = await self.checker.read(item, None)
@@ -120,26 +117,28 @@ class Settler:
         return ActionResult(checked, ActionOutcome.UNSETTLED, "written; its settled state could not be read yet")
 
     async def captured(
-        self, checked: CheckResult, operation: Operation, claim: Claim, reading: ReadResult | Unchanged
+        self, checked: CheckResult, operation: WriteOperation, claim: Claim, reading: ReadResult | Unchanged
     ) -> ActionResult:
         """Learn the baseline from what was just read."""
         assert isinstance(reading, Found)
         learnt = settled_read.learn(checked, operation, await self.correction(operation), reading)
         return await self._captured(checked, operation, claim, learnt)
 
-    async def _captured(self, checked: CheckResult, operation: Operation, claim: Claim, learnt: Learnt) -> ActionResult:
+    async def _captured(
+        self, checked: CheckResult, operation: WriteOperation, claim: Claim, learnt: Learnt
+    ) -> ActionResult:
         """Make what was learnt the baseline, and record the end of the write, all in one transaction."""
         item, now = checked.prepared, self.clock.now()
         adopting = operation.action == Action.ADOPT.value
         capture, stuck, still, observed = learnt.capture, learnt.stuck, learnt.still, learnt.observed
-        transaction = Transaction(findings_at=now, fences={claim.address: claim.fence})
+        transaction = Transaction(findings_at=now, writes=WriteChanges(fences={claim.address: claim.fence}))
         # Unless it was only adopted, what is declared was kept with the intent to write it.
         written = serialize.keep(transaction, item.desired) if adopting else item.desired_digest
         seen = serialize.keep(transaction, observed)
         is_baseline = capture.baseline.observed is observed
         settled = verdict_rules.conclude(still)
         decision = decide.decide(settled, _inputs_now(checked))
-        outcome = conditions.ConditionOutcome(checked.state.generation, settled, decision, now)
+        outcome = conditions.ConditionOutcome(checked.state.declared.generation, settled, decision, now)
         after = self._as_captured(
             checked,
             operation,
@@ -157,14 +156,16 @@ class Settler:
             rules=self._with_rules(transaction, item),
             status=Status.DRIFTED if still else Status.IN_SYNC,
             reason="our write did not take everywhere" if stuck else settled.reason,
-            conditions=conditions.after(checked.state.conditions, outcome),
+            conditions=conditions.after(checked.state.observed.conditions, outcome),
         )
         transaction.states.append(after)
         transaction.findings[after.address] = still
         transaction.revisions.append(
-            Revision(after.address, after.applied_revision, written, str(hash_schemes.ORDERED.stamp(item.desired)), now)
+            AppliedRevision(
+                after.address, after.applied.revision, written, str(hash_schemes.ORDERED.stamp(item.desired)), now
+            )
         )
-        transaction.finished.append(operation.id)
+        transaction.writes.finished.append(operation.id)
         effects = serialize.finding_paths(capture.side_effects)
         more: dict[str, Json] = {
             "pre_image": operation.pre_image,
@@ -198,7 +199,7 @@ class Settler:
     def _as_captured(
         self,
         checked: CheckResult,
-        operation: Operation,
+        operation: WriteOperation,
         reading: Found,
         **learnt: Any,  # noqa: ANN401 - fields of a state
     ) -> ResourceState:
@@ -207,35 +208,52 @@ class Settler:
         state = item.state or checked.state
         return replace(
             state,
-            provider=item.declaration.provider,
-            provider_id=operation.token.get("id") or reading.id or state.provider_id or item.declaration.address.name,
-            applied_revision=checked.state.applied_revision + 1,
-            generation=checked.state.generation,
-            origin=origin_of(item.declaration, state),
-            checked_at=now,
-            good_at=now,
-            resync_seconds=item.resync_seconds,
-            due_at=checked.state.due_at,
-            handled=checked.state.handled,
-            labels=item.declaration.labels,
-            options=item.options,
-            suppressed=tuple(each for each in checked.state.suppressed if each[0] not in _TOLD_ANEW),
-            repeated=1,
-            depends_on=item.depends_on,
-            source=str(item.declaration.location) or None,
-            terminal=None,
-            failures=0,
-            identity=reading.identity,
-            version=reading.version,
             **learnt,
+            declared=replace(
+                state.declared,
+                provider=item.declaration.provider,
+                generation=checked.state.declared.generation,
+                labels=item.declaration.labels,
+                options=item.options,
+                depends_on=item.depends_on,
+                source=str(item.declaration.location) or None,
+            ),
+            observed=replace(
+                state.observed,
+                provider_id=operation.token.get("id")
+                or reading.id
+                or state.observed.provider_id
+                or item.declaration.address.name,
+                suppressed=tuple(each for each in checked.state.observed.suppressed if each[0] not in _TOLD_ANEW),
+                missing_checks=1,
+            ),
+            applied=replace(
+                state.applied,
+                revision=checked.state.applied.revision + 1,
+                origin=origin_of(item.declaration, state),
+                identity=reading.identity,
+                api_version=reading.version,
+            ),
+            schedule=replace(
+                state.schedule,
+                checked_at=now,
+                good_at=now,
+                resync_seconds=item.resync_seconds,
+                due_at=checked.state.schedule.due_at,
+                handled=checked.state.schedule.handled,
+                terminal=None,
+                failures=0,
+            ),
         )
 
     async def _uncaptured(
-        self, checked: CheckResult, operation: Operation, claim: Claim, reading: ReadFailure
+        self, checked: CheckResult, operation: WriteOperation, claim: Claim, reading: ReadFailure
     ) -> ActionResult:
         """End the write of something that nobody can read: it was sent, and what became of it stays unknown."""
         item, now = checked.prepared, self.clock.now()
-        transaction = Transaction(findings_at=now, fences={claim.address: claim.fence}, finished=[operation.id])
+        transaction = Transaction(
+            findings_at=now, writes=WriteChanges(fences={claim.address: claim.fence}, finished=[operation.id])
+        )
         written = item.desired_digest
         after = self._as_captured(
             checked,
@@ -248,11 +266,13 @@ class Settler:
             settle_until=None,
             status=Status.UNKNOWN,
             reason=f"written; {reading.detail}",
-            conditions=checked.state.conditions,
+            conditions=checked.state.observed.conditions,
         )
         transaction.states.append(after)
         transaction.revisions.append(
-            Revision(after.address, after.applied_revision, written, str(hash_schemes.ORDERED.stamp(item.desired)), now)
+            AppliedRevision(
+                after.address, after.applied.revision, written, str(hash_schemes.ORDERED.stamp(item.desired)), now
+            )
         )
         transaction.events.append(self._done("write.done", item, operation, after, {}))
         await self._end(transaction, operation, CorrectionOutcome.DONE)
@@ -262,7 +282,7 @@ class Settler:
             replace(checked, state=after), ActionOutcome.DONE, "sent; it cannot be read back", (), operation.id
         )
 
-    async def _deleted(self, checked: CheckResult, operation: Operation, claim: Claim) -> ActionResult:
+    async def _deleted(self, checked: CheckResult, operation: WriteOperation, claim: Claim) -> ActionResult:
         address = checked.prepared.declaration.address
         for attempt in range(1, SETTLE_READS + 1):
             reading = await self.checker.read(checked.prepared, None)
@@ -273,7 +293,9 @@ class Settler:
             await self.clock.sleep(self.patience.delay(min(attempt, 8), None, self.random01))
         else:
             return ActionResult(checked, ActionOutcome.UNSETTLED, "deleted, but it is still there")
-        transaction = Transaction(forgotten=[address], finished=[operation.id], fences={claim.address: claim.fence})
+        transaction = Transaction(
+            forgotten=[address], writes=WriteChanges(finished=[operation.id], fences={claim.address: claim.fence})
+        )
         transaction.events.append(
             self.event(
                 "write.done",
@@ -292,18 +314,22 @@ class Settler:
         return bool(diff.differences(checked.observed, reading.document, checked.tree))
 
     async def refused(
-        self, checked: CheckResult, operation: Operation, claim: Claim, refused: WriteFailure
+        self, checked: CheckResult, operation: WriteOperation, claim: Claim, refused: WriteFailure
     ) -> ActionResult:
         """Remember a no: a terminal one stops the resource, others leave it for the next round."""
         state = checked.state
         terminal = refused.refusal is WriteError.TERMINAL
-        after = replace(state, terminal=refused.message if terminal else None, failures=state.failures + 1)
+        after = replace(
+            state,
+            schedule=replace(
+                state.schedule, terminal=refused.message if terminal else None, failures=state.schedule.failures + 1
+            ),
+        )
         transaction = Transaction(
             states=[after],
-            finished=[operation.id],
             findings={state.address: checked.verdict.findings},
             findings_at=checked.at,
-            fences={claim.address: claim.fence},
+            writes=WriteChanges(finished=[operation.id], fences={claim.address: claim.fence}),
         )
         transaction.events.append(
             self.event(
@@ -323,9 +349,9 @@ class Settler:
             return ActionResult(checked, ActionOutcome.MOVED, refused.message)
         return ActionResult(checked, ActionOutcome.FAILED, refused.message)
 
-    async def given_up(self, checked: CheckResult, operation: Operation, claim: Claim, why: str) -> ActionResult:
+    async def given_up(self, checked: CheckResult, operation: WriteOperation, claim: Claim, why: str) -> ActionResult:
         """End a write that leads nowhere; what is to be done now is for the next check to say."""
-        transaction = Transaction(finished=[operation.id], fences={claim.address: claim.fence})
+        transaction = Transaction(writes=WriteChanges(finished=[operation.id], fences={claim.address: claim.fence}))
         transaction.events.append(
             self.event("write.given_up", checked.prepared, {"operation": operation.id, "why": why})
         )
@@ -335,7 +361,7 @@ class Settler:
         return ActionResult(checked, ActionOutcome.FAILED, why)
 
     async def _end(
-        self, transaction: Transaction, operation: Operation, outcome: CorrectionOutcome, stuck: Sequence[str] = ()
+        self, transaction: Transaction, operation: WriteOperation, outcome: CorrectionOutcome, stuck: Sequence[str] = ()
     ) -> None:
         """Note in the ledger how a correction ended, together with whatever else becomes true."""
         begun = await self.correction(operation)
@@ -344,31 +370,33 @@ class Settler:
                 replace(each, took=not any(settled_read.is_part(each.path, path) for path in stuck))
                 for each in begun.paths
             )
-            transaction.unaccepted += [(begun.address, each.path) for each in begun.paths]
+            transaction.governance.unaccepted += [(begun.address, each.path) for each in begun.paths]
             after = (
-                transaction.states[0].observed
+                transaction.states[0].observed.document
                 if transaction.states and outcome is not CorrectionOutcome.FAILED
                 else None
             )
-            transaction.corrections.append(replace(begun, outcome=outcome, paths=changed, post_image=after))
+            transaction.governance.corrections.append(replace(begun, outcome=outcome, paths=changed, post_image=after))
 
     async def _assess(
-        self, transaction: Transaction, checked: CheckResult, operation: Operation, written: WriteEnd
+        self, transaction: Transaction, checked: CheckResult, operation: WriteOperation, written: WriteEnd
     ) -> None:
         """Begin the assessment of a correction, where policy wants one."""
         if _is_assessed(checked):
             await own_corrections.end(transaction, self.store, operation, written, self.checker.rules.assessment)
 
     def _done(
-        self, kind: str, item: ResolvedResource, operation: Operation, after: ResourceState, more: dict[str, Json]
-    ) -> Event:
+        self, kind: str, item: ResolvedResource, operation: WriteOperation, after: ResourceState, more: dict[str, Json]
+    ) -> AuditEvent:
         """Return the event of a write that has ended well: which, on what, and what became of it."""
         data: dict[str, Json] = {"operation": operation.id, "action": operation.action, "type": _type(item)}
-        return self.event(kind, item, {**data, "revision": after.applied_revision, "id": after.provider_id, **more})
+        return self.event(
+            kind, item, {**data, "revision": after.applied.revision, "id": after.observed.provider_id, **more}
+        )
 
-    def event(self, kind: str, prepared: ResolvedResource, data: dict[str, Json]) -> Event:
+    def event(self, kind: str, prepared: ResolvedResource, data: dict[str, Json]) -> AuditEvent:
         """Return an event of this worker about a resource."""
-        return Event(self.clock.now(), kind, str(prepared.declaration.address), {**data, "worker": self.owner})
+        return AuditEvent(self.clock.now(), kind, str(prepared.declaration.address), {**data, "worker": self.owner})
 
 
 def _inputs_now(checked: CheckResult) -> DecisionInputs:

@@ -23,7 +23,8 @@ from holdfast.rollouts.core.template_findings import FindingKind, TemplateFindin
 from holdfast.rollouts.core.template_groups import TemplateGroup
 from holdfast.rollouts.core.templates import Template
 from holdfast.rollouts.repository import RolloutRepository
-from holdfast.store.protocol import Digest, ResourceState, Store
+from holdfast.store.protocol import Store
+from holdfast.store.state import Digest, ResourceState
 
 _JUDGED = frozenset({Status.IN_SYNC, Status.PENDING, Status.DRIFTED, Status.CONFLICTED})
 _TOLD = (FindingKind.NEWLY_VISIBLE.value, FindingKind.DEFAULTS_CHANGED.value)
@@ -61,14 +62,24 @@ async def resources(store: Store, prepared: Sequence[ResolvedResource]) -> list[
 def _wanted(item: ResolvedResource) -> set[Digest]:
     state = item.state
     assert state is not None
-    found = (state.rules, state.applied, state.baseline, state.observed, state.desired)
+    found = (
+        state.applied.rules,
+        state.applied.document,
+        state.applied.baseline,
+        state.observed.document,
+        state.declared.document,
+    )
     return {digest for digest in found if digest is not None} | rule_migration.wanted(item)
 
 
 def _rehearsed(item: ResolvedResource, documents: Mapping[Digest, Json]) -> UpgradeEffect | None:
     state = item.state
     assert state is not None
-    if state.status not in _JUDGED or state.observed not in documents or state.desired not in documents:
+    if (
+        state.observed.status not in _JUDGED
+        or state.observed.document not in documents
+        or state.declared.document not in documents
+    ):
         return None
     taken = rule_migration.succeeded(item, documents)
     after_documents = {**documents, **(taken.migration.documents if taken.migration is not None else {})}
@@ -77,14 +88,14 @@ def _rehearsed(item: ResolvedResource, documents: Mapping[Digest, Json]) -> Upgr
     )
     if taken.migration is not None and taken.migration.unreadable:
         after = Verdict(Status.UNKNOWN, taken.migration.unreadable)
-    rules = None if state.rules is None else documents.get(state.rules)
+    rules = None if state.applied.rules is None else documents.get(state.applied.rules)
     before = (
         None
         if rules is None
         else rule_migration.without_newly_visible(item, _verdict(item, documents, rules), documents)
     )
     if before is None:  # never captured: all there is to go by is what was concluded then
-        before = Verdict(state.status, state.reason)
+        before = Verdict(state.observed.status, state.observed.reason)
         after = _without_suppressed(after, state)
     told = taken.migration or RuleMigration()
     return UpgradeEffect(
@@ -101,12 +112,16 @@ def _verdict(item: ResolvedResource, documents: Mapping[Digest, Json], rules: Js
     """Judge what was last seen by some rules."""
     state = item.state
     assert state is not None
-    assert state.observed is not None
-    assert state.desired is not None
-    desired, observed = documents[state.desired], documents[state.observed]
+    assert state.observed.document is not None
+    assert state.declared.document is not None
+    desired, observed = documents[state.declared.document], documents[state.observed.document]
     baseline = None
-    if state.applied is not None and state.baseline is not None and {state.applied, state.baseline} <= documents.keys():
-        baseline = diff.Baseline(documents[state.applied], documents[state.baseline])
+    if (
+        state.applied.document is not None
+        and state.applied.baseline is not None
+        and {state.applied.document, state.applied.baseline} <= documents.keys()
+    ):
+        baseline = diff.Baseline(documents[state.applied.document], documents[state.applied.baseline])
     try:
         tree = rule_migration.tree(item, rules, desired, observed)
     except rule_migration.RulesUnreadable:
@@ -115,7 +130,7 @@ def _verdict(item: ResolvedResource, documents: Mapping[Digest, Json], rules: Js
 
 
 def _without_suppressed(verdict: Verdict, state: ResourceState) -> Verdict:
-    suppressed = {path for _, path, _ in state.suppressed}
+    suppressed = {path for _, path, _ in state.observed.suppressed}
     rest = tuple(each for each in verdict.findings if paths.format_path(each.path) not in suppressed)
     return verdict if len(rest) == len(verdict.findings) else verdict_rules.conclude(rest)
 

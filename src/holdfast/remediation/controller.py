@@ -28,7 +28,10 @@ from holdfast.remediation.core.state import EndReason
 from holdfast.remediation.core.state_machine import AssessmentFacts
 from holdfast.remediation.measurement import Instruments, MeasurementSubject
 from holdfast.remediation.repository import COLLECTION, Kept
-from holdfast.store.protocol import CorrectionOutcome, Store, Transaction, VersionConflict, VersionedRecord
+from holdfast.store.governance import CorrectionOutcome
+from holdfast.store.protocol import Store
+from holdfast.store.records import VersionConflict, VersionedRecord
+from holdfast.store.transaction import RecordChanges, Transaction
 
 BATCH: Final = 100
 AT_ONCE: Final = 10  # targets looked at together
@@ -96,7 +99,8 @@ class AssessmentController:
         if state.phase.is_terminal and is_wanted(record, subject.item):
             record, wake_at = replace(record, undo=Undo.WANTED), self.clock.now()
         transaction = Transaction(
-            records=[replace(found, record=record).next_version(wake_at)], events=repository.audit(told)
+            events=repository.audit(told),
+            records=RecordChanges(put=[replace(found, record=record).next_version(wake_at)]),
         )
         await self.store.commit(transaction)
         return record
@@ -111,7 +115,9 @@ class AssessmentController:
         if held is not None:
             left = Undo.REFUSED if held.until is None else Undo.WANTED
             record = replace(found.record, undo=left, undo_attempts=replace(found.record.undo_attempts, note=str(held)))
-            await self.store.commit(Transaction(records=[replace(found, record=record).next_version(held.until)]))
+            await self.store.commit(
+                Transaction(records=RecordChanges(put=[replace(found, record=record).next_version(held.until)]))
+            )
             return record
         item = await self.prepare(Address.parse(found.record.target))
         tried = await undo(found.record, item, self.store, self.undoer)
@@ -123,7 +129,7 @@ class AssessmentController:
             ),
         )
         retry_at = None if record.undo is not Undo.WANTED else self.clock.now() + wait(record.undo_attempts.tries)
-        transaction = Transaction(records=[replace(found, record=record).next_version(retry_at)])
+        transaction = Transaction(records=RecordChanges(put=[replace(found, record=record).next_version(retry_at)]))
         if record.undo is not Undo.WANTED:
             transaction.events += repository.audit([told(record, self.clock.now())])
         await self.store.commit(transaction)

@@ -24,7 +24,9 @@ from holdfast.remediation.core.records import RemediationEnding, RemediationReco
 from holdfast.remediation.core.rules import AssessmentRules
 from holdfast.remediation.core.state_hash import StateHash, StateReading, StateUnknown
 from holdfast.remediation.repository import Closing, Kept
-from holdfast.store.protocol import Store, Transaction, VersionConflict
+from holdfast.store.protocol import Store
+from holdfast.store.records import VersionConflict
+from holdfast.store.transaction import RecordChanges, Transaction
 
 
 class RemediationRefused(HoldfastError):  # noqa: N818 - an answer
@@ -69,7 +71,9 @@ class Announcer:
             refused = audit_events.told(EventType.REFUSED, record.remediation(), record.started_at, {"details": why})
             await self.store.commit(Transaction(events=repository.audit([refused])))
             raise RemediationRefused(f"{target}: {why}")
-        transaction = Transaction(records=[Kept(record).next_version(record.started_at + self.rules.patience)])
+        transaction = Transaction(
+            records=RecordChanges(put=[Kept(record).next_version(record.started_at + self.rules.patience)])
+        )
         transaction.events += repository.audit([plain.created(record)])
         try:
             await self.store.commit(transaction)

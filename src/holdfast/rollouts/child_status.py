@@ -31,7 +31,11 @@ from holdfast.store.protocol import Store
 async def observed(store: Store, addresses: Sequence[Address]) -> dict[Address, Json]:
     """Return what was last seen of resources that were there when they were last looked at."""
     states = await store.states(addresses) if addresses else {}
-    there = {a: s.observed for a, s in states.items() if s.observed is not None and s.status is not Status.MISSING}
+    there = {
+        a: s.observed.document
+        for a, s in states.items()
+        if s.observed.document is not None and s.observed.status is not Status.MISSING
+    }
     documents = await store.documents(sorted(set(there.values())))
     return {address: documents[digest] for address, digest in there.items() if digest in documents}
 
@@ -48,12 +52,14 @@ async def sighted(store: Store, group: TemplateGroup, addresses: Sequence[Addres
     """Return what the store knows of resources; those that nobody could look at are neither there nor absent."""
     states = await store.states(addresses) if addresses else {}
     seen = await observed(store, list(states))
-    there = {address for address, state in states.items() if state.applied is not None} | seen.keys()
+    there = {address for address, state in states.items() if state.applied.document is not None} | seen.keys()
     out: dict[Address, dict[str, Stamp]] = {}
     for address in there:
         found = ((owner.uid, rendering.stamp_on(owner, seen.get(address, ABSENT))) for owner in group.owners)
         out[address] = {uid: stamp for uid, stamp in found if stamp is not None}
-    absent = {a for a, state in states.items() if a not in there and state.status not in (None, Status.UNKNOWN)}
+    absent = {
+        a for a, state in states.items() if a not in there and state.observed.status not in (None, Status.UNKNOWN)
+    }
     return SelectionScan(out, absent)
 
 
@@ -79,7 +85,7 @@ async def _dated(store: Store, found: Mapping[Address, tuple[Breach, ...]]) -> d
     """Return breaches with the moment that what tells was read: the child, or the resource that shows the offers."""
     shown = {each.predicate.offer.resource for one in found.values() for each in one if each.predicate.offer}
     states = await store.states([*found, *shown]) if found else {}
-    read_at = {address: state.good_at or 0.0 for address, state in states.items()}
+    read_at = {address: state.schedule.good_at or 0.0 for address, state in states.items()}
 
     def dated(address: Address, breach: Breach) -> Breach:
         offer = breach.predicate.offer
@@ -113,7 +119,7 @@ async def unready_parts(store: Store, group: TemplateGroup) -> list[Address]:
     """Return the parts that are resources and were not seen to be as declared: no child is made with these."""
     wanted = [each.template.address for each in group.owners if each.template.address is not None]
     states = await store.states(wanted) if wanted else {}
-    return [each for each in wanted if each not in states or states[each].status is not Status.IN_SYNC]
+    return [each for each in wanted if each not in states or states[each].observed.status is not Status.IN_SYNC]
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +133,7 @@ class ChildCondition:
 async def condition(store: Store, group: TemplateGroup) -> ChildCondition:
     """Return which children are gone or not ready any more, and which have nothing to do."""
     template = group.template
-    unwell = set(await store.with_status(Status.MISSING)) & group.children.keys()
+    unwell = set(await store.addresses_with_status(Status.MISSING)) & group.children.keys()
     if not template.checks.ready_when and not template.checks.idle_when:
         return ChildCondition(unwell)
     documents = await observed(store, list(group.children))
@@ -156,7 +162,7 @@ def well(report: RunReport) -> set[Address]:
     """Return what a run left in sync: written and settled, or found so."""
     fine = {each.address for each in report.checked if each.verdict.status is Status.IN_SYNC}
     for each in report.acted:
-        status = each.checked.state.status
+        status = each.checked.state.observed.status
         if each.result is ActionOutcome.DONE and status is Status.IN_SYNC:
             fine.add(each.checked.address)
         else:

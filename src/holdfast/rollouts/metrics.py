@@ -16,7 +16,9 @@ from holdfast.rollouts.core.rollout_limits import EVERY_REASON, Health, RolloutL
 from holdfast.rollouts.core.slots import Child, ChildState, SlotSet, fleet_of
 from holdfast.rollouts.core.template_groups import ChildRecord, OwnerRecord, OwnerRevision, RolloutRecord, TemplateGroup
 from holdfast.rollouts.core.templates import Template
-from holdfast.store.protocol import Pause, Store, VersionedRecord
+from holdfast.store.governance import Pause
+from holdfast.store.protocol import Store
+from holdfast.store.records import VersionedRecord
 
 
 def count_owners(readings: Samples, owners: Mapping[str, OwnerRecord]) -> None:

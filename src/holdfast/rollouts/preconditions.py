@@ -27,7 +27,8 @@ from holdfast.rollouts import serialization
 from holdfast.rollouts.core import group_rollouts, rendering
 from holdfast.rollouts.core.template_groups import ChildRecord, TemplateGroup
 from holdfast.rollouts.core.templates import Template
-from holdfast.store.protocol import Pause, Store
+from holdfast.store.governance import Pause
+from holdfast.store.protocol import Store
 
 
 @dataclass(slots=True)

@@ -27,7 +27,9 @@ from holdfast.rollouts.core import (
 from holdfast.rollouts.core.revisions import ParentRecord
 from holdfast.rollouts.core.template_groups import ChildRecord, OwnerRecord, RolloutRecord, TemplateGroup
 from holdfast.rollouts.core.templates import Compatibility, Template
-from holdfast.store.protocol import Event, Store, Transaction, VersionConflict, VersionedRecord
+from holdfast.store.protocol import Store
+from holdfast.store.records import AuditEvent, VersionConflict, VersionedRecord
+from holdfast.store.transaction import RecordChanges, Transaction
 
 ASK_AGAIN_SECONDS: Final = 60.0  # after which the predicates of a template are asked again
 _TRIES: Final = 20
@@ -115,7 +117,7 @@ class Batch:
     children: list[ChildRecord] = field(default_factory=list)
     gone: list[Address] = field(default_factory=list)
     rollouts: list[RolloutRecord] = field(default_factory=list)
-    events: list[Event] = field(default_factory=list)
+    events: list[AuditEvent] = field(default_factory=list)
     besides: list[VersionedRecord] = field(default_factory=list)  # of no template group: who has which turns
 
     def __bool__(self) -> bool:
@@ -135,17 +137,17 @@ class RolloutRepository(Records):
         name = group.template.name
         children = [replace(each, version=each.version + 1) for each in batch.children]
         transaction = Transaction(events=batch.events)
-        transaction.records += [serialization.owner_record(each) for each in batch.owners]
-        transaction.records += [serialization.child_record(each, name) for each in children]
-        transaction.records += [serialization.rollout_record(each, name) for each in batch.rollouts]
-        transaction.records += batch.besides
-        transaction.closed += [(serialization.CHILDREN, str(address)) for address in batch.gone]
+        transaction.records.put += [serialization.owner_record(each) for each in batch.owners]
+        transaction.records.put += [serialization.child_record(each, name) for each in children]
+        transaction.records.put += [serialization.rollout_record(each, name) for each in batch.rollouts]
+        transaction.records.put += batch.besides
+        transaction.records.deleted += [(serialization.CHILDREN, str(address)) for address in batch.gone]
         await self.store.commit(transaction)
         return _with(group.with_children(children, batch.gone), batch)
 
-    def event(self, kind: str, subject: str, **data: Json) -> Event:
+    def event(self, kind: str, subject: str, **data: Json) -> AuditEvent:
         """Return an event of now."""
-        return Event(self.clock.now(), kind, subject, data)
+        return AuditEvent(self.clock.now(), kind, subject, data)
 
     # -- reading
 
@@ -187,7 +189,7 @@ class RolloutRepository(Records):
                 return owned
             change, after = step
             event = self.event(f"template.{change.value}", template.name, revision=after.record.current)
-            transaction = Transaction(records=[serialization.owner_record(after)], events=[event])
+            transaction = Transaction(events=[event], records=RecordChanges(put=[serialization.owner_record(after)]))
             try:
                 await self.store.commit(transaction)
             except VersionConflict:
@@ -273,7 +275,7 @@ class RolloutRepository(Records):
         batch = await self._verdicts(group, {})
         return await self.commit(group, batch) if batch else group
 
-    def _finding_event(self, child: ChildRecord) -> Event:
+    def _finding_event(self, child: ChildRecord) -> AuditEvent:
         found = [f"{each.owner}: {each.kind.value} ({each.reason})" for each in child.findings]
         return self.event("child.findings", str(child.address), findings=found)
 
@@ -294,7 +296,7 @@ class RolloutRepository(Records):
             return Batch()
         now, unborn = self.clock.now(), [each.address for each in group_rollouts.unborn(group)]
         states = await self.store.states(unborn) if unborn else {}
-        never = {address for address in unborn if address not in states or states[address].applied is None}
+        never = {address for address in unborn if address not in states or states[address].applied.document is None}
         busy = {each.address for each in await self.store.operations()} if never else set()
         batch = Batch(children=list(group_rollouts.reborn(group, never - busy)))
         for child in group_rollouts.missing(group, now):
@@ -336,18 +338,18 @@ class RolloutRepository(Records):
         parts = {each.name: each.owner_id for each in declared if each.address in deleted}
         for group in known:
             name, gone = group.template.name, [each for each in group.children if each in deleted]
-            transaction.closed += [(serialization.CHILDREN, str(address)) for address in gone]
+            transaction.records.deleted += [(serialization.CHILDREN, str(address)) for address in gone]
             if gone and len(gone) == len(group.children):
-                transaction.closed.append((serialization.TEMPLATES, name))
+                transaction.records.deleted.append((serialization.TEMPLATES, name))
                 parts |= {each.template.name: each.uid for each in group.owners[:-1]}
                 old = await self.rollouts(name)
-                transaction.closed += [
+                transaction.records.deleted += [
                     (serialization.ROLLOUTS, serialization.rollout_key(name, each.number)) for each in old
                 ]
                 transaction.events.append(self.event("template.forgotten", name))
         if parts:
-            transaction.closed += await self._unused(parts, transaction.closed)
-        if transaction.closed:
+            transaction.records.deleted += await self._unused(parts, transaction.records.deleted)
+        if transaction.records.deleted:
             await self.store.commit(transaction)
 
     async def _unused(self, parts: Mapping[str, str], closed: Collection[tuple[str, str]]) -> list[tuple[str, str]]:

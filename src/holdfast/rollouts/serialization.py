@@ -14,7 +14,7 @@ from holdfast.rollouts.core.revisions import HashEpoch, ParentRecord, TemplateRe
 from holdfast.rollouts.core.template_groups import ChildRecord, OwnerRecord, RevisionSet, RolloutRecord
 from holdfast.rollouts.core.template_schemes import Digests
 from holdfast.rollouts.core.templates import Template
-from holdfast.store.protocol import VersionedRecord
+from holdfast.store.records import VersionedRecord
 
 TEMPLATES: Final = "template"
 CHILDREN: Final = "template-child"

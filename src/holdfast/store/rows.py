@@ -17,21 +17,20 @@ from holdfast.model.finding import Finding
 from holdfast.model.json import Json
 from holdfast.model.resource import Origin
 from holdfast.model.verdict import Status
-from holdfast.store import address_ids, audit_chain, blobs, value_codec
+from holdfast.store import audit_chain, blobs, value_codec
 from holdfast.store.audit_chain import Link
 from holdfast.store.blobs import pack_digest, unpack_digest
 from holdfast.store.damage import undamaged
-from holdfast.store.protocol import (
+from holdfast.store.records import (
+    AppliedRevision,
     ChainedEvent,
     DecisionRecord,
-    Digest,
     FindingRecord,
-    Operation,
-    ResourceState,
-    Revision,
-    Step,
-    UnchangedCheck,
+    OperationStep,
+    WriteOperation,
 )
+from holdfast.store.sqlite import address_ids
+from holdfast.store.state import DeclaredState, Digest, ResourceState, UnchangedCheck
 
 Row = tuple[Any, ...]
 
@@ -65,21 +64,29 @@ _SAME: Final = b""  # applied as desired, observed as baseline: so it is at rest
 
 def resource_row(number: int, state: ResourceState, mark: int | None) -> Row:
     """Return what changes with every check."""
-    status = None if state.status is None else STATUS_NUMBERS[state.status]
-    return number, status, state.failures, state.due_at, state.checked_at, state.good_at, mark
+    status = None if state.observed.status is None else STATUS_NUMBERS[state.observed.status]
+    return (
+        number,
+        status,
+        state.schedule.failures,
+        state.schedule.due_at,
+        state.schedule.checked_at,
+        state.schedule.good_at,
+        mark,
+    )
 
 
 def mark_of_detail(state: ResourceState) -> int | None:
     """Return a number that is the same only for the same detail, or None where that cannot be had cheaply."""
     conditions = [
         (one.type, one.status, one.reason, one.message, one.observed_generation, one.last_transition)
-        for one in state.conditions
+        for one in state.observed.conditions
     ]
     detail = (
-        state.provider_id, state.raw_digest, state.resync_seconds, state.etag, state.state_hash, state.generation,
-        state.applied_revision, state.origin, state.settle_until, state.desired, state.applied, state.baseline,
-        state.known, state.observed, state.rules, state.provider, state.source, state.reason, state.terminal,
-        state.requested, state.handled, conditions, state.labels, state.options, state.depends_on, _more(state),
+        state.observed.provider_id, state.observed.raw_digest, state.schedule.resync_seconds, state.observed.etag, state.observed.state_hash, state.declared.generation,
+        state.applied.revision, state.applied.origin, state.applied.settle_until, state.declared.document, state.applied.document, state.applied.baseline,
+        state.applied.known_differences, state.observed.document, state.applied.rules, state.declared.provider, state.declared.source, state.observed.reason, state.schedule.terminal,
+        state.schedule.requested, state.schedule.handled, conditions, state.declared.labels, state.declared.options, state.declared.depends_on, _more(state),
     )  # fmt: skip
     try:
         return int.from_bytes(hashlib.sha256(orjson.dumps(detail)).digest()[:8], signed=True)
@@ -89,30 +96,30 @@ def mark_of_detail(state: ResourceState) -> int | None:
 
 def detail_row(number: int, state: ResourceState) -> Row:
     """Return what changes when something happened."""
-    desired, baseline = state.desired, state.baseline
+    desired, baseline = state.declared.document, state.applied.baseline
     return (
         number,
-        state.provider_id,
-        packed(state.raw_digest),
-        state.resync_seconds,
-        state.etag,
-        packed(state.state_hash),
-        state.generation,
-        state.applied_revision,
-        ORIGIN_NUMBERS[state.origin],
-        state.settle_until,
+        state.observed.provider_id,
+        packed(state.observed.raw_digest),
+        state.schedule.resync_seconds,
+        state.observed.etag,
+        packed(state.observed.state_hash),
+        state.declared.generation,
+        state.applied.revision,
+        ORIGIN_NUMBERS[state.applied.origin],
+        state.applied.settle_until,
         packed(desired),
-        _SAME if desired is not None and state.applied == desired else packed(state.applied),
+        _SAME if desired is not None and state.applied.document == desired else packed(state.applied.document),
         packed(baseline),
-        packed(state.known),
-        _SAME if baseline is not None and state.observed == baseline else packed(state.observed),
-        packed(state.rules),
-        state.provider,
-        state.source,
-        state.reason,
-        state.terminal,
-        state.requested,
-        state.handled,
+        packed(state.applied.known_differences),
+        _SAME if baseline is not None and state.observed.document == baseline else packed(state.observed.document),
+        packed(state.applied.rules),
+        state.declared.provider,
+        state.declared.source,
+        state.observed.reason,
+        state.schedule.terminal,
+        state.schedule.requested,
+        state.schedule.handled,
         _rest(state),
     )
 
@@ -142,12 +149,17 @@ def _conditions(state: ResourceState) -> list[Row]:
             one.observed_generation,
             one.last_transition,
         )
-        for one in state.conditions
+        for one in state.observed.conditions
     ]
 
 
 def _rest(state: ResourceState) -> bytes:
-    rest: tuple[Json, ...] = (_conditions(state), state.labels, state.options, state.depends_on)
+    rest: tuple[Json, ...] = (
+        _conditions(state),
+        state.declared.labels,
+        state.declared.options,
+        state.declared.depends_on,
+    )
     more = _more(state)
     return blobs.pack(value_codec.dumps((*rest, more) if more else rest), _PACK_REST_AT)
 
@@ -155,10 +167,10 @@ def _rest(state: ResourceState) -> bytes:
 def _more(state: ResourceState) -> dict[str, Json]:
     """Return what few resources have; the others pay nothing for it."""
     found: dict[str, Json] = {
-        "suppressed": state.suppressed,
-        "identity": state.identity,
-        "version": state.version,
-        "repeated": state.repeated if state.repeated > 1 else None,
+        "suppressed": state.observed.suppressed,
+        "identity": state.applied.identity,
+        "version": state.applied.api_version,
+        "repeated": state.observed.missing_checks if state.observed.missing_checks > 1 else None,
     }
     return {name: value for name, value in found.items() if value}
 
@@ -177,7 +189,6 @@ def state_of(row: Row) -> ResourceState:
     wanted, settled = unpacked(desired), unpacked(baseline)
     return ResourceState(
         address_ids.address_of(connection, kind, local),
-        provider,
         generation,
         wanted,
         wanted if applied == _SAME else unpacked(applied),
@@ -211,6 +222,7 @@ def state_of(row: Row) -> ResourceState:
         tuple((because, path, note) for because, path, note in more.get("suppressed", ())),
         more.get("identity"),
         more.get("version"),
+        declared=DeclaredState(provider),
     )
 
 
@@ -235,16 +247,16 @@ def findings_by_address(found: Iterable[Row]) -> dict[Address, list[FindingRecor
     return out
 
 
-def revision_row(number: int, revision: Revision) -> Row:
+def revision_row(number: int, revision: AppliedRevision) -> Row:
     """Return a revision as a row."""
     return number, revision.number, pack_digest(revision.document), pack_digest(revision.stamp), revision.at
 
 
 @undamaged("revision")
-def revision_of(address: Address, row: Row) -> Revision:
+def revision_of(address: Address, row: Row) -> AppliedRevision:
     """Return the revision of a row."""
     number, document, stamp, at = row
-    return Revision(address, number, Digest(unpack_digest(document)), unpack_digest(stamp), at)
+    return AppliedRevision(address, number, Digest(unpack_digest(document)), unpack_digest(stamp), at)
 
 
 def decision_row(number: int, decision: DecisionRecord) -> Row:
@@ -270,7 +282,7 @@ def decision_of(row: Row) -> DecisionRecord:
     )
 
 
-def operation_row(number: int, operation: Operation) -> Row:
+def operation_row(number: int, operation: WriteOperation) -> Row:
     """Return a write in flight as a row."""
     drift = [value_codec.encode_finding(finding) for finding in operation.drift]
     return (
@@ -291,15 +303,15 @@ def operation_row(number: int, operation: Operation) -> Row:
 
 
 @undamaged("operation")
-def operation_of(row: Row) -> Operation:
+def operation_of(row: Row) -> WriteOperation:
     """Return the write in flight of a row."""
     identity, connection, kind, local, action, step, phase, started_at, poll_at, attempts, *rest = row
     desired, pre_image, decision, drift, token = rest
-    return Operation(
+    return WriteOperation(
         id=identity,
         address=address_ids.address_of(connection, kind, local),
         action=action,
-        step=Step(step),
+        step=OperationStep(step),
         started_at=started_at,
         desired=unpacked(desired),
         pre_image=unpacked(pre_image),

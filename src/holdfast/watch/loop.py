@@ -19,7 +19,9 @@ from holdfast.reconcile import unchecked
 from holdfast.reconcile.action_result import ActionOutcome, ActionResult
 from holdfast.reconcile.apply import RunReport
 from holdfast.reconcile.clock import Clock
-from holdfast.store.protocol import Request, Store, Transaction
+from holdfast.store.protocol import Store
+from holdfast.store.state import CheckRequest
+from holdfast.store.transaction import PartialUpdates, Transaction
 from holdfast.watch.list_scan import ListScanner
 from holdfast.watch.tasks import PeriodicTask
 
@@ -155,7 +157,7 @@ class ResyncLoop:
     async def mend_schedule(self) -> None:
         """Make due what seems to have been checked later than now, because the clock was set back since."""
         now = self.clock.now()
-        while batch := await self.store.ahead(now + CLOCK_TOLERANCE_SECONDS, BATCH):
+        while batch := await self.store.checked_in_future(now + CLOCK_TOLERANCE_SECONDS, BATCH):
             await unchecked.set_back(self.store, batch, now)
 
     async def _swept(self, connection: str, kind: str, group: Collection[Address]) -> bool:
@@ -218,17 +220,25 @@ class ResyncLoop:
             return
         now = self.clock.now()
         every = self.store.all_states()
-        states = [state async for state in every if state.resync_seconds > 0 and made.intersection(state.depends_on)]
-        await self.store.commit(Transaction(rescheduled=[(state.address, now) for state in states]))
+        states = [
+            state
+            async for state in every
+            if state.schedule.resync_seconds > 0 and made.intersection(state.declared.depends_on)
+        ]
+        await self.store.commit(
+            Transaction(updates=PartialUpdates(rescheduled=[(state.address, now) for state in states]))
+        )
 
     async def _put_off(self, addresses: Sequence[Address], when: float | None) -> None:
         if addresses:
-            await self.store.commit(Transaction(rescheduled=[(address, when) for address in addresses]))
+            await self.store.commit(
+                Transaction(updates=PartialUpdates(rescheduled=[(address, when) for address in addresses]))
+            )
 
     async def spread_backlog(self) -> None:
         """After a restart, spread what is overdue over a while instead of reading it all in the first second."""
         now = self.clock.now()
-        overdue = (await self.store.tally(now)).overdue
+        overdue = (await self.store.count_statuses(now)).overdue
         if overdue < BACKLOG:
             return
         times = resync_schedule.spread(overdue, now + 0.001, SPREAD_SECONDS, self.random01())
@@ -236,7 +246,7 @@ class ResyncLoop:
             moved: list[tuple[Address, float | None]] = [
                 (state.address, next(times, now + SPREAD_SECONDS)) for state in batch
             ]
-            await self.store.commit(Transaction(rescheduled=moved))
+            await self.store.commit(Transaction(updates=PartialUpdates(rescheduled=moved)))
 
     async def _wait(self) -> None:
         """Sleep until something is due or has ended, or for a while; a stop ends the sleep."""
@@ -270,5 +280,7 @@ async def request(store: Store, addresses: list[Address], token: str, now: float
     """Ask for a check now; the token comes back as `handled` once it was done."""
     states = await store.states(addresses)
     if states:
-        await store.commit(Transaction(requested=[Request(address, token, now) for address in states]))
+        await store.commit(
+            Transaction(updates=PartialUpdates(requested=[CheckRequest(address, token, now) for address in states]))
+        )
     return len(states)

@@ -7,7 +7,8 @@ from typing import Protocol
 
 from holdfast.manifests.loader import Manifests
 from holdfast.model.address import Address
-from holdfast.store.protocol import ResourceState, Store
+from holdfast.store.protocol import Store
+from holdfast.store.state import ResourceState
 
 
 class DeclarationSource(Protocol):
@@ -30,6 +31,6 @@ async def states_with_needs(store: Store, addresses: Iterable[Address]) -> dict[
     while missing:
         batch = await store.states(sorted(missing, key=str))
         states.update(batch)
-        needed = {Address.parse(text) for state in batch.values() for text in state.depends_on}
+        needed = {Address.parse(text) for state in batch.values() for text in state.declared.depends_on}
         missing = needed - states.keys() - missing
     return states

@@ -14,7 +14,8 @@ from holdfast.reconcile.apply import RunReport
 from holdfast.reconcile.connections import WritableConnections
 from holdfast.reconcile.policy_evaluation import PolicyRules
 from holdfast.reconcile.rate_limit import RateLimits
-from holdfast.store.protocol import Pause, Transaction
+from holdfast.store.governance import Pause
+from holdfast.store.transaction import GovernanceChanges, Transaction
 from holdfast.watch.list_scan import ListScanner
 from holdfast.watch.loop import ResyncLoop
 from holdfast_emulators import virtual_time
@@ -97,11 +98,13 @@ def test_what_was_begun_and_not_sent_waits_for_the_end_of_a_pause(tmp_path: Path
         bench.live.faults.clear()
         bench.clock.advance(1000)
         other = Bench(live=bench.live, store=bench.store, clock=bench.clock, seed=2, owner="two")
-        await bench.store.commit(Transaction(pauses=[Pause("", "ada", "incident", bench.clock.now())]))
+        await bench.store.commit(
+            Transaction(governance=GovernanceChanges(pauses=[Pause("", "ada", "incident", bench.clock.now())]))
+        )
         report = await other.apply(fleet(1))
         assert bench.live.writes == []
         assert [each.result for each in report.acted] == [ActionOutcome.HELD]
-        await bench.store.commit(Transaction(resumed=[""]))
+        await bench.store.commit(Transaction(governance=GovernanceChanges(resumed=[""])))
         await other.apply(fleet(1))
         assert bench.live_thing("n0")["color"] == "red"
         assert await bench.store.operations() == []
@@ -164,7 +167,9 @@ def test_a_pause_stops_deletions_that_wait_for_their_turn():
 
         async def pause() -> None:
             await clock.sleep(25)
-            await bench.store.commit(Transaction(pauses=[Pause("", "ada", "incident", clock.now())]))
+            await bench.store.commit(
+                Transaction(governance=GovernanceChanges(pauses=[Pause("", "ada", "incident", clock.now())]))
+            )
 
         pausing = asyncio.ensure_future(pause())
         report = await bench.delete(fleet(6))

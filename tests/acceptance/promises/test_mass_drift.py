@@ -13,7 +13,8 @@ from holdfast.policy.correction_limits import CorrectionRules
 from holdfast.reconcile.apply import look
 from holdfast.reconcile.mass_drift_scan import Scheduled
 from holdfast.reconcile.policy_evaluation import PolicyRules
-from holdfast.store.protocol import Approval, Transaction
+from holdfast.store.governance import Approval
+from holdfast.store.transaction import GovernanceChanges, PartialUpdates, Transaction
 from holdfast.watch.list_scan import ListScanner
 from holdfast.watch.loop import ResyncLoop
 from tests.unit.reconcile.fixtures import Bench, declare
@@ -74,7 +75,7 @@ async def scattered(bench: Bench, things, seconds: float) -> None:
     """Spread the due times over a period."""
     now = bench.clock.now()
     times = [(thing.address, now + 1 + place * seconds / len(things)) for place, thing in enumerate(things)]
-    await bench.store.commit(Transaction(rescheduled=times))
+    await bench.store.commit(Transaction(updates=PartialUpdates(rescheduled=times)))
 
 
 @pytest.mark.parametrize("lists", [True, False])
@@ -215,7 +216,7 @@ def test_what_a_person_approved_is_not_counted_against_what_comes_after():
             if each.decision.action is Action.HOLD
         ]
         assert len(yes) == 12
-        await bench.store.commit(Transaction(approvals=yes))
+        await bench.store.commit(Transaction(governance=GovernanceChanges(approvals=yes)))
         await bench.apply(things)
         assert updates(bench) == 12
         bench.clock.advance(60)

@@ -25,7 +25,7 @@ from holdfast.reconcile.connections import WritableConnections
 from holdfast.reconcile.policy_evaluation import PolicyRules
 from holdfast.reconcile.resolve import ResourceResolver, ResourceSet
 from holdfast.reconcile.write import ResourceWriter
-from holdfast.store.memory import MemoryStore
+from holdfast.store.sqlite.store import SqliteStore
 from holdfast.testing.memory import MemoryProvider, MemoryService
 from holdfast.watch.list_scan import ListScanner
 from holdfast.watch.loop import ResyncLoop
@@ -78,7 +78,7 @@ class Two:
 
     good: MemoryService = field(default_factory=MemoryService)
     bad: MemoryService = field(default_factory=MemoryService)
-    store: MemoryStore = field(default_factory=MemoryStore)
+    store: SqliteStore = field(default_factory=SqliteStore.in_memory)
     clock: VirtualClock = field(default_factory=VirtualClock)
 
     def __post_init__(self) -> None:

@@ -25,20 +25,12 @@ from holdfast.policy.windows import Mode, Window
 from holdfast.rollouts import serialization
 from holdfast.rollouts.core.rollout_limits import HaltRules, RolloutLimits, Waves
 from holdfast.rollouts.core.templates import Compatibility, FieldClasses, Template
-from holdfast.store.memory import MemoryStore
-from holdfast.store.protocol import (
-    UNCHECKED,
-    Claim,
-    CorrectionOutcome,
-    Event,
-    Operation,
-    Pause,
-    Quarantine,
-    ResourceState,
-    Step,
-    Store,
-    Transaction,
-)
+from holdfast.store.governance import CorrectionOutcome, Pause, Quarantine
+from holdfast.store.protocol import Store
+from holdfast.store.records import AuditEvent, Claim, OperationStep, WriteOperation
+from holdfast.store.sqlite.store import SqliteStore
+from holdfast.store.state import UNCHECKED, DeclaredState, ObservedState, ResourceState, ScheduleState
+from holdfast.store.transaction import GovernanceChanges, RecordChanges, Transaction, WriteChanges
 from holdfast.testing.memory import once
 from tests.unit.reconcile.fixtures import Bench, declare
 from tests.unit.rollouts.group_fixtures import Nursery, template
@@ -83,11 +75,13 @@ class Read:
 
 def state(name: str, status: Status | None, **more) -> ResourceState:
     given = {"checked_at": NOW - 10, "good_at": NOW - 10, **more}
-    return ResourceState(Address("mem", "Thing", name), "memory", status=status, **given)
+    return ResourceState(
+        Address("mem", "Thing", name), **given, declared=DeclaredState("memory"), observed=ObservedState(status=status)
+    )
 
 
-def stored(*states: ResourceState, **more) -> MemoryStore:
-    store = MemoryStore()
+def stored(*states: ResourceState, **more) -> SqliteStore:
+    store = SqliteStore.in_memory()
     run(store.commit(Transaction(states=list(states), **more)))
     return store
 
@@ -171,11 +165,9 @@ STATES = st.lists(
     st.builds(
         lambda connection, kind, number, status, good, resync, terminal: ResourceState(
             Address(connection, kind, f"n{number}"),
-            "memory",
-            status=status,
-            good_at=good,
-            resync_seconds=resync,
-            terminal=terminal,
+            declared=DeclaredState("memory"),
+            observed=ObservedState(status=status),
+            schedule=ScheduleState(good_at=good, resync_seconds=resync, terminal=terminal),
         ),
         st.sampled_from(["a", 'b"\\', "c d"]),
         st.sampled_from(["X", "Y\n"]),
@@ -194,9 +186,9 @@ STATES = st.lists(
 def test_the_sum_over_statuses_is_the_number_of_resources_and_nothing_counts_more_than_that(states, format_):
     store = stored(*states)
     read = Read(store, format_=format_)
-    assert read.sum("holdfast_resources") == len(states) == run(store.tally(NOW)).total
-    assert read.sum("holdfast_overdue_resources") == run(store.tally(NOW)).overdue
-    for (connection, kind), size in run(store.sizes()).items():
+    assert read.sum("holdfast_resources") == len(states) == run(store.count_statuses(NOW)).total
+    assert read.sum("holdfast_overdue_resources") == run(store.count_statuses(NOW)).overdue
+    for (connection, kind), size in run(store.count_resources()).items():
         at = {"connection": connection, "kind": kind}
         assert read.sum("holdfast_resources", **at) == size >= read("holdfast_stale_resources", **at)
     unsure = [each for each in states if each.status in (None, Status.UNKNOWN)]
@@ -208,7 +200,7 @@ def test_a_thousand_resources_make_no_more_series_than_one():
         state(f"r{number}", list(Status)[number % 6], terminal="x" if number % 3 else None) for number in range(1000)
     ]
     found = {address.address: _findings(3) for address in many}
-    events = [Event(NOW, "check.status_changed", str(each.address)) for each in many]
+    events = [AuditEvent(NOW, "check.status_changed", str(each.address)) for each in many]
     store = stored(*many, findings=found, findings_at=NOW, events=events)
     few = stored(*many[:6], findings={each.address: _findings(3) for each in many[:6]}, findings_at=NOW, events=events)
     read = Read(store)
@@ -247,7 +239,11 @@ def test_unknown_is_told_when_a_read_fails_and_green_only_when_it_does_not():
 def test_what_is_held_back_is_told_by_its_cause():
     bench, fleet = Bench(), [declare("a", {"v": 1}), declare("b", {"v": 1}, onDrift=OnDrift.APPROVE.value)]
     run(bench.apply(fleet))
-    run(bench.store.commit(Transaction(pauses=[Pause("mem/Thing/a", "ada", "busy", bench.clock.now())])))
+    run(
+        bench.store.commit(
+            Transaction(governance=GovernanceChanges(pauses=[Pause("mem/Thing/a", "ada", "busy", bench.clock.now())]))
+        )
+    )
     for name in "ab":
         bench.live_thing(name)["v"] = 2
     run(bench.check(fleet))
@@ -284,17 +280,21 @@ def test_counters_only_grow_over_applies_and_tell_how_writes_ended():
 
 
 def test_what_is_under_way_and_what_people_said():
-    store, address = MemoryStore(), Address("mem", "Thing", "a")
+    store, address = SqliteStore.in_memory(), Address("mem", "Thing", "a")
     run(
         store.commit(
             Transaction(
-                operations=[Operation("1", address, "update", Step.SENT, NOW - 40, None, None)],
-                pauses=[
-                    Pause("", "ada", "all", NOW),
-                    Pause("mem", "ada", "over", NOW - 9, NOW - 1),
-                    Pause("mem/Thing", "ada", "kind", NOW),
-                ],
-                quarantines=[Quarantine(address, "/v", "contention", NOW)],
+                writes=WriteChanges(
+                    operations=[WriteOperation("1", address, "update", OperationStep.SENT, NOW - 40, None, None)]
+                ),
+                governance=GovernanceChanges(
+                    pauses=[
+                        Pause("", "ada", "all", NOW),
+                        Pause("mem", "ada", "over", NOW - 9, NOW - 1),
+                        Pause("mem/Thing", "ada", "kind", NOW),
+                    ],
+                    quarantines=[Quarantine(address, "/v", "contention", NOW)],
+                ),
             )
         )
     )
@@ -377,7 +377,11 @@ def test_a_rollout_that_halted_backs_off_and_says_why_it_waits():
 def test_a_pause_of_everything_holds_a_rollout_and_a_hold_of_a_slot_is_in_the_manifests():
     nursery, before = Nursery(), template({"v": 1}, 4, limits=CAREFUL)
     rolled(nursery, before)
-    run(nursery.store.commit(Transaction(pauses=[Pause("mem", "ada", "busy", nursery.clock.now())])))
+    run(
+        nursery.store.commit(
+            Transaction(governance=GovernanceChanges(pauses=[Pause("mem", "ada", "busy", nursery.clock.now())]))
+        )
+    )
     after = template({"v": 2}, 4, limits=CAREFUL, holds={"web-1": 3600.0})
     rolled(nursery, after)
     causes = [each["cause"] for each in reading(nursery).of("holdfast_rollout_blocked")]
@@ -440,7 +444,7 @@ def test_a_stamp_of_another_revision_is_seen_whoever_put_it_there():
     forgery = {"web": {**old.data["births"]["web"], "stamp": stamps[2]}}
     forged = dataclasses.replace(old, data={**old.data, "births": forgery}, version=old.version + 1)
     assert reading(nursery)("holdfast_template_restamped_children", template="web") == 0
-    run(nursery.store.commit(Transaction(records=[forged])))
+    run(nursery.store.commit(Transaction(records=RecordChanges(put=[forged]))))
     assert reading(nursery)("holdfast_template_restamped_children", template="web") == 1
 
 
@@ -483,7 +487,7 @@ def test_names_are_as_prometheus_wants_them():
 
 
 def test_every_family_is_told_of_even_where_there_is_nothing():
-    text = Read(MemoryStore()).text
+    text = Read(SqliteStore.in_memory()).text
     for each in definitions.ALL:
         assert f"# TYPE {each.name} " in text
         assert f"# HELP {each.name} {each.text}\n" in text

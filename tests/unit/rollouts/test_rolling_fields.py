@@ -17,7 +17,7 @@ from holdfast.rollouts.core.requirements import Asks, Predicate
 from holdfast.rollouts.core.rollout_limits import HaltRules, RolloutLimits, Waves
 from holdfast.rollouts.core.template_schemes import ListOrder
 from holdfast.rollouts.core.templates import FieldClasses, Method
-from holdfast.store.protocol import VersionedRecord
+from holdfast.store.records import VersionedRecord
 from holdfast.testing.memory import once
 from tests.unit.rollouts.group_fixtures import Nursery, template
 

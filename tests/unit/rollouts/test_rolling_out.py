@@ -20,7 +20,8 @@ from holdfast.rollouts.core.requirements import Asks, Predicate, Supply
 from holdfast.rollouts.core.rollout_limits import HaltRules, OnHalt, RolloutLimits, Waves
 from holdfast.rollouts.core.template_groups import TemplateGroup
 from holdfast.rollouts.core.templates import FieldClasses, HealthGate, Method, RolloutMode
-from holdfast.store.protocol import Pause, Transaction
+from holdfast.store.governance import Pause
+from holdfast.store.transaction import GovernanceChanges, RecordChanges, Transaction
 from holdfast.testing.memory import once
 from tests.unit.reconcile.fixtures import declare
 from tests.unit.rollouts.group_fixtures import Nursery, template
@@ -385,10 +386,14 @@ def test_windows_holds_gates_and_pauses_hold_it_back(nursery):
     (group,) = rolled(nursery, wanted)
     assert "web-2" in nursery.names()
     assert phase(group) is RolloutPhase.PROGRESSING
-    asyncio.run(nursery.store.commit(Transaction(pauses=[Pause("mem/Thing", "ada", "stop", nursery.clock.now())])))
+    asyncio.run(
+        nursery.store.commit(
+            Transaction(governance=GovernanceChanges(pauses=[Pause("mem/Thing", "ada", "stop", nursery.clock.now())]))
+        )
+    )
     (group,) = rolled(nursery, dataclasses.replace(wanted, rollout=dataclasses.replace(wanted.rollout, holds={})))
     assert "web-2" in nursery.names()
-    asyncio.run(nursery.store.commit(Transaction(resumed=["mem/Thing"])))
+    asyncio.run(nursery.store.commit(Transaction(governance=GovernanceChanges(resumed=["mem/Thing"]))))
     (group,) = rolled(nursery, dataclasses.replace(wanted, rollout=dataclasses.replace(wanted.rollout, holds={})))
     assert phase(group) is RolloutPhase.COMPLETE
 
@@ -476,7 +481,7 @@ def test_a_scheme_of_a_newer_release_gives_unknown_or_its_stored_verdict_and_nev
         data["regimes"].append([1, "template-of-the-future/2", 1])
         data["policies"]["template-of-the-future/2"] = {"anything": True}
         await nursery.store.commit(
-            Transaction(records=[dataclasses.replace(record, data=data, version=record.version + 1)])
+            Transaction(records=RecordChanges(put=[dataclasses.replace(record, data=data, version=record.version + 1)]))
         )
 
     asyncio.run(newer())

@@ -29,8 +29,8 @@ from holdfast.rollouts.core import group_rollouts
 from holdfast.rollouts.core.records import RolloutPhase
 from holdfast.rollouts.core.rollout_limits import HaltRules, RolloutLimits, Waves
 from holdfast.rollouts.core.templates import Template
-from holdfast.store.protocol import Transaction
-from holdfast.store.sqlite import SqliteStore
+from holdfast.store.sqlite.store import SqliteStore
+from holdfast.store.transaction import Transaction
 from holdfast.testing.clock import FakeClock
 from holdfast.testing.memory import MemoryService
 from tests.unit.rollouts.group_fixtures import Nursery, template
@@ -130,9 +130,13 @@ async def seed(folder: Path, start: float) -> None:
         for index in range(first, min(first + 1000, MANY)):
             name, ident = f"web-{index}", f"id-{index + 1}"
             address = dataclasses.replace(child.address, name=name)
-            transaction.states.append(dataclasses.replace(state, address=address, provider_id=ident))
+            transaction.states.append(
+                dataclasses.replace(
+                    state, address=address, observed=dataclasses.replace(state.observed, provider_id=ident)
+                )
+            )
             copy = dataclasses.replace(child, address=address, slot=name, version=1)
-            transaction.records.append(serialization.child_record(copy, "web"))
+            transaction.records.put.append(serialization.child_record(copy, "web"))
             live.things["Thing", ident] = {**body, "name": name}
             live.writes.append(("create", "Thing", ident))
             live.seen_keys[f"seed-{index}"] = ident

@@ -10,7 +10,10 @@ import pytest
 from holdfast.errors import StoreError
 from holdfast.model.address import Address
 from holdfast.model.verdict import Status
-from holdfast.store.protocol import UNCHECKED, Pause, ResourceState, Settled, Store, Transaction, UnchangedCheck
+from holdfast.store.governance import Pause
+from holdfast.store.protocol import Store
+from holdfast.store.state import UNCHECKED, DeclaredState, ResourceState, UnchangedCheck, UnchangedResource
+from holdfast.store.transaction import GovernanceChanges, PartialUpdates, Transaction
 from tests.unit.store.examples import (
     A,
     B,
@@ -78,23 +81,23 @@ async def test_a_very_deep_document_can_be_kept(store: Store):
 
 @on_every_store
 async def test_a_state_comes_back_field_by_field(store: Store):
-    bare, full = ResourceState(B, "file"), full_state(A)
+    bare, full = ResourceState(B, declared=DeclaredState("file")), full_state(A)
     await store.commit(Transaction(states=[bare, full]))
     assert await store.state(A) == full
     assert await store.state(B) == bare
-    assert type((await store.states([A]))[A].options["f"]) is float
+    assert type((await store.states([A]))[A].declared.options["f"]) is float
 
 
 @on_every_store
 async def test_a_state_replaces_the_whole_one_before_it(store: Store):
     await store.commit(Transaction(states=[full_state(requested=None, handled=None)]))
-    await store.commit(Transaction(states=[ResourceState(A, "file")]))
-    assert await store.state(A) == ResourceState(A, "file")
+    await store.commit(Transaction(states=[ResourceState(A, declared=DeclaredState("file"))]))
+    assert await store.state(A) == ResourceState(A, declared=DeclaredState("file"))
 
 
 @pytest.mark.parametrize("field", [name for name in ResourceState.__slots__ if name not in ("address", "requested")])
 def test_a_change_of_any_one_field_is_kept(field, tmp_path):
-    bare = ResourceState(A, "file")
+    bare = ResourceState(A, declared=DeclaredState("file"))
     value = getattr(full_state(), field)
     changed = replace(bare, **{field: value})
     assert changed != bare
@@ -114,7 +117,9 @@ async def test_a_text_that_utf8_cannot_carry_is_kept_in_some_form_and_harms_nobo
     odd = "odd \ud800 text"
     states = [full_state(A, reason=odd, provider_id=odd, etag=odd), full_state(B)]
     pause = Pause("", "ada", "from a broken terminal \udcff", 1.0)
-    await store.commit(Transaction(states=states, events=[event(said=odd)], pauses=[pause]))
+    await store.commit(
+        Transaction(states=states, events=[event(said=odd)], governance=GovernanceChanges(pauses=[pause]))
+    )
     kept = await store.states([A, B])
     assert kept[B] == full_state(B)
     assert kept[A] == full_state(A, reason="odd \\ud800 text", provider_id="odd \\ud800 text", etag="odd \\ud800 text")
@@ -125,7 +130,7 @@ async def test_a_text_that_utf8_cannot_carry_is_kept_in_some_form_and_harms_nobo
 @on_every_store
 async def test_of_two_states_of_a_resource_in_one_transaction_the_later_wins(store: Store):
     await store.commit(Transaction(states=[full_state(generation=1), full_state(B), full_state(generation=2)]))
-    assert (await store.states([A]))[A].generation == 2
+    assert (await store.states([A]))[A].declared.generation == 2
 
 
 @on_every_store
@@ -133,8 +138,8 @@ async def test_a_state_is_not_shared_with_writer_or_reader(store: Store):
     options = {"list": [1]}
     await store.commit(Transaction(states=[full_state(options=options)]))
     options["list"].append(2)
-    (await store.states([A]))[A].options["list"].append(3)
-    assert (await store.states([A]))[A].options == {"list": [1]}
+    (await store.states([A]))[A].declared.options["list"].append(3)
+    assert (await store.states([A]))[A].declared.options == {"list": [1]}
 
 
 @on_every_store
@@ -163,7 +168,7 @@ async def test_all_states_pages_through_more_than_a_page(store: Store):
     many = [Address("prod", "Network", f"n{n:04}") for n in range(1100)]
     await store.commit(Transaction(states=[full_state(address) for address in many]))
     assert [state.address async for state in store.all_states()] == many
-    assert await listed(store.unlooked("prod", "Network", 11.0)) == many
+    assert await listed(store.unchecked("prod", "Network", 11.0)) == many
 
 
 def at_rest(address: Address, **changes: Any) -> ResourceState:
@@ -178,9 +183,12 @@ async def test_settled_are_those_at_rest_that_are_listed_with_the_digest_they_ha
     states = [at_rest(A, raw_digest=str(digest("raw"))), at_rest(B), at_rest(moved), at_rest(gone)]
     await store.commit(Transaction(states=[*states, at_rest(C), at_rest(D)]))
     seen = [("a", str(digest("raw"))), ("b", "raw"), ("moved", "new"), ("unheard of", "raw")]
-    assert set(await store.settled("prod", "Network", seen)) == {Settled(A, 3600.0), Settled(B, 3600.0)}
-    assert await store.settled("prod", "Nothing", seen) == []
-    assert await store.settled("prod", "Network", []) == []
+    assert set(await store.find_unchanged("prod", "Network", seen)) == {
+        UnchangedResource(A, 3600.0),
+        UnchangedResource(B, 3600.0),
+    }
+    assert await store.find_unchanged("prod", "Nothing", seen) == []
+    assert await store.find_unchanged("prod", "Network", []) == []
 
 
 @pytest.mark.parametrize(
@@ -207,7 +215,9 @@ def test_whoever_waits_for_a_look_is_not_settled(unrest, tmp_path):
     @on_every_store
     async def check(store: Store):
         await store.commit(Transaction(states=[at_rest(A), at_rest(B, **unrest)]))
-        assert await store.settled("prod", "Network", [("a", "raw"), ("b", "raw")]) == [Settled(A, 3600.0)]
+        assert await store.find_unchanged("prod", "Network", [("a", "raw"), ("b", "raw")]) == [
+            UnchangedResource(A, 3600.0)
+        ]
 
     for kind in ("memory", "sqlite"):
         check(kind, tmp_path)
@@ -216,36 +226,36 @@ def test_whoever_waits_for_a_look_is_not_settled(unrest, tmp_path):
 @on_every_store
 async def test_a_resource_that_was_never_declared_nor_asked_for_can_be_settled(store: Store):
     await store.commit(Transaction(states=[at_rest(A, desired=None, applied=None, requested=None, handled=None)]))
-    assert await store.settled("prod", "Network", [("a", "raw")]) == [Settled(A, 3600.0)]
+    assert await store.find_unchanged("prod", "Network", [("a", "raw")]) == [UnchangedResource(A, 3600.0)]
 
 
 @on_every_store
 async def test_of_a_thing_that_is_listed_twice_the_later_digest_counts(store: Store):
     await store.commit(Transaction(states=[at_rest(A), at_rest(B)]))
     seen = [("a", "raw"), ("b", "old"), ("a", "new"), ("b", "raw")]
-    assert await store.settled("prod", "Network", seen) == [Settled(B, 3600.0)]
+    assert await store.find_unchanged("prod", "Network", seen) == [UnchangedResource(B, 3600.0)]
 
 
 @on_every_store
 async def test_two_declarations_of_one_thing_are_both_settled(store: Store):
     await store.commit(Transaction(states=[at_rest(A, provider_id="same"), at_rest(B, provider_id="same")]))
-    assert {one.address for one in await store.settled("prod", "Network", [("same", "raw")])} == {A, B}
+    assert {one.address for one in await store.find_unchanged("prod", "Network", [("same", "raw")])} == {A, B}
 
 
 @on_every_store
 async def test_many_are_settled_at_once(store: Store):
     many = [Address("prod", "Network", f"n{n:04}") for n in range(1100)]
     await store.commit(Transaction(states=[at_rest(address) for address in many]))
-    found = await store.settled("prod", "Network", [(address.name, "raw") for address in many])
+    found = await store.find_unchanged("prod", "Network", [(address.name, "raw") for address in many])
     assert sorted(one.address.name for one in found) == [address.name for address in many]
 
 
 @on_every_store
 async def test_a_touch_with_a_new_digest_settles_what_had_moved(store: Store):
     await store.commit(Transaction(states=[at_rest(A)]))
-    assert await store.settled("prod", "Network", [("a", "new")]) == []
-    await store.commit(Transaction(touched=[UnchangedCheck(A, 50.0, 60.0, raw_digest="new")]))
-    assert await store.settled("prod", "Network", [("a", "new")]) == [Settled(A, 3600.0)]
+    assert await store.find_unchanged("prod", "Network", [("a", "new")]) == []
+    await store.commit(Transaction(updates=PartialUpdates(unchanged=[UnchangedCheck(A, 50.0, 60.0, raw_digest="new")])))
+    assert await store.find_unchanged("prod", "Network", [("a", "new")]) == [UnchangedResource(A, 3600.0)]
 
 
 @on_every_store
@@ -254,9 +264,9 @@ async def test_unlooked_are_the_scheduled_ones_whose_last_check_is_older(store: 
     states = [full_state(Address("prod", "Network", name), checked_at=at) for name, at in times.items()]
     unscheduled = full_state(Address("prod", "Network", "e"), checked_at=1.0, due_at=None)
     await store.commit(Transaction(states=[*reversed(states), unscheduled, full_state(C), full_state(D)]))
-    assert [address.name async for address in store.unlooked("prod", "Network", 10.0)] == ["a", "c", "d"]
-    assert [address.name async for address in store.unlooked("prod", "Network", 0.0)] == ["c"]
-    assert await listed(store.unlooked("prod", "Nothing", 10.0)) == []
+    assert [address.name async for address in store.unchecked("prod", "Network", 10.0)] == ["a", "c", "d"]
+    assert [address.name async for address in store.unchecked("prod", "Network", 0.0)] == ["c"]
+    assert await listed(store.unchecked("prod", "Nothing", 10.0)) == []
 
 
 @on_every_store
@@ -264,11 +274,11 @@ async def test_what_is_looked_at_while_going_through_the_unlooked_is_not_met_twi
     many = [Address("prod", "Network", f"n{n:04}") for n in range(1100)]
     await store.commit(Transaction(states=[full_state(address, checked_at=1.0) for address in many]))
     met = []
-    async for address in store.unlooked("prod", "Network", 10.0):
+    async for address in store.unchecked("prod", "Network", 10.0):
         met.append(address)
-        await store.commit(Transaction(touched=[UnchangedCheck(address, 10.0, 20.0)]))
+        await store.commit(Transaction(updates=PartialUpdates(unchanged=[UnchangedCheck(address, 10.0, 20.0)])))
     assert met == many
-    assert await listed(store.unlooked("prod", "Network", 10.0)) == []
+    assert await listed(store.unchecked("prod", "Network", 10.0)) == []
 
 
 @on_every_store
@@ -276,7 +286,11 @@ async def test_a_touch_moves_the_times_of_a_good_check_and_nothing_else(store: S
     done = {"handled": "token-1"}
     await store.commit(Transaction(states=[full_state(A, **done), full_state(B, **done)]))
     await store.commit(
-        Transaction(touched=[UnchangedCheck(A, 50.0, 60.0), UnchangedCheck(B, 51.0, None, 'W/"2"', "raw-2")])
+        Transaction(
+            updates=PartialUpdates(
+                unchanged=[UnchangedCheck(A, 50.0, 60.0), UnchangedCheck(B, 51.0, None, 'W/"2"', "raw-2")]
+            )
+        )
     )
     assert await store.state(A) == full_state(A, checked_at=50.0, good_at=50.0, due_at=60.0, failures=0, **done)
     tagged = {"etag": 'W/"2"', "raw_digest": "raw-2", **done}
@@ -287,14 +301,14 @@ async def test_a_touch_moves_the_times_of_a_good_check_and_nothing_else(store: S
 async def test_a_state_after_a_touch_replaces_what_the_touch_changed(store: Store):
     state = full_state(handled="token-1")
     await store.commit(Transaction(states=[state]))
-    await store.commit(Transaction(touched=[UnchangedCheck(A, 50.0, 60.0, "new")]))
+    await store.commit(Transaction(updates=PartialUpdates(unchanged=[UnchangedCheck(A, 50.0, 60.0, "new")])))
     await store.commit(Transaction(states=[state]))
     assert await store.state(A) == state
 
 
 @on_every_store
 async def test_touching_an_unknown_resource_does_nothing(store: Store):
-    await store.commit(Transaction(touched=[UnchangedCheck(A, 50.0, 60.0)]))
+    await store.commit(Transaction(updates=PartialUpdates(unchanged=[UnchangedCheck(A, 50.0, 60.0)])))
     assert await store.state(A) is None
 
 
@@ -321,9 +335,13 @@ async def test_forgetting_takes_state_findings_and_revisions_and_leaves_history(
 async def test_a_resource_can_be_forgotten_and_begun_anew_in_one_transaction(store: Store):
     await store.commit(Transaction(states=[full_state()], revisions=[revision(1, content="old")]))
     await store.commit(
-        Transaction(forgotten=[A], states=[ResourceState(A, "file")], revisions=[revision(1, content="new")])
+        Transaction(
+            forgotten=[A],
+            states=[ResourceState(A, declared=DeclaredState("file"))],
+            revisions=[revision(1, content="new")],
+        )
     )
-    assert await store.state(A) == ResourceState(A, "file")
+    assert await store.state(A) == ResourceState(A, declared=DeclaredState("file"))
     assert await store.revisions(A) == [revision(1, content="new")]
 
 
@@ -332,7 +350,7 @@ async def test_what_was_only_looked_at_gives_way_to_a_newer_revision(store: Stor
     await store.commit(Transaction(states=[full_state(A, applied_revision=2), full_state(B, applied_revision=1)]))
     seen = [full_state(address, applied_revision=1, reason="seen before the write") for address in (A, B, C)]
     await store.commit(
-        Transaction(states=seen, findings=dict.fromkeys((A, B), (finding("x"),)), looked_at={A, B, C}, events=[event()])
+        Transaction(states=seen, findings=dict.fromkeys((A, B), (finding("x"),)), checked={A, B, C}, events=[event()])
     )
     assert await store.states([A, B, C]) == {A: full_state(A, applied_revision=2), B: seen[1], C: seen[2]}
     assert list(await store.findings()) == [B]
@@ -383,7 +401,7 @@ async def test_the_tally_counts_by_status_and_what_is_overdue(store: Store):
         for address, status, at in zip((A, B, C, D), statuses, (1.0, 2.0, None, 3.0), strict=True)
     ]
     await store.commit(Transaction(states=states))
-    tally = await store.tally(2.0)
+    tally = await store.count_statuses(2.0)
     assert tally.by_status == {"in_sync": 2, "unknown": 1, UNCHECKED: 1}
     assert (tally.total, tally.overdue) == (4, 2)
 
@@ -392,7 +410,7 @@ async def test_the_tally_counts_by_status_and_what_is_overdue(store: Store):
 async def test_sizes_count_by_connection_and_kind(store: Store):
     await store.commit(Transaction(states=[full_state(address) for address in (A, B, C, D)], events=[event("x/Y/z")]))
     await store.commit(Transaction(forgotten=[D]))
-    assert await store.sizes() == {("prod", "Network"): 2, ("prod", "Subnet"): 1}
+    assert await store.count_resources() == {("prod", "Network"): 2, ("prod", "Subnet"): 1}
 
 
 @on_every_store
@@ -400,16 +418,16 @@ async def test_resources_of_a_status_come_in_address_order(store: Store):
     later = Address("prod-2", "Network", "a")
     await store.commit(Transaction(states=[full_state(one, status=Status.MISSING) for one in (later, D, C, A)]))
     await store.commit(Transaction(states=[full_state(B, status=Status.IN_SYNC), full_state(D, status=None)]))
-    assert await store.with_status(Status.MISSING) == [A, C, later]
-    assert await store.with_status(Status.DRIFTED) == []
+    assert await store.addresses_with_status(Status.MISSING) == [A, C, later]
+    assert await store.addresses_with_status(Status.DRIFTED) == []
 
 
 @on_every_store
 async def test_an_empty_store_has_nothing_of_anything(store: Store):
-    tally = await store.tally(1.0)
+    tally = await store.count_statuses(1.0)
     assert (tally.by_status, tally.total, tally.overdue) == ({}, 0, 0)
     assert await store.next_due() is None
-    assert await store.sizes() == {}
+    assert await store.count_resources() == {}
     assert await listed(store.all_states()) == []
     assert await listed(store.events()) == []
     assert await store.operations() == []

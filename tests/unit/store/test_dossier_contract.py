@@ -7,8 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from holdfast.store.protocol import Store, Transaction, VersionConflict, VersionedRecord
-from holdfast.store.sqlite import SqliteStore
+from holdfast.store.protocol import Store
+from holdfast.store.records import VersionConflict, VersionedRecord
+from holdfast.store.sqlite.store import SqliteStore
+from holdfast.store.transaction import RecordChanges, Transaction
 from tests.unit.store.examples import event, on_every_store
 
 PLAN = VersionedRecord("rollout", "web/7", {"phase": "canary", "of": [1, None, {"x": 2.5}], "long": "x" * 900})
@@ -21,7 +23,7 @@ async def keys(store: Store, collection: str, owner: str | None = None) -> list[
 @on_every_store
 async def test_a_matter_comes_back_as_it_was(store):
     full = replace(PLAN, owner="template web", due_at=12.5)
-    await store.commit(Transaction(records=[full]))
+    await store.commit(Transaction(records=RecordChanges(put=[full])))
     assert await store.record("rollout", "web/7") == full
     assert await store.record("rollout", "web/8") is None
     assert await store.record("other", "web/7") is None
@@ -29,11 +31,11 @@ async def test_a_matter_comes_back_as_it_was(store):
 
 @on_every_store
 async def test_only_who_saw_the_last_version_takes_it_further(store):
-    await store.commit(Transaction(records=[PLAN]))
+    await store.commit(Transaction(records=RecordChanges(put=[PLAN])))
     second = replace(PLAN, data={"phase": "waves"}, version=2)
-    await store.commit(Transaction(records=[second]))
+    await store.commit(Transaction(records=RecordChanges(put=[second])))
     for version in (1, 2, 4):
-        late = Transaction(records=[replace(PLAN, version=version)], events=[event("x")])
+        late = Transaction(events=[event("x")], records=RecordChanges(put=[replace(PLAN, version=version)]))
         with pytest.raises(VersionConflict) as caught:
             await store.commit(late)
         assert (caught.value.collection, caught.value.key) == ("rollout", "web/7")
@@ -43,16 +45,16 @@ async def test_only_who_saw_the_last_version_takes_it_further(store):
 
 @on_every_store
 async def test_a_new_matter_is_begun_once(store):
-    await store.commit(Transaction(records=[PLAN]))
+    await store.commit(Transaction(records=RecordChanges(put=[PLAN])))
     with pytest.raises(VersionConflict):
-        await store.commit(Transaction(records=[PLAN]))
+        await store.commit(Transaction(records=RecordChanges(put=[PLAN])))
     with pytest.raises(VersionConflict):
-        await store.commit(Transaction(records=[replace(PLAN, key="never begun", version=2)]))
+        await store.commit(Transaction(records=RecordChanges(put=[replace(PLAN, key="never begun", version=2)])))
 
 
 @on_every_store
 async def test_a_transaction_takes_a_matter_several_steps(store):
-    await store.commit(Transaction(records=[replace(PLAN, version=1), replace(PLAN, version=2)]))
+    await store.commit(Transaction(records=RecordChanges(put=[replace(PLAN, version=1), replace(PLAN, version=2)])))
     found = await store.record("rollout", "web/7")
     assert found is not None
     assert found.version == 2
@@ -60,10 +62,10 @@ async def test_a_transaction_takes_a_matter_several_steps(store):
 
 @on_every_store
 async def test_what_is_closed_is_gone_and_can_begin_anew(store):
-    await store.commit(Transaction(records=[PLAN, replace(PLAN, version=2)]))
-    await store.commit(Transaction(records=[PLAN], closed=[("rollout", "web/7")]))
+    await store.commit(Transaction(records=RecordChanges(put=[PLAN, replace(PLAN, version=2)])))
+    await store.commit(Transaction(records=RecordChanges(put=[PLAN], deleted=[("rollout", "web/7")])))
     assert await store.record("rollout", "web/7") == PLAN
-    await store.commit(Transaction(closed=[("rollout", "web/7"), ("rollout", "nothing")]))
+    await store.commit(Transaction(records=RecordChanges(deleted=[("rollout", "web/7"), ("rollout", "nothing")])))
     assert await store.record("rollout", "web/7") is None
 
 
@@ -71,7 +73,11 @@ async def test_what_is_closed_is_gone_and_can_begin_anew(store):
 async def test_a_collection_is_gone_through_in_order_and_by_owner(store):
     mixed = [VersionedRecord("child", f"{number:04}", {}, owner=f"t{number % 2}") for number in (*range(1200), 5000)]
     await store.commit(
-        Transaction(records=[*mixed[::-1], VersionedRecord("childish", "a", {}), VersionedRecord("child", "zz", {})])
+        Transaction(
+            records=RecordChanges(
+                put=[*mixed[::-1], VersionedRecord("childish", "a", {}), VersionedRecord("child", "zz", {})]
+            )
+        )
     )
     assert await keys(store, "child") == [*sorted(each.key for each in mixed), "zz"]
     assert await keys(store, "child", "t1") == [each.key for each in mixed if each.owner == "t1"]
@@ -81,13 +87,19 @@ async def test_a_collection_is_gone_through_in_order_and_by_owner(store):
 @on_every_store
 async def test_what_is_due_comes_with_the_longest_overdue_first(store):
     times = {"a": 30.0, "b": 10.0, "c": None, "d": 10.0, "e": 50.0}
-    await store.commit(Transaction(records=[VersionedRecord("s", key, {}, due_at=at) for key, at in times.items()]))
+    await store.commit(
+        Transaction(records=RecordChanges(put=[VersionedRecord("s", key, {}, due_at=at) for key, at in times.items()]))
+    )
     assert [each.key for each in await store.due_records("s", 30.0, 9)] == ["b", "d", "a"]
     assert [each.key for each in await store.due_records("s", 30.0, 1)] == ["b"]
     assert await store.next_due_record("s") == 10.0
     assert await store.next_due_record("t") is None
     await store.commit(
-        Transaction(records=[VersionedRecord("s", "b", {}, version=2), VersionedRecord("s", "d", {}, version=2)])
+        Transaction(
+            records=RecordChanges(
+                put=[VersionedRecord("s", "b", {}, version=2), VersionedRecord("s", "d", {}, version=2)]
+            )
+        )
     )
     assert await store.next_due_record("s") == 30.0
 
@@ -95,7 +107,7 @@ async def test_what_is_due_comes_with_the_longest_overdue_first(store):
 @on_every_store
 async def test_what_is_done_to_an_answer_is_not_done_to_the_store(store):
     data = {"list": [1]}
-    await store.commit(Transaction(records=[VersionedRecord("s", "k", data)]))
+    await store.commit(Transaction(records=RecordChanges(put=[VersionedRecord("s", "k", data)])))
     data["list"].append(2)
     found = await store.record("s", "k")
     assert found is not None
@@ -109,11 +121,13 @@ def test_of_two_processes_one_takes_the_step(tmp_path):
     async def race() -> list[str]:
         one, other = [await SqliteStore.open(tmp_path / "s.db") for _ in range(2)]
         try:
-            await one.commit(Transaction(records=[PLAN]))
+            await one.commit(Transaction(records=RecordChanges(put=[PLAN])))
 
             async def step(store: Store, name: str) -> str:
                 try:
-                    await store.commit(Transaction(records=[replace(PLAN, data={"by": name}, version=2)]))
+                    await store.commit(
+                        Transaction(records=RecordChanges(put=[replace(PLAN, data={"by": name}, version=2)]))
+                    )
                 except VersionConflict:
                     return "refused"
                 return name

@@ -15,17 +15,12 @@ import pytest
 from holdfast.errors import StoreError
 from holdfast.model.address import Address
 from holdfast.model.budget_charge import BudgetCharge
-from holdfast.store import call_batching
-from holdfast.store.protocol import (
-    BudgetSpent,
-    ClaimLost,
-    Event,
-    ResourceState,
-    Transaction,
-    VersionConflict,
-    VersionedRecord,
-)
-from holdfast.store.sqlite import SqliteStore
+from holdfast.store.governance import BudgetSpent
+from holdfast.store.records import AuditEvent, ClaimLost, VersionConflict, VersionedRecord
+from holdfast.store.sqlite import call_batching
+from holdfast.store.sqlite.store import SqliteStore
+from holdfast.store.state import DeclaredState, ResourceState
+from holdfast.store.transaction import GovernanceChanges, RecordChanges, Transaction, WriteChanges
 from tests.unit.store.examples import A, correction, digest, event, full_state, listed, revision
 
 MANY = 300
@@ -51,8 +46,8 @@ def resource(number: int) -> Address:
 
 
 def fact(number: int) -> Transaction:
-    state = ResourceState(resource(number), "memory", generation=number + 1)
-    return Transaction(states=[state], events=[Event(float(number), "fact", str(state.address), {"n": number})])
+    state = ResourceState(resource(number), declared=DeclaredState("memory", generation=number + 1))
+    return Transaction(states=[state], events=[AuditEvent(float(number), "fact", str(state.address), {"n": number})])
 
 
 class Busy:
@@ -124,18 +119,20 @@ async def test_claims_renewals_releases_and_reads_share_a_visit_with_commits(sto
 @on_disk
 async def test_what_changes_does_so_in_the_order_it_was_asked_for_and_a_read_sees_all_of_it(store: SqliteStore):
     versions = [VersionedRecord("matter", "one", {"n": number}, number) for number in range(1, 51)]
-    calls = [store.commit(Transaction(records=[each])) for each in versions]
+    calls = [store.commit(Transaction(records=RecordChanges(put=[each]))) for each in versions]
     *done, read = await gathered(store, *calls, store.record("matter", "one"))
     assert done == [None] * 50
     assert read == versions[-1]
 
 
 FAILING = {
-    ClaimLost: Transaction(fences={A: 7}),
+    ClaimLost: Transaction(writes=WriteChanges(fences={A: 7})),
     BudgetSpent: Transaction(
-        corrections=[correction("c")], charges={"c": [BudgetCharge("bucket", limit=0, since=0.0)]}
+        governance=GovernanceChanges(
+            corrections=[correction("c")], charges={"c": [BudgetCharge("bucket", limit=0, since=0.0)]}
+        )
     ),
-    VersionConflict: Transaction(records=[VersionedRecord("matter", "one", {}, 5)]),
+    VersionConflict: Transaction(records=RecordChanges(put=[VersionedRecord("matter", "one", {}, 5)])),
     StoreError: Transaction(revisions=[revision(1, content="another")]),
     ValueError: Transaction(documents={digest("wrong"): b"{}"}),
 }
@@ -169,13 +166,13 @@ def test_a_commit_that_fails_among_many_fails_alone_and_leaves_nothing(tmp_path,
 async def test_a_name_that_a_failing_commit_brought_in_is_known_again_when_it_is_met_again(store: SqliteStore):
     """It had a number in the part that was undone; somebody else may have that number now."""
     bad = fact(1)
-    bad.fences = {A: 7}
+    bad.writes.fences = {A: 7}
     good, claimed = fact(2), fact(1)
     results = await gathered(store, store.commit(bad), store.commit(good), store.commit(claimed))
     assert isinstance(results[0], ClaimLost)
     assert results[1:] == [None, None]
     states = await store.states([resource(1), resource(2)])
-    assert {address: state.generation for address, state in states.items()} == {resource(1): 2, resource(2): 3}
+    assert {address: state.declared.generation for address, state in states.items()} == {resource(1): 2, resource(2): 3}
     assert [each.event.subject async for each in store.events()] == [str(resource(2)), str(resource(1))]
 
 
@@ -189,7 +186,7 @@ async def test_whoever_gives_up_while_waiting_harms_nobody(store: SqliteStore):
         await asyncio.sleep(0)
     results = await asyncio.gather(*tasks, return_exceptions=True)
     assert [number for number in range(10) if results[number] is None] == [1, 2, 4, 5, 7, 8]
-    kept = {state.generation - 1 for state in await listed(store.all_states())}
+    kept = {state.declared.generation - 1 for state in await listed(store.all_states())}
     assert kept == {1, 2, 4, 5, 7, 8}  # nobody's turn had come
     await store.verify_chain()
 
@@ -239,7 +236,7 @@ def test_when_a_whole_transaction_fails_each_is_tried_by_itself(tmp_path):
     async def whole(store: SqliteStore) -> None:
         (pages,) = await store._run(lambda: store._connection.execute("PRAGMA page_count").fetchone())
         await store._run(lambda: store._connection.execute(f"PRAGMA max_page_count = {pages + 40}").fetchall())
-        large = Transaction(events=[Event(0.0, "large", "", {"text": "x" * 1_000_000})])
+        large = Transaction(events=[AuditEvent(0.0, "large", "", {"text": "x" * 1_000_000})])
         results = await gathered(store, store.commit(fact(0)), store.commit(large), store.commit(fact(1)))
         assert (results[0], results[2]) == (None, None)
         assert isinstance(results[1], StoreError)
@@ -251,9 +248,9 @@ def test_when_a_whole_transaction_fails_each_is_tried_by_itself(tmp_path):
 
 
 def test_a_lock_that_is_never_released_is_told_to_all_who_wait_at_once(tmp_path, monkeypatch):
-    monkeypatch.setattr("holdfast.store.database.BUSY_SECONDS", 0.0)
+    monkeypatch.setattr("holdfast.store.sqlite.database.BUSY_SECONDS", 0.0)
     waits: list[float] = []
-    monkeypatch.setattr("holdfast.store.database.time.sleep", waits.append)
+    monkeypatch.setattr("holdfast.store.sqlite.database.time.sleep", waits.append)
 
     @on_disk
     async def whole(store: SqliteStore) -> None:
@@ -286,7 +283,7 @@ async def test_closing_finishes_what_was_asked_before(store: SqliteStore):
 async def test_questions_about_everything_are_put_to_the_file_once_a_visit(store: SqliteStore):
     await store.commit(fact(0))
     statements = await traced(store)
-    calls = [call for _ in range(20) for call in (store.sizes(), store.pauses(), store.quarantines())]
+    calls = [call for _ in range(20) for call in (store.count_resources(), store.pauses(), store.quarantines())]
     answers = await gathered(store, *calls)
     assert answers == [{("prod", "Thing"): 1}, [], []] * 20
     assert len([each for each in statements if "SELECT" in each]) == 3

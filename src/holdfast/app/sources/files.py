@@ -15,7 +15,7 @@ from holdfast.manifests import file_discovery, loader
 from holdfast.manifests import project as project_files
 from holdfast.manifests.loader import Manifests
 from holdfast.providers import registry
-from holdfast.store.protocol import ResourceState
+from holdfast.store.state import ResourceState
 
 
 def find_config(options: ProjectOptions) -> project_files.Project:
@@ -62,7 +62,7 @@ class FileSource:
         Other declarations of those files are left out, because what they refer to may be in files that are not read.
         """
         wanted: Mapping[str, ResourceState] = {str(state.address): state for state in states}
-        files = {state.source.rpartition(":")[0] for state in wanted.values() if state.source}
+        files = {state.declared.source.rpartition(":")[0] for state in wanted.values() if state.declared.source}
         existing = sorted(filter(os.path.exists, files))
         if not existing:
             return Manifests(self.config)

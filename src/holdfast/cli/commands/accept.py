@@ -25,7 +25,8 @@ from holdfast.model.finding import ChangedBy, FindingClass
 from holdfast.model.json import Json
 from holdfast.reconcile import finding_actions
 from holdfast.reconcile.check import CheckResult
-from holdfast.store.protocol import Event, Transaction
+from holdfast.store.records import AuditEvent
+from holdfast.store.transaction import GovernanceChanges, Transaction
 
 
 @click.command("accept")
@@ -61,8 +62,10 @@ def accept_command(address: str, path: str | None, who: str | None, dry_run: boo
                 "paths": [where for _, where in ended],
                 "who": who or options.person(),
             }
-            event = Event(project.clock.now(), "accepted", str(wanted), data)
-            await project.store.commit(Transaction(promoted=ended, unaccepted=ended, events=[event]))
+            event = AuditEvent(project.clock.now(), "accepted", str(wanted), data)
+            await project.store.commit(
+                Transaction(events=[event], governance=GovernanceChanges(unquarantined=ended, unaccepted=ended))
+            )
         console.line(f"accepted into {file}; review and commit it", fg="green")
         return await _record(given, wanted)
 

@@ -15,7 +15,9 @@ from holdfast.cli.run import open_project, run
 from holdfast.errors import InputError
 from holdfast.model.json import Json
 from holdfast.reconcile.check import CheckResult
-from holdfast.store.protocol import Approval, Event, Transaction
+from holdfast.store.governance import Approval
+from holdfast.store.records import AuditEvent
+from holdfast.store.transaction import Transaction
 
 
 @click.command("approve")
@@ -68,9 +70,9 @@ def approve_command(plans: tuple[str, ...], everything: bool, yes: bool, why: st
             name = who or options.person()
             transaction = Transaction()
             for one in chosen:
-                transaction.approvals.append(Approval(one.plan, one.address, name, why, now))
+                transaction.governance.approvals.append(Approval(one.plan, one.address, name, why, now))
                 data: dict[str, Json] = {"plan": one.plan, "who": name, "why": why}
-                transaction.events.append(Event(now, "approved", str(one.address), data))
+                transaction.events.append(AuditEvent(now, "approved", str(one.address), data))
             await project.store.commit(transaction)
         console.line(f"approved {len(chosen)}; `holdfast apply` or a running watch makes the writes", fg="green")
         return 0

@@ -14,7 +14,7 @@ from holdfast.cli.render.text import ago, count
 from holdfast.cli.run import in_store
 from holdfast.model.json import Json
 from holdfast.policy import contention_rules, durations
-from holdfast.store.protocol import Quarantine
+from holdfast.store.governance import Quarantine
 
 
 @click.command("contention")

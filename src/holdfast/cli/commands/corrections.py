@@ -14,7 +14,7 @@ from holdfast.cli.render import findings
 from holdfast.cli.render.text import ago
 from holdfast.cli.run import in_store
 from holdfast.model.json import Json
-from holdfast.store.protocol import Correction
+from holdfast.store.governance import CorrectionRecord
 
 
 @click.command("corrections")
@@ -58,7 +58,7 @@ def corrections_command(address: str | None, limit: int, output_: str, **rest: A
     return in_store(rest, body)
 
 
-def _correction_as_json(correction: Correction) -> dict[str, Json]:
+def _correction_as_json(correction: CorrectionRecord) -> dict[str, Json]:
     return {
         "id": correction.id,
         "address": str(correction.address),

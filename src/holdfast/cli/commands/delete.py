@@ -83,11 +83,11 @@ async def _require_no_dependents(project: Project, wanted: Collection[Address]) 
     declared = project.resources.graph.needing(wanted) - going
     by_graph, by_store = [], []
     async for state in project.store.all_states():
-        if state.address in going or state.provider_id is None:
+        if state.address in going or state.observed.provider_id is None:
             continue
         if state.address in declared:
             by_graph.append(str(state.address))
-        elif names.intersection(state.depends_on) and state.address not in project.resources.declarations:
+        elif names.intersection(state.declared.depends_on) and state.address not in project.resources.declarations:
             by_store.append(str(state.address))
     left = by_graph + by_store
     if not left:

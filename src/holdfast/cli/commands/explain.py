@@ -24,7 +24,7 @@ from holdfast.policy import strategies
 from holdfast.reconcile import attribution, explain, serialize
 from holdfast.reconcile.explain import ExplainedFinding, Story
 from holdfast.rollouts import render as rollout_text
-from holdfast.store.protocol import ResourceState
+from holdfast.store.state import ResourceState
 
 _NEXT = {
     "none": "no action",
@@ -94,7 +94,7 @@ def explain_command(address: str, path: str | None, only_settings: bool, output_
 def _settings(project: Project, address: Address, state: ResourceState | None) -> dict[str, Json]:
     declaration = project.resources.declarations.get(address)
     if declaration is None:
-        return dict(state.options) if state is not None else {}
+        return dict(state.declared.options) if state is not None else {}
     resolved = strategies.settings_for(declaration, project.resources.strategies, project.resources.outer)
     return serialize.settings_as_json(resolved)
 
@@ -150,19 +150,19 @@ def _told_as_json(told: ExplainedFinding, story: Story) -> dict[str, Json]:
 
 def _show(story: Story, likely_actors: tuple[LikelyActor, ...], now: float) -> None:
     state = story.state
-    status = state.status.value.replace("_", " ") if state.status else "never checked"
-    console.line(f"{state.address}  {status}: {state.reason}", bold=True)
+    status = state.observed.status.value.replace("_", " ") if state.observed.status else "never checked"
+    console.line(f"{state.address}  {status}: {state.observed.reason}", bold=True)
     console.line(
-        f"  revision {state.applied_revision}, generation {state.generation}, id {state.provider_id}, "
-        f"{state.origin.value}"
+        f"  revision {state.applied.revision}, generation {state.declared.generation}, id {state.observed.provider_id}, "
+        f"{state.applied.origin.value}"
     )
-    if state.source:
-        console.line(f"  declared in {state.source}")
-    if state.terminal:
-        console.line(f"  stopped: {state.terminal}", fg="red")
-    for condition in state.conditions:
+    if state.declared.source:
+        console.line(f"  declared in {state.declared.source}")
+    if state.schedule.terminal:
+        console.line(f"  stopped: {state.schedule.terminal}", fg="red")
+    for condition in state.observed.conditions:
         console.line(f"  {condition.type.value}={condition.status.value} ({condition.reason}) {condition.message}")
-    for because, path, note in state.suppressed:
+    for because, path, note in state.observed.suppressed:
         console.line(f"  ○ {path}  {because}: {note}", fg="cyan")
     for told in story.findings:
         _show_told(told, story, now)
@@ -225,7 +225,9 @@ def _show_next(story: Story, now: float) -> None:
         return
     instead = f" ({_NEXT[held]} once that is lifted)" if held else ""
     next_check = (
-        f"; next check {due(story.state.due_at, now)}" if story.state.due_at else "; no periodic check is scheduled"
+        f"; next check {due(story.state.schedule.due_at, now)}"
+        if story.state.schedule.due_at
+        else "; no periodic check is scheduled"
     )
     console.line(f"  next: {_NEXT.get(action, action)}{instead}{next_check}", bold=True)
     for reason in story.outcome["reasons"]:

@@ -13,7 +13,8 @@ from holdfast.cli import console, options
 from holdfast.cli.run import in_store
 from holdfast.errors import InputError
 from holdfast.model.address import Address
-from holdfast.store.protocol import Event, Transaction
+from holdfast.store.records import AuditEvent
+from holdfast.store.transaction import Transaction
 
 
 @click.command("forget")
@@ -32,7 +33,7 @@ def forget_command(addresses: tuple[str, ...], **rest: Any) -> int:
         await _require_undeclared(project, wanted)
         now = project.clock.now()
         why = "no longer declared; a person asked for it"
-        events = [Event(now, "forgotten", str(address), {"reason": why}) for address in wanted]
+        events = [AuditEvent(now, "forgotten", str(address), {"reason": why}) for address in wanted]
         await project.store.commit(Transaction(forgotten=wanted, events=events))
         for address in wanted:
             console.line(f"forgot {address}; the live object stays", fg="green")
@@ -48,6 +49,8 @@ async def _require_undeclared(project: Project, wanted: list[Address]) -> None:
         if address not in states:
             raise InputError(f"{address} is not in the store; `holdfast status` lists all resources")
         if address not in missed:
-            raise InputError(f"{address} is declared in {states[address].source}; remove the declaration first")
+            raise InputError(
+                f"{address} is declared in {states[address].declared.source}; remove the declaration first"
+            )
         if await project.store.operations(address):
             raise InputError(f"a write to {address} is not finished; declare it again and `holdfast apply`")

@@ -17,7 +17,7 @@ from holdfast.cli.render.text import when
 from holdfast.cli.run import in_store
 from holdfast.model.address import Address
 from holdfast.model.json import Json
-from holdfast.store.protocol import ChainedEvent
+from holdfast.store.records import ChainedEvent
 
 _ALL: Final = 1_000_000_000
 

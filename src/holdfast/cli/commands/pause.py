@@ -13,7 +13,9 @@ from holdfast.cli.render.text import when
 from holdfast.cli.run import open_project, run
 from holdfast.errors import InputError
 from holdfast.model.json import Json
-from holdfast.store.protocol import Event, Pause, Transaction
+from holdfast.store.governance import Pause
+from holdfast.store.records import AuditEvent
+from holdfast.store.transaction import GovernanceChanges, Transaction
 
 
 @click.command("pause")
@@ -42,7 +44,9 @@ def pause_command(scope: str, why: str, duration: str | None, who: str | None, *
             until = now + seconds if seconds is not None else None
             pause = Pause(scope, who or options.person(), why, now, until)
             data: dict[str, Json] = {"scope": scope, "who": pause.who, "why": why, "until": until}
-            await project.store.commit(Transaction(pauses=[pause], events=[Event(now, "paused", "", data)]))
+            await project.store.commit(
+                Transaction(events=[AuditEvent(now, "paused", "", data)], governance=GovernanceChanges(pauses=[pause]))
+            )
         what = scope or "everything"
         end = f"until {when(until)}" if until else f"until `holdfast resume{' ' + scope if scope else ''}`"
         console.line(f"{what} is paused {end}: checks go on, writes are held.", fg="yellow")
@@ -54,7 +58,7 @@ def pause_command(scope: str, why: str, duration: str | None, who: str | None, *
 async def _require_scope(project: Project, scope: str) -> None:
     """Raise InputError for a scope that names nothing: a mistyped pause would stop nothing."""
     parts = scope.split("/")
-    kinds = {kind for connection, kind in await project.store.sizes() if connection == parts[0]}
+    kinds = {kind for connection, kind in await project.store.count_resources() if connection == parts[0]}
     if len(parts) > 1 and kinds and parts[1] not in kinds:
         known = ", ".join(sorted(kinds))
         raise InputError(f"nothing of kind {parts[1]!r} is known on {parts[0]} (known: {known})")

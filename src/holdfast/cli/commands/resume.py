@@ -11,7 +11,8 @@ from holdfast.cli import console, options
 from holdfast.cli.run import open_project, run
 from holdfast.errors import InputError
 from holdfast.model.json import Json
-from holdfast.store.protocol import Event, Transaction
+from holdfast.store.records import AuditEvent
+from holdfast.store.transaction import GovernanceChanges, Transaction
 
 
 @click.command("resume")
@@ -35,8 +36,8 @@ def resume_command(scope: str, who: str | None, **rest: Any) -> int:
                 known = ", ".join(name or "everything" for name in pauses) or "nothing"
                 raise InputError(f"{scope or 'everything'} is not paused; paused now: {known}")
             data: dict[str, Json] = {"scope": scope, "who": who or options.person()}
-            event = Event(project.clock.now(), "resumed", "", data)
-            await project.store.commit(Transaction(resumed=[scope], events=[event]))
+            event = AuditEvent(project.clock.now(), "resumed", "", data)
+            await project.store.commit(Transaction(events=[event], governance=GovernanceChanges(resumed=[scope])))
             left = [name or "everything" for name in pauses if name != scope]
         console.line(f"{scope or 'everything'} resumed.", fg="green")
         if left:

@@ -19,7 +19,8 @@ from holdfast.model.verdict import Status
 from holdfast.reconcile import finding_actions
 from holdfast.reconcile.action_result import ActionOutcome
 from holdfast.reconcile.check import CheckResult
-from holdfast.store.protocol import Event, Transaction
+from holdfast.store.records import AuditEvent
+from holdfast.store.transaction import GovernanceChanges, Transaction
 
 
 @click.command("revert")
@@ -73,5 +74,7 @@ async def _record(project: Project, checked: CheckResult, who: str, why: str) ->
     """Record who decided, and end the quarantine of the paths."""
     ended = [(checked.address, path) for path in checked.decision.reasons[0].paths] or [(checked.address, "")]
     data: dict[str, Json] = {"paths": [path for _, path in ended], "who": who, "why": why}
-    event = Event(project.clock.now(), "reverted", str(checked.address), data)
-    await project.store.commit(Transaction(promoted=ended, unaccepted=ended, events=[event]))
+    event = AuditEvent(project.clock.now(), "reverted", str(checked.address), data)
+    await project.store.commit(
+        Transaction(events=[event], governance=GovernanceChanges(unquarantined=ended, unaccepted=ended))
+    )

@@ -23,7 +23,7 @@ from holdfast.rollouts.core.records import OVER, RolloutPhase
 from holdfast.rollouts.core.template_groups import RolloutRecord, TemplateGroup
 from holdfast.rollouts.repository import Batch, RolloutRepository
 from holdfast.schema import did_you_mean
-from holdfast.store.protocol import VersionConflict
+from holdfast.store.records import VersionConflict
 
 
 @click.group("rollout")

@@ -24,7 +24,8 @@ from holdfast.model.json import Json
 from holdfast.model.verdict import Status
 from holdfast.policy import lost_create_reasons
 from holdfast.rollouts import render as rollout_text
-from holdfast.store.protocol import UNCHECKED, ResourceState, StatusCounts, Step
+from holdfast.store.records import OperationStep
+from holdfast.store.state import UNCHECKED, ResourceState, StatusCounts
 
 _TABLE: Final = 200  # resources that a table lists; beyond that it only counts them
 
@@ -82,7 +83,7 @@ async def _as_json(project: Project, tally: StatusCounts) -> dict[str, Json]:
             for pause in await project.store.pauses()
         ],
         "waitingForDecision": len(await project.store.quarantines()),
-        "unknownWhetherCreated": [str(op.address) for op in operations if op.step is Step.UNSURE],
+        "unknownWhetherCreated": [str(op.address) for op in operations if op.step is OperationStep.UNSURE],
         "templates": await rollout_text.templates(project.store),
     }
 
@@ -92,7 +93,7 @@ async def _counted(
 ) -> tuple[StatusCounts, list[ResourceState]]:
     """Return the number of resources of each status, and the resources to list."""
     if not addresses and scope.is_all:
-        tally = await project.store.tally(now)
+        tally = await project.store.count_statuses(now)
         is_short = not as_table or tally.total <= _TABLE
         return tally, [state async for state in project.store.all_states()] if is_short else []
     states = scope.chosen()
@@ -102,14 +103,14 @@ async def _counted(
         if missing:
             raise InputError(f"{missing[0]} is not in the store; `holdfast status` lists all resources")
         states = [state for state in found.values() if scope.covers(state.address)]
-    by_status = Counter(state.status.value if state.status else UNCHECKED for state in states)
+    by_status = Counter(state.observed.status.value if state.observed.status else UNCHECKED for state in states)
     overdue = sum(resources.is_overdue(state, now) for state in states)
     return StatusCounts(dict(by_status), len(states), overdue), states
 
 
 async def _show_standing(project: Project, states: list[ResourceState]) -> None:
     """Print decisions of people that are in force: suppressions, pauses, unfinished creates, quarantined paths."""
-    suppressed = Counter(because for state in states for because, _, _ in state.suppressed)
+    suppressed = Counter(because for state in states for because, _, _ in state.observed.suppressed)
     if suppressed:
         console.line(f"Suppressed: {', '.join(f'{n} {name}' for name, n in sorted(suppressed.items()))}.", fg="cyan")
     for pause in await project.store.pauses():
@@ -117,7 +118,7 @@ async def _show_standing(project: Project, states: list[ResourceState]) -> None:
             end = f" until {when(pause.until)}" if pause.until else ""
             console.line(f"Paused{end}: {pause.scope or 'everything'}, by {pause.who}: {pause.why}", fg="yellow")
     for operation in await project.store.operations():
-        if operation.step is Step.UNSURE:
+        if operation.step is OperationStep.UNSURE:
             said = lost_create_reasons.message(operation.address, operation.token)
             console.line(f"{operation.address}: {said}", fg="red")
     quarantines = await project.store.quarantines()
@@ -129,12 +130,16 @@ async def _show_standing(project: Project, states: list[ResourceState]) -> None:
 
 async def _unknown(project: Project) -> list[ResourceState]:
     """Return resources whose last check could not reach a verdict. Undeclared resources are among them."""
-    return list((await project.store.states(await project.store.with_status(Status.UNKNOWN))).values())
+    return list((await project.store.states(await project.store.addresses_with_status(Status.UNKNOWN))).values())
 
 
 def _without_missed(tally: StatusCounts, states: Sequence[ResourceState], missed: Collection[Address]) -> StatusCounts:
     """Return the counts with undeclared resources under a status of their own."""
-    was = Counter(state.status.value if state.status else UNCHECKED for state in states if state.address in missed)
+    was = Counter(
+        state.observed.status.value if state.observed.status else UNCHECKED
+        for state in states
+        if state.address in missed
+    )
     if not was:
         return tally
     counts = Counter(dict(tally.by_status)) - was
@@ -143,15 +148,15 @@ def _without_missed(tally: StatusCounts, states: Sequence[ResourceState], missed
 
 def _state_row(state: ResourceState, now: float, missed: Collection[Address]) -> tuple[str, ...]:
     is_stale = state.address in missed or resources.is_stale(state, now)
-    raised = [c.type.value for c in state.conditions if c.status.value == "True"]
+    raised = [c.type.value for c in state.observed.conditions if c.status.value == "True"]
     if is_stale:
         raised = [*(name for name in raised if name != ConditionType.FRESH.value), "stale"]
-    status = state.status.value if state.status else "never checked"
+    status = state.observed.status.value if state.observed.status else "never checked"
     status = (NOT_DECLARED if state.address in missed else status).replace("_", " ")
     return (
         str(state.address),
         status,
-        ago(state.good_at, now),
-        due(state.due_at, now) if state.due_at else "-",
+        ago(state.schedule.good_at, now),
+        due(state.schedule.due_at, now) if state.schedule.due_at else "-",
         ", ".join(raised) or "-",
     )

@@ -11,7 +11,7 @@ from holdfast.app.project import Project
 from holdfast.cli import console, options
 from holdfast.cli.run import in_project
 from holdfast.errors import InputError
-from holdfast.store.protocol import Correction
+from holdfast.store.governance import CorrectionRecord
 
 
 @click.command("undo")
@@ -45,7 +45,7 @@ def undo_command(correction: str, why: str, who: str | None, **rest: Any) -> int
     return in_project(rest, body)
 
 
-async def _correction(project: Project, text: str) -> Correction:
+async def _correction(project: Project, text: str) -> CorrectionRecord:
     """Return a correction by its name or the beginning of it."""
     exact = await project.store.correction(text)
     if exact is not None:

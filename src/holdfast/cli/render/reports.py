@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from holdfast.reconcile.apply import RunReport
     from holdfast.reconcile.check import CheckResult
     from holdfast.reconcile.resolve import Blocked
-    from holdfast.store.protocol import ResourceState
+    from holdfast.store.state import ResourceState
 
 ASKING = frozenset({"approval", "massDrift", "futile"})  # what a yes answers; budgets, windows and pauses it does not
 _SHOWN = 5  # undeclared resources that are named
@@ -268,7 +268,7 @@ def show_undeclared(states: Sequence[ResourceState]) -> None:
 
 
 def _source(state: ResourceState) -> str:
-    return f"was in {state.source}" if state.source else "source unknown"
+    return f"was in {state.declared.source}" if state.declared.source else "source unknown"
 
 
 def show_all_acted(report: RunReport) -> None:
@@ -370,7 +370,7 @@ def as_json(report: RunReport) -> Json:
             for one in report.acted
         ],
         "notReached": [str(address) for address in report.not_reached],
-        "undeclared": [{"address": str(state.address), "source": state.source} for state in report.undeclared],
+        "undeclared": [{"address": str(state.address), "source": state.declared.source} for state in report.undeclared],
         "summary": summary(report),
         **_templates_as_json(report),
     }

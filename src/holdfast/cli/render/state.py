@@ -9,7 +9,7 @@ from holdfast.cli.render.text import when
 from holdfast.metrics import resources
 from holdfast.model.address import Address
 from holdfast.model.json import Json
-from holdfast.store.protocol import ResourceState
+from holdfast.store.state import ResourceState
 
 NOT_DECLARED: Final = "not_declared"
 
@@ -18,22 +18,28 @@ def state_as_json(state: ResourceState, now: float | None = None, missed: Collec
     """Return the record of a resource. With `now` it says whether the record is stale."""
     return {
         "address": str(state.address),
-        "status": NOT_DECLARED if state.address in missed else state.status.value if state.status else None,
+        "status": NOT_DECLARED
+        if state.address in missed
+        else state.observed.status.value
+        if state.observed.status
+        else None,
         **({} if now is None else {"stale": state.address in missed or resources.is_stale(state, now)}),
-        "reason": state.reason,
-        "generation": state.generation,
-        "revision": state.applied_revision,
-        "id": state.provider_id,
-        "origin": state.origin.value,
-        "checkedAt": state.checked_at,
-        "goodAt": state.good_at,
-        "dueAt": state.due_at,
-        "resyncSeconds": state.resync_seconds,
-        "terminal": state.terminal,
-        "requested": state.requested,
-        "handled": state.handled,
-        "source": state.source,
-        "suppressed": [{"because": because, "path": path, "note": note} for because, path, note in state.suppressed],
+        "reason": state.observed.reason,
+        "generation": state.declared.generation,
+        "revision": state.applied.revision,
+        "id": state.observed.provider_id,
+        "origin": state.applied.origin.value,
+        "checkedAt": state.schedule.checked_at,
+        "goodAt": state.schedule.good_at,
+        "dueAt": state.schedule.due_at,
+        "resyncSeconds": state.schedule.resync_seconds,
+        "terminal": state.schedule.terminal,
+        "requested": state.schedule.requested,
+        "handled": state.schedule.handled,
+        "source": state.declared.source,
+        "suppressed": [
+            {"because": because, "path": path, "note": note} for because, path, note in state.observed.suppressed
+        ],
         "conditions": [
             {
                 "type": c.type.value,
@@ -43,6 +49,6 @@ def state_as_json(state: ResourceState, now: float | None = None, missed: Collec
                 "observedGeneration": c.observed_generation,
                 "lastTransitionTime": when(c.last_transition),
             }
-            for c in state.conditions
+            for c in state.observed.conditions
         ],
     }

@@ -20,8 +20,9 @@ from holdfast.reconcile.apply import RunReport, look
 from holdfast.reconcile.connections import Connections, WritableConnections
 from holdfast.reconcile.resolve import ResourceResolver, ResourceSet
 from holdfast.reconcile.retry import RetryPolicy
-from holdfast.store.memory import MemoryStore
-from holdfast.store.protocol import ResourceState, Store
+from holdfast.store.protocol import Store
+from holdfast.store.sqlite.store import SqliteStore
+from holdfast.store.state import DeclaredState, ResourceState
 from holdfast.testing.clock import FakeClock
 from holdfast.testing.conformance.call_recorder import CallRecorder, CrashingStore, Lifetime
 from holdfast.testing.conformance.provider_under_test import ProviderUnderTest
@@ -82,7 +83,7 @@ class EngineProcess:
     """The engine, opened for every run, as the command line does."""
 
     subject: ProviderUnderTest
-    store: Store = field(default_factory=lambda: cast("Store", MemoryStore()))
+    store: Store = field(default_factory=lambda: cast("Store", SqliteStore.in_memory()))
     clock: Clock = field(default_factory=FakeClock)
     life: Lifetime = field(default_factory=Lifetime)
     environ: Mapping[str, str] = field(default_factory=dict)
@@ -116,7 +117,7 @@ class EngineProcess:
     async def state(self, declaration: Declaration) -> ResourceState:
         """Return the stored state of a resource."""
         found = await self.store.state(declaration.address)
-        return found or ResourceState(declaration.address, declaration.provider)
+        return found or ResourceState(declaration.address, declared=DeclaredState(declaration.provider))
 
     async def check(self, declarations: Sequence[Declaration], only: Sequence[Address] | None = None) -> RunReport:
         """Check all declarations, or some, and record the result."""

@@ -89,7 +89,7 @@ class ScenarioRun:
         after = await self.new_ids() - before
         expect(len(after) == 1, f"one resource was to be created, but {len(after)} appeared")
         (ident,) = after
-        kept = (await process.state(declaration)).provider_id
+        kept = (await process.state(declaration)).observed.provider_id
         expect(kept == ident, f"it was created as {ident!r}, but the provider returned {kept!r}")
         return declaration, ident
 

@@ -23,7 +23,8 @@ from holdfast.reconcile.apply import Applier, RunReport
 from holdfast.reconcile.check import CheckResult
 from holdfast.reconcile.connections import WritableConnections
 from holdfast.reconcile.write import ResourceWriter
-from holdfast.store.protocol import ResourceState, Store
+from holdfast.store.protocol import Store
+from holdfast.store.state import ResourceState
 from holdfast.testing.conformance import ProviderUnderTest
 from holdfast.testing.conformance.engine_process import PATIENCE, EngineProcess, RealClock
 from holdfast.watch.list_scan import ListScanner
@@ -220,7 +221,7 @@ class Bench:
 
     def took(self, declaration: Declaration) -> None:
         """See that everything declared is there as declared: no value was overridden by the service, or left out."""
-        known = self.state(declaration).known
+        known = self.state(declaration).applied.known_differences
         assert known is not None
         entries = self.run(self.store.document(known))["known"]
         strange = [entry for entry in entries if entry["kind"] not in ("default", "adopted")]
@@ -241,7 +242,7 @@ class Bench:
         return self.run(self.process.state(declaration))
 
     def id(self, declaration: Declaration) -> str:
-        found = self.state(declaration).provider_id
+        found = self.state(declaration).observed.provider_id
         assert found is not None
         return found
 

@@ -37,8 +37,8 @@ async def _adopted(run: ScenarioRun, wanted: Import, desired: Mapping[str, Json]
     _expect_untouched(process)
     expect(typed_equal(before, await run.live(ident)), "the adoption changed the resource")
     state = await process.state(declaration)
-    expect(state.provider_id == ident, f"{ident!r} was to be adopted, but {state.provider_id!r} was")
-    expect(state.origin is Origin.IMPORTED, "it counts as created by Holdfast, although it was imported")
+    expect(state.observed.provider_id == ident, f"{ident!r} was to be adopted, but {state.observed.provider_id!r} was")
+    expect(state.applied.origin is Origin.IMPORTED, "it counts as created by Holdfast, although it was imported")
     await run.expect_clean(process, declaration, "after it was imported")
 
 

@@ -187,7 +187,7 @@ async def _put_back(run: ScenarioRun, victim: _Victim, pointer: Pointer, node: N
     where = paths.format_path(leaf_values.place(pointer))
     strayed = [path for call in calls for path in call.paths if not path.startswith(where)]
     expect(not strayed, f"the writer was asked to change {', '.join(strayed)} too")
-    ident = (await process.state(victim.declaration)).provider_id or victim.ident
+    ident = (await process.state(victim.declaration)).observed.provider_id or victim.ident
     after = await run.live(ident)
     differing = diff.differences(victim.before, after, run.rules(dict(victim.desired), victim.before))
     moved = named_paths(differing)  # type: ignore[arg-type]  # a Difference has a path as well

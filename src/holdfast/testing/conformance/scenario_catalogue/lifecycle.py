@@ -40,7 +40,7 @@ async def second_check_clean(run: ScenarioRun) -> str:
             expect_status(checked, Status.IN_SYNC, when)
             expect(len(process.ledger.writes) == written, f"{when} something was written")
             state = await process.state(declaration)
-            if state.etag is not None or state.raw_digest is not None:
+            if state.observed.etag is not None or state.observed.raw_digest is not None:
                 expect(
                     checked.is_fast, f"{when} the whole answer was parsed, although its etag or digest had not changed"
                 )

@@ -16,7 +16,7 @@ from holdfast.model.read_result import ReadError
 from holdfast.model.verdict import Status
 from holdfast.reconcile.apply import RunReport
 from holdfast.store.protocol import Store
-from holdfast.store.sqlite import SqliteStore
+from holdfast.store.sqlite.store import SqliteStore
 from holdfast.testing.conformance.engine_process import EngineProcess
 from holdfast.testing.conformance.expectations import NotApplicable, expect, expect_status, the_only
 from holdfast.testing.conformance.provider_under_test import CallType
@@ -116,7 +116,13 @@ async def _shown(store: Store) -> str:
     for record in await store.decisions(None, 1000):
         told += [record, await store.document(record.inputs), await store.document(record.output)]
     for state in states:
-        for digest in (state.desired, state.applied, state.baseline, state.known, state.observed):
+        for digest in (
+            state.declared.document,
+            state.applied.document,
+            state.applied.baseline,
+            state.applied.known_differences,
+            state.observed.document,
+        ):
             if digest is not None:
                 told.append(await store.document(digest))
     return repr(told)
