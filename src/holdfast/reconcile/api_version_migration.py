@@ -24,11 +24,11 @@ from holdfast.reconcile.resolved_resource import Prepared, digest_of
 def outdated(item: Prepared, reading: Reading | Unchanged) -> str | None:
     """Return why what is known was learnt in another version than this reading, or None."""
     state = item.state
-    if state is None or state.baseline is None or not isinstance(reading, Found):
+    if state is None or state.applied.baseline is None or not isinstance(reading, Found):
         return None
-    if state.version is None or reading.version is None:
+    if state.applied.api_version is None or reading.version is None:
         return None
-    return known_differences.invalid_because(Validity(None, state.version), Validity(None, reading.version))
+    return known_differences.invalid_because(Validity(None, state.applied.api_version), Validity(None, reading.version))
 
 
 async def in_old_version(
@@ -41,7 +41,7 @@ async def in_old_version(
             out.append((item, reading))
             continue
         assert item.state is not None
-        older = replace(item, version=item.state.version)
+        older = replace(item, version=item.state.applied.api_version)
         again = await looker.read(older, None)
         # A version that is not spoken any more tells nothing; then only the declaration is left to go by.
         out.append((older, again) if isinstance(again, Found) else (item, reading))

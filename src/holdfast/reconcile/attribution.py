@@ -62,7 +62,7 @@ async def is_of_another(world: World, judged: Judged) -> bool:
     if attribution(reader) is None or await _our_name(world, judged) is None:
         return False
     added = [paths.parse_path(each.path) for each in judged.joined]
-    written = (judged.before.settle_until or 0.0) - judged.prepared.settings.settle_window - SKEW_SECONDS
+    written = (judged.before.applied.settle_until or 0.0) - judged.prepared.settings.settle_window - SKEW_SECONDS
     return any(
         each.confidence is not Confidence.LOW
         and (each.at is None or each.at >= written)

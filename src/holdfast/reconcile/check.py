@@ -272,7 +272,12 @@ class Checker:
             digest
             for item in batch
             if item.state is not None
-            for digest in (item.state.applied, item.state.baseline, item.state.known, *rule_migration.wanted(item))
+            for digest in (
+                item.state.applied.document,
+                item.state.applied.baseline,
+                item.state.applied.known_differences,
+                *rule_migration.wanted(item),
+            )
             if digest is not None
         }
         return await self._store.documents(sorted(wanted))
@@ -347,8 +352,12 @@ class Checker:
         if allowed.decision is checked.decision:
             return replace(checked, charges=allowed.charges) if allowed.charges else checked
         state = checked.state
-        outcome = conditions.Outcome(state.generation, checked.verdict, allowed.decision, checked.at, checked.situation)
-        state = replace(state, conditions=conditions.after(state.conditions, outcome))
+        outcome = conditions.Outcome(
+            state.declared.generation, checked.verdict, allowed.decision, checked.at, checked.situation
+        )
+        state = replace(
+            state, observed=replace(state.observed, conditions=conditions.after(state.observed.conditions, outcome))
+        )
         return replace(checked, decision=allowed.decision, state=state, charges=(), limit=allowed.decision.reasons[0])
 
     # -- recording
@@ -395,11 +404,13 @@ class Checker:
         """Add a check to a transaction; return the id of its decision if it is one worth keeping."""
         state = checked.state
         if checked.is_still:
-            transaction.touched.append(Touch(state.address, checked.at, state.due_at, state.etag, state.raw_digest))
+            transaction.updates.unchanged.append(
+                Touch(state.address, checked.at, state.schedule.due_at, state.observed.etag, state.observed.raw_digest)
+            )
             return None
         item = checked.prepared
         kept = item.state
-        known = () if kept is None else (kept.desired, kept.observed, kept.baseline)
+        known = () if kept is None else (kept.declared.document, kept.observed.document, kept.applied.baseline)
         if item.desired_digest not in known:
             transaction.documents[item.desired_digest] = document_bytes(item.desired)
         if checked.observed_digest is not None and checked.observed_digest not in known:
@@ -422,18 +433,25 @@ class Checker:
             }
             transaction.events.append(Event(checked.at, "rules.took_over", str(state.address), told))
         transaction.states.append(state)
-        transaction.looked_at.add(state.address)
+        transaction.checked.add(state.address)
         if checked.verdict.status is not Status.UNKNOWN:  # what could not be read has not gone away
             transaction.findings[state.address] = checked.verdict.findings
-        before = item.state.status if item.state is not None else None
-        if before is not state.status:
-            data = {"status": state.status.value if state.status else None, "was": before.value if before else None}
+        before = item.state.observed.status if item.state is not None else None
+        if before is not state.observed.status:
+            data = {
+                "status": state.observed.status.value if state.observed.status else None,
+                "was": before.value if before else None,
+            }
             transaction.events.append(
                 Event(
                     checked.at,
                     "check.status_changed",
                     str(state.address),
-                    {**data, "reason": state.reason, "paths": serialize.finding_paths(checked.verdict.findings)},
+                    {
+                        **data,
+                        "reason": state.observed.reason,
+                        "paths": serialize.finding_paths(checked.verdict.findings),
+                    },
                 )
             )
         if checked.invalid:
@@ -443,7 +461,7 @@ class Checker:
             joined = [{"path": each.path, **_observed(each)} for each in checked.joined]
             transaction.events.append(Event(checked.at, "baseline.joined", str(state.address), {"defaults": joined}))
         self._add_fights(transaction, checked)
-        if checked.decision.action is Action.NONE and before is state.status:
+        if checked.decision.action is Action.NONE and before is state.observed.status:
             return None
         return self._add_decision(transaction, checked)
 
@@ -458,7 +476,7 @@ class Checker:
                 "theirs": [_plain(value) for value in fight.theirs],
                 **attribution.as_data(checked.suspects),
             }
-            transaction.demotions.append(Demotion(checked.address, fight.path, FIGHT, checked.at, data))
+            transaction.governance.quarantines.append(Demotion(checked.address, fight.path, FIGHT, checked.at, data))
             event = {"path": fight.path, "message": str(fight), **data}
             transaction.events.append(Event(checked.at, "fight.detected", str(checked.address), event))
 
@@ -471,7 +489,7 @@ class Checker:
             transaction,
             {
                 "desired": item.desired_digest,
-                "applied": before.applied if before is not None else None,
+                "applied": before.applied.document if before is not None else None,
                 "baseline": checked.baseline_digest if checked.baseline else None,
                 "rules": serialize.keep(transaction, item.rules_document),
                 "secret_rules": checked.secret_rules,
@@ -501,7 +519,7 @@ class Checker:
                 inputs,
                 output,
                 summary,
-                is_news=before is None or before.status is not checked.state.status,
+                is_news=before is None or before.observed.status is not checked.state.observed.status,
             )
         )
         return ident
@@ -510,7 +528,7 @@ class Checker:
 def _is_news(checked: Checked) -> bool:
     """Tell whether a check tells anything that was not known of the resource."""
     before = checked.prepared.state
-    return before is None or before.conditions != checked.state.conditions
+    return before is None or before.observed.conditions != checked.state.observed.conditions
 
 
 def _motive(checked: Checked) -> Motive:

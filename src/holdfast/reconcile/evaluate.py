@@ -18,7 +18,7 @@ from holdfast.policy.decide import ReconcileMode
 from holdfast.providers.protocol import Unchanged
 from holdfast.reconcile import fault_isolation, rule_migration
 from holdfast.reconcile.resolved_resource import Prepared, digest_of
-from holdfast.store.protocol import Digest, ResourceState
+from holdfast.store.protocol import Declared, Digest, ResourceState
 
 Signature = Callable[[Json], str | None]
 
@@ -67,7 +67,7 @@ class Judged:
     def before(self) -> ResourceState:
         """Return what was remembered before this look."""
         declaration = self.prepared.declaration
-        return self.prepared.state or ResourceState(declaration.address, declaration.provider)
+        return self.prepared.state or ResourceState(declaration.address, declared=Declared(declaration.provider))
 
 
 STILL = Verdict(Status.IN_SYNC, "nothing moved since the last check")
@@ -92,8 +92,10 @@ def judge(item: Prepared, reading: Reading | Unchanged, seen: Digest | None, mea
     damaged = _is_damaged(item, reading, documents, seen)
     invalid = DAMAGED if damaged else _invalid(item, reading)
     applied, baseline = _remembered(item, reading, documents, seen, damaged=damaged)
-    was_applied = state is not None and state.applied is not None
-    baseline_digest = state.baseline if state is not None and was_applied and isinstance(reading, Found) else None
+    was_applied = state is not None and state.applied.document is not None
+    baseline_digest = (
+        state.applied.baseline if state is not None and was_applied and isinstance(reading, Found) else None
+    )
     if invalid:
         baseline, baseline_digest = None, None
     tree, secret_rules = item.rules_for(reading.document if isinstance(reading, Found) else ABSENT)
@@ -126,9 +128,9 @@ def _invalid(item: Prepared, reading: Reading | Unchanged) -> str:
     Where either side has no identity, or no version, nothing speaks against it.
     """
     state = item.state
-    if state is None or state.baseline is None or not isinstance(reading, Found):
+    if state is None or state.applied.baseline is None or not isinstance(reading, Found):
         return ""
-    was = Validity(state.identity or reading.identity, state.version or reading.version)
+    was = Validity(state.applied.identity or reading.identity, state.applied.api_version or reading.version)
     now = Validity(reading.identity or was.identity, reading.version or was.api_version)
     return known_differences.invalid_because(was, now) or ""
 
@@ -136,9 +138,9 @@ def _invalid(item: Prepared, reading: Reading | Unchanged) -> str:
 def _of_last_write(what: str, item: Prepared, documents: Mapping[Digest, Json]) -> frozenset[str]:
     """Return the paths that our last write failed to revert, unless the declaration was edited since."""
     state = item.state
-    if state is None or state.known is None or state.desired != item.desired_digest:
+    if state is None or state.applied.known_differences is None or state.declared.document != item.desired_digest:
         return frozenset()
-    known = documents.get(state.known)
+    known = documents.get(state.applied.known_differences)
     return frozenset(known.get(what, ())) if known else frozenset()
 
 
@@ -147,12 +149,17 @@ def _is_damaged(
 ) -> bool:
     """Tell whether the baseline is lost, or is not what was kept; then it says nothing, and must not be believed."""
     state = item.state
-    if state is None or state.applied is None or state.baseline is None or not isinstance(reading, Found):
+    if (
+        state is None
+        or state.applied.document is None
+        or state.applied.baseline is None
+        or not isinstance(reading, Found)
+    ):
         return False
     if seen is not None and is_baseline(item, seen):
         return False
-    kept = documents.get(state.baseline, ABSENT)
-    return kept is ABSENT or digest_of(kept) != state.baseline
+    kept = documents.get(state.applied.baseline, ABSENT)
+    return kept is ABSENT or digest_of(kept) != state.applied.baseline
 
 
 def _remembered(
@@ -160,26 +167,26 @@ def _remembered(
 ) -> tuple[Json, diff.Baseline | None]:
     """Return what was applied and the baseline, as far as the verdict can depend on their contents."""
     state = item.state
-    if state is None or state.applied is None:
+    if state is None or state.applied.document is None:
         return ABSENT, None
     # One and the same object where nothing was edited, which the comparison sees at a glance.
-    same = state.applied == item.desired_digest
+    same = state.applied.document == item.desired_digest
     if not isinstance(reading, Found):
         return item.desired, None
-    applied = item.desired if same else _kept(documents, state.applied, item)
-    if state.baseline is None or damaged:
+    applied = item.desired if same else _kept(documents, state.applied.document, item)
+    if state.applied.baseline is None or damaged:
         return applied, None
     if seen is not None and is_baseline(item, seen):  # the very document that was just read
         return applied, diff.Baseline(applied, reading.document)
-    return applied, diff.Baseline(applied, _kept(documents, state.baseline, item))
+    return applied, diff.Baseline(applied, _kept(documents, state.applied.baseline, item))
 
 
 def is_settling(item: Prepared, now: float) -> bool:
     """Tell whether a service may still be filling in what it makes of our last write, with nothing else moved."""
     state = item.state
-    if state is None or state.settle_until is None or not item.kind.fills_in:
+    if state is None or state.applied.settle_until is None or not item.kind.fills_in:
         return False
-    return now < state.settle_until and state.status not in _MOVED
+    return now < state.applied.settle_until and state.observed.status not in _MOVED
 
 
 _MOVED = (Status.DRIFTED, Status.CONFLICTED)  # then what appears beside it may be of the same hand
@@ -241,10 +248,10 @@ def observed_digest(item: Prepared, reading: Reading | Unchanged) -> Digest | No
     if not isinstance(reading, Found):
         return None
     state = item.state
-    if state is None or state.rules != item.rules_digest or item.secrets or reading.raw_digest is None:
+    if state is None or state.applied.rules != item.rules_digest or item.secrets or reading.raw_digest is None:
         return digest_of(reading.document)
-    same = reading.raw_digest == state.raw_digest and state.observed is not None
-    return state.observed if same else digest_of(reading.document)
+    same = reading.raw_digest == state.observed.raw_digest and state.observed.document is not None
+    return state.observed.document if same else digest_of(reading.document)
 
 
 def digested(item: Prepared, reading: Reading | Unchanged) -> tuple[Reading | Unchanged, Digest | None]:
@@ -262,9 +269,13 @@ def unmoved(item: Prepared, reading: Reading | Unchanged, seen: Digest | None) -
     what the last one did, but for its times and tags. What a person accepted is counted at every look.
     """
     state = item.state
-    if seen is None or state is None or state.observed != seen or not is_baseline(item, seen):
+    if seen is None or state is None or state.observed.document != seen or not is_baseline(item, seen):
         return reading
-    if not isinstance(reading, Found) or _invalid(item, reading) or any(each[0] not in LASTING for each in state.aside):
+    if (
+        not isinstance(reading, Found)
+        or _invalid(item, reading)
+        or any(each[0] not in LASTING for each in state.observed.suppressed)
+    ):
         return reading
     return Unchanged(reading.etag, reading.raw_digest, parsed=True)
 
@@ -274,4 +285,4 @@ def is_baseline(item: Prepared, seen: Digest) -> bool:
     state = item.state
     if state is None or item.secrets or not item.settings.state_hash:
         return False
-    return state.applied == item.desired_digest and state.baseline == seen
+    return state.applied.document == item.desired_digest and state.applied.baseline == seen

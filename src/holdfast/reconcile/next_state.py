@@ -35,28 +35,46 @@ class Memory:
     def after_check(self, judged: Judged, governed: Governed) -> ResourceState:
         """Return the state after a check; a failed read changes only what is known about failing."""
         item, now, state = judged.prepared, judged.at, judged.before
-        edited = state.desired != item.desired_digest
-        generation = state.generation + 1 if edited and state.desired is not None else state.generation
+        edited = state.declared.document != item.desired_digest
+        generation = (
+            state.declared.generation + 1
+            if edited and state.declared.document is not None
+            else state.declared.generation
+        )
         outcome = conditions.Outcome(generation, judged.verdict, governed.decision, now, governed.situation)
+        schedule, observed, applied = self._seen(judged)
         return replace(
             state,
-            provider=item.declaration.provider,
-            generation=generation,
-            desired=item.desired_digest,
-            labels=item.declaration.labels,
-            options=item.options,
-            resync_seconds=item.resync_seconds,
-            depends_on=item.depends_on,
-            source=str(item.declaration.location) or None,
-            checked_at=now,
-            status=judged.verdict.status,
-            repeated=state.repeated + 1 if {state.status, judged.verdict.status} == {Status.MISSING} else 1,
-            reason=judged.verdict.reason,
-            terminal=_terminal(judged, governed.decision),
-            handled=state.requested,
-            aside=tuple((each.because.value, each.path, each.note) for each in judged.verdict.aside),
-            conditions=conditions.after(state.conditions, outcome),
-            **self._seen(judged),
+            applied=replace(state.applied, **applied),
+            declared=replace(
+                state.declared,
+                provider=item.declaration.provider,
+                generation=generation,
+                document=item.desired_digest,
+                labels=item.declaration.labels,
+                options=item.options,
+                depends_on=item.depends_on,
+                source=str(item.declaration.location) or None,
+            ),
+            schedule=replace(
+                state.schedule,
+                resync_seconds=item.resync_seconds,
+                checked_at=now,
+                terminal=_terminal(judged, governed.decision),
+                handled=state.schedule.requested,
+                **schedule,
+            ),
+            observed=replace(
+                state.observed,
+                status=judged.verdict.status,
+                missing_checks=state.observed.missing_checks + 1
+                if {state.observed.status, judged.verdict.status} == {Status.MISSING}
+                else 1,
+                reason=judged.verdict.reason,
+                suppressed=tuple((each.because.value, each.path, each.note) for each in judged.verdict.aside),
+                conditions=conditions.after(state.observed.conditions, outcome),
+                **observed,
+            ),
         )
 
     def after_glance(self, judged: Judged) -> ResourceState:
@@ -65,36 +83,35 @@ class Memory:
         assert isinstance(reading, Unchanged)
         return replace(
             judged.before,
-            checked_at=judged.at,
-            good_at=judged.at,
-            etag=reading.etag,
-            raw_digest=reading.raw_digest,
-            due_at=self.next_due(judged.prepared, judged.at),
-            failures=0,
-            handled=judged.before.requested,
+            schedule=replace(
+                judged.before.schedule,
+                checked_at=judged.at,
+                good_at=judged.at,
+                due_at=self.next_due(judged.prepared, judged.at),
+                failures=0,
+                handled=judged.before.schedule.requested,
+            ),
+            observed=replace(judged.before.observed, etag=reading.etag, raw_digest=reading.raw_digest),
         )
 
-    def _seen(self, judged: Judged) -> dict[str, Any]:
-        """Return what a reading changes: times and tags if it succeeded, the count of failures if not."""
+    def _seen(self, judged: Judged) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+        """Return the fields of schedule, observation and last write that a reading changes."""
         item, now, reading, state = judged.prepared, judged.at, judged.reading, judged.before
         due_at = self.next_due(item, now)
         if isinstance(reading, Unreadable):
-            failures = state.failures + 1
+            failures = state.schedule.failures + 1
             retry = now + self.patience.delay(min(failures, 20), reading.retry_after_seconds, self.random01)
-            return {"failures": failures, "due_at": None if due_at is None else min(due_at, retry)}
+            return {"failures": failures, "due_at": None if due_at is None else min(due_at, retry)}, {}, {}
         # Without tags nothing is ever taken as unchanged: what is set aside counts again once a waiver has run out.
         always = item.settings.reconcile_mode in (ReconcileMode.PUT_ONLY, ReconcileMode.SHADOW)
         found = reading if isinstance(reading, Found) and not always and not _is_set_aside(judged.verdict) else None
-        return {
-            "failures": 0,
-            "due_at": due_at,
-            "good_at": now,
+        observed = {
             "etag": found.etag if found else None,
             "raw_digest": found.raw_digest if found else None,
-            "observed": judged.observed_digest,
-            "rules": _rules(judged),
-            "baseline": judged.baseline_digest or state.baseline,
+            "document": judged.observed_digest,
         }
+        applied = {"rules": _rules(judged), "baseline": judged.baseline_digest or state.applied.baseline}
+        return {"failures": 0, "due_at": due_at, "good_at": now}, observed, applied
 
 
 def _rules(judged: Judged) -> Digest | None:
@@ -102,7 +119,7 @@ def _rules(judged: Judged) -> Digest | None:
     item, state = judged.prepared, judged.before
     is_readable = item.succession is None or not item.succession.unreadable
     is_compared = isinstance(judged.reading, Found) and is_readable
-    return item.rules_digest if is_compared and rule_migration.is_only_seen(item) else state.rules
+    return item.rules_digest if is_compared and rule_migration.is_only_seen(item) else state.applied.rules
 
 
 def _is_set_aside(verdict: Verdict) -> bool:
@@ -117,8 +134,8 @@ def _terminal(judged: Judged, decision: Decision) -> str | None:
     state = judged.before
     is_open = judged.prepared.is_retried and (decision.action.is_write or decision.action is Action.HOLD)
     if judged.verdict.status is Status.UNKNOWN or is_open:
-        return state.terminal
+        return state.schedule.terminal
     reason = decision.reasons[0]
     if decision.action is not Action.BLOCK:
         return None
-    return state.terminal if reason.code == "terminal" else reason.message
+    return state.schedule.terminal if reason.code == "terminal" else reason.message

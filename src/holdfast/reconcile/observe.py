@@ -69,10 +69,12 @@ class Looker:
         """Read whole kinds with one call where many of them are asked for and the provider can."""
         groups: dict[tuple[str, str], dict[str, str | None]] = {}
         for item in prepared:
-            if item.kind.lists and item.state is not None and item.state.provider_id is not None:
+            if item.kind.lists and item.state is not None and item.state.observed.provider_id is not None:
                 key = (item.declaration.address.connection, item.declaration.address.kind)
                 hint = None if fresh else own_hint(item)
-                groups.setdefault(key, {})[item.state.provider_id] = hint.raw_digest if hint is not None else None
+                groups.setdefault(key, {})[item.state.observed.provider_id] = (
+                    hint.raw_digest if hint is not None else None
+                )
         wanted = {key: expected for key, expected in groups.items() if len(expected) >= LIST_FROM}
         async with asyncio.TaskGroup() as group:
             tasks = {key: group.create_task(self.listed(*key, expected)) for key, expected in wanted.items()}
@@ -107,11 +109,11 @@ class Looker:
         address = item.declaration.address
         found = listed.get((address.connection, address.kind))
         state = item.state
-        if found is None or state is None or state.provider_id is None:
+        if found is None or state is None or state.observed.provider_id is None:
             return await self.read(item, hint)
         if isinstance(found, Unreadable):
             return found
-        entry = found.get(state.provider_id)
+        entry = found.get(state.observed.provider_id)
         if entry is None:
             # Not in the list, or in it twice: gone, or the list was wrong. Only an answer about the thing counts.
             return await self.read(item, None)
@@ -205,14 +207,14 @@ def _unreadable(reading: Reading) -> Unreadable:
 def own_hint(item: Prepared) -> Hint | None:
     """Offer the last etag and digest of a resource whose declaration says what it said at the last look."""
     state, declared = item.state, item.declaration
-    if state is None or state.desired != item.desired_digest:
+    if state is None or state.declared.document != item.desired_digest:
         return None
     is_remembered = (
-        state.options == item.options
-        and state.labels == declared.labels
-        and state.depends_on == item.depends_on
-        and state.provider == declared.provider
-        and (state.source or "") == str(declared.location)
+        state.declared.options == item.options
+        and state.declared.labels == declared.labels
+        and state.declared.depends_on == item.depends_on
+        and state.declared.provider == declared.provider
+        and (state.declared.source or "") == str(declared.location)
     )
     return hint(item, state) if is_remembered else None
 
@@ -223,12 +225,16 @@ def hint(item: Prepared, state: ResourceState) -> Hint | None:
     That the declaration is the one that was seen last is for the caller to know; `item` may be another one of the same
     kind, under the same rules and settings.
     """
-    if state.status is not Status.IN_SYNC or state.baseline is None or state.desired is None:
+    if state.observed.status is not Status.IN_SYNC or state.applied.baseline is None or state.declared.document is None:
         return None
     if item.settings.reconcile_mode in _ALWAYS:  # what is sent at every turn is looked at every time
         return None
-    if state.requested != state.handled:  # somebody asked for a look, not for a glance
+    if state.schedule.requested != state.schedule.handled:  # somebody asked for a look, not for a glance
         return None
-    if state.applied != state.desired or state.rules != item.rules_digest or state.terminal is not None:
+    if (
+        state.applied.document != state.declared.document
+        or state.applied.rules != item.rules_digest
+        or state.schedule.terminal is not None
+    ):
         return None
-    return Hint(state.etag, state.raw_digest)
+    return Hint(state.observed.etag, state.observed.raw_digest)

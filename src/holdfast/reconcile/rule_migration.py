@@ -51,9 +51,11 @@ class _Base:
 def is_due(item: Prepared) -> bool:
     """Tell whether a resource has a settled past under other rules than those of now."""
     state = item.state
-    if state is None or state.rules is None or state.rules == item.rules_digest:
+    if state is None or state.applied.rules is None or state.applied.rules == item.rules_digest:
         return False
-    return None not in (state.observed, state.desired) and (is_only_seen(item) or None not in _written(state))
+    return None not in (state.observed.document, state.declared.document) and (
+        is_only_seen(item) or None not in _written(state)
+    )
 
 
 def is_only_seen(item: Prepared) -> bool:
@@ -64,7 +66,7 @@ def is_only_seen(item: Prepared) -> bool:
 
 
 def _written(state: ResourceState) -> tuple[Digest | None, Digest | None]:
-    return state.applied, state.baseline
+    return state.applied.document, state.applied.baseline
 
 
 def wanted(item: Prepared) -> set[Digest]:
@@ -72,7 +74,13 @@ def wanted(item: Prepared) -> set[Digest]:
     state = item.state
     if state is None or not (is_due(item) or (is_only_seen(item) and inherited(state))):
         return set()
-    found = (state.rules, state.applied, state.baseline, state.observed, state.desired)
+    found = (
+        state.applied.rules,
+        state.applied.document,
+        state.applied.baseline,
+        state.observed.document,
+        state.declared.document,
+    )
     return {digest for digest in found if digest is not None}
 
 
@@ -81,17 +89,17 @@ def succeeded(item: Prepared, documents: Mapping[Digest, Json]) -> Prepared:
     state = item.state
     if state is None or not is_due(item) or not wanted(item) <= documents.keys():
         return item
-    if state.status in {None, Status.UNKNOWN, Status.MISSING}:
+    if state.observed.status in {None, Status.UNKNOWN, Status.MISSING}:
         return item  # there is no verdict to keep
-    before = documents[_digest(state.rules)]
+    before = documents[_digest(state.applied.rules)]
     if _without_policy(before) == _without_policy(item.rules_document):
-        return item.with_state(replace(state, rules=item.rules_digest))
+        return item.with_state(replace(state, applied=replace(state.applied, rules=item.rules_digest)))
     baseline = (
         None
         if is_only_seen(item)
-        else diff.Baseline(documents[_digest(state.applied)], documents[_digest(state.baseline)])
+        else diff.Baseline(documents[_digest(state.applied.document)], documents[_digest(state.applied.baseline)])
     )
-    base = _Base(documents[_digest(state.desired)], documents[_digest(state.observed)], baseline)
+    base = _Base(documents[_digest(state.declared.document)], documents[_digest(state.observed.document)], baseline)
     try:
         old = tree(item, [*_policy(item.rules_document), *_without_policy(before)], base.desired, base.observed)
     except Unreadable:
@@ -106,12 +114,23 @@ def _taken_over(item: Prepared, state: ResourceState, base: _Base, old: RuleTree
     latent = [each for each in base.findings(new) if paths.format_path(each.path) not in known]
     aside = tuple(_aside(base, latent, old, new))
     if base.baseline is None:
-        return replace(item, state=replace(state, rules=item.rules_digest), succession=Succession(aside))
+        return replace(
+            item,
+            state=replace(state, applied=replace(state.applied, rules=item.rules_digest)),
+            succession=Succession(aside),
+        )
     applied, observed = (base.desired, base.observed) if not were else _absorbed(base, latent)
     kept = {digest_of(document): document for document in (applied, observed)}
-    after = replace(state, applied=digest_of(applied), baseline=digest_of(observed), rules=item.rules_digest)
+    after = replace(
+        state,
+        applied=replace(
+            state.applied, document=digest_of(applied), baseline=digest_of(observed), rules=item.rules_digest
+        ),
+    )
     if not latent:  # nothing comes in: what was written and first seen stays what it was
-        after = replace(after, applied=state.applied, baseline=state.baseline)
+        after = replace(
+            after, applied=replace(after.applied, document=state.applied.document, baseline=state.applied.baseline)
+        )
     return replace(item, state=after, succession=Succession(aside, kept))
 
 
@@ -132,7 +151,11 @@ def _shown(value: Json) -> str:
 
 def inherited(state: ResourceState) -> tuple[Aside, ...]:
     """Return what was set aside when rules took over, at an earlier look."""
-    return tuple(Aside(SetAside(because), path, note) for because, path, note in state.aside if because in INHERITED)
+    return tuple(
+        Aside(SetAside(because), path, note)
+        for because, path, note in state.observed.suppressed
+        if because in INHERITED
+    )
 
 
 def told(item: Prepared) -> dict[str, Aside]:
@@ -148,9 +171,14 @@ def without_latent(item: Prepared, verdict: Verdict, documents: Mapping[Digest, 
     """
     state = item.state
     latent = {path for path, each in told(item).items() if each.because is SetAside.LATENT}
-    if not latent or state is None or not is_only_seen(item) or not {state.desired, state.observed} <= documents.keys():
+    if (
+        not latent
+        or state is None
+        or not is_only_seen(item)
+        or not {state.declared.document, state.observed.document} <= documents.keys()
+    ):
         return verdict
-    desired, observed = documents[_digest(state.desired)], documents[_digest(state.observed)]
+    desired, observed = documents[_digest(state.declared.document)], documents[_digest(state.observed.document)]
 
     def counts(finding: Finding) -> bool:
         was, shown = paths.resolve(desired, finding.path), paths.resolve(observed, finding.path)

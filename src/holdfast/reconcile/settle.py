@@ -35,6 +35,7 @@ from holdfast.remediation.own_corrections import Written
 from holdfast.store.protocol import (
     Claim,
     Correction,
+    Declared,
     Digest,
     Event,
     Operation,
@@ -43,6 +44,7 @@ from holdfast.store.protocol import (
     Revision,
     Store,
     Transaction,
+    WriteChanges,
 )
 
 SETTLE_READS = 60
@@ -85,7 +87,7 @@ class Settler:
 
     async def _conclude(self, transaction: Transaction, claim: Claim) -> None:
         """Make the end of a write true, and give its claim back with it."""
-        transaction.released.append(claim)
+        transaction.writes.released.append(claim)
         await self.store.commit(transaction)
         self._given_back.add((claim.address, claim.fence))
 
@@ -95,8 +97,10 @@ class Settler:
             return await self._deleted(checked, operation, claim)
         provider_id = operation.token.get("id")
         item = checked.prepared
-        state = item.state or ResourceState(item.declaration.address, item.declaration.provider)
-        item = replace(item, state=replace(state, provider_id=provider_id), version=None)
+        state = item.state or ResourceState(item.declaration.address, declared=Declared(item.declaration.provider))
+        item = replace(
+            item, state=replace(state, observed=replace(state.observed, provider_id=provider_id)), version=None
+        )
         absent = lagging = 0
         for attempt in range(1, SETTLE_READS + 1):
             reading = await self.checker.read(item, None)
@@ -132,39 +136,44 @@ class Settler:
         item, now = checked.prepared, self.clock.now()
         adopting = operation.action == Action.ADOPT.value
         capture, stuck, still, observed = learnt.capture, learnt.stuck, learnt.still, learnt.observed
-        transaction = Transaction(findings_at=now, fences={claim.address: claim.fence})
+        transaction = Transaction(findings_at=now, writes=WriteChanges(fences={claim.address: claim.fence}))
         # Unless it was only adopted, what is declared was kept with the intent to write it.
         written = serialize.keep(transaction, item.desired) if adopting else item.desired_digest
         seen = serialize.keep(transaction, observed)
         is_baseline = capture.baseline.observed is observed
         settled = verdict_rules.conclude(still)
         decision = decide.decide(settled, _situation_now(checked))
-        outcome = conditions.Outcome(checked.state.generation, settled, decision, now)
+        outcome = conditions.Outcome(checked.state.declared.generation, settled, decision, now)
         after = self._as_captured(
             checked,
             operation,
             learnt.reading,
-            desired=written,
-            applied=written,
-            baseline=seen if is_baseline else serialize.keep(transaction, capture.baseline.observed),
-            observed=seen,
-            # Where something stands apart it counts again one day, so nothing is ever taken as unchanged; and what
-            # appears beside it may be of the same hand, so nothing joins later.
-            etag=learnt.reading.etag if is_baseline else None,
-            raw_digest=learnt.reading.raw_digest if is_baseline else None,
-            settle_until=now + item.settings.settle_window if is_baseline and item.kind.fills_in else None,
-            known=serialize.keep(transaction, serialize.known_document(capture.known, stuck, _pinned(checked, stuck))),
-            rules=self._with_rules(transaction, item),
-            status=Status.DRIFTED if still else Status.IN_SYNC,
-            reason="our write did not take everywhere" if stuck else settled.reason,
-            conditions=conditions.after(checked.state.conditions, outcome),
+            {
+                "document": written,
+                "baseline": seen if is_baseline else serialize.keep(transaction, capture.baseline.observed),
+                # Where something stands apart, what appears beside it may be of the same hand, so nothing joins later.
+                "settle_until": now + item.settings.settle_window if is_baseline and item.kind.fills_in else None,
+                "known_differences": serialize.keep(
+                    transaction, serialize.known_document(capture.known, stuck, _pinned(checked, stuck))
+                ),
+                "rules": self._with_rules(transaction, item),
+            },
+            {
+                "document": seen,
+                # Where something stands apart it counts again one day, so nothing is ever taken as unchanged.
+                "etag": learnt.reading.etag if is_baseline else None,
+                "raw_digest": learnt.reading.raw_digest if is_baseline else None,
+                "status": Status.DRIFTED if still else Status.IN_SYNC,
+                "reason": "our write did not take everywhere" if stuck else settled.reason,
+                "conditions": conditions.after(checked.state.observed.conditions, outcome),
+            },
         )
         transaction.states.append(after)
         transaction.findings[after.address] = still
         transaction.revisions.append(
-            Revision(after.address, after.applied_revision, written, str(hash_schemes.ORDERED.stamp(item.desired)), now)
+            Revision(after.address, after.applied.revision, written, str(hash_schemes.ORDERED.stamp(item.desired)), now)
         )
-        transaction.finished.append(operation.id)
+        transaction.writes.finished.append(operation.id)
         effects = serialize.finding_paths(capture.side_effects)
         more: dict[str, Json] = {
             "pre_image": operation.pre_image,
@@ -198,57 +207,77 @@ class Settler:
         checked: Checked,
         operation: Operation,
         reading: Found,
-        **learnt: Any,  # noqa: ANN401 - fields of a state
+        applied: dict[str, Any],
+        observed: dict[str, Any],
     ) -> ResourceState:
         """Return what is remembered of a settled resource, with what was learnt from the read: documents, verdict."""
         item, now = checked.prepared, self.clock.now()
         state = item.state or checked.state
         return replace(
             state,
-            provider=item.declaration.provider,
-            provider_id=operation.token.get("id") or reading.id or state.provider_id or item.declaration.address.name,
-            applied_revision=checked.state.applied_revision + 1,
-            generation=checked.state.generation,
-            origin=origin_of(item.declaration, state),
-            checked_at=now,
-            good_at=now,
-            resync_seconds=item.resync_seconds,
-            due_at=checked.state.due_at,
-            handled=checked.state.handled,
-            labels=item.declaration.labels,
-            options=item.options,
-            aside=tuple(each for each in checked.state.aside if each[0] not in _TOLD_ANEW),
-            repeated=1,
-            depends_on=item.depends_on,
-            source=str(item.declaration.location) or None,
-            terminal=None,
-            failures=0,
-            identity=reading.identity,
-            version=reading.version,
-            **learnt,
+            declared=replace(
+                state.declared,
+                document=applied["document"],
+                provider=item.declaration.provider,
+                generation=checked.state.declared.generation,
+                labels=item.declaration.labels,
+                options=item.options,
+                depends_on=item.depends_on,
+                source=str(item.declaration.location) or None,
+            ),
+            observed=replace(
+                state.observed,
+                provider_id=operation.token.get("id")
+                or reading.id
+                or state.observed.provider_id
+                or item.declaration.address.name,
+                suppressed=tuple(each for each in checked.state.observed.suppressed if each[0] not in _TOLD_ANEW),
+                missing_checks=1,
+                **observed,
+            ),
+            applied=replace(
+                state.applied,
+                revision=checked.state.applied.revision + 1,
+                origin=origin_of(item.declaration, state),
+                identity=reading.identity,
+                api_version=reading.version,
+                **applied,
+            ),
+            schedule=replace(
+                state.schedule,
+                checked_at=now,
+                good_at=now,
+                resync_seconds=item.resync_seconds,
+                due_at=checked.state.schedule.due_at,
+                handled=checked.state.schedule.handled,
+                terminal=None,
+                failures=0,
+            ),
         )
 
     async def _uncaptured(self, checked: Checked, operation: Operation, claim: Claim, reading: Unreadable) -> Acted:
         """End the write of something that nobody can read: it was sent, and what became of it stays unknown."""
         item, now = checked.prepared, self.clock.now()
-        transaction = Transaction(findings_at=now, fences={claim.address: claim.fence}, finished=[operation.id])
+        transaction = Transaction(
+            findings_at=now, writes=WriteChanges(fences={claim.address: claim.fence}, finished=[operation.id])
+        )
         written = item.desired_digest
         after = self._as_captured(
             checked,
             operation,
             Found(None),
-            desired=written,
-            applied=written,
-            etag=None,
-            raw_digest=None,
-            settle_until=None,
-            status=Status.UNKNOWN,
-            reason=f"written; {reading.detail}",
-            conditions=checked.state.conditions,
+            {"document": written, "settle_until": None},
+            {
+                "etag": None,
+                "raw_digest": None,
+                "status": Status.UNKNOWN,
+                "reason": f"written; {reading.detail}",
+                "conditions": checked.state.observed.conditions,
+            },
         )
         transaction.states.append(after)
         transaction.revisions.append(
-            Revision(after.address, after.applied_revision, written, str(hash_schemes.ORDERED.stamp(item.desired)), now)
+            Revision(after.address, after.applied.revision, written, str(hash_schemes.ORDERED.stamp(item.desired)), now)
         )
         transaction.events.append(self._done("write.done", item, operation, after, {}))
         await self._end(transaction, operation, Outcome.DONE)
@@ -267,7 +296,9 @@ class Settler:
             await self.clock.sleep(self.patience.delay(min(attempt, 8), None, self.random01))
         else:
             return Acted(checked, Result.UNSETTLED, "deleted, but it is still there")
-        transaction = Transaction(forgotten=[address], finished=[operation.id], fences={claim.address: claim.fence})
+        transaction = Transaction(
+            forgotten=[address], writes=WriteChanges(finished=[operation.id], fences={claim.address: claim.fence})
+        )
         transaction.events.append(
             self.event(
                 "write.done",
@@ -289,13 +320,17 @@ class Settler:
         """Remember a no: a terminal one stops the resource, others leave it for the next round."""
         state = checked.state
         terminal = refused.refusal is Refusal.TERMINAL
-        after = replace(state, terminal=refused.message if terminal else None, failures=state.failures + 1)
+        after = replace(
+            state,
+            schedule=replace(
+                state.schedule, terminal=refused.message if terminal else None, failures=state.schedule.failures + 1
+            ),
+        )
         transaction = Transaction(
             states=[after],
-            finished=[operation.id],
             findings={state.address: checked.verdict.findings},
             findings_at=checked.at,
-            fences={claim.address: claim.fence},
+            writes=WriteChanges(finished=[operation.id], fences={claim.address: claim.fence}),
         )
         transaction.events.append(
             self.event(
@@ -317,7 +352,7 @@ class Settler:
 
     async def given_up(self, checked: Checked, operation: Operation, claim: Claim, why: str) -> Acted:
         """End a write that leads nowhere; what is to be done now is for the next check to say."""
-        transaction = Transaction(finished=[operation.id], fences={claim.address: claim.fence})
+        transaction = Transaction(writes=WriteChanges(finished=[operation.id], fences={claim.address: claim.fence}))
         transaction.events.append(
             self.event("write.given_up", checked.prepared, {"operation": operation.id, "why": why})
         )
@@ -336,9 +371,13 @@ class Settler:
                 replace(each, took=not any(settled_read.is_part(each.path, path) for path in stuck))
                 for each in begun.paths
             )
-            transaction.unaccepted += [(begun.address, each.path) for each in begun.paths]
-            after = transaction.states[0].observed if transaction.states and outcome is not Outcome.FAILED else None
-            transaction.corrections.append(replace(begun, outcome=outcome, paths=changed, post_image=after))
+            transaction.governance.unaccepted += [(begun.address, each.path) for each in begun.paths]
+            after = (
+                transaction.states[0].observed.document
+                if transaction.states and outcome is not Outcome.FAILED
+                else None
+            )
+            transaction.governance.corrections.append(replace(begun, outcome=outcome, paths=changed, post_image=after))
 
     async def _assess(self, transaction: Transaction, checked: Checked, operation: Operation, written: Written) -> None:
         """Begin the assessment of a correction, where policy wants one."""
@@ -350,7 +389,9 @@ class Settler:
     ) -> Event:
         """Return the event of a write that has ended well: which, on what, and what became of it."""
         data: dict[str, Json] = {"operation": operation.id, "action": operation.action, "type": _type(item)}
-        return self.event(kind, item, {**data, "revision": after.applied_revision, "id": after.provider_id, **more})
+        return self.event(
+            kind, item, {**data, "revision": after.applied.revision, "id": after.observed.provider_id, **more}
+        )
 
     def event(self, kind: str, prepared: Prepared, data: dict[str, Json]) -> Event:
         """Return an event of this worker about a resource."""

@@ -40,11 +40,13 @@ from holdfast.store.protocol import (
     Correction,
     Demotion,
     Event,
+    GovernanceChanges,
     Operation,
     Outcome,
     Step,
     Store,
     Transaction,
+    WriteChanges,
 )
 
 PHASE: Final = "undo"  # of the operation of an undo
@@ -206,7 +208,9 @@ class Undoer:
         item = checked.prepared
         while isinstance(writing, UnderWay):
             sent = replace(undo.operation, step=Step.SENT, token={**undo.operation.token, "token": dict(writing.token)})
-            await self.store.commit(Transaction(operations=[sent], fences={claim.address: claim.fence}))
+            await self.store.commit(
+                Transaction(writes=WriteChanges(operations=[sent], fences={claim.address: claim.fence}))
+            )
             undo = replace(undo, operation=sent)
             await self.clock.sleep(writing.poll_after_seconds)
             await self._keeper.ensure(claim)
@@ -264,33 +268,33 @@ class Undoer:
             else [Demotion(taken.address, WHOLE, UNDONE, taken.at, {**data, "declared": item.desired_digest})]
         )
         transaction = Transaction(
-            corrections=[taken],
-            operations=[undo.operation],
-            demotions=demotions,
             events=[self._event("undo.intended", correction, {**data, "by": taken.id})],
-            fences={claim.address: claim.fence},
+            governance=GovernanceChanges(corrections=[taken], quarantines=demotions),
+            writes=WriteChanges(operations=[undo.operation], fences={claim.address: claim.fence}),
         )
         await self._keeper.commit(transaction, claim)
 
     async def _failed(self, undo: _Undo, claim: Claim, *, promotes: bool) -> None:
         taken = undo.taken
         transaction = Transaction(
-            corrections=[replace(taken, outcome=Outcome.FAILED)],
-            finished=[undo.operation.id],
-            fences={claim.address: claim.fence},
+            governance=GovernanceChanges(corrections=[replace(taken, outcome=Outcome.FAILED)]),
+            writes=WriteChanges(finished=[undo.operation.id], fences={claim.address: claim.fence}),
         )
         if promotes:
             demoted = [each.path for each in taken.paths] if taken.action == _UPDATED else [WHOLE]
-            transaction.promoted += [(taken.address, path) for path in demoted]
+            transaction.governance.unquarantined += [(taken.address, path) for path in demoted]
         await self.store.commit(transaction)
 
     async def _recorded(self, undo: _Undo, claim: Claim, stuck: Sequence[str]) -> Undone:
         correction, taken = undo.correction, undo.taken
         changed = tuple(replace(each, took=each.path not in stuck) for each in taken.paths)
         done = replace(taken, outcome=Outcome.INEFFECTIVE if stuck else Outcome.DONE, paths=changed)
-        transaction = Transaction(corrections=[done], finished=[undo.operation.id], fences={claim.address: claim.fence})
+        transaction = Transaction(
+            governance=GovernanceChanges(corrections=[done]),
+            writes=WriteChanges(finished=[undo.operation.id], fences={claim.address: claim.fence}),
+        )
         if not stuck:
-            transaction.corrections.append(replace(correction, outcome=Outcome.UNDONE))
+            transaction.governance.corrections.append(replace(correction, outcome=Outcome.UNDONE))
         data: dict[str, Json] = {
             "correction": correction.id,
             "by": done.id,
@@ -301,7 +305,13 @@ class Undoer:
         transaction.events.append(self._event("undo.done", correction, data))
         state = await self.store.state(correction.address)
         if state is not None:  # a look is due: what is there is not what was last seen
-            transaction.states.append(replace(state, raw_digest=None, etag=None, due_at=self.clock.now()))
+            transaction.states.append(
+                replace(
+                    state,
+                    observed=replace(state.observed, raw_digest=None, etag=None),
+                    schedule=replace(state.schedule, due_at=self.clock.now()),
+                )
+            )
         await self.store.commit(transaction)
         message = f"undone, but {', '.join(stuck)} did not go back" if stuck else "as it was before"
         return Undone(done, message)

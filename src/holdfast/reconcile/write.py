@@ -48,6 +48,7 @@ from holdfast.store.protocol import (
     Step,
     Store,
     Transaction,
+    WriteChanges,
 )
 
 _EDITED = (Side.INTENT, Side.BOTH)
@@ -167,11 +168,11 @@ class Actor:
 
     async def _aborted(self, checked: Checked, claim: Claim, moved: str, again: Reading | Unchanged) -> Acted:
         """Note that nothing was written; if another bears the name of what is gone by now, that is looked at next."""
-        transaction = Transaction(fences={claim.address: claim.fence})
+        transaction = Transaction(writes=WriteChanges(fences={claim.address: claim.fence}))
         transaction.events.append(self._settler.event("write.aborted", checked.prepared, {"reason": moved}))
         state = await self._store.state(claim.address)
         if checked.decision.action is Action.RECREATE and state is not None and isinstance(again, Found) and again.id:
-            transaction.states.append(replace(state, provider_id=again.id))
+            transaction.states.append(replace(state, observed=replace(state.observed, provider_id=again.id)))
         await self._store.commit(transaction)
         return Acted(checked, Result.MOVED, moved)
 
@@ -194,17 +195,17 @@ class Actor:
         because = {**_because(checked), **own_corrections.before(checked)}
         transaction = self._step(operation, checked.prepared, claim, "write.intended", because)
         correction = self._correction(checked, operation)
-        transaction.corrections.append(correction)
+        transaction.governance.corrections.append(correction)
         transaction.documents[checked.prepared.desired_digest] = document_bytes(checked.prepared.desired)
         own_corrections.begin(transaction, checked, operation, self._checker.rules.assessment, self._owner)
-        transaction.charges[operation.id] = list(checked.charges)
+        transaction.governance.charges[operation.id] = list(checked.charges)
         if checked.observed is not ABSENT:
             serialize.keep(transaction, checked.observed)
         if checked.situation is not None and checked.situation.approved and checked.plan:
             used = [each for each in await self._store.approvals([checked.address]) if each.plan == checked.plan]
             if not used and not checked.asked:
                 raise HeldBack("its approval was used meanwhile")
-            transaction.approvals += [replace(each, used_at=operation.started_at) for each in used]
+            transaction.governance.approvals += [replace(each, used_at=operation.started_at) for each in used]
         await self._keeper.commit(transaction, claim)
         self._settler.begin(correction)
 
@@ -240,7 +241,7 @@ class Actor:
         event: str,
         more: Mapping[str, Json] | None = None,
     ) -> Transaction:
-        transaction = Transaction(operations=[operation], fences={claim.address: claim.fence})
+        transaction = Transaction(writes=WriteChanges(operations=[operation], fences={claim.address: claim.fence}))
         data: dict[str, Json] = {"operation": operation.id, "action": operation.action, "phase": operation.phase}
         data.update(more or {})
         transaction.events.append(self._settler.event(event, prepared, data))
@@ -272,13 +273,19 @@ class Actor:
                 return await self._perhaps_created(checked, operation, claim, writing)
             if writing.refusal is Refusal.MOVED and operation.action == Action.RECREATE.value:
                 # The name is taken: what is there is looked at next, and not the id of what is gone.
-                checked = replace(checked, state=replace(checked.state, provider_id=None))
+                checked = replace(
+                    checked, state=replace(checked.state, observed=replace(checked.state.observed, provider_id=None))
+                )
             return await self._settler.refused(checked, operation, claim, writing)
         assert isinstance(writing, Done)
         if operation.phase == "delete":
             operation = replace(operation, phase="write", step=Step.INTENDED, token={})
             # Whatever comes of it, the old id is from now on that of something gone.
-            checked = replace(checked, prepared=item.without_id(), state=replace(checked.state, provider_id=None))
+            checked = replace(
+                checked,
+                prepared=item.without_id(),
+                state=replace(checked.state, observed=replace(checked.state.observed, provider_id=None)),
+            )
             await self._advance(operation, checked.prepared, claim, "write.intended")
             return await self.send(checked, operation, claim, None)
         operation = replace(operation, step=Step.SETTLING, token={"id": writing.id})
@@ -314,7 +321,7 @@ class Actor:
         if diff.findings(item.desired, reading.document, tree):
             # Perhaps ours, perhaps made by somebody else under the same name: not to be learnt from.
             return await self._settler.given_up(checked, operation, claim, "what is there is not what was asked for")
-        provider_id = reading.id or checked.state.provider_id
+        provider_id = reading.id or checked.state.observed.provider_id
         operation = replace(operation, step=Step.SETTLING, token={"id": provider_id} if provider_id else {})
         return await self._settler.settle(checked, operation, claim)
 
@@ -423,7 +430,7 @@ def _budget(action: Action) -> Budget:
 def _is_overtaken(checked: Checked, claim: Claim) -> bool:
     """Tell whether somebody wrote the resource between our look and our claim; then the look is worth nothing."""
     before = checked.prepared.state
-    return claim.revision != (before.applied_revision if before is not None else 0)
+    return claim.revision != (before.applied.revision if before is not None else 0)
 
 
 def _moved_since(checked: Checked, again: Reading | Unchanged) -> str | None:

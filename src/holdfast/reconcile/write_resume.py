@@ -73,8 +73,11 @@ class Resumer:
             if isinstance(seen, lost_creates.Unsure):
                 return await self.actor.unsure(checked, operation, claim, seen)
         if _is_deletion(operation) and isinstance(reading, Gone):
-            return await self.actor.ended(checked, operation, claim, Done(checked.state.provider_id or ""))
-        if digest_of(checked.prepared.desired) != checked.state.desired and operation.action != Action.DELETE.value:
+            return await self.actor.ended(checked, operation, claim, Done(checked.state.observed.provider_id or ""))
+        if (
+            digest_of(checked.prepared.desired) != checked.state.declared.document
+            and operation.action != Action.DELETE.value
+        ):
             return await self.settler.given_up(checked, operation, claim, "superseded by an edit before it was sent")
         if not is_creation and not await self._is_unmoved(operation, checked):
             if await self._is_written(operation, checked):
@@ -101,7 +104,7 @@ class Resumer:
         return Acted(checked, Result.UNSURE, lost_create_reasons.message(operation.address, operation.token))
 
     async def _settled(self, checked: Checked, operation: Operation, claim: Claim) -> Acted:
-        provider_id = checked.state.provider_id
+        provider_id = checked.state.observed.provider_id
         operation = replace(operation, step=Step.SETTLING, token={"id": provider_id} if provider_id else {})
         return await self.settler.settle(checked, operation, claim)
 
