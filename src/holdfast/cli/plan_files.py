@@ -13,8 +13,8 @@ from holdfast.errors import HoldfastError, InputError, Location
 from holdfast.model.absent import ABSENT
 from holdfast.model.decision import Action
 from holdfast.model.json import Json
-from holdfast.reconcile.apply import Report
-from holdfast.reconcile.check import Checked
+from holdfast.reconcile.apply import RunReport
+from holdfast.reconcile.check import CheckResult
 from holdfast.reconcile.resolved_resource import digest_of
 
 VERSION = 2
@@ -37,17 +37,17 @@ class Saved:
         """The templates whose rollout the plan showed."""
         return frozenset(name for name, entry in self.templates.items() if entry["rolled"])
 
-    def allows(self, checked: Checked) -> bool:
+    def allows(self, checked: CheckResult) -> bool:
         """Tell whether a decision is the one that was shown."""
         return bool(self.resources.get(str(checked.prepared.declaration.address)) == _entry(checked))
 
-    def writes(self, checked: Checked) -> bool:
+    def writes(self, checked: CheckResult) -> bool:
         """Tell whether the plan showed a write to a resource; what only follows from one is for another plan."""
         entry = self.resources.get(str(checked.address))
         return entry is not None and Action(entry["action"]).is_write
 
 
-def save(file: Path, report: Report, options: Options) -> None:
+def save(file: Path, report: RunReport, options: Options) -> None:
     """Write a plan; only digests of what was seen, no values."""
     body = {
         "holdfastPlan": VERSION,
@@ -95,7 +95,7 @@ def load(file: Path) -> Saved:
     )
 
 
-def insist(saved: Saved, report: Report) -> None:
+def insist(saved: Saved, report: RunReport) -> None:
     """Refuse unless everything is as it was when the plan was shown."""
     now = {str(one.prepared.declaration.address): _entry(one) for one in report.checked}
     moved = sorted(
@@ -110,7 +110,7 @@ def insist(saved: Saved, report: Report) -> None:
         raise PlanStale(message)
 
 
-def _templates(report: Report) -> dict[str, Json]:
+def _templates(report: RunReport) -> dict[str, Json]:
     """Return what of rollouts must stay the same: what the children are to become, and how many of them roll."""
     now = reports.looked_at(report)
     return {
@@ -118,11 +118,11 @@ def _templates(report: Report) -> dict[str, Json]:
             "content": digest_of({owner.template.name: owner.record.latest.content for owner in each.owners}),
             "rolled": found.rolled if (found := rollouts.preview(each, now)) is not None else 0,
         }
-        for each in report.broods
+        for each in report.groups
     }
 
 
-def _entry(checked: Checked) -> Json:
+def _entry(checked: CheckResult) -> Json:
     """Return what of a decision must stay the same: what is wanted, what was seen, and what follows."""
     still = checked.is_still
     return {

@@ -11,9 +11,9 @@ from typing import assert_never
 from holdfast.compare import diff, paths
 from holdfast.compare.rule_tree import RuleTree
 from holdfast.model.absent import ABSENT
-from holdfast.model.finding import Finding, FindingClass, Side
+from holdfast.model.finding import ChangedBy, Finding, FindingClass
 from holdfast.model.json import Json
-from holdfast.model.read_result import Found, Gone, Reading, Unreadable
+from holdfast.model.read_result import Found, NotFound, ReadFailure, Reading
 from holdfast.model.verdict import Status, Verdict
 
 SHOWN_PATHS = 3
@@ -29,9 +29,9 @@ def judge(
 ) -> Verdict:
     """Say what is true of a resource, given what was read, declared, last applied and first seen after that."""
     match reading:
-        case Unreadable(trouble=trouble, detail=detail):
+        case ReadFailure(trouble=trouble, detail=detail):
             return Verdict(Status.UNKNOWN, f"could not be read ({trouble.value}){': ' + detail if detail else ''}")
-        case Gone():
+        case NotFound():
             if applied is ABSENT and baseline is None:
                 return Verdict(Status.PENDING, "declared, not there yet")
             return Verdict(Status.MISSING, "was there, is gone")
@@ -44,7 +44,11 @@ def judge(
 
 def without_removed(verdict: Verdict) -> Verdict:
     """Leave out what is declared no more, where nothing is ever written: nobody is going to remove it."""
-    left = [each for each in verdict.findings if each.cls is not FindingClass.REMOVED or each.side is not Side.INTENT]
+    left = [
+        each
+        for each in verdict.findings
+        if each.cls is not FindingClass.REMOVED or each.changed_by is not ChangedBy.DECLARED
+    ]
     return verdict if len(left) == len(verdict.findings) else conclude(left)
 
 
@@ -65,12 +69,12 @@ def conclude(findings: Sequence[Finding], *, intent_moved: bool = False) -> Verd
     """
     if not findings:
         return Verdict(Status.IN_SYNC, "nothing differs that the declaration or the baseline does not explain")
-    sides = {finding.side for finding in findings}
-    if Side.UNSETTLED in sides:
+    sides = {finding.changed_by for finding in findings}
+    if ChangedBy.UNKNOWN in sides:
         status = Status.PENDING if intent_moved else Status.DRIFTED
-    elif sides == {Side.INTENT}:
+    elif sides == {ChangedBy.DECLARED}:
         status = Status.PENDING
-    elif sides == {Side.WORLD}:
+    elif sides == {ChangedBy.LIVE}:
         status = Status.DRIFTED
     else:
         status = Status.CONFLICTED
@@ -79,8 +83,8 @@ def conclude(findings: Sequence[Finding], *, intent_moved: bool = False) -> Verd
 
 _ACCOUNT = {
     Status.PENDING: "the declaration moved",
-    Status.DRIFTED: "the world moved",
-    Status.CONFLICTED: "both the declaration and the world moved",
+    Status.DRIFTED: "changed outside Holdfast",
+    Status.CONFLICTED: "both the declaration and changed outside Holdfast",
 }
 
 

@@ -14,7 +14,7 @@ from holdfast.model.address import Address
 from holdfast.model.decision import Action
 from holdfast.model.json import Json
 from holdfast.policy import write_reasons
-from holdfast.policy.write_reasons import Motive
+from holdfast.policy.write_reasons import WriteReason
 
 WHOLE: Final = ""  # the path that stands for the whole resource: for its being there
 DONE: Final = "done"
@@ -150,4 +150,4 @@ def in_sequence(corrections: Iterable[Correction], forget_after: float) -> dict[
 
 
 def _is_asked(write: Write) -> bool:
-    return write.path.asked or write_reasons.of_code(write.correction.reason) is Motive.INTENT
+    return write.path.asked or write_reasons.of_code(write.correction.reason) is WriteReason.INTENT

@@ -16,12 +16,12 @@ from holdfast.compare.known_differences import Validity
 from holdfast.model.read_result import Found, Reading
 from holdfast.model.verdict import Status
 from holdfast.providers.protocol import Unchanged
-from holdfast.reconcile.evaluate import Judged
-from holdfast.reconcile.observe import Looker
-from holdfast.reconcile.resolved_resource import Prepared, digest_of
+from holdfast.reconcile.evaluate import Evaluation
+from holdfast.reconcile.observe import Observer
+from holdfast.reconcile.resolved_resource import ResolvedResource, digest_of
 
 
-def outdated(item: Prepared, reading: Reading | Unchanged) -> str | None:
+def outdated(item: ResolvedResource, reading: Reading | Unchanged) -> str | None:
     """Return why what is known was learnt in another version than this reading, or None."""
     state = item.state
     if state is None or state.applied.baseline is None or not isinstance(reading, Found):
@@ -32,10 +32,10 @@ def outdated(item: Prepared, reading: Reading | Unchanged) -> str | None:
 
 
 async def in_old_version(
-    looker: Looker, batch: Sequence[Prepared], readings: Sequence[Reading | Unchanged]
-) -> list[tuple[Prepared, Reading | Unchanged]]:
+    looker: Observer, batch: Sequence[ResolvedResource], readings: Sequence[Reading | Unchanged]
+) -> list[tuple[ResolvedResource, Reading | Unchanged]]:
     """Return the batch with what is to be judged: where the version changed, another reading in the old one."""
-    out: list[tuple[Prepared, Reading | Unchanged]] = []
+    out: list[tuple[ResolvedResource, Reading | Unchanged]] = []
     for item, reading in zip(batch, readings, strict=True):
         if outdated(item, reading) is None:
             out.append((item, reading))
@@ -48,7 +48,7 @@ async def in_old_version(
     return out
 
 
-def carried_over(judged: Judged, item: Prepared, reading: Reading | Unchanged) -> Judged:
+def carried_over(judged: Evaluation, item: ResolvedResource, reading: Reading | Unchanged) -> Evaluation:
     """Return what was judged in the old version as a judgement of the new reading, if it found nothing."""
     why = outdated(item, reading)
     if why is None or judged.prepared.version is None or judged.verdict.status is not Status.IN_SYNC:

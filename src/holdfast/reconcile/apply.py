@@ -10,64 +10,66 @@ from typing import Final
 
 from holdfast.model.address import Address
 from holdfast.model.decision import Action, Decision, Reason
-from holdfast.model.read_result import Gone
+from holdfast.model.read_result import NotFound
 from holdfast.policy import dependency_graph
 from holdfast.policy.decide import decide_removal
 from holdfast.policy.settings import OnFailedVerify
 from holdfast.reconcile import undo, worker_identity
-from holdfast.reconcile.action_result import LEFT_TO_OTHERS, Acted, NotTaken, Result
-from holdfast.reconcile.check import Checked, Checker
+from holdfast.reconcile.action_result import LEFT_TO_OTHERS, ActionOutcome, ActionResult, NotTaken
+from holdfast.reconcile.check import Checker, CheckResult
 from holdfast.reconcile.mass_drift_scan import Declared, Others, Surveyor
-from holdfast.reconcile.resolve import Preparer, Waiting
-from holdfast.reconcile.resolved_resource import Prepared
-from holdfast.reconcile.undo import CannotUndo, Undoer
-from holdfast.reconcile.write import Actor
-from holdfast.rollouts.core.template_groups import Brood
+from holdfast.reconcile.resolve import Blocked, ResourceResolver
+from holdfast.reconcile.resolved_resource import ResolvedResource
+from holdfast.reconcile.undo import CannotUndo, CorrectionUndo
+from holdfast.reconcile.write import ResourceWriter
+from holdfast.rollouts.core.template_groups import TemplateGroup
 from holdfast.store.protocol import Event, Operation, ResourceState, Store, Transaction
 
-Progress = Callable[[Checked | Acted | Waiting], None]
+Progress = Callable[[CheckResult | ActionResult | Blocked], None]
 UNATTENDED_SECONDS: Final = 30.0  # for which a watch follows an operation at a time
 MEETING_SECONDS: Final = 10.0  # for which connections wait for one another before the first write
 
 
 @dataclass(slots=True)
-class Report:
+class RunReport:
     """What a run saw and did."""
 
-    checked: list[Checked] = field(default_factory=list)
-    waiting: list[Waiting] = field(default_factory=list)
-    acted: list[Acted] = field(default_factory=list)
+    checked: list[CheckResult] = field(default_factory=list)
+    waiting: list[Blocked] = field(default_factory=list)
+    acted: list[ActionResult] = field(default_factory=list)
     not_reached: list[Address] = field(default_factory=list)  # skipped because the run was stopped
     out_of_scope: list[Address] = field(default_factory=list)  # declared, and not meant by this run
-    left_alone: list[Prepared] = field(default_factory=list)  # neither checked nor written, as their settings say
+    left_alone: list[ResolvedResource] = field(
+        default_factory=list
+    )  # neither checked nor written, as their settings say
     undeclared: list[ResourceState] = field(default_factory=list)  # known, and declared nowhere any more
-    broods: list[Brood] = field(default_factory=list)  # templates, where there are any, as they stand now
+    groups: list[TemplateGroup] = field(default_factory=list)  # templates, where there are any, as they stand now
     not_taken: dict[Address, tuple[NotTaken, ...]] = field(default_factory=dict)  # of what was made; see `untaken`
 
 
 async def look(
-    preparer: Preparer,
+    preparer: ResourceResolver,
     checker: Checker,
     addresses: Iterable[Address] | None = None,
     progress: Progress | None = None,
     *,
     record: bool = True,
     attribute: bool = False,
-) -> Report:
+) -> RunReport:
     """Check a fleet, or part of it, and change nothing in the world.
 
     With `attribute` the providers are also asked who moved what, once for each resource that was moved.
     """
-    report = Report()
+    report = RunReport()
     wanted = list(addresses) if addresses is not None else list(preparer.fleet.graph.addresses)
 
-    async def turns() -> AsyncIterator[list[Prepared]]:
+    async def turns() -> AsyncIterator[list[ResolvedResource]]:
         for part in preparer.in_turn(wanted):
             ready, waiting = await preparer.prepare(part, ahead=True)
             report.waiting += waiting
             yield ready
 
-    def note(checked: Checked) -> None:
+    def note(checked: CheckResult) -> None:
         preparer.note(checked)
         if progress is not None:
             progress(checked)
@@ -108,12 +110,12 @@ class Meeting:
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """What else is looked at between looking and writing: a storm is one only as a whole."""
+    """What else is looked at between looking and writing: mass drift is one only as a whole."""
 
     surveyor: Surveyor
     meeting: Meeting | None
 
-    async def see(self, found: Sequence[Checked]) -> None:
+    async def see(self, found: Sequence[CheckResult]) -> None:
         """See what the others of the kinds show, and what the other connections do."""
         await self.surveyor.survey(found)
         if self.meeting is not None:
@@ -170,26 +172,26 @@ class Applier:
     """Brings a fleet to what is declared."""
 
     store: Store
-    preparer: Preparer
+    preparer: ResourceResolver
     checker: Checker
-    actor: Actor
+    actor: ResourceWriter
     stop: asyncio.Event = field(default_factory=asyncio.Event)  # set once: finish what is in hand, begin nothing
     progress: Progress | None = None
-    reconsider: Callable[[Checked], Checked] = lambda checked: checked  # a person's say over single decisions
-    only: Callable[[Checked], bool] = lambda _checked: True
+    reconsider: Callable[[CheckResult], CheckResult] = lambda checked: checked  # a person's say over single decisions
+    only: Callable[[CheckResult], bool] = lambda _checked: True
     unattended: bool = False  # nobody asked for this run: what is not to be checked by itself is left alone
-    undoer: Undoer | None = None  # for corrections that did not take, where policy says to undo these
+    undoer: CorrectionUndo | None = None  # for corrections that did not take, where policy says to undo these
     others: Others | None = None  # of the kinds that are corrected, for one who has only part of the fleet at hand
     create_again: bool = False  # a person says that creates of which nobody knows whether they were made are repeated
     _buried: bool = False  # what was killed before this began does not come back
     _failed: set[Address] = field(default_factory=set)  # of all calls: what needs these is not touched
 
-    async def apply(self, addresses: Iterable[Address] | None = None) -> Report:
+    async def apply(self, addresses: Iterable[Address] | None = None) -> RunReport:
         """Check and act, group by group in the order of needs; a resource whose dependency failed is not touched.
 
         Groups of different connections do not wait for one another.
         """
-        report = Report()
+        report = RunReport()
         wanted = set(addresses) if addresses is not None else None
         self.actor.stop = self.stop
         if self.unattended:  # one that never ends must not keep its connection waiting: it is asked again later
@@ -211,13 +213,13 @@ class Applier:
             report.acted.sort(key=lambda acted: places[acted.checked.address])
         return report
 
-    async def _group(self, group: dependency_graph.Group, report: Report, overview: Overview) -> None:
+    async def _group(self, group: dependency_graph.Group, report: RunReport, overview: Overview) -> None:
         try:
             await self._met(group, report, overview)
         finally:
             overview.leave()
 
-    async def _met(self, group: dependency_graph.Group, report: Report, overview: Overview) -> None:
+    async def _met(self, group: dependency_graph.Group, report: RunReport, overview: Overview) -> None:
         if self.stop.is_set():
             report.not_reached += group.addresses
             return
@@ -225,15 +227,15 @@ class Applier:
         needs = self.preparer.fleet.graph.dependencies
         blocked = [address for address in group.addresses if self._failed & set(needs(address))]
         for address in blocked:
-            self._wait(report, Waiting(self.preparer.fleet.declarations[address], "what it needs failed"))
+            self._wait(report, Blocked(self.preparer.fleet.declarations[address], "what it needs failed"))
         self._failed |= set(blocked)
         left = [address for address in group.addresses if address not in self._failed]
         unfinished = {each.address for each in await self.store.operations()}  # nothing new is begun there
         self._failed |= await self._layer(left, report, overview, unfinished)
 
     async def _look_ahead(self, groups: Sequence[dependency_graph.Group]) -> None:
-        """Look at what comes after the first groups: a storm is one only as a whole, and must stop the first write."""
-        guard = self.checker.rules.corrections.storm
+        """Check the later groups first: mass drift must stop the first write."""
+        guard = self.checker.rules.corrections.mass_drift
         if guard is None or sum(len(group.addresses) for group in groups) < min(guard.at_least, guard.identical):
             return  # too few to be one
         later: dict[str, list[Address]] = {}
@@ -243,7 +245,7 @@ class Applier:
         if not later:
             return
 
-        async def look_at(addresses: Sequence[Address]) -> list[Checked]:
+        async def look_at(addresses: Sequence[Address]) -> list[CheckResult]:
             ready, _ = await self.preparer.prepare(addresses)
             known = [item for item in ready if item.state is not None and not self._is_left_alone(item)]
             return await self.checker.check_all(known, record=False)
@@ -260,7 +262,7 @@ class Applier:
         self.checker.foresee([checked for each in found for checked in each])
 
     async def _layer(
-        self, addresses: Sequence[Address], report: Report, overview: Overview, unfinished: set[Address]
+        self, addresses: Sequence[Address], report: RunReport, overview: Overview, unfinished: set[Address]
     ) -> set[Address]:
         ready, waiting = await self.preparer.prepare(addresses)
         for one in waiting:
@@ -274,14 +276,14 @@ class Applier:
             todo = [one for one in checked if _is_work(one) and self.only(one) and one.address not in unfinished]
             acted = await self._at_once(todo, self._act_one, report)
             report.acted += acted
-            fine = {Result.DONE, *LEFT_TO_OTHERS}
+            fine = {ActionOutcome.DONE, *LEFT_TO_OTHERS}
             bad |= {one.checked.prepared.declaration.address for one in acted if one.result not in fine}
         return bad | {one.declaration.address for one in waiting}
 
-    def _is_left_alone(self, item: Prepared) -> bool:
+    def _is_left_alone(self, item: ResolvedResource) -> bool:
         return self.unattended and item.is_left_alone
 
-    async def _without_left_alone(self, ready: Sequence[Prepared], report: Report) -> list[Prepared]:
+    async def _without_left_alone(self, ready: Sequence[ResolvedResource], report: RunReport) -> list[ResolvedResource]:
         """Leave out what is not to be checked by itself; what its declaration says about it is remembered."""
         left = [item for item in ready if self._is_left_alone(item)]
         if not left:
@@ -293,7 +295,7 @@ class Applier:
             await self.store.commit(Transaction(states=states, checked={state.address for state in states}))
         return [item for item in ready if not self._is_left_alone(item)]
 
-    def _in_turn(self, ready: Sequence[Prepared]) -> list[Sequence[Prepared]]:
+    def _in_turn(self, ready: Sequence[ResolvedResource]) -> list[Sequence[ResolvedResource]]:
         """Part what somebody waits for from what nobody does, where the checks of these may have to wait for quota."""
         world = self.preparer.world
         if not any(world.gate(item.declaration.address.connection).quota is not None for item in ready):
@@ -301,17 +303,17 @@ class Applier:
         urgent = [item for item in ready if item.is_urgent]
         return [part for part in (urgent, [item for item in ready if not item.is_urgent]) if part] or [ready]
 
-    async def _act_one(self, checked: Checked) -> Acted:
+    async def _act_one(self, checked: CheckResult) -> ActionResult:
         acted = await self._verified(await self.actor.carry_out(checked))
         self._tell(acted)
         return acted
 
     async def _at_once(
-        self, todo: Sequence[Checked], act: Callable[[Checked], Awaitable[Acted]], report: Report
-    ) -> list[Acted]:
+        self, todo: Sequence[CheckResult], act: Callable[[CheckResult], Awaitable[ActionResult]], report: RunReport
+    ) -> list[ActionResult]:
         """Do all of it, as many at once as the connections let through; after a stop nothing more is begun."""
 
-        async def one(checked: Checked) -> Acted | None:
+        async def one(checked: CheckResult) -> ActionResult | None:
             if self.stop.is_set():
                 report.not_reached.append(checked.prepared.declaration.address)
                 return None
@@ -321,7 +323,7 @@ class Applier:
             tasks = [group.create_task(one(item), name=f"act {item.prepared.declaration.address}") for item in todo]
         return [result for task in tasks if (result := task.result()) is not None]
 
-    async def _verified(self, acted: Acted) -> Acted:
+    async def _verified(self, acted: ActionResult) -> ActionResult:
         """Take a correction back that did not take everywhere, where policy says so."""
         item = acted.checked.prepared
         if self.undoer is None or not acted.unresolved or item.settings.on_failed_verify is not OnFailedVerify.UNDO:
@@ -335,13 +337,13 @@ class Applier:
             undone = await self.undoer.undo(correction, item, "policy onFailedVerify", why)
         except CannotUndo as error:
             return replace(acted, message=f"{acted.message}; could not be undone: {error.message}")
-        return replace(acted, result=Result.UNDONE, message=f"{why}; undone: {undone.message}")
+        return replace(acted, result=ActionOutcome.UNDONE, message=f"{why}; undone: {undone.message}")
 
-    def _wait(self, report: Report, waiting: Waiting) -> None:
+    def _wait(self, report: RunReport, waiting: Blocked) -> None:
         report.waiting.append(waiting)
         self._tell(waiting)
 
-    def _tell(self, what: Checked | Acted | Waiting) -> None:
+    def _tell(self, what: CheckResult | ActionResult | Blocked) -> None:
         if self.progress is not None:
             self.progress(what)
 
@@ -352,7 +354,7 @@ class Applier:
             self._buried = True
             await worker_identity.bury(self.store)
 
-    async def _resumed(self, wanted: set[Address]) -> list[tuple[Operation, Acted]]:
+    async def _resumed(self, wanted: set[Address]) -> list[tuple[Operation, ActionResult]]:
         """Finish writes that an earlier run began, before deciding anything new about their resources."""
         declared = self.preparer.fleet.declarations
         left = [
@@ -360,7 +362,7 @@ class Applier:
             for operation in await self.store.operations()
             if operation.address in declared and operation.address in wanted
         ]
-        out: list[tuple[Operation, Acted]] = []
+        out: list[tuple[Operation, ActionResult]] = []
         for together in self._side_by_side(left) if left else ():
             async with asyncio.TaskGroup() as group:
                 tasks = [group.create_task(self.resume(one), name=f"resume {one.address}") for one in together]
@@ -374,7 +376,7 @@ class Applier:
         layer_of = {address: number for number, layer in enumerate(layers) for address in layer}
         return [list(group) for _, group in itertools.groupby(operations, key=lambda each: layer_of[each.address])]
 
-    async def resume(self, operation: Operation) -> Acted | None:
+    async def resume(self, operation: Operation) -> ActionResult | None:
         """Finish one unfinished write, if its resource can be looked at now."""
         ready, _ = await self.preparer.prepare([operation.address])
         if not ready:
@@ -399,28 +401,28 @@ class Applier:
         self._tell(acted)
         return acted
 
-    async def _resume_undo(self, operation: Operation, checked: Checked) -> Acted:
+    async def _resume_undo(self, operation: Operation, checked: CheckResult) -> ActionResult:
         """Finish taking a correction back."""
         if self.undoer is None:
-            return Acted(checked, Result.HELD, "an undo was begun; `holdfast undo` finishes it")
+            return ActionResult(checked, ActionOutcome.HELD, "an undo was begun; `holdfast undo` finishes it")
         try:
             undone = await self.undoer.resume(operation, checked)
         except undo.Postponed as error:
-            return Acted(checked, Result.HELD, error.message)
+            return ActionResult(checked, ActionOutcome.HELD, error.message)
         except CannotUndo as error:
-            return Acted(checked, Result.FAILED, error.message)
-        return Acted(checked, Result.DONE, f"undone: {undone.message}", correction=operation.id)
+            return ActionResult(checked, ActionOutcome.FAILED, error.message)
+        return ActionResult(checked, ActionOutcome.DONE, f"undone: {undone.message}", correction=operation.id)
 
     # -- deleting
 
-    async def delete(self, addresses: Iterable[Address]) -> Report:
+    async def delete(self, addresses: Iterable[Address]) -> RunReport:
         """Delete or detach, whoever needs before what it needs; deletions that an earlier run began are finished."""
-        report = Report()
+        report = RunReport()
         wanted = set(addresses)
         await self._bury()
         for operation, acted in await self._resumed(wanted):
-            is_deleted = operation.action == Action.DELETE.value and acted.result is Result.DONE
-            if (is_deleted and operation.phase != undo.PHASE) or acted.result is Result.UNSURE:
+            is_deleted = operation.action == Action.DELETE.value and acted.result is ActionOutcome.DONE
+            if (is_deleted and operation.phase != undo.PHASE) or acted.result is ActionOutcome.UNSURE:
                 report.acted.append(acted)
                 wanted.discard(operation.address)
         for layer in dependency_graph.deletion_layers(self.preparer.fleet.graph):
@@ -435,9 +437,9 @@ class Applier:
             report.acted += await self._at_once(checked, self._delete_one, report)
         return report
 
-    async def _delete_one(self, checked: Checked) -> Acted:
+    async def _delete_one(self, checked: CheckResult) -> ActionResult:
         item = checked.prepared
-        exists = not isinstance(checked.reading, Gone)
+        exists = not isinstance(checked.reading, NotFound)
         decision = decide_removal(
             item.declaration.policy, checked.state.applied.origin, item.settings.on_delete, exists=exists
         )
@@ -445,18 +447,18 @@ class Applier:
             checked = await self.checker.limited(replace(checked, decision=decision))
             decision = checked.decision
             if decision.action is Action.HOLD:
-                acted = Acted(checked, Result.HELD, decision.reasons[0].message)
+                acted = ActionResult(checked, ActionOutcome.HELD, decision.reasons[0].message)
                 self._tell(acted)
                 return acted
         if decision.action is not Action.DELETE or not exists:
             await self._forget(item, decision.reasons[0].message)
-            acted = Acted(checked, Result.DONE, decision.reasons[0].message)
+            acted = ActionResult(checked, ActionOutcome.DONE, decision.reasons[0].message)
         else:
             acted = await self.actor.carry_out(checked)
         self._tell(acted)
         return acted
 
-    async def _forget(self, item: Prepared, reason: str) -> None:
+    async def _forget(self, item: ResolvedResource, reason: str) -> None:
         address = item.declaration.address
         now = self.checker.now()
         transaction = Transaction(forgotten=[address])
@@ -464,5 +466,5 @@ class Applier:
         await self.store.commit(transaction)
 
 
-def _is_work(checked: Checked) -> bool:
+def _is_work(checked: CheckResult) -> bool:
     return checked.decision.action.is_write or checked.decision.action is Action.ADOPT

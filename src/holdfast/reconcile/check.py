@@ -9,18 +9,18 @@ from dataclasses import dataclass, replace
 
 from holdfast.model.absent import ABSENT
 from holdfast.model.address import Address
-from holdfast.model.attribution import Suspect
-from holdfast.model.budget_charge import Charge
+from holdfast.model.attribution import LikelyActor
+from holdfast.model.budget_charge import BudgetCharge
 from holdfast.model.decision import Action, Decision, Reason
 from holdfast.model.json import Json
 from holdfast.model.read_result import Found, Reading
-from holdfast.model.verdict import Aside, SetAside, Status, Verdict
+from holdfast.model.verdict import Status, Suppressed, SuppressionReason, Verdict
 from holdfast.policy import write_reasons
-from holdfast.policy.contention_rules import Fight
-from holdfast.policy.decide import Situation, decide, hold
+from holdfast.policy.contention_rules import Contention
+from holdfast.policy.decide import DecisionInputs, decide, hold
 from holdfast.policy.fleet_limits import Allowed
-from holdfast.policy.write_reasons import Motive
-from holdfast.providers.protocol import Habitual, Hint, Listed, Reader, Signed, Unchanged
+from holdfast.policy.write_reasons import WriteReason
+from holdfast.providers.protocol import Hint, Listed, Reader, SupportsPlatformChanges, SupportsSignature, Unchanged
 from holdfast.reconcile import (
     api_version_migration,
     attribution,
@@ -34,34 +34,43 @@ from holdfast.reconcile import (
     serialize,
 )
 from holdfast.reconcile.clock import Clock
-from holdfast.reconcile.connections import World
-from holdfast.reconcile.evaluate import Judged
+from holdfast.reconcile.connections import Connections
+from holdfast.reconcile.evaluate import Evaluation
 from holdfast.reconcile.known_secrets import Fingerprint
 from holdfast.reconcile.next_state import Memory
-from holdfast.reconcile.observe import Lists, Looker
-from holdfast.reconcile.policy_evaluation import FIGHT, Governor, Past, Rules, Standing
-from holdfast.reconcile.resolved_resource import Prepared, document_bytes
-from holdfast.reconcile.retry import Patience
-from holdfast.store.protocol import DecisionRecord, Demotion, Digest, Event, ResourceState, Store, Touch, Transaction
+from holdfast.reconcile.observe import Lists, Observer
+from holdfast.reconcile.policy_evaluation import CONTENTION, Overrides, PolicyEvaluator, PolicyRules, WriteHistory
+from holdfast.reconcile.resolved_resource import ResolvedResource, document_bytes
+from holdfast.reconcile.retry import RetryPolicy
+from holdfast.store.protocol import (
+    DecisionRecord,
+    Digest,
+    Event,
+    Quarantine,
+    ResourceState,
+    Store,
+    Transaction,
+    UnchangedCheck,
+)
 
 BATCH = 500
 MOVED = frozenset({Status.DRIFTED, Status.CONFLICTED})  # somebody did it
-_NOTHING = decide(evaluate.STILL, Situation(applied=True))
+_NOTHING = decide(evaluate.STILL, DecisionInputs(applied=True))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Checked(Judged):
+class CheckResult(Evaluation):
     """What a check brought: the truth, what to do about it, and what to remember."""
 
     decision: Decision
-    situation: Situation | None  # None: nothing had to be decided
+    inputs: DecisionInputs | None  # None: nothing had to be decided
     state: ResourceState
     asked: bool = False  # a person asked for exactly this
     plan: str = ""  # what an approval must name
-    charges: tuple[Charge, ...] = ()  # what carrying it out takes from the budgets
-    fights: tuple[Fight, ...] = ()  # all that are under way
-    new_fights: tuple[Fight, ...] = ()
-    suspects: tuple[Suspect, ...] = ()  # who may have moved it, where that was asked
+    charges: tuple[BudgetCharge, ...] = ()  # what carrying it out takes from the budgets
+    contentions: tuple[Contention, ...] = ()  # all that are under way
+    new_contentions: tuple[Contention, ...] = ()
+    likely_actors: tuple[LikelyActor, ...] = ()  # who may have moved it, where that was asked
     limit: Reason | None = None  # why a limit of the fleet holds it back, where one does
 
     @property
@@ -75,7 +84,7 @@ class Checked(Judged):
         return self.prepared.declaration.address
 
 
-Progress = Callable[[Checked], None]
+Progress = Callable[[CheckResult], None]
 
 
 class Checker:
@@ -84,34 +93,34 @@ class Checker:
     def __init__(  # noqa: PLR0913, PLR0917 - everything it looks through
         self,
         store: Store,
-        world: World,
+        world: Connections,
         clock: Clock,
         random01: Callable[[], float],
         fingerprint: Fingerprint,
-        patience: Patience | None = None,
-        rules: Rules | None = None,
+        patience: RetryPolicy | None = None,
+        rules: PolicyRules | None = None,
     ) -> None:
         self._store = store
-        self._governor = Governor(store, rules or Rules())
-        self._looker = Looker(world, clock, random01, patience or Patience(), fingerprint)
+        self._governor = PolicyEvaluator(store, rules or PolicyRules())
+        self._looker = Observer(world, clock, random01, patience or RetryPolicy(), fingerprint)
         self._clock = clock
         self._random01 = random01
-        self._memory = Memory(random01, patience or Patience())
+        self._memory = Memory(random01, patience or RetryPolicy())
 
     def now(self) -> float:
         """Return the present, as the clock of this checker has it."""
         return self._clock.now()
 
     @property
-    def rules(self) -> Rules:
+    def rules(self) -> PolicyRules:
         """What the project says about correcting, and about assessing what was corrected."""
         return self._governor.rules
 
-    def foresee(self, checks: Iterable[Checked]) -> None:
-        """Count with these where a storm is judged, though nothing is done about them yet."""
+    def foresee(self, checks: Iterable[CheckResult]) -> None:
+        """Count with these where mass drift is judged, though nothing is done about them yet."""
         self._governor.foreseen = {checked.address: checked.verdict for checked in checks}
 
-    def foresee_also(self, checks: Iterable[Checked]) -> None:
+    def foresee_also(self, checks: Iterable[CheckResult]) -> None:
         """Count with these as well."""
         self._governor.foreseen |= {checked.address: checked.verdict for checked in checks}
 
@@ -120,31 +129,31 @@ class Checker:
         """What is counted with already."""
         return set(self._governor.foreseen)
 
-    async def is_storm(self, checks: Sequence[Checked]) -> bool:
+    async def is_mass_drift(self, checks: Sequence[CheckResult]) -> bool:
         """Tell whether these are mass drift, with everything that is known of the rest."""
-        return await self._governor.is_storm(checks, self._clock.now())
+        return await self._governor.is_mass_drift(checks, self._clock.now())
 
     async def reader(self, connection: str) -> Reader:
         """Return the reader of a connection."""
         return await self._looker.world.reader(connection)
 
-    async def read(self, item: Prepared, hint: Hint | None) -> Reading | Unchanged:
+    async def read(self, item: ResolvedResource, hint: Hint | None) -> Reading | Unchanged:
         """Read one thing, with patience for passing troubles."""
         return await self._looker.read(item, hint)
 
-    async def parsed(self, item: Prepared, entry: Listed) -> Reading | Unchanged:
+    async def parsed(self, item: ResolvedResource, entry: Listed) -> Reading | Unchanged:
         """Return a listed item as a read of it would be."""
         return await self._looker.parsed(item, entry)
 
     async def check_all(
         self,
-        prepared: Sequence[Prepared],
+        prepared: Sequence[ResolvedResource],
         progress: Progress | None = None,
         *,
         record: bool = True,
         fresh: bool = False,
-        meet: Callable[[Sequence[Checked]], Awaitable[None]] | None = None,
-    ) -> list[Checked]:
+        meet: Callable[[Sequence[CheckResult]], Awaitable[None]] | None = None,
+    ) -> list[CheckResult]:
         """Check many, batch by batch; what a batch found is recorded in one transaction before the next begins.
 
         What asks for a write is recorded last, once the limits of the fleet have said what becomes of it. With `fresh`
@@ -161,16 +170,16 @@ class Checker:
         await self._clock.sleep(seconds)
 
     async def check_in_turn(
-        self, turns: AsyncIterable[Sequence[Prepared]], progress: Progress | None = None, *, record: bool = True
-    ) -> list[Checked]:
+        self, turns: AsyncIterable[Sequence[ResolvedResource]], progress: Progress | None = None, *, record: bool = True
+    ) -> list[CheckResult]:
         """Check several parts of a fleet, one after the other, under limits that see them as a whole."""
         found = [one async for part in turns for one in await self._looked(part, progress, record=record, fresh=False)]
         return await self._held_back(found, record=record)
 
     async def _looked(
-        self, prepared: Sequence[Prepared], progress: Progress | None, *, record: bool, fresh: bool
-    ) -> list[Checked]:
-        out: list[Checked] = []
+        self, prepared: Sequence[ResolvedResource], progress: Progress | None, *, record: bool, fresh: bool
+    ) -> list[CheckResult]:
+        out: list[CheckResult] = []
         listed = await self._looker.lists(prepared, fresh=fresh)
         standing = await self._governor.standing()
         for start in range(0, len(prepared), BATCH):
@@ -180,8 +189,8 @@ class Checker:
         return out
 
     async def _judge_batch(
-        self, batch: Sequence[Prepared], listed: Lists, standing: Standing, *, fresh: bool
-    ) -> list[Judged]:
+        self, batch: Sequence[ResolvedResource], listed: Lists, standing: Overrides, *, fresh: bool
+    ) -> list[Evaluation]:
         hints = [None if fresh else observe.own_hint(item) for item in batch]
         readings = await self._looker.read_all(batch, listed, hints)
         pairs = await api_version_migration.in_old_version(self._looker, batch, readings)
@@ -200,7 +209,7 @@ class Checker:
             and digest is not None
             and (rule_migration.is_due(item) or not evaluate.is_baseline(item, digest))
         )
-        means = evaluate.Means(documents, self._clock.now())
+        means = evaluate.EvaluationContext(documents, self._clock.now())
         return [
             evaluate.judge(*pair, digest, means)
             if isinstance(pair[1], Unchanged)
@@ -210,11 +219,11 @@ class Checker:
 
     async def _judged_alone(
         self,
-        pair: tuple[Prepared, Reading | Unchanged],
+        pair: tuple[ResolvedResource, Reading | Unchanged],
         digest: Digest | None,
-        means: evaluate.Means,
-        first: tuple[Prepared, Reading | Unchanged],
-    ) -> Judged:
+        means: evaluate.EvaluationContext,
+        first: tuple[ResolvedResource, Reading | Unchanged],
+    ) -> Evaluation:
         """Judge one; an object that nobody can deal with is unknown, and stops no other."""
         try:
             return api_version_migration.carried_over(await self._judged(pair, digest, means), *first)
@@ -223,12 +232,15 @@ class Checker:
             return evaluate.judge(pair[0], reading, None, means)
 
     async def _judged(
-        self, pair: tuple[Prepared, Reading | Unchanged], digest: Digest | None, means: evaluate.Means
-    ) -> Judged:
+        self,
+        pair: tuple[ResolvedResource, Reading | Unchanged],
+        digest: Digest | None,
+        means: evaluate.EvaluationContext,
+    ) -> Evaluation:
         original, reading = pair
         item = rule_migration.succeeded(original, means.documents) if digest is not None else original
-        if item.succession is not None:
-            means = replace(means, documents={**means.documents, **item.succession.documents})
+        if item.migration is not None:
+            means = replace(means, documents={**means.documents, **item.migration.documents})
         if isinstance(reading, Found) and evaluate.is_settling(item, means.now):
             means = replace(means, signature=await self._signature(item))
         judged = evaluate.judge(item, reading, digest, means)
@@ -237,11 +249,11 @@ class Checker:
         return _concluded(judged)
 
     async def _decide_batch(
-        self, batch: Iterable[Judged], standing: Standing, progress: Progress | None
-    ) -> list[Checked]:
-        judged = [self._governor.set_aside(each, standing) for each in await self._with_habits(batch)]
+        self, batch: Iterable[Evaluation], standing: Overrides, progress: Progress | None
+    ) -> list[CheckResult]:
+        judged = [self._governor.suppress(each, standing) for each in await self._with_habits(batch)]
         past = await self._governor.past(judged, self._clock.now())
-        out: list[Checked] = []
+        out: list[CheckResult] = []
         for each in judged:
             checked = self._decided(self._governor.unresolved(each, past), standing, past)
             if progress is not None:
@@ -249,25 +261,25 @@ class Checker:
             out.append(checked)
         return out
 
-    async def _signature(self, item: Prepared) -> evaluate.Signature | None:
+    async def _signature(self, item: ResolvedResource) -> evaluate.Signature | None:
         """Return what tells who wrote a document: what others add just after our write is theirs."""
         address = item.declaration.address
         reader = await self._looker.world.reader(address.connection)
-        return functools.partial(reader.signature, address.kind) if isinstance(reader, Signed) else None
+        return functools.partial(reader.signature, address.kind) if isinstance(reader, SupportsSignature) else None
 
-    async def _with_habits(self, batch: Iterable[Judged]) -> list[Judged]:
+    async def _with_habits(self, batch: Iterable[Evaluation]) -> list[Evaluation]:
         """Add what the platform itself seems to have moved, where its reader knows its habits."""
         return [await self._with_habit(each) if each.verdict.findings else each for each in batch]
 
-    async def _with_habit(self, judged: Judged) -> Judged:
+    async def _with_habit(self, judged: Evaluation) -> Evaluation:
         address, desired = judged.prepared.declaration.address, judged.prepared.desired
         reader = await self._looker.world.reader(address.connection)
-        if not isinstance(reader, Habitual):
+        if not isinstance(reader, SupportsPlatformChanges):
             return judged
         platform = reader.habits(address.kind, desired, judged.observed, judged.at)
         return replace(judged, platform=platform) if platform else judged
 
-    async def _prefetch(self, batch: Iterable[Prepared]) -> dict[Digest, Json]:
+    async def _prefetch(self, batch: Iterable[ResolvedResource]) -> dict[Digest, Json]:
         wanted = {
             digest
             for item in batch
@@ -284,22 +296,22 @@ class Checker:
 
     # -- deciding
 
-    def _decided(self, judged: Judged, standing: Standing, past: Past) -> Checked:
+    def _decided(self, judged: Evaluation, standing: Overrides, past: WriteHistory) -> CheckResult:
         if judged.is_still:
             return self._unchanged(judged)
-        governed = self._governor.govern(judged, decision_inputs.situation_of(judged), standing, past)
-        return Checked(
-            **{name: getattr(judged, name) for name in Judged.__slots__},
+        governed = self._governor.govern(judged, decision_inputs.inputs_of(judged), standing, past)
+        return CheckResult(
+            **{name: getattr(judged, name) for name in Evaluation.__slots__},
             decision=governed.decision,
-            situation=governed.situation,
+            inputs=governed.inputs,
             state=self._memory.after_check(judged, governed),
             plan=governed.plan,
-            fights=governed.fights,
-            new_fights=governed.new_fights,
+            contentions=governed.contentions,
+            new_contentions=governed.new_contentions,
         )
 
-    def _unchanged(self, judged: Judged) -> Checked:
-        return Checked(
+    def _unchanged(self, judged: Evaluation) -> CheckResult:
+        return CheckResult(
             judged.prepared,
             judged.at,
             judged.reading,
@@ -307,7 +319,7 @@ class Checker:
             judged.tree,
             judged.verdict,
             decision=_NOTHING,
-            situation=None,
+            inputs=None,
             state=self._memory.after_glance(judged),
         )
 
@@ -317,12 +329,12 @@ class Checker:
         """Say who paused a resource, and why, if somebody did."""
         return self._governor.paused(address, await self._governor.standing(), self._clock.now())
 
-    async def stopped(self, checked: Checked, motive: Motive | None = None) -> str | None:
+    async def stopped(self, checked: CheckResult, write_reason: WriteReason | None = None) -> str | None:
         """Say what holds back a write in the moment before it is sent: a pause, or a window for its motive."""
-        motive = motive or _motive(checked)
-        return await self._governor.stopped(checked.address, motive, self._clock.now())
+        write_reason = write_reason or _write_reason(checked)
+        return await self._governor.stopped(checked.address, write_reason, self._clock.now())
 
-    async def limited(self, checked: Checked) -> Checked:
+    async def limited(self, checked: CheckResult) -> CheckResult:
         """Hold back a decision that a person made, such as a deletion, where a pause or a budget says so."""
         paused = await self.paused(checked.address)
         if paused is not None:
@@ -333,8 +345,8 @@ class Checker:
         (only,) = await self._held_back([checked], record=False)
         return only
 
-    async def _held_back(self, checks: list[Checked], *, record: bool) -> list[Checked]:
-        """Hold back what a storm or an empty budget stops; only what is left of a decision then is recorded."""
+    async def _held_back(self, checks: list[CheckResult], *, record: bool) -> list[CheckResult]:
+        """Hold back what mass drift or an empty budget stops; only what is left of a decision then is recorded."""
         held = await self._governor.held_back(checks, self._clock.now())
         if not held.changed and not record:
             return checks
@@ -342,18 +354,18 @@ class Checker:
         out = [self._with(checked, each) for checked, each in zip(checks, allowed, strict=True)]
         if not record:
             return out
-        if held.storm is not None and any(one.limit is not None and _is_news(one) for one in out):
-            data = {"count": held.storm.count, "total": held.storm.total, "message": str(held.storm)}
-            event = Event(self._clock.now(), "storm.held", "", data)
+        if held.mass_drift is not None and any(one.limit is not None and _is_news(one) for one in out):
+            data = {"count": held.mass_drift.count, "total": held.mass_drift.total, "message": str(held.mass_drift)}
+            event = Event(self._clock.now(), "mass_drift.held", "", data)
             return await self._recorded(out, lambda one: one.wanted_write, [event])
         return await self._recorded(out, lambda one: one.wanted_write)
 
-    def _with(self, checked: Checked, allowed: Allowed) -> Checked:
+    def _with(self, checked: CheckResult, allowed: Allowed) -> CheckResult:
         if allowed.decision is checked.decision:
             return replace(checked, charges=allowed.charges) if allowed.charges else checked
         state = checked.state
-        outcome = conditions.Outcome(
-            state.declared.generation, checked.verdict, allowed.decision, checked.at, checked.situation
+        outcome = conditions.ConditionOutcome(
+            state.declared.generation, checked.verdict, allowed.decision, checked.at, checked.inputs
         )
         state = replace(
             state, observed=replace(state.observed, conditions=conditions.after(state.observed.conditions, outcome))
@@ -362,11 +374,11 @@ class Checker:
 
     # -- recording
 
-    async def record(self, checks: Sequence[Checked], events: Sequence[Event] = ()) -> list[Checked]:
-        """Make what was found true in the store, in one transaction; return it with the rivals of new fights named."""
-        named = await asyncio.gather(*[self._named(each) for each in checks if each.new_fights])
-        rivals = {each.address: each for each in named}
-        out = [rivals.get(each.address, each) for each in checks] if rivals else list(checks)
+    async def record(self, checks: Sequence[CheckResult], events: Sequence[Event] = ()) -> list[CheckResult]:
+        """Record the results in one transaction; return them with the other writers of new contention."""
+        named = await asyncio.gather(*[self._named(each) for each in checks if each.new_contentions])
+        other_writers = {each.address: each for each in named}
+        out = [other_writers.get(each.address, each) for each in checks] if other_writers else list(checks)
         transaction = Transaction(findings_at=self._clock.now(), events=list(events))
         for checked in out:
             self.add(transaction, checked)
@@ -376,8 +388,8 @@ class Checker:
         return out
 
     async def _recorded(
-        self, checks: Sequence[Checked], chosen: Callable[[Checked], bool], events: Sequence[Event] = ()
-    ) -> list[Checked]:
+        self, checks: Sequence[CheckResult], chosen: Callable[[CheckResult], bool], events: Sequence[Event] = ()
+    ) -> list[CheckResult]:
         """Record some of the checks, batch by batch; return all of them, in the same order."""
         places = [place for place, checked in enumerate(checks) if chosen(checked)]
         out = list(checks)
@@ -388,24 +400,28 @@ class Checker:
                 out[place] = checked
         return out
 
-    async def _named(self, checked: Checked) -> Checked:
-        return replace(checked, suspects=await attribution.rivals(self._looker.world, checked))
+    async def _named(self, checked: CheckResult) -> CheckResult:
+        return replace(checked, likely_actors=await attribution.other_writers(self._looker.world, checked))
 
-    async def attributed(self, checks: Sequence[Checked]) -> list[Checked]:
-        """Return the checks with who may have moved what; asks the provider once about each that the world moved."""
-        unnamed = [each for each in checks if each.verdict.status in MOVED and not each.suspects]
+    async def attributed(self, checks: Sequence[CheckResult]) -> list[CheckResult]:
+        """Return the results with their likely actors; asks the provider once per changed resource."""
+        unnamed = [each for each in checks if each.verdict.status in MOVED and not each.likely_actors]
         named = await asyncio.gather(*[self._named(each) for each in unnamed[: attribution.MOST]])
         about = {each.address: attribution.about(each) for each in named}
         return (
-            [replace(each, suspects=about.get(each.address, each.suspects)) for each in checks] if about else [*checks]
+            [replace(each, likely_actors=about.get(each.address, each.likely_actors)) for each in checks]
+            if about
+            else [*checks]
         )
 
-    def add(self, transaction: Transaction, checked: Checked) -> str | None:
+    def add(self, transaction: Transaction, checked: CheckResult) -> str | None:
         """Add a check to a transaction; return the id of its decision if it is one worth keeping."""
         state = checked.state
         if checked.is_still:
             transaction.updates.unchanged.append(
-                Touch(state.address, checked.at, state.schedule.due_at, state.observed.etag, state.observed.raw_digest)
+                UnchangedCheck(
+                    state.address, checked.at, state.schedule.due_at, state.observed.etag, state.observed.raw_digest
+                )
             )
             return None
         item = checked.prepared
@@ -423,13 +439,13 @@ class Checker:
             transaction.documents[checked.baseline_digest] = document_bytes(checked.baseline.observed)
         if item.rules_digest not in transaction.documents:  # once for all of a kind
             transaction.documents[item.rules_digest] = document_bytes(item.rules_document)
-        if item.succession is not None:
-            kept_ones = item.succession.documents.items()
+        if item.migration is not None:
+            kept_ones = item.migration.documents.items()
             transaction.documents.update({digest: document_bytes(each) for digest, each in kept_ones})
             told: dict[str, Json] = {
-                "latent": list(item.succession.paths(SetAside.LATENT)),
-                "defaults_changed": list(item.succession.paths(SetAside.DEFAULTS_CHANGED)),
-                "why": item.succession.unreadable,
+                "newly-visible": list(item.migration.paths(SuppressionReason.NEWLY_VISIBLE)),
+                "defaults_changed": list(item.migration.paths(SuppressionReason.DEFAULTS_CHANGED)),
+                "why": item.migration.unreadable,
             }
             transaction.events.append(Event(checked.at, "rules.took_over", str(state.address), told))
         transaction.states.append(state)
@@ -460,30 +476,32 @@ class Checker:
         if checked.joined:
             joined = [{"path": each.path, **_observed(each)} for each in checked.joined]
             transaction.events.append(Event(checked.at, "baseline.joined", str(state.address), {"defaults": joined}))
-        self._add_fights(transaction, checked)
+        self._add_contentions(transaction, checked)
         if checked.decision.action is Action.NONE and before is state.observed.status:
             return None
         return self._add_decision(transaction, checked)
 
-    def _add_fights(self, transaction: Transaction, checked: Checked) -> None:
+    def _add_contentions(self, transaction: Transaction, checked: CheckResult) -> None:
         """Leave what is fought over to a person, from now on."""
-        for fight in checked.new_fights:
+        for contention in checked.new_contentions:
             data: dict[str, Json] = {
-                "times": fight.times,
-                "period": fight.period,
-                "since": fight.first,
-                "ours": _plain(fight.ours),
-                "theirs": [_plain(value) for value in fight.theirs],
-                **attribution.as_data(checked.suspects),
+                "times": contention.times,
+                "period": contention.period,
+                "since": contention.first,
+                "ours": _plain(contention.ours),
+                "theirs": [_plain(value) for value in contention.theirs],
+                **attribution.as_data(checked.likely_actors),
             }
-            transaction.governance.quarantines.append(Demotion(checked.address, fight.path, FIGHT, checked.at, data))
-            event = {"path": fight.path, "message": str(fight), **data}
-            transaction.events.append(Event(checked.at, "fight.detected", str(checked.address), event))
+            transaction.governance.quarantines.append(
+                Quarantine(checked.address, contention.path, CONTENTION, checked.at, data)
+            )
+            event = {"path": contention.path, "message": str(contention), **data}
+            transaction.events.append(Event(checked.at, "contention.detected", str(checked.address), event))
 
-    def _add_decision(self, transaction: Transaction, checked: Checked) -> str:
+    def _add_decision(self, transaction: Transaction, checked: CheckResult) -> str:
         item = checked.prepared
         before = item.state
-        assert checked.situation is not None
+        assert checked.inputs is not None
         assert not isinstance(checked.reading, Unchanged)
         inputs = serialize.keep(
             transaction,
@@ -494,13 +512,11 @@ class Checker:
                 "rules": serialize.keep(transaction, item.rules_document),
                 "secret_rules": checked.secret_rules,
                 "reading": serialize.reading_as_json(checked.reading, checked.observed_digest),
-                "situation": serialize.situation_as_json(checked.situation),
-                "aside": [[each.because.value, each.path, each.note] for each in checked.verdict.aside],
+                "inputs": serialize.inputs_as_json(checked.inputs),
+                "suppressed": [[each.because.value, each.path, each.note] for each in checked.verdict.suppressed],
                 "lapsed": checked.lapsed,
                 **({"carried_over": True} if checked.carried_over else {}),
-                **(
-                    {"unreadable": item.succession.unreadable} if item.succession and item.succession.unreadable else {}
-                ),
+                **({"unreadable": item.migration.unreadable} if item.migration and item.migration.unreadable else {}),
                 "held": serialize.reason_as_json(checked.limit) if checked.limit is not None else None,
             },
         )
@@ -525,29 +541,31 @@ class Checker:
         return ident
 
 
-def _is_news(checked: Checked) -> bool:
+def _is_news(checked: CheckResult) -> bool:
     """Tell whether a check tells anything that was not known of the resource."""
     before = checked.prepared.state
     return before is None or before.observed.conditions != checked.state.observed.conditions
 
 
-def _motive(checked: Checked) -> Motive:
+def _write_reason(checked: CheckResult) -> WriteReason:
     """Return what a write is for; a deletion is asked for, whatever the live state is."""
     return (
-        Motive.INTENT if checked.decision.action is Action.DELETE else write_reasons.of_status(checked.verdict.status)
+        WriteReason.INTENT
+        if checked.decision.action is Action.DELETE
+        else write_reasons.of_status(checked.verdict.status)
     )
 
 
-def _concluded(judged: Judged) -> Judged:
+def _concluded(judged: Evaluation) -> Evaluation:
     """Say nothing about what was judged before by rules that cannot be read here."""
-    succession = judged.prepared.succession
-    if succession is None or not succession.unreadable:
+    migration = judged.prepared.migration
+    if migration is None or not migration.unreadable:
         return judged
-    return replace(judged, verdict=Verdict(Status.UNKNOWN, succession.unreadable))
+    return replace(judged, verdict=Verdict(Status.UNKNOWN, migration.unreadable))
 
 
-def _observed(aside: Aside) -> dict[str, Json]:
-    return {} if aside.finding is None else {"value": _plain(aside.finding.observed)}
+def _observed(suppressed: Suppressed) -> dict[str, Json]:
+    return {} if suppressed.finding is None else {"value": _plain(suppressed.finding.observed)}
 
 
 def _plain(value: Json) -> Json:

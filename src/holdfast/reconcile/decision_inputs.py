@@ -11,23 +11,23 @@ from holdfast.compare.rule_tree import RuleTree
 from holdfast.model.absent import ABSENT
 from holdfast.model.finding import Finding
 from holdfast.model.json import Json
-from holdfast.model.read_result import Found, Trouble, Unreadable
-from holdfast.policy.decide import ReconcileMode, Situation
+from holdfast.model.read_result import Found, ReadError, ReadFailure
+from holdfast.policy.decide import DecisionInputs, ReconcileMode
 from holdfast.policy.settings import Level
 from holdfast.reconcile import evaluate
-from holdfast.reconcile.evaluate import Judged
+from holdfast.reconcile.evaluate import Evaluation
 
 _LIFTING: Final = ("onImmutable", "recreate", "resyncPeriod")
 
 
-def situation_of(judged: Judged) -> Situation:
+def inputs_of(judged: Evaluation) -> DecisionInputs:
     """Gather everything that a decision depends on besides the verdict, as far as looking tells."""
     item, verdict, tree, state = judged.prepared, judged.verdict, judged.tree, judged.before
     assert tree is not None
     settings = item.settings
     fixed = frozenset(paths.format_path(finding.path) for finding in verdict.findings if _is_fixed(finding, tree))
     edited = state.declared.document != item.desired_digest or _is_set_otherwise(judged)
-    return Situation(
+    return DecisionInputs(
         policy=item.declaration.policy,
         origin=state.applied.origin,
         on_drift=settings.on_drift,
@@ -52,7 +52,7 @@ def situation_of(judged: Judged) -> Situation:
     )
 
 
-def _is_set_otherwise(judged: Judged) -> bool:
+def _is_set_otherwise(judged: Evaluation) -> bool:
     """Return True if a setting that may lift a block is another one than when it was blocked: it was told to set it.
 
     A built-in value is nobody's setting: `watch` has another period than `plan` where nothing sets one.
@@ -69,11 +69,11 @@ def _is_built_in(option: Mapping[str, Json]) -> bool:
     return str(option.get("from", "")).startswith(Level.BUILT_IN)
 
 
-def _mode(judged: Judged) -> dict[str, Any]:
+def _mode(judged: Evaluation) -> dict[str, Any]:
     """Return how looking leads to writing here: as the settings say, and without comparing what nobody can see."""
     settings, reading = judged.prepared.settings, judged.reading
     mode = settings.reconcile_mode
-    withheld = isinstance(reading, Unreadable) and reading.trouble is Trouble.WITHHELD
+    withheld = isinstance(reading, ReadFailure) and reading.trouble is ReadError.WITHHELD
     if withheld and mode is not ReconcileMode.OBSERVE:
         mode = ReconcileMode.PUT_ONLY
     uncompared = withheld or (mode is ReconcileMode.PUT_ONLY and isinstance(reading, Found))

@@ -11,13 +11,13 @@ from holdfast.compare.rule_tree import RuleTree
 from holdfast.errors import StoreError
 from holdfast.model.absent import ABSENT
 from holdfast.model.json import Json
-from holdfast.model.read_result import Found, Gone, Reading, Unreadable
+from holdfast.model.read_result import Found, NotFound, ReadFailure, Reading
 from holdfast.model.resource import ManagementPolicy
-from holdfast.model.verdict import LASTING, Aside, SetAside, Status, Verdict
+from holdfast.model.verdict import LASTING, Status, Suppressed, SuppressionReason, Verdict
 from holdfast.policy.decide import ReconcileMode
 from holdfast.providers.protocol import Unchanged
 from holdfast.reconcile import fault_isolation, rule_migration
-from holdfast.reconcile.resolved_resource import Prepared, digest_of
+from holdfast.reconcile.resolved_resource import ResolvedResource, digest_of
 from holdfast.store.protocol import Declared, Digest, ResourceState
 
 Signature = Callable[[Json], str | None]
@@ -26,10 +26,10 @@ DAMAGED = "the stored baseline is damaged: its checksum does not match"
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class Evaluation:
     """What is true of a resource, before it is asked what to do about it."""
 
-    prepared: Prepared
+    prepared: ResolvedResource
     at: float
     reading: Reading | Unchanged
     observed: Json  # as it was read, redacted; ABSENT if nothing was found
@@ -54,9 +54,9 @@ class Judged:
         return isinstance(self.reading, Unchanged)
 
     @property
-    def joined(self) -> list[Aside]:
+    def joined(self) -> list[Suppressed]:
         """Return the defaults that joined the baseline with this look."""
-        return [each for each in self.verdict.aside if each.because is SetAside.LATE]
+        return [each for each in self.verdict.suppressed if each.because is SuppressionReason.LATE]
 
     @property
     def is_fast(self) -> bool:
@@ -74,7 +74,7 @@ STILL = Verdict(Status.IN_SYNC, "nothing moved since the last check")
 
 
 @dataclass(frozen=True, slots=True)
-class Means:
+class EvaluationContext:
     """What a judgement needs besides the thing itself."""
 
     documents: Mapping[Digest, Json]  # what the verdict may depend on
@@ -83,11 +83,13 @@ class Means:
     touched: bool = False  # the provider says that somebody else has written since we did
 
 
-def judge(item: Prepared, reading: Reading | Unchanged, seen: Digest | None, means: Means) -> Judged:
+def judge(
+    item: ResolvedResource, reading: Reading | Unchanged, seen: Digest | None, means: EvaluationContext
+) -> Evaluation:
     """Say what a reading means."""
     documents, now = means.documents, means.now
     if isinstance(reading, Unchanged):
-        return Judged(item, now, reading, ABSENT, None, STILL)
+        return Evaluation(item, now, reading, ABSENT, None, STILL)
     state = item.state
     damaged = _is_damaged(item, reading, documents, seen)
     invalid = DAMAGED if damaged else _invalid(item, reading)
@@ -107,7 +109,9 @@ def judge(item: Prepared, reading: Reading | Unchanged, seen: Digest | None, mea
         verdict = verdict_rules.conclude(())  # neither side moved, so there is nothing to compare
     else:
         verdict = verdict_rules.judge(reading, item.desired, tree, applied=applied, baseline=baseline)
-        verdict = rule_migration.without_latent(item, verdict, documents) if isinstance(reading, Found) else verdict
+        verdict = (
+            rule_migration.without_newly_visible(item, verdict, documents) if isinstance(reading, Found) else verdict
+        )
         verdict = verdict_rules.without_removed(verdict) if _is_only_observed(item) else verdict
         touched = means.touched or _is_touched(reading, baseline, means.signature)
         verdict, settled = _absorb_late(verdict, baseline, item, now, touched_by_other=touched)
@@ -116,13 +120,13 @@ def judge(item: Prepared, reading: Reading | Unchanged, seen: Digest | None, mea
     observed = reading.document if isinstance(reading, Found) else ABSENT
     unresolved = _of_last_write("unresolved", item, documents)
     pinned = _of_last_write("pinned", item, documents)
-    return Judged(
+    return Evaluation(
         item, now, reading, observed, tree, verdict, baseline, secret_rules, seen, baseline_digest, unresolved,
         pinned=pinned, invalid=invalid,
     )  # fmt: skip
 
 
-def _invalid(item: Prepared, reading: Reading | Unchanged) -> str:
+def _invalid(item: ResolvedResource, reading: Reading | Unchanged) -> str:
     """Say why what is known of a resource is not about what was read: that has been made since, under the same id.
 
     Where either side has no identity, or no version, nothing speaks against it.
@@ -135,7 +139,7 @@ def _invalid(item: Prepared, reading: Reading | Unchanged) -> str:
     return known_differences.invalid_because(was, now) or ""
 
 
-def _of_last_write(what: str, item: Prepared, documents: Mapping[Digest, Json]) -> frozenset[str]:
+def _of_last_write(what: str, item: ResolvedResource, documents: Mapping[Digest, Json]) -> frozenset[str]:
     """Return the paths that our last write failed to revert, unless the declaration was edited since."""
     state = item.state
     if state is None or state.applied.known_differences is None or state.declared.document != item.desired_digest:
@@ -145,7 +149,7 @@ def _of_last_write(what: str, item: Prepared, documents: Mapping[Digest, Json]) 
 
 
 def _is_damaged(
-    item: Prepared, reading: Reading | Unchanged, documents: Mapping[Digest, Json], seen: Digest | None
+    item: ResolvedResource, reading: Reading | Unchanged, documents: Mapping[Digest, Json], seen: Digest | None
 ) -> bool:
     """Tell whether the baseline is lost, or is not what was kept; then it says nothing, and must not be believed."""
     state = item.state
@@ -163,7 +167,12 @@ def _is_damaged(
 
 
 def _remembered(
-    item: Prepared, reading: Reading, documents: Mapping[Digest, Json], seen: Digest | None, *, damaged: bool = False
+    item: ResolvedResource,
+    reading: Reading,
+    documents: Mapping[Digest, Json],
+    seen: Digest | None,
+    *,
+    damaged: bool = False,
 ) -> tuple[Json, diff.Baseline | None]:
     """Return what was applied and the baseline, as far as the verdict can depend on their contents."""
     state = item.state
@@ -181,7 +190,7 @@ def _remembered(
     return applied, diff.Baseline(applied, _kept(documents, state.applied.baseline, item))
 
 
-def is_settling(item: Prepared, now: float) -> bool:
+def is_settling(item: ResolvedResource, now: float) -> bool:
     """Tell whether a service may still be filling in what it makes of our last write, with nothing else moved."""
     state = item.state
     if state is None or state.applied.settle_until is None or not item.kind.fills_in:
@@ -192,7 +201,7 @@ def is_settling(item: Prepared, now: float) -> bool:
 _MOVED = (Status.DRIFTED, Status.CONFLICTED)  # then what appears beside it may be of the same hand
 
 
-def _is_only_observed(item: Prepared) -> bool:
+def _is_only_observed(item: ResolvedResource) -> bool:
     observes = item.settings.reconcile_mode is ReconcileMode.OBSERVE
     return observes or item.declaration.policy is ManagementPolicy.OBSERVED
 
@@ -206,7 +215,7 @@ def _is_touched(reading: Reading, baseline: diff.Baseline | None, signature: Sig
 
 
 def _absorb_late(
-    verdict: Verdict, baseline: diff.Baseline | None, item: Prepared, now: float, *, touched_by_other: bool
+    verdict: Verdict, baseline: diff.Baseline | None, item: ResolvedResource, now: float, *, touched_by_other: bool
 ) -> tuple[Verdict, diff.Baseline | None]:
     """Let what the service filled in after our write join the baseline, and tell of it this once."""
     if baseline is None or not verdict.findings or not is_settling(item, now):
@@ -217,14 +226,16 @@ def _absorb_late(
     if after is baseline:
         return verdict, baseline
     joined = (each for each in verdict.findings if each not in rest)
-    aside = tuple(Aside(SetAside.LATE, paths.format_path(each.path), _JOINED, each) for each in joined)
-    return replace(verdict_rules.conclude(rest), aside=aside), after
+    suppressed = tuple(
+        Suppressed(SuppressionReason.LATE, paths.format_path(each.path), _JOINED, each) for each in joined
+    )
+    return replace(verdict_rules.conclude(rest), suppressed=suppressed), after
 
 
 _JOINED = "it appeared after our write, as a default of the service does, and joins the baseline"
 
 
-def _kept(documents: Mapping[Digest, Json], digest: Digest, item: Prepared) -> Json:
+def _kept(documents: Mapping[Digest, Json], digest: Digest, item: ResolvedResource) -> Json:
     """Return a remembered document; one that is lost must stop the check, for the world is no substitute for it."""
     try:
         return documents[digest]
@@ -237,13 +248,13 @@ def _presence_only(reading: Reading) -> Verdict:
     match reading:
         case Found():
             return Verdict(Status.IN_SYNC, "there; unmanaged resources are not compared")
-        case Gone():
+        case NotFound():
             return Verdict(Status.MISSING, "unmanaged, and not there")
-        case Unreadable(trouble=trouble, detail=detail):
+        case ReadFailure(trouble=trouble, detail=detail):
             return Verdict(Status.UNKNOWN, f"could not be read ({trouble.value}){': ' + detail if detail else ''}")
 
 
-def observed_digest(item: Prepared, reading: Reading | Unchanged) -> Digest | None:
+def observed_digest(item: ResolvedResource, reading: Reading | Unchanged) -> Digest | None:
     """Return the digest of what was found; the last one holds if not even the raw bytes moved."""
     if not isinstance(reading, Found):
         return None
@@ -254,7 +265,7 @@ def observed_digest(item: Prepared, reading: Reading | Unchanged) -> Digest | No
     return state.observed.document if same else digest_of(reading.document)
 
 
-def digested(item: Prepared, reading: Reading | Unchanged) -> tuple[Reading | Unchanged, Digest | None]:
+def digested(item: ResolvedResource, reading: Reading | Unchanged) -> tuple[Reading | Unchanged, Digest | None]:
     """Return a reading with the digest of what was found; what has none is unreadable."""
     try:
         return reading, observed_digest(item, reading)
@@ -262,7 +273,7 @@ def digested(item: Prepared, reading: Reading | Unchanged) -> tuple[Reading | Un
         return fault_isolation.unreadable(error, item.declaration.address), None
 
 
-def unmoved(item: Prepared, reading: Reading | Unchanged, seen: Digest | None) -> Reading | Unchanged:
+def unmoved(item: ResolvedResource, reading: Reading | Unchanged, seen: Digest | None) -> Reading | Unchanged:
     """Return a whole reading of something at rest as the news that it is: none, if its hash is that of the baseline.
 
     For what a hint may be offered for (see `looking.hint`). Then all that a check would find, decide and remember is
@@ -280,7 +291,7 @@ def unmoved(item: Prepared, reading: Reading | Unchanged, seen: Digest | None) -
     return Unchanged(reading.etag, reading.raw_digest, parsed=True)
 
 
-def is_baseline(item: Prepared, seen: Digest) -> bool:
+def is_baseline(item: ResolvedResource, seen: Digest) -> bool:
     """Tell by hashes alone that neither side moved; `stateHash: false` has everything compared instead."""
     state = item.state
     if state is None or item.secrets or not item.settings.state_hash:

@@ -13,12 +13,12 @@ from holdfast.policy import durations
 from holdfast.reconcile.clock import Clock
 
 
-class StillUnderWay(Exception):  # noqa: N818 - an outcome, not a mistake
+class StillInProgress(Exception):  # noqa: N818 - an outcome, not a mistake
     """The API has not ended an operation; it is asked again by a later run."""
 
 
 @dataclass(slots=True)
-class Patience:
+class PollPolicy:
     """How long one operation is followed at a time."""
 
     clock: Clock
@@ -32,10 +32,10 @@ class Patience:
         self._began = now if self._began is None else self._began
         if now - self._began >= self.seconds:
             followed = durations.format_seconds(float(int(now - self._began)))
-            raise StillUnderWay(f"the API has not ended the operation after {followed}; the next run asks again")
+            raise StillInProgress(f"the API has not ended the operation after {followed}; the next run asks again")
         await self._sleep(seconds)
         if self.stop is not None and self.stop.is_set():
-            raise StillUnderWay("the API has not ended the operation; the next run asks again")
+            raise StillInProgress("the API has not ended the operation; the next run asks again")
 
     async def _sleep(self, seconds: float) -> None:
         if self.stop is None:

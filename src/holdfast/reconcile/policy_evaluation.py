@@ -1,7 +1,7 @@
 """Governing: what people said and what we did before, brought to bear on what is to be done now.
 
 Limits hold back correction, never detection: everything here takes a verdict as it is. Findings that somebody answers
-for are set aside, seen and counted, before anything is decided.
+for are suppressed, seen and counted, before anything is decided.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from holdfast.model.absent import ABSENT
 from holdfast.model.address import Address
 from holdfast.model.condition import ConditionType
 from holdfast.model.decision import Decision
-from holdfast.model.finding import Finding, Side
+from holdfast.model.finding import ChangedBy, Finding
 from holdfast.model.json import Json
-from holdfast.model.read_result import Found, Gone
+from holdfast.model.read_result import Found, NotFound
 from holdfast.model.resource import OnDrift
-from holdfast.model.verdict import Aside, SetAside, Status, Verdict
+from holdfast.model.verdict import Status, Suppressed, SuppressionReason, Verdict
 from holdfast.policy import (
     budgets,
     contention_rules,
@@ -32,32 +32,32 @@ from holdfast.policy import (
     write_reasons,
 )
 from holdfast.policy.budgets import Sizes
-from holdfast.policy.contention_rules import Fight, FightRules
+from holdfast.policy.contention_rules import Contention, ContentionRules
 from holdfast.policy.correction_limits import CorrectionRules
-from holdfast.policy.decide import CORRECTED, Restrained, Restraint, Situation, decide
+from holdfast.policy.decide import CORRECTED, DecisionInputs, HoldReason, PathHold, decide
 from holdfast.policy.fleet_limits import Allowed, Wanted
-from holdfast.policy.mass_drift import Storm
+from holdfast.policy.mass_drift import MassDrift
 from holdfast.policy.settings import PathPolicy, Settings
 from holdfast.policy.waivers import Waiver
 from holdfast.policy.write_history import WHOLE, Write
-from holdfast.policy.write_reasons import Motive
+from holdfast.policy.write_reasons import WriteReason
 from holdfast.reconcile import rule_migration
-from holdfast.reconcile.evaluate import Judged
-from holdfast.reconcile.resolved_resource import Prepared
+from holdfast.reconcile.evaluate import Evaluation
+from holdfast.reconcile.resolved_resource import ResolvedResource
 from holdfast.remediation import repository, target_state
 from holdfast.remediation.core import past_attempts
 from holdfast.remediation.core.guard import Sighted
 from holdfast.remediation.core.past_attempts import Precedent, Today
 from holdfast.remediation.core.rules import AssessmentRules
-from holdfast.store.protocol import Acceptance, Correction, Demotion, FindingRecord, Pause, Step, Store
+from holdfast.store.protocol import AcceptedValue, Correction, FindingRecord, Pause, Quarantine, Step, Store
 from holdfast.store.value_codec import encode_finding
 
-FIGHT = "fight"
+CONTENTION = "contention"
 UNDONE = "undone"
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class PolicyRules:
     """What the project says about correcting."""
 
     corrections: CorrectionRules = field(default_factory=CorrectionRules)
@@ -66,18 +66,18 @@ class Rules:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class Overrides:
     """What people said and has not run out, for a whole run."""
 
     pauses: tuple[Pause, ...] = ()
-    demotions: Mapping[Address, Mapping[str, Demotion]] = field(default_factory=dict)
-    acceptances: Mapping[Address, Sequence[Acceptance]] = field(default_factory=dict)
+    quarantines: Mapping[Address, Mapping[str, Quarantine]] = field(default_factory=dict)
+    acceptances: Mapping[Address, Sequence[AcceptedValue]] = field(default_factory=dict)
     approved: frozenset[str] = frozenset()  # digests of plans
     unsure: Mapping[Address, str] = field(default_factory=dict)  # creates of which nobody knows, and what to do
 
 
 @dataclass(frozen=True, slots=True)
-class Past:
+class WriteHistory:
     """What is remembered of some resources that matters for what to do about them now."""
 
     findings: Mapping[Address, Sequence[FindingRecord]] = field(default_factory=dict)
@@ -86,13 +86,13 @@ class Past:
 
 
 @dataclass(frozen=True, slots=True)
-class Governed:
-    """A decision with everything that led to it, and the fights that were seen for the first time."""
+class PolicyOutcome:
+    """A decision with everything that led to it, and the contention that were seen for the first time."""
 
-    situation: Situation
+    inputs: DecisionInputs
     decision: Decision
-    fights: tuple[Fight, ...] = ()  # all that are under way
-    new_fights: tuple[Fight, ...] = ()
+    contentions: tuple[Contention, ...] = ()  # all that are under way
+    new_contentions: tuple[Contention, ...] = ()
     plan: str = ""  # the digest that an approval must name
 
 
@@ -112,37 +112,37 @@ class Wanting(Protocol):
         """What is to be done."""
 
     @property
-    def situation(self) -> Situation | None:
+    def inputs(self) -> DecisionInputs | None:
         """What led to it."""
 
     @property
-    def prepared(self) -> Prepared:
+    def prepared(self) -> ResolvedResource:
         """What is declared, with its settings."""
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class LimitHold:
     """What of a batch may be done now."""
 
     allowed: Sequence[Allowed] = ()
-    storm: Storm | None = None
+    mass_drift: MassDrift | None = None
     changed: bool = False  # whether anything is held, or charged
 
 
 @dataclass(slots=True)
-class Governor:
+class PolicyEvaluator:
     """Knows the rules, and asks the store what people said."""
 
     store: Store
-    rules: Rules = field(default_factory=Rules)
+    rules: PolicyRules = field(default_factory=PolicyRules)
     foreseen: dict[Address, Verdict] = field(default_factory=dict)  # of what this run has yet to come to
 
-    async def standing(self) -> Standing:
+    async def standing(self) -> Overrides:
         """Return what people said."""
-        demotions: dict[Address, dict[str, Demotion]] = {}
-        for each in await self.store.demotions():
-            demotions.setdefault(each.address, {})[each.path] = each
-        acceptances: dict[Address, list[Acceptance]] = {}
+        quarantines: dict[Address, dict[str, Quarantine]] = {}
+        for each in await self.store.quarantines():
+            quarantines.setdefault(each.address, {})[each.path] = each
+        acceptances: dict[Address, list[AcceptedValue]] = {}
         for accepted in await self.store.acceptances():
             acceptances.setdefault(accepted.address, []).append(accepted)
         approved = frozenset(each.plan for each in await self.store.approvals())
@@ -151,25 +151,25 @@ class Governor:
             for each in await self.store.operations()
             if each.step is Step.UNSURE
         }
-        return Standing(tuple(await self.store.pauses()), demotions, acceptances, approved, unsure)
+        return Overrides(tuple(await self.store.pauses()), quarantines, acceptances, approved, unsure)
 
-    async def past(self, judged: Iterable[Judged], now: float) -> Past:
+    async def past(self, judged: Iterable[Evaluation], now: float) -> WriteHistory:
         """Return what is remembered of the resources that moved; of the others nothing matters."""
         items = [each.prepared for each in judged if each.verdict.status in CORRECTED]
         moved = [item.declaration.address for item in items]
         if not moved:
-            return Past()
+            return WriteHistory()
         corrections: dict[Address, list[Correction]] = {}
-        rules = self.rules.corrections.fights
+        rules = self.rules.corrections.contentions
         held = rules.forgotten_after(max(item.settings.resync_period for item in items))
         since = now - (rules.reverts + 1) * held
         for each in await self.store.corrections(moved, since=since):
             corrections.setdefault(each.address, []).append(each)
         wary = [item.declaration.address for item in items if item.settings.refuse_after]
         tried = {address: await repository.precedents(self.store, address) for address in wary}
-        return Past(await self.store.findings_of(moved), corrections, tried)
+        return WriteHistory(await self.store.findings_of(moved), corrections, tried)
 
-    def set_aside(self, judged: Judged, standing: Standing) -> Judged:
+    def suppress(self, judged: Evaluation, standing: Overrides) -> Evaluation:
         """Take out of a verdict what somebody answers for; it stays visible beside the findings."""
         verdict, address = judged.verdict, judged.prepared.declaration.address
         if address in standing.unsure and verdict.status in (Status.PENDING, Status.MISSING) and not verdict.findings:
@@ -179,21 +179,21 @@ class Governor:
         if not accepted and not inherited and not verdict.findings and not judged.prepared.settings.ignored_paths:
             return judged
         told = (*_ignored(judged.prepared.settings), *_baselined(judged, accepted), *inherited)
-        aside = [*verdict.aside, *told]
+        suppressed = [*verdict.suppressed, *told]
         lapsed = ""
         if verdict.findings and self.rules.waivers:
             live, waived = waivers.split(address, verdict.findings, self.rules.waivers, judged.at)
             if waived:
                 verdict = verdict_rules.conclude(live)
-                aside += waived
+                suppressed += waived
             lapsed = "; ".join(map(str, waivers.expired(address, live, self.rules.waivers, judged.at)))
             if lapsed:
                 verdict = replace(verdict, reason=f"{verdict.reason}; {lapsed}")
-        if not aside and not lapsed:
+        if not suppressed and not lapsed:
             return judged
-        return replace(judged, verdict=replace(verdict, aside=tuple(aside)), lapsed=lapsed)
+        return replace(judged, verdict=replace(verdict, suppressed=tuple(suppressed)), lapsed=lapsed)
 
-    def unresolved(self, judged: Judged, past: Past) -> Judged:
+    def unresolved(self, judged: Evaluation, past: WriteHistory) -> Evaluation:
         """Let what our last write did not change count as that only as long as it was never seen right since."""
         if not judged.unresolved:
             return judged
@@ -206,23 +206,25 @@ class Governor:
         }
         return replace(judged, unresolved=judged.unresolved & since)
 
-    def govern(self, judged: Judged, situation: Situation, standing: Standing, past: Past) -> Governed:
+    def govern(
+        self, judged: Evaluation, inputs: DecisionInputs, standing: Overrides, past: WriteHistory
+    ) -> PolicyOutcome:
         """Decide, within what policy, people and the past allow."""
         item, verdict, now = judged.prepared, judged.verdict, judged.at
         address = item.declaration.address
         unsure = standing.unsure.get(address, "")
-        situation = replace(situation, paused=_paused(address, standing.pauses, now), unsure=unsure)
+        inputs = replace(inputs, paused=_paused(address, standing.pauses, now), unsure=unsure)
         closed = windows.closed_by(self.rules.corrections.windows, now, write_reasons.of_status(verdict.status))
-        situation = replace(situation, frozen=str(closed) if closed is not None else None)
+        inputs = replace(inputs, frozen=str(closed) if closed is not None else None)
         if verdict.status not in CORRECTED:
-            return Governed(situation, decide(verdict, situation))
+            return PolicyOutcome(inputs, decide(verdict, inputs))
         corrections = past.corrections.get(address, ())
-        rules, period = self.rules.corrections.fights, item.settings.resync_period
+        rules, period = self.rules.corrections.contentions, item.settings.resync_period
         put_back = write_history.in_sequence(corrections, rules.forgotten_after(period))
-        found = contention_rules.fights(contention_rules.moved_paths(verdict), put_back, rules)
+        found = contention_rules.contentions(contention_rules.moved_paths(verdict), put_back, rules)
         seen = [each for each in found if _is_declared(each.path, each.ours, item)]
-        demoted = _still(standing.demotions.get(address, {}), item)
-        new = tuple(each for each in seen if each.path not in demoted)
+        quarantined = _still(standing.quarantines.get(address, {}), item)
+        new = tuple(each for each in seen if each.path not in quarantined)
         restrained = {
             **self._futile(judged, past.precedents.get(address, ())),
             **_laddered(verdict, put_back, rules, now),
@@ -230,53 +232,51 @@ class Governor:
             **_unripe(verdict, item, past.findings.get(address, ()), now),
             **_platforms_own(judged),
             **_by_policy(verdict, item.settings),
-            **{path: _demoted(each) for path, each in demoted.items()},
-            **{each.path: Restrained(Restraint.FIGHT, f"a fight: {each}") for each in new},
+            **{path: _quarantined(each) for path, each in quarantined.items()},
+            **{each.path: PathHold(HoldReason.CONTENTION, f"contention: {each}") for each in new},
         }
-        situation = replace(situation, restrained=restrained, free=_free(verdict, item.settings))
-        plan = plan_digest(judged, decide(verdict, replace(situation, approved=True, paused=None, frozen=None)))
-        situation = replace(situation, approved=plan in standing.approved)
-        return Governed(situation, decide(verdict, situation), tuple(seen), new, plan)
+        inputs = replace(inputs, restrained=restrained, free=_free(verdict, item.settings))
+        plan = plan_digest(judged, decide(verdict, replace(inputs, approved=True, paused=None, frozen=None)))
+        inputs = replace(inputs, approved=plan in standing.approved)
+        return PolicyOutcome(inputs, decide(verdict, inputs), tuple(seen), new, plan)
 
-    def paused(self, address: Address, standing: Standing, now: float) -> str | None:
+    def paused(self, address: Address, standing: Overrides, now: float) -> str | None:
         """Say who paused a resource, and why, if somebody did."""
         return _paused(address, standing.pauses, now)
 
-    async def stopped(self, address: Address, motive: Motive, now: float) -> str | None:
+    async def stopped(self, address: Address, write_reason: WriteReason, now: float) -> str | None:
         """Say what holds back a write at this very moment: a pause, or a window for its motive."""
         paused = _paused(address, await self.store.pauses(), now)
         if paused is not None:
             return paused
-        closed = windows.closed_by(self.rules.corrections.windows, now, motive)
+        closed = windows.closed_by(self.rules.corrections.windows, now, write_reason)
         return str(closed) if closed is not None else None
 
-    async def held_back(self, checks: Sequence[Wanting], now: float) -> Held:
-        """Look at a batch as a whole: whether it is a storm, and what fits into the budgets."""
+    async def held_back(self, checks: Sequence[Wanting], now: float) -> LimitHold:
+        """Look at a batch as a whole: whether it is mass drift, and what fits into the budgets."""
         if not any(each.decision.action.is_write for each in checks):
-            return Held()
+            return LimitHold()
         wanted = [
-            Wanted(
-                each.address, each.verdict.status, each.decision, each.situation is not None and each.situation.approved
-            )
+            Wanted(each.address, each.verdict.status, each.decision, each.inputs is not None and each.inputs.approved)
             for each in checks
         ]
         writes = fleet_limits.candidates(wanted)
         rules = self.rules.corrections
         sizes = await self.store.sizes()
-        storm = await self._storm(checks, sizes, now) if any(each.is_correction for each in wanted) else None
-        if storm is None and not rules.budgets:
-            return Held()
-        purses = budgets.purses(writes, rules.budgets, sizes, now)
-        spent = dict(zip([name for name, _ in purses], await self.store.spent(purses), strict=True))
-        return Held(fleet_limits.hold_back(wanted, rules, storm, spent, sizes, now), storm, changed=True)
+        mass_drift = await self._mass_drift(checks, sizes, now) if any(each.is_correction for each in wanted) else None
+        if mass_drift is None and not rules.budgets:
+            return LimitHold()
+        buckets = budgets.buckets(writes, rules.budgets, sizes, now)
+        spent = dict(zip([name for name, _ in buckets], await self.store.spent(buckets), strict=True))
+        return LimitHold(fleet_limits.hold_back(wanted, rules, mass_drift, spent, sizes, now), mass_drift, changed=True)
 
-    async def is_storm(self, checks: Sequence[Wanting], now: float) -> bool:
-        """Tell whether so much is known to have moved that nothing of it is put back."""
-        return await self._storm(checks, await self.store.sizes(), now) is not None
+    async def is_mass_drift(self, checks: Sequence[Wanting], now: float) -> bool:
+        """Tell whether so much is known to have moved that nothing of it is reverted."""
+        return await self._mass_drift(checks, await self.store.sizes(), now) is not None
 
-    async def _storm(self, checks: Sequence[Wanting], sizes: Sizes, now: float) -> Storm | None:
-        """Judge the drift of the whole fleet: what is seen, foreseen or known of the rest, and what was put back."""
-        guard = self.rules.corrections.storm
+    async def _mass_drift(self, checks: Sequence[Wanting], sizes: Sizes, now: float) -> MassDrift | None:
+        """Judge the drift of the whole fleet: what is seen, foreseen or known of the rest, and what was reverted."""
+        guard = self.rules.corrections.mass_drift
         if guard is None:
             return None
         seen = self.foreseen | {each.address: each.verdict for each in checks}
@@ -287,9 +287,9 @@ class Governor:
         missing += [a for a in await self.store.with_status(Status.MISSING) if a not in seen]
         settings = [each.prepared.settings for each in checks if each.decision.action.is_write]
         window = mass_drift.window(each.resync_period * (1 + each.resync_jitter) for each in settings)
-        return mass_drift.storm(drifted, missing, sizes, guard, await self.store.reverts(now - window))
+        return mass_drift.mass_drift(drifted, missing, sizes, guard, await self.store.reverts(now - window))
 
-    def _futile(self, judged: Judged, tried: Sequence[Precedent]) -> dict[str, Restrained]:
+    def _futile(self, judged: Evaluation, tried: Sequence[Precedent]) -> dict[str, PathHold]:
         """Return everything, where putting it back failed on this very state as often as policy allows."""
         most, tree = judged.prepared.settings.refuse_after, judged.tree
         if not most or not tried or tree is None:
@@ -301,38 +301,42 @@ class Governor:
         times = past_attempts.failures(tried, today)
         if times < most:
             return {}
-        why = Restrained(Restraint.FUTILE, f"putting it back from this state failed {times} times; see remediations")
-        moved = [paths.format_path(each.path) for each in judged.verdict.findings if each.side is not Side.INTENT]
+        why = PathHold(HoldReason.FUTILE, f"putting it back from this state failed {times} times; see remediations")
+        moved = [
+            paths.format_path(each.path)
+            for each in judged.verdict.findings
+            if each.changed_by is not ChangedBy.DECLARED
+        ]
         settings = judged.prepared.settings
-        if settings.on_drift is not OnDrift.CORRECT:  # what is not put back anyway is not held back either
+        if settings.on_drift is not OnDrift.CORRECT:  # what is not revert anyway is not held back either
             free = _free(judged.verdict, settings)
             return {path: why for path in moved if path in free}
         return dict.fromkeys([*moved, WHOLE], why)
 
 
 def _laddered(
-    verdict: Verdict, put_back: Mapping[str, Sequence[Write]], rules: FightRules, now: float
-) -> dict[str, Restrained]:
-    """Return the paths that were put back a moment ago, and are left alone a little longer each time."""
+    verdict: Verdict, put_back: Mapping[str, Sequence[Write]], rules: ContentionRules, now: float
+) -> dict[str, PathHold]:
+    """Return the paths that were reverted a moment ago, and are left alone a little longer each time."""
     out = {}
     for path in contention_rules.moved_paths(verdict) if put_back else ():
         writes = put_back.get(path, ())
         until = contention_rules.backoff_until(writes, rules)
         if until is not None and writes[-1].at <= now < until:  # a clock that was set back must not make us wait
-            message = f"put back a moment ago and moved again; next try in {until - now:.0f} s"
-            out[path] = Restrained(Restraint.BACKOFF, message)
+            message = f"revert a moment ago and moved again; next try in {until - now:.0f} s"
+            out[path] = PathHold(HoldReason.BACKOFF, message)
     return out
 
 
-def _volatile(verdict: Verdict, put_back: Mapping[str, Sequence[Write]]) -> dict[str, Restrained]:
+def _volatile(verdict: Verdict, put_back: Mapping[str, Sequence[Write]]) -> dict[str, PathHold]:
     """Return what had another value before each of our corrections: it moves by itself, and no write settles it."""
     found = {path: [element_identity.text(each.path.before) for each in writes] for path, writes in put_back.items()}
     _, apart = known_differences.quarantine(verdict.findings, known_differences.volatile_paths(found))
     message = "it has another value each time, so no write can settle it; a profile should call it runtime"
-    return {paths.format_path(each.path): Restrained(Restraint.VOLATILE, message) for each in apart}
+    return {paths.format_path(each.path): PathHold(HoldReason.VOLATILE, message) for each in apart}
 
 
-def plan_digest(judged: Judged, decision: Decision) -> str:
+def plan_digest(judged: Evaluation, decision: Decision) -> str:
     """Name exactly this plan: what would be done to which resource, from which live values to which declaration.
 
     Values that are not compared are not part of it: many APIs show some that never stand still.
@@ -347,16 +351,16 @@ def plan_digest(judged: Judged, decision: Decision) -> str:
     return canonical.digest_bytes(canonical.canonical_bytes(body, lists="ordered")).removeprefix("sha256:")[:16]
 
 
-def _ignored(settings: Settings) -> list[Aside]:
+def _ignored(settings: Settings) -> list[Suppressed]:
     note = "ignored by policy: neither compared nor written"
-    return [Aside(SetAside.IGNORED, path, note) for path in settings.ignored_paths]
+    return [Suppressed(SuppressionReason.IGNORED, path, note) for path in settings.ignored_paths]
 
 
-def _inherited(judged: Judged) -> list[Aside]:
-    """Return what was set aside when the rules of now took over, as far as it still is as it was then."""
+def _inherited(judged: Evaluation) -> list[Suppressed]:
+    """Return what was suppressed when the rules of now took over, as far as it still is as it was then."""
     item, reading = judged.prepared, judged.reading
     told = rule_migration.told(item)
-    if not told or isinstance(reading, Gone):
+    if not told or isinstance(reading, NotFound):
         return []
     if not isinstance(reading, Found) or judged.tree is None:
         return list(told.values())
@@ -365,7 +369,7 @@ def _inherited(judged: Judged) -> list[Aside]:
     return [each for path, each in told.items() if path in differing - counted]
 
 
-def _baselined(judged: Judged, acceptances: Sequence[Acceptance]) -> list[Aside]:
+def _baselined(judged: Evaluation, acceptances: Sequence[AcceptedValue]) -> list[Suppressed]:
     """Return what was accepted as the new normal and still is so."""
     if not isinstance(judged.reading, Found):
         return []
@@ -373,7 +377,7 @@ def _baselined(judged: Judged, acceptances: Sequence[Acceptance]) -> list[Aside]
     for each in acceptances:
         if paths.resolve(judged.observed, paths.parse_path(each.path)) == each.value:
             note = f"baselined by {each.who}" + (f": {each.why}" if each.why else "")
-            out.append(Aside(SetAside.BASELINED, each.path, note))
+            out.append(Suppressed(SuppressionReason.BASELINED, each.path, note))
     return out
 
 
@@ -387,46 +391,51 @@ def _paused(address: Address, pauses: Sequence[Pause], now: float) -> str | None
     return None
 
 
-def _still(demotions: Mapping[str, Demotion], item: Prepared) -> dict[str, Demotion]:
-    """Return the demotions in force: an edit of the declared value is a person's decision and ends one."""
+def _still(quarantines: Mapping[str, Quarantine], item: ResolvedResource) -> dict[str, Quarantine]:
+    """Return the quarantines in force: an edit of the declared value is a person's decision and ends one."""
     return {
         path: each
-        for path, each in demotions.items()
+        for path, each in quarantines.items()
         if ("ours" not in each.data or _is_declared(path, each.data["ours"], item))
         and each.data.get("declared", item.desired_digest) == item.desired_digest
     }
 
 
-def _is_declared(path: str, value: Json, item: Prepared) -> bool:
+def _is_declared(path: str, value: Json, item: ResolvedResource) -> bool:
     """Tell whether a value is still what is declared at a path, or nothing is."""
     declared = paths.resolve(item.desired, paths.parse_path(path)) if path else ABSENT
     return declared is ABSENT or bool(declared == value)
 
 
-def _demoted(demotion: Demotion) -> Restrained:
-    if demotion.cause == UNDONE:
-        return Restrained(Restraint.UNDONE, "our correction was undone; it waits for a person's decision")
-    rival = demotion.data.get("rival")
-    return Restrained(Restraint.FIGHT, f"a fight{f' with {rival}' if rival else ''}; it waits for a person's decision")
+def _quarantined(quarantine: Quarantine) -> PathHold:
+    if quarantine.cause == UNDONE:
+        return PathHold(HoldReason.UNDONE, "our correction was undone; it waits for a person's decision")
+    other_writer = quarantine.data.get("otherWriter")
+    return PathHold(
+        HoldReason.CONTENTION,
+        f"contention{f' with {other_writer}' if other_writer else ''}; it waits for a person's decision",
+    )
 
 
-def _platforms_own(judged: Judged) -> dict[str, Restrained]:
+def _platforms_own(judged: Evaluation) -> dict[str, PathHold]:
     """Return what the platform itself moved: it would move it again, so it is told and left, unless policy insists."""
     if not judged.platform:
         return {}
     free = _free(judged.verdict, judged.prepared.settings)
-    moved = {paths.format_path(each.path) for each in judged.verdict.findings if each.side is Side.WORLD} - free
-    return {path: Restrained(Restraint.PLATFORM, why) for path, why in judged.platform.items() if path in moved}
+    moved = {
+        paths.format_path(each.path) for each in judged.verdict.findings if each.changed_by is ChangedBy.LIVE
+    } - free
+    return {path: PathHold(HoldReason.PLATFORM, why) for path, why in judged.platform.items() if path in moved}
 
 
-def _by_policy(verdict: Verdict, settings: Settings) -> dict[str, Restrained]:
+def _by_policy(verdict: Verdict, settings: Settings) -> dict[str, PathHold]:
     """Return what policy says about the paths of the findings, where it does not simply correct."""
     out = {}
     for path, (pattern, policy) in _policies(verdict.findings, settings).items():
         if policy is PathPolicy.REPORT:
-            out[path] = Restrained(Restraint.REPORT, f"policy is to report {pattern}")
+            out[path] = PathHold(HoldReason.REPORT, f"policy is to report {pattern}")
         elif policy is PathPolicy.APPROVE:
-            out[path] = Restrained(Restraint.APPROVAL, f"correcting {pattern} needs approval")
+            out[path] = PathHold(HoldReason.APPROVAL, f"correcting {pattern} needs approval")
     return out
 
 
@@ -449,7 +458,9 @@ def _policies(findings: Iterable[Finding], settings: Settings) -> dict[str, tupl
     return out
 
 
-def _unripe(verdict: Verdict, item: Prepared, records: Sequence[FindingRecord], now: float) -> dict[str, Restrained]:
+def _unripe(
+    verdict: Verdict, item: ResolvedResource, records: Sequence[FindingRecord], now: float
+) -> dict[str, PathHold]:
     """Return what was not seen often or long enough yet to be corrected."""
     checks, seconds = item.settings.debounce_checks, item.settings.debounce_time
     if checks <= 1 and seconds <= 0:
@@ -457,20 +468,20 @@ def _unripe(verdict: Verdict, item: Prepared, records: Sequence[FindingRecord], 
     known = {(paths.format_path(each.finding.path), each.finding.op): each for each in records}
     out = {}
     for finding in verdict.findings:
-        if finding.side is not Side.INTENT:
+        if finding.changed_by is not ChangedBy.DECLARED:
             path = paths.format_path(finding.path)
             record = known.get((path, finding.op))
             times, since = (record.times + 1, record.first_seen) if record is not None else (1, now)
             if times < checks or now - since < seconds:
-                out[path] = Restrained(Restraint.DEBOUNCE, _still_unripe(times, checks, now - since, seconds))
+                out[path] = PathHold(HoldReason.DEBOUNCE, _still_unripe(times, checks, now - since, seconds))
     if verdict.status is Status.MISSING:
         times, since = _missing_since(item, now)
         if times < checks or now - since < seconds:
-            out[WHOLE] = Restrained(Restraint.DEBOUNCE, _still_unripe(times, checks, now - since, seconds))
+            out[WHOLE] = PathHold(HoldReason.DEBOUNCE, _still_unripe(times, checks, now - since, seconds))
     return out
 
 
-def _missing_since(item: Prepared, now: float) -> tuple[int, float]:
+def _missing_since(item: ResolvedResource, now: float) -> tuple[int, float]:
     """Return how many looks in a row, with this one, found nothing, and since when."""
     state = item.state
     if state is None or state.observed.status is not Status.MISSING:

@@ -1,6 +1,6 @@
 """What a write must leave as it is, though the declaration says otherwise. Pure.
 
-A provider that writes whole documents would put back more than was decided: what policy only reports, what a person
+A provider that writes whole documents would revert more than was decided: what policy only reports, what a person
 took over, what nobody is to look at. These paths go with the change, so that it can send them as they are.
 """
 
@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator
 from holdfast.compare import paths
 from holdfast.compare.rule_tree import Node, RuleTree
 from holdfast.compare.rules import FieldClass
-from holdfast.model.finding import Side
+from holdfast.model.finding import ChangedBy
 from holdfast.model.json import Json
 from holdfast.model.path import Path
 from holdfast.model.verdict import Verdict
@@ -24,12 +24,12 @@ def left_alone(
 ) -> tuple[str, ...]:
     """Return the paths that a write must not touch: what drifted and was not decided on, and what is not compared.
 
-    What an earlier write could not put back is not among them: to send it would be to declare it.
+    What an earlier write could not revert is not among them: to send it would be to declare it.
     """
     out: dict[str, None] = {}
     for finding in verdict.findings:
         path = paths.format_path(finding.path)
-        if finding.side is not Side.INTENT and path not in caused and path not in unresolved:
+        if finding.changed_by is not ChangedBy.DECLARED and path not in caused and path not in unresolved:
             out[path] = None
     for document in documents:
         for hidden in _hidden(document, rules.root, ()):

@@ -25,24 +25,24 @@ from holdfast.policy.settings import Layer, Scoped, Settings
 from holdfast.policy.strategies import Strategy
 from holdfast.providers.protocol import Draft, Kind, ReadFailed
 from holdfast.reconcile import reference_values, secret_paths
-from holdfast.reconcile.connections import World
+from holdfast.reconcile.connections import Connections
 from holdfast.reconcile.known_secrets import SHORTEST, Fingerprint
-from holdfast.reconcile.rate_limit import Budget
-from holdfast.reconcile.redact import Means, guarded, has_secrets, redact, split
+from holdfast.reconcile.rate_limit import CallKind
+from holdfast.reconcile.redact import RedactionContext, guarded, has_secrets, redact, split
 from holdfast.reconcile.reference_values import Sources
-from holdfast.reconcile.resolved_resource import POLICY, Prepared, digest_of, origin_of, rules_of
-from holdfast.reconcile.secret_paths import Place
+from holdfast.reconcile.resolved_resource import POLICY, ResolvedResource, digest_of, origin_of, rules_of
+from holdfast.reconcile.secret_paths import SecretPlace
 from holdfast.reconcile.serialize import settings_as_json
 from holdfast.store.protocol import Declared, Digest, ResourceState, Store
 
 if TYPE_CHECKING:
-    from holdfast.reconcile.check import Checked
+    from holdfast.reconcile.check import CheckResult
 
 BATCH: Final = 500  # read from the store at a time
 
 
 @dataclass(frozen=True, slots=True)
-class Fleet:
+class ResourceSet:
     """What was declared, and what governs it."""
 
     declarations: Mapping[Address, Declaration]
@@ -53,7 +53,7 @@ class Fleet:
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class Blocked:
     """A declaration that cannot be looked at yet, and why."""
 
     declaration: Declaration
@@ -62,12 +62,12 @@ class Waiting:
 
 
 @dataclass(slots=True)
-class Preparer:
+class ResourceResolver:
     """Turns declarations into Prepared ones, as far as what they refer to is known."""
 
     store: Store
-    world: World
-    fleet: Fleet
+    world: Connections
+    fleet: ResourceSet
     fingerprint: Fingerprint
     secrets: Callable[[Declaration], Resolver]
     retries: bool = False  # for a person who asks: what stopped an earlier run is tried again
@@ -76,22 +76,22 @@ class Preparer:
     _knows_all: bool = False  # every secret of the fleet is among those the world must not show
     _settings: dict[tuple[Json, ...], tuple[Settings, Mapping[str, Json]]] = field(default_factory=dict)
     _watched: set[Address] = field(default_factory=set)  # of which others take live values
-    _looked: dict[Address, Checked] = field(default_factory=dict)  # of these, as this run found them
+    _looked: dict[Address, CheckResult] = field(default_factory=dict)  # of these, as this run found them
 
     async def prepare(
         self, addresses: Iterable[Address], *, ahead: bool = False
-    ) -> tuple[list[Prepared], list[Waiting]]:
+    ) -> tuple[list[ResolvedResource], list[Blocked]]:
         """Prepare some of the fleet; what refers to something not there yet waits.
 
         Looking `ahead`, for a plan, it waits only for values that nobody declares.
         """
         self._know_all()
-        ready: list[Prepared] = []
-        waiting: list[Waiting] = []
+        ready: list[ResolvedResource] = []
+        waiting: list[Blocked] = []
         wanted = list(addresses)
         for start in range(0, len(wanted), BATCH):
             for one in await self._batch(wanted[start : start + BATCH], ahead=ahead):
-                (ready if isinstance(one, Prepared) else waiting).append(one)  # type: ignore[arg-type]
+                (ready if isinstance(one, ResolvedResource) else waiting).append(one)  # type: ignore[arg-type]
         return ready, waiting
 
     def _know_all(self) -> None:
@@ -111,7 +111,7 @@ class Preparer:
                     with contextlib.suppress(InputError):
                         self.world.known.add(resolver.fetch(reference).reveal())
 
-    async def _batch(self, wanted: Sequence[Address], *, ahead: bool) -> list[Prepared | Waiting]:
+    async def _batch(self, wanted: Sequence[Address], *, ahead: bool) -> list[ResolvedResource | Blocked]:
         sources = await self._sources(wanted, ahead=ahead)
         return [await self._one(self.fleet.declarations[address], sources) for address in wanted]
 
@@ -165,7 +165,7 @@ class Preparer:
         declaration = self.fleet.declarations.get(wanted.address)
         return declaration is not None and paths.resolve(declaration.desired, wanted.path) is not ABSENT
 
-    def note(self, checked: Checked) -> None:
+    def note(self, checked: CheckResult) -> None:
         """Remember a check of this run, for what takes live values from that resource."""
         if checked.address in self._watched:
             self._looked[checked.address] = checked
@@ -208,12 +208,12 @@ class Preparer:
             raise InputError(message, declaration.location)
         return kind
 
-    async def _one(self, declaration: Declaration, sources: Sources) -> Prepared | Waiting:
+    async def _one(self, declaration: Declaration, sources: Sources) -> ResolvedResource | Blocked:
         address = declaration.address
         resolution = self._resolved(declaration, sources)
         if resolution.pending:
             first = resolution.pending[0]
-            return Waiting(declaration, f"${{{first.text}}} at {paths.format_path(first.pointer)}: {first.reason}")
+            return Blocked(declaration, f"${{{first.text}}} at {paths.format_path(first.pointer)}: {first.reason}")
         desired = resolution.document
         kind = await self._kind(declaration)
         state = sources.states.get(address)
@@ -222,9 +222,9 @@ class Preparer:
             criteria = references.resolve(declaration.import_from.filter or {}, bindings, sources.look_up)
             if criteria.pending or criteria.held:
                 first = (*criteria.pending, *criteria.held)[0]
-                return Waiting(declaration, f"${{{first.text}}} in the import filter: {first.reason}")
+                return Blocked(declaration, f"${{{first.text}}} in the import filter: {first.reason}")
             found = await self._import(declaration, state, criteria.document)
-            if isinstance(found, Waiting):
+            if isinstance(found, Blocked):
                 return found
             state = found
         desired = _completed(declaration, kind, desired, state)
@@ -239,7 +239,7 @@ class Preparer:
         clear, redacted, where = split(desired, self.fingerprint)
         places = secret_paths.of(desired) if where else None
         redacted = self._redacted(str(address), redacted, clear, where, places)
-        return Prepared(
+        return ResolvedResource(
             declaration,
             settings,
             kind,
@@ -260,14 +260,16 @@ class Preparer:
             secretive=digest in self._secretive,
         )
 
-    def _redacted(self, address: str, redacted: Json, clear: Json, where: Sequence[Path], places: Place | None) -> Json:
+    def _redacted(
+        self, address: str, redacted: Json, clear: Json, where: Sequence[Path], places: SecretPlace | None
+    ) -> Json:
         """Return a declaration as observations of it will be redacted, so that the two can be compared."""
         known = self.world.known
         found = (paths.resolve(clear, path) for path in where)
         texts = [value for value in found if isinstance(value, str) and len(value) >= SHORTEST]
         known.meet(texts, "")
         own = tuple(value for value in texts if not known.knows(value))
-        return redact(redacted, places, None, Means(self.fingerprint, known, address, own))
+        return redact(redacted, places, None, RedactionContext(self.fingerprint, known, address, own))
 
     def _settings_for(self, declaration: Declaration) -> tuple[Settings, Mapping[str, Json]]:
         """Return the settings in force, and as they are remembered; shared by all that say nothing themselves."""
@@ -304,7 +306,7 @@ class Preparer:
 
     async def _import(
         self, declaration: Declaration, state: ResourceState | None, criteria: Mapping[str, Json]
-    ) -> ResourceState | Waiting:
+    ) -> ResourceState | Blocked:
         """Find what is to be taken over: by its id, or by a filter that must match exactly one."""
         wanted = declaration.import_from
         assert wanted is not None
@@ -319,10 +321,10 @@ class Preparer:
         connection = declaration.address.connection
         reader = await self.world.reader(connection)
         try:
-            async with self.world.gate(connection).turn(Budget.READ):
+            async with self.world.gate(connection).turn(CallKind.READ):
                 found = await reader.find(declaration.address.kind, criteria)
         except ReadFailed as error:
-            return Waiting(declaration, self.world.known.hidden(f"what to import could not be looked up: {error}"))
+            return Blocked(declaration, self.world.known.hidden(f"what to import could not be looked up: {error}"))
         if len(found) == 1:
             return replace(
                 base,
@@ -330,9 +332,9 @@ class Preparer:
                 applied=replace(base.applied, origin=origin),
             )
         if not found:
-            return Waiting(declaration, "nothing to import matches the filter yet")
+            return Blocked(declaration, "nothing to import matches the filter yet")
         shown = ", ".join(sorted(found)[:4])
-        return Waiting(
+        return Blocked(
             declaration, f"{len(found)} things match the import filter, one is needed: {shown}", is_error=True
         )
 

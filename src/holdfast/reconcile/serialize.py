@@ -13,10 +13,19 @@ from holdfast.model.absent import ABSENT
 from holdfast.model.decision import Decision, Reason
 from holdfast.model.finding import Finding
 from holdfast.model.json import Json
-from holdfast.model.read_result import Found, Gone, Reading, Trouble, Unreadable
+from holdfast.model.read_result import Found, NotFound, ReadError, ReadFailure, Reading
 from holdfast.model.resource import ManagementPolicy, OnDrift, Origin
-from holdfast.model.verdict import Aside, SetAside, Status, Verdict
-from holdfast.policy.decide import OnImmutable, ReconcileMode, Recreate, Restrained, Restraint, Situation, decide, hold
+from holdfast.model.verdict import Status, Suppressed, SuppressionReason, Verdict
+from holdfast.policy.decide import (
+    DecisionInputs,
+    HoldReason,
+    OnImmutable,
+    PathHold,
+    ReconcileMode,
+    Recreate,
+    decide,
+    hold,
+)
 from holdfast.policy.settings import REGISTRY, Settings
 from holdfast.reconcile.resolved_resource import document_bytes
 from holdfast.store.protocol import DecisionRecord, Digest, Store, Transaction
@@ -42,41 +51,43 @@ def settings_as_json(settings: Settings) -> dict[str, Json]:
     }
 
 
-def situation_as_json(situation: Situation) -> dict[str, Json]:
+def inputs_as_json(decision_inputs: DecisionInputs) -> dict[str, Json]:
     """Return a situation as a document."""
     return {
-        "policy": situation.policy.value,
-        "origin": situation.origin.value,
-        "on_drift": situation.on_drift.value,
-        "on_immutable": situation.on_immutable.value,
-        "recreate": situation.recreate.value,
-        "resyncs": situation.resyncs,
-        "applied": situation.applied,
-        "edited": situation.edited,
-        "imports": situation.imports,
-        "whole_writes": situation.whole_writes,
-        "immutable": sorted(situation.immutable),
-        "declared_lists": sorted(situation.declared_lists),
-        "unresolved": sorted(situation.unresolved),
-        "restrained": {path: [why.restraint.value, why.message] for path, why in sorted(situation.restrained.items())},
-        "free": sorted(situation.free),
-        "approved": situation.approved,
-        "paused": situation.paused,
-        "source": situation.source,
-        "frozen": situation.frozen,
-        "terminal": situation.terminal,
-        "mode": situation.mode.value,
-        "uncompared": situation.uncompared,
-        "damaged": situation.damaged,
-        "failed": situation.failed,
-        "pinnable": sorted(situation.pinnable),
-        **({"unsure": situation.unsure} if situation.unsure else {}),
+        "policy": decision_inputs.policy.value,
+        "origin": decision_inputs.origin.value,
+        "on_drift": decision_inputs.on_drift.value,
+        "on_immutable": decision_inputs.on_immutable.value,
+        "recreate": decision_inputs.recreate.value,
+        "resyncs": decision_inputs.resyncs,
+        "applied": decision_inputs.applied,
+        "edited": decision_inputs.edited,
+        "imports": decision_inputs.imports,
+        "whole_writes": decision_inputs.whole_writes,
+        "immutable": sorted(decision_inputs.immutable),
+        "declared_lists": sorted(decision_inputs.declared_lists),
+        "unresolved": sorted(decision_inputs.unresolved),
+        "restrained": {
+            path: [why.restraint.value, why.message] for path, why in sorted(decision_inputs.restrained.items())
+        },
+        "free": sorted(decision_inputs.free),
+        "approved": decision_inputs.approved,
+        "paused": decision_inputs.paused,
+        "source": decision_inputs.source,
+        "frozen": decision_inputs.frozen,
+        "terminal": decision_inputs.terminal,
+        "mode": decision_inputs.mode.value,
+        "uncompared": decision_inputs.uncompared,
+        "damaged": decision_inputs.damaged,
+        "failed": decision_inputs.failed,
+        "pinnable": sorted(decision_inputs.pinnable),
+        **({"unsure": decision_inputs.unsure} if decision_inputs.unsure else {}),
     }
 
 
-def situation_from_json(body: Mapping[str, Any]) -> Situation:
+def inputs_from_json(body: Mapping[str, Any]) -> DecisionInputs:
     """Read a situation back."""
-    return Situation(
+    return DecisionInputs(
         ManagementPolicy(body["policy"]),
         Origin(body["origin"]),
         OnDrift(body["on_drift"]),
@@ -90,7 +101,7 @@ def situation_from_json(body: Mapping[str, Any]) -> Situation:
         frozenset(body["immutable"]),
         frozenset(body["declared_lists"]),
         frozenset(body["unresolved"]),
-        {path: Restrained(Restraint(why), text) for path, (why, text) in body["restrained"].items()},
+        {path: PathHold(HoldReason(why), text) for path, (why, text) in body["restrained"].items()},
         frozenset(body["free"]),
         body["approved"],
         body["paused"],
@@ -111,9 +122,9 @@ def reading_as_json(reading: Reading, observed: Digest | None) -> dict[str, Json
     match reading:
         case Found():
             return {"result": "found", "observed": observed}
-        case Gone():
+        case NotFound():
             return {"result": "gone"}
-        case Unreadable(trouble=trouble, detail=detail):
+        case ReadFailure(trouble=trouble, detail=detail):
             return {"result": "unreadable", "trouble": trouble.value, "detail": detail}
 
 
@@ -126,7 +137,7 @@ def outcome_as_json(verdict: Verdict, decision: Decision) -> dict[str, Json]:
         "action": decision.action.value,
         "held": decision.held.value if decision.held else None,
         "reasons": [reason_as_json(reason) for reason in decision.reasons],
-        "aside": [[each.because.value, each.path, each.note] for each in verdict.aside],
+        "suppressed": [[each.because.value, each.path, each.note] for each in verdict.suppressed],
     }
 
 
@@ -159,36 +170,40 @@ async def replay(store: Store, record: DecisionRecord) -> tuple[Json, Json]:
     if inputs["baseline"]:
         baseline = diff.Baseline(applied, found[Digest(inputs["baseline"])])
     observed = reading.document if isinstance(reading, Found) else ABSENT
-    situation = situation_from_json(inputs["situation"])
+    decision_inputs = inputs_from_json(inputs["inputs"])
     if inputs.get("unreadable"):
         verdict = Verdict(Status.UNKNOWN, inputs["unreadable"])
     elif inputs.get("carried_over"):
         verdict = verdict_rules.conclude(())
-    elif situation.uncompared and isinstance(reading, Found):
+    elif decision_inputs.uncompared and isinstance(reading, Found):
         verdict = verdict_rules.uncompared()
     else:
         verdict = verdict_rules.judge(
             reading, desired, rules.tree(desired, observed), applied=applied, baseline=baseline
         )
-    if situation.policy is ManagementPolicy.OBSERVED or situation.mode is ReconcileMode.OBSERVE:
+    if decision_inputs.policy is ManagementPolicy.OBSERVED or decision_inputs.mode is ReconcileMode.OBSERVE:
         verdict = verdict_rules.without_removed(verdict)
-    verdict = _without_aside(verdict, inputs)
-    decision = decide(verdict, situation)
+    verdict = _without_suppressed(verdict, inputs)
+    decision = decide(verdict, decision_inputs)
     if inputs["held"] is not None:
         held = inputs["held"]
         decision = hold(decision, Reason(held["code"], held["message"], tuple(held["paths"])))
     return await store.document(record.output), outcome_as_json(verdict, decision)
 
 
-def _without_aside(verdict: Verdict, inputs: Mapping[str, Any]) -> Verdict:
-    """Set aside again what somebody answered for at the time."""
-    aside = tuple(Aside(SetAside(because), path, note) for because, path, note in inputs["aside"])
-    excused = {each.path for each in aside if each.because in (SetAside.WAIVED, SetAside.LATENT)}
+def _without_suppressed(verdict: Verdict, inputs: Mapping[str, Any]) -> Verdict:
+    """Suppressed again what somebody answered for at the time."""
+    suppressed = tuple(
+        Suppressed(SuppressionReason(because), path, note) for because, path, note in inputs["suppressed"]
+    )
+    excused = {
+        each.path for each in suppressed if each.because in (SuppressionReason.WAIVED, SuppressionReason.NEWLY_VISIBLE)
+    }
     live = [finding for finding in verdict.findings if paths.format_path(finding.path) not in excused]
     if len(live) != len(verdict.findings):
         verdict = verdict_rules.conclude(live)
     reason = f"{verdict.reason}; {inputs['lapsed']}" if inputs["lapsed"] else verdict.reason
-    return replace(verdict, reason=reason, aside=aside)
+    return replace(verdict, reason=reason, suppressed=suppressed)
 
 
 def _reading_from_json(body: Mapping[str, Any], documents: Mapping[Digest, Json]) -> Reading:
@@ -196,9 +211,9 @@ def _reading_from_json(body: Mapping[str, Any], documents: Mapping[Digest, Json]
         case "found":
             return Found(documents[Digest(body["observed"])])
         case "gone":
-            return Gone()
+            return NotFound()
         case _:
-            return Unreadable(Trouble(body["trouble"]), body["detail"])
+            return ReadFailure(ReadError(body["trouble"]), body["detail"])
 
 
 def finding_paths(findings: tuple[Finding, ...]) -> list[str]:
@@ -207,7 +222,7 @@ def finding_paths(findings: tuple[Finding, ...]) -> list[str]:
 
 
 def known_document(known: tuple[KnownDifference, ...], unresolved: tuple[str, ...], pinned: Sequence[str] = ()) -> Json:
-    """Return the known differences for people and for `explain`, and what the last write did not put back.
+    """Return the known differences for people and for `explain`, and what the last write did not revert.
 
     `pinned` are the paths among these whose baseline value was sent in vain.
     """

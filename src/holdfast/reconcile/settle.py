@@ -16,30 +16,30 @@ from holdfast.model.absent import ABSENT
 from holdfast.model.address import Address
 from holdfast.model.decision import Action
 from holdfast.model.json import Json
-from holdfast.model.read_result import Found, Gone, Reading, Trouble, Unreadable
-from holdfast.model.verdict import SetAside, Status
-from holdfast.model.write_result import Refusal, Refused
+from holdfast.model.read_result import Found, NotFound, ReadError, ReadFailure, Reading
+from holdfast.model.verdict import Status, SuppressionReason
+from holdfast.model.write_result import WriteError, WriteFailure
 from holdfast.policy import decide
-from holdfast.policy.decide import ReconcileMode, Situation
+from holdfast.policy.decide import DecisionInputs, ReconcileMode
 from holdfast.policy.settings import Assess
 from holdfast.providers.protocol import Unchanged
 from holdfast.reconcile import conditions, decision_log, serialize, settled_read
-from holdfast.reconcile.action_result import Acted, Result
-from holdfast.reconcile.check import Checked, Checker
+from holdfast.reconcile.action_result import ActionOutcome, ActionResult
+from holdfast.reconcile.check import Checker, CheckResult
 from holdfast.reconcile.clock import Clock
-from holdfast.reconcile.resolved_resource import Prepared, document_bytes, origin_of
-from holdfast.reconcile.retry import Patience
+from holdfast.reconcile.resolved_resource import ResolvedResource, document_bytes, origin_of
+from holdfast.reconcile.retry import RetryPolicy
 from holdfast.reconcile.settled_read import Learnt
 from holdfast.remediation import own_corrections, target_state
 from holdfast.remediation.own_corrections import Written
 from holdfast.store.protocol import (
     Claim,
     Correction,
+    CorrectionOutcome,
     Declared,
     Digest,
     Event,
     Operation,
-    Outcome,
     ResourceState,
     Revision,
     Store,
@@ -48,9 +48,9 @@ from holdfast.store.protocol import (
 )
 
 SETTLE_READS = 60
-_TOLD_ANEW = (SetAside.BASELINED, SetAside.LATE)  # at the next look, if it is still so
+_TOLD_ANEW = (SuppressionReason.BASELINED, SuppressionReason.LATE)  # at the next look, if it is still so
 LAGGING_READS = 12
-LAGGING_LOOKS = 5  # at what seems not to have taken; with the waits of `Patience` that is 8 s at the least
+LAGGING_LOOKS = 5  # at what seems not to have taken; with the waits of `RetryPolicy` that is 8 s at the least
 
 
 @dataclass(slots=True)
@@ -62,7 +62,7 @@ class Settler:
     clock: Clock
     random01: Callable[[], float]
     owner: str
-    patience: Patience
+    patience: RetryPolicy
     _rules: dict[Digest, bytes] = field(default_factory=dict)  # that baselines were captured under
     _begun: dict[Address, Correction] = field(default_factory=dict)  # by us, and not ended: nobody else writes these
     _given_back: set[tuple[Address, int]] = field(default_factory=set)  # claims, together with the end of a write
@@ -91,7 +91,7 @@ class Settler:
         await self.store.commit(transaction)
         self._given_back.add((claim.address, claim.fence))
 
-    async def settle(self, checked: Checked, operation: Operation, claim: Claim) -> Acted:
+    async def settle(self, checked: CheckResult, operation: Operation, claim: Claim) -> ActionResult:
         """Read until the state is settled, then learn from it."""
         if operation.action == Action.DELETE.value:
             return await self._deleted(checked, operation, claim)
@@ -104,7 +104,7 @@ class Settler:
         absent = lagging = 0
         for attempt in range(1, SETTLE_READS + 1):
             reading = await self.checker.read(item, None)
-            absent = absent + 1 if isinstance(reading, Gone) else 0
+            absent = absent + 1 if isinstance(reading, NotFound) else 0
             if absent >= LAGGING_READS:  # longer than any read lags behind a write
                 return await self.given_up(checked, operation, claim, "it was written, and is gone again")
             if isinstance(reading, Found):
@@ -115,23 +115,23 @@ class Settler:
                 lagging += 1  # it did not take, or the read is older than the write
                 await self.clock.sleep(self.patience.delay(lagging, None, self.random01))
                 continue
-            if isinstance(reading, Unreadable) and reading.trouble is Trouble.WITHHELD:
+            if isinstance(reading, ReadFailure) and reading.trouble is ReadError.WITHHELD:
                 return await self._uncaptured(replace(checked, prepared=item), operation, claim, reading)
             wait = self.patience.delay(min(attempt, 8), None, self.random01)
-            if isinstance(reading, Unreadable) and reading.trouble not in (Trouble.UNSETTLED, Trouble.UNCONFIRMED):
+            if isinstance(reading, ReadFailure) and reading.trouble not in (ReadError.UNSETTLED, ReadError.UNCONFIRMED):
                 break
             await self.clock.sleep(wait)
-        return Acted(checked, Result.UNSETTLED, "written; its settled state could not be read yet")
+        return ActionResult(checked, ActionOutcome.UNSETTLED, "written; its settled state could not be read yet")
 
     async def captured(
-        self, checked: Checked, operation: Operation, claim: Claim, reading: Reading | Unchanged
-    ) -> Acted:
+        self, checked: CheckResult, operation: Operation, claim: Claim, reading: Reading | Unchanged
+    ) -> ActionResult:
         """Learn the baseline from what was just read."""
         assert isinstance(reading, Found)
         learnt = settled_read.learn(checked, operation, await self.correction(operation), reading)
         return await self._captured(checked, operation, claim, learnt)
 
-    async def _captured(self, checked: Checked, operation: Operation, claim: Claim, learnt: Learnt) -> Acted:
+    async def _captured(self, checked: CheckResult, operation: Operation, claim: Claim, learnt: Learnt) -> ActionResult:
         """Make what was learnt the baseline, and record the end of the write, all in one transaction."""
         item, now = checked.prepared, self.clock.now()
         adopting = operation.action == Action.ADOPT.value
@@ -142,8 +142,8 @@ class Settler:
         seen = serialize.keep(transaction, observed)
         is_baseline = capture.baseline.observed is observed
         settled = verdict_rules.conclude(still)
-        decision = decide.decide(settled, _situation_now(checked))
-        outcome = conditions.Outcome(checked.state.declared.generation, settled, decision, now)
+        decision = decide.decide(settled, _inputs_now(checked))
+        outcome = conditions.ConditionOutcome(checked.state.declared.generation, settled, decision, now)
         after = self._as_captured(
             checked,
             operation,
@@ -184,17 +184,19 @@ class Settler:
             **_shadow(checked, observed, learnt.tree),
         }
         transaction.events.append(self._done("adopted" if adopting else "write.done", item, operation, after, more))
-        await self._end(transaction, operation, Outcome.INEFFECTIVE if stuck else Outcome.DONE, stuck)
+        await self._end(
+            transaction, operation, CorrectionOutcome.INEFFECTIVE if stuck else CorrectionOutcome.DONE, stuck
+        )
         identity = learnt.reading.identity
         confirmed = target_state.of_document(item, observed, learnt.tree, identity) if _is_assessed(checked) else None
-        await self._assess(transaction, checked, operation, Written(Outcome.DONE, now, confirmed))
+        await self._assess(transaction, checked, operation, Written(CorrectionOutcome.DONE, now, confirmed))
         await self._conclude(transaction, claim)
         if not adopting:
             decision_log.ended(checked, stuck, effects, learnt.kept)
             decision_log.shortened(checked, capture.digested)
-        return Acted(replace(checked, state=after), Result.DONE, learnt.account, stuck, operation.id)
+        return ActionResult(replace(checked, state=after), ActionOutcome.DONE, learnt.account, stuck, operation.id)
 
-    def _with_rules(self, transaction: Transaction, item: Prepared) -> Digest:
+    def _with_rules(self, transaction: Transaction, item: ResolvedResource) -> Digest:
         """Keep the rules a baseline was captured under; there are few, so each is written out once."""
         digest = item.rules_digest
         if digest not in self._rules:
@@ -204,7 +206,7 @@ class Settler:
 
     def _as_captured(
         self,
-        checked: Checked,
+        checked: CheckResult,
         operation: Operation,
         reading: Found,
         applied: dict[str, Any],
@@ -255,7 +257,9 @@ class Settler:
             ),
         )
 
-    async def _uncaptured(self, checked: Checked, operation: Operation, claim: Claim, reading: Unreadable) -> Acted:
+    async def _uncaptured(
+        self, checked: CheckResult, operation: Operation, claim: Claim, reading: ReadFailure
+    ) -> ActionResult:
         """End the write of something that nobody can read: it was sent, and what became of it stays unknown."""
         item, now = checked.prepared, self.clock.now()
         transaction = Transaction(
@@ -280,22 +284,24 @@ class Settler:
             Revision(after.address, after.applied.revision, written, str(hash_schemes.ORDERED.stamp(item.desired)), now)
         )
         transaction.events.append(self._done("write.done", item, operation, after, {}))
-        await self._end(transaction, operation, Outcome.DONE)
-        await self._assess(transaction, checked, operation, Written(Outcome.DONE, now))
+        await self._end(transaction, operation, CorrectionOutcome.DONE)
+        await self._assess(transaction, checked, operation, Written(CorrectionOutcome.DONE, now))
         await self._conclude(transaction, claim)
-        return Acted(replace(checked, state=after), Result.DONE, "sent; it cannot be read back", (), operation.id)
+        return ActionResult(
+            replace(checked, state=after), ActionOutcome.DONE, "sent; it cannot be read back", (), operation.id
+        )
 
-    async def _deleted(self, checked: Checked, operation: Operation, claim: Claim) -> Acted:
+    async def _deleted(self, checked: CheckResult, operation: Operation, claim: Claim) -> ActionResult:
         address = checked.prepared.declaration.address
         for attempt in range(1, SETTLE_READS + 1):
             reading = await self.checker.read(checked.prepared, None)
-            if isinstance(reading, Gone):
+            if isinstance(reading, NotFound):
                 break
             if isinstance(reading, Found) and self._is_another(checked, reading):
                 return await self.given_up(checked, operation, claim, "it was deleted, and somebody has made another")
             await self.clock.sleep(self.patience.delay(min(attempt, 8), None, self.random01))
         else:
-            return Acted(checked, Result.UNSETTLED, "deleted, but it is still there")
+            return ActionResult(checked, ActionOutcome.UNSETTLED, "deleted, but it is still there")
         transaction = Transaction(
             forgotten=[address], writes=WriteChanges(finished=[operation.id], fences={claim.address: claim.fence})
         )
@@ -306,20 +312,22 @@ class Settler:
                 {"operation": operation.id, "action": operation.action, "pre_image": operation.pre_image},
             )
         )
-        await self._end(transaction, operation, Outcome.DONE)
+        await self._end(transaction, operation, CorrectionOutcome.DONE)
         await self._conclude(transaction, claim)
-        return Acted(checked, Result.DONE, "deleted", correction=operation.id)
+        return ActionResult(checked, ActionOutcome.DONE, "deleted", correction=operation.id)
 
-    def _is_another(self, checked: Checked, reading: Found) -> bool:
+    def _is_another(self, checked: CheckResult, reading: Found) -> bool:
         """Tell whether what is there after a deletion cannot be what was deleted: a read that lags shows just that."""
         if checked.tree is None or checked.observed is ABSENT:
             return False
         return bool(diff.differences(checked.observed, reading.document, checked.tree))
 
-    async def refused(self, checked: Checked, operation: Operation, claim: Claim, refused: Refused) -> Acted:
+    async def refused(
+        self, checked: CheckResult, operation: Operation, claim: Claim, refused: WriteFailure
+    ) -> ActionResult:
         """Remember a no: a terminal one stops the resource, others leave it for the next round."""
         state = checked.state
-        terminal = refused.refusal is Refusal.TERMINAL
+        terminal = refused.refusal is WriteError.TERMINAL
         after = replace(
             state,
             schedule=replace(
@@ -339,30 +347,30 @@ class Settler:
                 {"operation": operation.id, "refusal": refused.refusal.value, "message": refused.message},
             )
         )
-        await self._end(transaction, operation, Outcome.FAILED)
-        was_sent = refused.refusal is Refusal.RETRYABLE  # the answer may be lost, and not the write
-        written = Written(Outcome.FAILED, self.clock.now(), was_sent=was_sent)
+        await self._end(transaction, operation, CorrectionOutcome.FAILED)
+        was_sent = refused.refusal is WriteError.RETRYABLE  # the answer may be lost, and not the write
+        written = Written(CorrectionOutcome.FAILED, self.clock.now(), was_sent=was_sent)
         await self._assess(transaction, checked, operation, written)
         await self._conclude(transaction, claim)
         if terminal:
-            return Acted(checked, Result.TERMINAL, refused.message)
-        if refused.refusal is Refusal.MOVED:
-            return Acted(checked, Result.MOVED, refused.message)
-        return Acted(checked, Result.FAILED, refused.message)
+            return ActionResult(checked, ActionOutcome.TERMINAL, refused.message)
+        if refused.refusal is WriteError.MOVED:
+            return ActionResult(checked, ActionOutcome.MOVED, refused.message)
+        return ActionResult(checked, ActionOutcome.FAILED, refused.message)
 
-    async def given_up(self, checked: Checked, operation: Operation, claim: Claim, why: str) -> Acted:
+    async def given_up(self, checked: CheckResult, operation: Operation, claim: Claim, why: str) -> ActionResult:
         """End a write that leads nowhere; what is to be done now is for the next check to say."""
         transaction = Transaction(writes=WriteChanges(finished=[operation.id], fences={claim.address: claim.fence}))
         transaction.events.append(
             self.event("write.given_up", checked.prepared, {"operation": operation.id, "why": why})
         )
-        await self._end(transaction, operation, Outcome.FAILED)
-        await self._assess(transaction, checked, operation, Written(Outcome.FAILED, self.clock.now()))
+        await self._end(transaction, operation, CorrectionOutcome.FAILED)
+        await self._assess(transaction, checked, operation, Written(CorrectionOutcome.FAILED, self.clock.now()))
         await self._conclude(transaction, claim)
-        return Acted(checked, Result.FAILED, why)
+        return ActionResult(checked, ActionOutcome.FAILED, why)
 
     async def _end(
-        self, transaction: Transaction, operation: Operation, outcome: Outcome, stuck: Sequence[str] = ()
+        self, transaction: Transaction, operation: Operation, outcome: CorrectionOutcome, stuck: Sequence[str] = ()
     ) -> None:
         """Note in the ledger how a correction ended, together with whatever else becomes true."""
         begun = await self.correction(operation)
@@ -374,18 +382,20 @@ class Settler:
             transaction.governance.unaccepted += [(begun.address, each.path) for each in begun.paths]
             after = (
                 transaction.states[0].observed.document
-                if transaction.states and outcome is not Outcome.FAILED
+                if transaction.states and outcome is not CorrectionOutcome.FAILED
                 else None
             )
             transaction.governance.corrections.append(replace(begun, outcome=outcome, paths=changed, post_image=after))
 
-    async def _assess(self, transaction: Transaction, checked: Checked, operation: Operation, written: Written) -> None:
+    async def _assess(
+        self, transaction: Transaction, checked: CheckResult, operation: Operation, written: Written
+    ) -> None:
         """Begin the assessment of a correction, where policy wants one."""
         if _is_assessed(checked):
             await own_corrections.end(transaction, self.store, operation, written, self.checker.rules.assessment)
 
     def _done(
-        self, kind: str, item: Prepared, operation: Operation, after: ResourceState, more: dict[str, Json]
+        self, kind: str, item: ResolvedResource, operation: Operation, after: ResourceState, more: dict[str, Json]
     ) -> Event:
         """Return the event of a write that has ended well: which, on what, and what became of it."""
         data: dict[str, Json] = {"operation": operation.id, "action": operation.action, "type": _type(item)}
@@ -393,33 +403,33 @@ class Settler:
             kind, item, {**data, "revision": after.applied.revision, "id": after.observed.provider_id, **more}
         )
 
-    def event(self, kind: str, prepared: Prepared, data: dict[str, Json]) -> Event:
+    def event(self, kind: str, prepared: ResolvedResource, data: dict[str, Json]) -> Event:
         """Return an event of this worker about a resource."""
         return Event(self.clock.now(), kind, str(prepared.declaration.address), {**data, "worker": self.owner})
 
 
-def _situation_now(checked: Checked) -> Situation:
+def _inputs_now(checked: CheckResult) -> DecisionInputs:
     """Return the situation of a check as the write has left it: what is there is ours, and as it was last declared."""
-    before = checked.situation or Situation()
+    before = checked.inputs or DecisionInputs()
     return replace(before, applied=True, edited=False, failed="", damaged=False, mode=ReconcileMode.GET_PUT)
 
 
-def _is_assessed(checked: Checked) -> bool:
+def _is_assessed(checked: CheckResult) -> bool:
     return checked.prepared.settings.assess is not Assess.OFF
 
 
-def _type(item: Prepared) -> str:
+def _type(item: ResolvedResource) -> str:
     """Return what a provider calls the kind of a resource: habits are those of a type, not of one resource."""
     return item.declaration.type or item.declaration.address.kind
 
 
-def _pinned(checked: Checked, stuck: Sequence[str]) -> list[str]:
+def _pinned(checked: CheckResult, stuck: Sequence[str]) -> list[str]:
     """Return what did not go back though its baseline value was sent; it is not sent again."""
     tried = {path for reason in checked.decision.reasons if reason.code == "pin" for path in reason.paths}
     return [path for path in stuck if path in tried or path in checked.pinned]
 
 
-def _shadow(checked: Checked, observed: Json, tree: RuleTree) -> dict[str, Json]:
+def _shadow(checked: CheckResult, observed: Json, tree: RuleTree) -> dict[str, Json]:
     """Return, for a resource in shadow mode, whether the write was needed by our reckoning, and what it changed."""
     if checked.prepared.settings.reconcile_mode is not ReconcileMode.SHADOW or checked.observed is ABSENT:
         return {}

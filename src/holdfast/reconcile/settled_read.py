@@ -12,12 +12,12 @@ from holdfast.compare import diff, known_differences, paths
 from holdfast.compare.known_differences import Capture
 from holdfast.compare.rule_tree import RuleTree
 from holdfast.model.decision import Action
-from holdfast.model.finding import Finding, Side
+from holdfast.model.finding import ChangedBy, Finding
 from holdfast.model.json import Json
 from holdfast.model.read_result import Found
-from holdfast.model.verdict import SetAside
+from holdfast.model.verdict import SuppressionReason
 from holdfast.reconcile import serialize
-from holdfast.reconcile.check import Checked
+from holdfast.reconcile.check import CheckResult
 from holdfast.store.protocol import Correction, Operation
 
 
@@ -43,7 +43,7 @@ class Learnt:
         return f"{said}; no longer declared, and kept by the service: {', '.join(self.kept)}" if self.kept else said
 
 
-def learn(checked: Checked, operation: Operation, begun: Correction | None, reading: Found) -> Learnt:
+def learn(checked: CheckResult, operation: Operation, begun: Correction | None, reading: Found) -> Learnt:
     """Say what became of a write."""
     item = checked.prepared
     tree, _ = item.rules_for(reading.document)
@@ -60,7 +60,7 @@ def learn(checked: Checked, operation: Operation, begun: Correction | None, read
     )
     written = _written(operation, begun)
     left = (paths.format_path(entry.path) for entry in capture.unresolved)
-    waived = {each.path for each in checked.verdict.aside if each.because is SetAside.WAIVED}
+    waived = {each.path for each in checked.verdict.suppressed if each.because is SuppressionReason.WAIVED}
     found = diff.findings(item.desired, observed, tree, capture.baseline)
     return Learnt(
         reading,
@@ -74,13 +74,15 @@ def learn(checked: Checked, operation: Operation, begun: Correction | None, read
     )
 
 
-def _before(checked: Checked, operation: Operation) -> tuple[Finding, ...]:
+def _before(checked: CheckResult, operation: Operation) -> tuple[Finding, ...]:
     """Return what differed before the write, also what somebody answers for: none of it is the service's doing.
 
     Where what was known counts no more there is nothing to compare with, and everything is learnt anew.
     """
-    known = [each for each in operation.drift if each.side is not Side.UNSETTLED or not checked.invalid]
-    waived = [each.finding for each in checked.verdict.aside if each.because is SetAside.WAIVED and each.finding]
+    known = [each for each in operation.drift if each.changed_by is not ChangedBy.UNKNOWN or not checked.invalid]
+    waived = [
+        each.finding for each in checked.verdict.suppressed if each.because is SuppressionReason.WAIVED and each.finding
+    ]
     return (*known, *waived)
 
 

@@ -1,4 +1,4 @@
-"""Undoing: put back what was there before a correction of ours, as carefully as it was made.
+"""Undoing: revert what was there before a correction of ours, as carefully as it was made.
 
 The same guard as for any write: if what we wrote is not what is there any more, somebody has moved it since, and
 nothing is undone. Afterwards the world differs from the declaration on purpose, so the paths are left to a person;
@@ -17,32 +17,32 @@ from holdfast.compare.comparators import is_fingerprint
 from holdfast.errors import InputError
 from holdfast.model.absent import ABSENT
 from holdfast.model.decision import Action
-from holdfast.model.finding import Side
+from holdfast.model.finding import ChangedBy
 from holdfast.model.json import Json
-from holdfast.model.read_result import Found, Gone, Unreadable
-from holdfast.model.write_result import Done, Refusal, Refused, UnderWay, Writing
+from holdfast.model.read_result import Found, NotFound, ReadFailure
+from holdfast.model.write_result import Done, InProgress, WriteError, WriteFailure, Writing
 from holdfast.policy.write_history import WHOLE
-from holdfast.policy.write_reasons import Motive
+from holdfast.policy.write_reasons import WriteReason
 from holdfast.providers.protocol import Change
 from holdfast.reconcile import worker_identity
-from holdfast.reconcile.check import Checked, Checker
+from holdfast.reconcile.check import Checker, CheckResult
 from holdfast.reconcile.claims import Keeper
 from holdfast.reconcile.clock import Clock
-from holdfast.reconcile.connections import WritableWorld
+from holdfast.reconcile.connections import WritableConnections
 from holdfast.reconcile.policy_evaluation import UNDONE
-from holdfast.reconcile.rate_limit import Budget
-from holdfast.reconcile.resolved_resource import Prepared
+from holdfast.reconcile.rate_limit import CallKind
+from holdfast.reconcile.resolved_resource import ResolvedResource
 from holdfast.reconcile.send import HeldBack, Leave, Sender
 from holdfast.store.protocol import (
     Claim,
     ClaimLost,
     CorrectedPath,
     Correction,
-    Demotion,
+    CorrectionOutcome,
     Event,
     GovernanceChanges,
     Operation,
-    Outcome,
+    Quarantine,
     Step,
     Store,
     Transaction,
@@ -54,7 +54,7 @@ _SENT_BEFORE: Final = "it was begun, and is finished when it may be"
 _UPDATED = Action.UPDATE.value
 _MADE = frozenset({Action.CREATE.value, Action.RECREATE.value})
 _UNWRITTEN = frozenset(
-    {Refusal.MOVED, Refusal.DENIED, Refusal.TERMINAL}
+    {WriteError.MOVED, WriteError.DENIED, WriteError.TERMINAL}
 )  # after other refusals nobody knows: the answer may be lost
 
 
@@ -84,11 +84,11 @@ class _Undo:
 
 
 @dataclass(slots=True)
-class Undoer:
+class CorrectionUndo:
     """Takes corrections back."""
 
     store: Store
-    world: WritableWorld
+    world: WritableConnections
     checker: Checker
     clock: Clock
     random01: Callable[[], float]
@@ -100,15 +100,15 @@ class Undoer:
         """Keep the claims of undos like those of every other write."""
         self._keeper = Keeper(self.store, self.clock, self.owner)
 
-    async def undo(self, correction: Correction, item: Prepared, who: str, why: str) -> Undone:
-        """Put back what was there before; raise CannotUndo, having written nothing, if that is not possible.
+    async def undo(self, correction: Correction, item: ResolvedResource, who: str, why: str) -> Undone:
+        """Revert what was there before; raise CannotUndo, having written nothing, if that is not possible.
 
         An undo of the same correction that was begun before is finished.
         """
         _require_undoable(correction)
         return await self._claimed(correction, lambda claim: self._undo(correction, item, claim, (who, why)))
 
-    async def resume(self, operation: Operation, checked: Checked) -> Undone:
+    async def resume(self, operation: Operation, checked: CheckResult) -> Undone:
         """Finish an undo that an earlier process began; `checked` is a fresh look at the same resource."""
         taken = await self.store.correction(operation.id)
         correction = await self.store.correction(taken.undoes or "") if taken is not None else None
@@ -136,7 +136,9 @@ class Undoer:
         finally:
             await self.store.release(claim)
 
-    async def _undo(self, correction: Correction, item: Prepared, claim: Claim, person: tuple[str, str]) -> Undone:
+    async def _undo(
+        self, correction: Correction, item: ResolvedResource, claim: Claim, person: tuple[str, str]
+    ) -> Undone:
         (checked,) = await self.checker.check_all([item], record=False, fresh=True)
         begun = await self._begun(correction)
         if begun is not None:
@@ -157,16 +159,16 @@ class Undoer:
                 return _Undo(correction, taken, operation)
         return None
 
-    async def _go_on(self, undo: _Undo, checked: Checked, claim: Claim) -> Undone:
+    async def _go_on(self, undo: _Undo, checked: CheckResult, claim: Claim) -> Undone:
         """Finish an undo from where it came to: follow it, note that it is done, or send it again."""
         if undo.operation not in await self.store.operations(undo.taken.address):
             raise Postponed("another worker has carried it on")
-        if isinstance(checked.reading, Unreadable):
+        if isinstance(checked.reading, ReadFailure):
             raise Postponed(f"{undo.taken.address} could not be read; the undo that was begun waits")
         if undo.operation.step is Step.SENT:
             writer = await self.world.writer(undo.taken.address.connection)
             token, target = undo.operation.token["token"], checked.prepared.target()
-            poll = await self.sender.patiently(checked.prepared, Budget.READ, lambda: writer.poll(target, token))
+            poll = await self.sender.patiently(checked.prepared, CallKind.READ, lambda: writer.poll(target, token))
             return await self._finished(undo, checked, claim, poll)
         if _is_back(undo.correction, checked):
             return await self._recorded(undo, claim, ())
@@ -178,7 +180,7 @@ class Undoer:
         return await self._send(undo, checked, claim, begin=None)
 
     async def _send(
-        self, undo: _Undo, checked: Checked, claim: Claim, begin: Callable[[], Awaitable[None]] | None
+        self, undo: _Undo, checked: CheckResult, claim: Claim, begin: Callable[[], Awaitable[None]] | None
     ) -> Undone:
         """Send what takes a correction back; every limit and the claim are asked right before."""
         item, taken = checked.prepared, undo.taken
@@ -187,7 +189,7 @@ class Undoer:
         writer = await self.world.writer(taken.address.connection)
         key = f"{taken.id}-undo"
         leave = Leave(
-            lambda _was_sent: self.checker.stopped(checked, Motive.INTENT),
+            lambda _was_sent: self.checker.stopped(checked, WriteReason.INTENT),
             begin,
             lambda: self._keeper.ensure(claim),
             begin is None,
@@ -195,18 +197,18 @@ class Undoer:
         if taken.action == _UPDATED:
             change = _change(undo.correction, item, checked.reading.document, etag)
             writing = await self.sender.patiently(
-                item, Budget.WRITE, lambda: writer.update(item.target(), change, key), leave
+                item, CallKind.WRITE, lambda: writer.update(item.target(), change, key), leave
             )
         else:
             writing = await self.sender.patiently(
-                item, Budget.DELETE, lambda: writer.delete(item.target(), key, etag), leave
+                item, CallKind.DELETE, lambda: writer.delete(item.target(), key, etag), leave
             )
         return await self._finished(undo, checked, claim, writing)
 
-    async def _finished(self, undo: _Undo, checked: Checked, claim: Claim, writing: Writing) -> Undone:
+    async def _finished(self, undo: _Undo, checked: CheckResult, claim: Claim, writing: Writing) -> Undone:
         """Follow the write to its end and see whether it took; a refusal is recorded before it is told."""
         item = checked.prepared
-        while isinstance(writing, UnderWay):
+        while isinstance(writing, InProgress):
             sent = replace(undo.operation, step=Step.SENT, token={**undo.operation.token, "token": dict(writing.token)})
             await self.store.commit(
                 Transaction(writes=WriteChanges(operations=[sent], fences={claim.address: claim.fence}))
@@ -215,20 +217,20 @@ class Undoer:
             await self.clock.sleep(writing.poll_after_seconds)
             await self._keeper.ensure(claim)
             writing = await self.sender.polled(item, writing)
-        if isinstance(writing, Refused):
+        if isinstance(writing, WriteFailure):
             await self._failed(undo, claim, promotes=writing.refusal in _UNWRITTEN)
             raise CannotUndo(f"the provider refused to take {undo.correction.id} back: {writing.message}")
         assert isinstance(writing, Done)
         reading = await self.checker.read(item, None)
         if undo.taken.action != _UPDATED:
-            stuck: tuple[str, ...] = () if isinstance(reading, Gone) else (WHOLE,)
+            stuck: tuple[str, ...] = () if isinstance(reading, NotFound) else (WHOLE,)
         elif isinstance(reading, Found):
             stuck = _not_back(undo.correction, reading.document)
         else:
             stuck = tuple(each.path for each in undo.correction.paths)
         return await self._recorded(undo, claim, stuck)
 
-    def _new(self, correction: Correction, checked: Checked, person: tuple[str, str]) -> _Undo:
+    def _new(self, correction: Correction, checked: CheckResult, person: tuple[str, str]) -> _Undo:
         """Return an undo that is about to begin."""
         who, why = person
         ident = uuid.UUID(int=int(self.random01() * 2**62) << 64 | int(self.random01() * 2**62)).hex
@@ -252,24 +254,24 @@ class Undoer:
         )
         return _Undo(correction, taken, operation)
 
-    async def _begin(self, undo: _Undo, checked: Checked, claim: Claim) -> None:
+    async def _begin(self, undo: _Undo, checked: CheckResult, claim: Claim) -> None:
         """Record what is about to be taken back, and leave its paths to a person from now on.
 
-        The demotion comes first: whatever happens after this, nobody corrects what somebody wanted undone. It ends
+        The quarantine comes first: whatever happens after this, nobody corrects what somebody wanted undone. It ends
         when the declaration is edited there, which is a person's decision as well.
         """
         correction, taken = undo.correction, undo.taken
         data: dict[str, Json] = {"correction": correction.id, "who": taken.who}
         item = checked.prepared
         ours = {each.path: _declared(item.desired, each.path) for each in correction.paths}
-        demotions = (
-            [Demotion(taken.address, path, UNDONE, taken.at, {**data, "ours": value}) for path, value in ours.items()]
+        quarantines = (
+            [Quarantine(taken.address, path, UNDONE, taken.at, {**data, "ours": value}) for path, value in ours.items()]
             if correction.action == _UPDATED
-            else [Demotion(taken.address, WHOLE, UNDONE, taken.at, {**data, "declared": item.desired_digest})]
+            else [Quarantine(taken.address, WHOLE, UNDONE, taken.at, {**data, "declared": item.desired_digest})]
         )
         transaction = Transaction(
             events=[self._event("undo.intended", correction, {**data, "by": taken.id})],
-            governance=GovernanceChanges(corrections=[taken], quarantines=demotions),
+            governance=GovernanceChanges(corrections=[taken], quarantines=quarantines),
             writes=WriteChanges(operations=[undo.operation], fences={claim.address: claim.fence}),
         )
         await self._keeper.commit(transaction, claim)
@@ -277,24 +279,24 @@ class Undoer:
     async def _failed(self, undo: _Undo, claim: Claim, *, promotes: bool) -> None:
         taken = undo.taken
         transaction = Transaction(
-            governance=GovernanceChanges(corrections=[replace(taken, outcome=Outcome.FAILED)]),
+            governance=GovernanceChanges(corrections=[replace(taken, outcome=CorrectionOutcome.FAILED)]),
             writes=WriteChanges(finished=[undo.operation.id], fences={claim.address: claim.fence}),
         )
         if promotes:
-            demoted = [each.path for each in taken.paths] if taken.action == _UPDATED else [WHOLE]
-            transaction.governance.unquarantined += [(taken.address, path) for path in demoted]
+            quarantined = [each.path for each in taken.paths] if taken.action == _UPDATED else [WHOLE]
+            transaction.governance.unquarantined += [(taken.address, path) for path in quarantined]
         await self.store.commit(transaction)
 
     async def _recorded(self, undo: _Undo, claim: Claim, stuck: Sequence[str]) -> Undone:
         correction, taken = undo.correction, undo.taken
         changed = tuple(replace(each, took=each.path not in stuck) for each in taken.paths)
-        done = replace(taken, outcome=Outcome.INEFFECTIVE if stuck else Outcome.DONE, paths=changed)
+        done = replace(taken, outcome=CorrectionOutcome.INEFFECTIVE if stuck else CorrectionOutcome.DONE, paths=changed)
         transaction = Transaction(
             governance=GovernanceChanges(corrections=[done]),
             writes=WriteChanges(finished=[undo.operation.id], fences={claim.address: claim.fence}),
         )
         if not stuck:
-            transaction.governance.corrections.append(replace(correction, outcome=Outcome.UNDONE))
+            transaction.governance.corrections.append(replace(correction, outcome=CorrectionOutcome.UNDONE))
         data: dict[str, Json] = {
             "correction": correction.id,
             "by": done.id,
@@ -322,9 +324,9 @@ class Undoer:
 
 def _require_undoable(correction: Correction) -> None:
     name = f"correction {correction.id[:12]}"
-    if correction.outcome is Outcome.UNDONE:
+    if correction.outcome is CorrectionOutcome.UNDONE:
         raise CannotUndo(f"{name} is undone already")
-    if correction.outcome not in (Outcome.DONE, Outcome.INEFFECTIVE):
+    if correction.outcome not in (CorrectionOutcome.DONE, CorrectionOutcome.INEFFECTIVE):
         raise CannotUndo(f"{name} has not changed anything ({correction.outcome.value}); there is nothing to undo")
     if correction.action not in (_UPDATED, *_MADE):
         what = "what it removed cannot be brought back; declare it and apply"
@@ -339,7 +341,7 @@ def _require_running(paused: str | None) -> None:
         raise Postponed(f"{paused}; nothing was undone")
 
 
-def _require_unmoved(correction: Correction, checked: Checked) -> None:
+def _require_unmoved(correction: Correction, checked: CheckResult) -> None:
     """Refuse if the world is not as the correction left it: undoing would overwrite somebody else's change."""
     if not isinstance(checked.reading, Found):
         raise CannotUndo(f"{correction.address} could not be found now; nothing was undone")
@@ -353,22 +355,22 @@ def _require_unmoved(correction: Correction, checked: Checked) -> None:
             )
 
 
-def _require_unmoved_since_made(correction: Correction, checked: Checked) -> None:
+def _require_unmoved_since_made(correction: Correction, checked: CheckResult) -> None:
     """Refuse to remove what somebody has changed since: their change would go with it."""
     for finding in checked.verdict.findings:
         path = paths.format_path(finding.path)
-        if finding.side is not Side.INTENT and path not in checked.unresolved:
+        if finding.changed_by is not ChangedBy.DECLARED and path not in checked.unresolved:
             raise CannotUndo(f"{path} of {correction.address} has moved since it was made; nothing was undone")
 
 
-def _is_back(correction: Correction, checked: Checked) -> bool:
+def _is_back(correction: Correction, checked: CheckResult) -> bool:
     """Return True if the live state is what an undo brings about."""
     if correction.action in _MADE:
-        return isinstance(checked.reading, Gone)
+        return isinstance(checked.reading, NotFound)
     return isinstance(checked.reading, Found) and not _not_back(correction, checked.observed)
 
 
-def _change(correction: Correction, item: Prepared, observed: Json, etag: str | None) -> Change:
+def _change(correction: Correction, item: ResolvedResource, observed: Json, etag: str | None) -> Change:
     """Return the write that puts the values of before a correction in their places."""
     wanted: Json = item.revealed(apply_patch.copied(observed))
     for each in correction.paths:
@@ -377,14 +379,14 @@ def _change(correction: Correction, item: Prepared, observed: Json, etag: str | 
 
 
 def _holds_secret(value: Json) -> bool:
-    """Tell whether a value is or holds a fingerprint, which cannot be put back."""
+    """Tell whether a value is or holds a fingerprint, which cannot be reverted."""
     if isinstance(value, dict):
         return any(is_fingerprint(key) or _holds_secret(item) for key, item in value.items())
     return any(map(_holds_secret, value)) if isinstance(value, list) else is_fingerprint(value)
 
 
 def _declared(desired: Json, path: str) -> Json:
-    """Return what is declared at a path, as a demotion keeps it: None for nothing."""
+    """Return what is declared at a path, as a quarantine keeps it: None for nothing."""
     value = paths.resolve(desired, paths.parse_path(path))
     return None if value is ABSENT else value
 

@@ -18,23 +18,23 @@ from dataclasses import replace
 from holdfast.compare import apply_patch, diff, paths
 from holdfast.model.absent import ABSENT
 from holdfast.model.decision import Action
-from holdfast.model.finding import Side
+from holdfast.model.finding import ChangedBy
 from holdfast.model.json import Json
-from holdfast.model.read_result import Found, Gone, Reading, Unreadable
-from holdfast.model.write_result import Done, Refusal, Refused, UnderWay, Writing
+from holdfast.model.read_result import Found, NotFound, ReadFailure, Reading
+from holdfast.model.write_result import Done, InProgress, WriteError, WriteFailure, Writing
 from holdfast.policy import decide, lost_create_reasons, write_reasons
-from holdfast.policy.write_reasons import Motive
+from holdfast.policy.write_reasons import WriteReason
 from holdfast.providers.protocol import Change, Unchanged
 from holdfast.reconcile import lost_creates, operation_poll, protected_paths, serialize, write_resume
-from holdfast.reconcile.action_result import Acted, Result
-from holdfast.reconcile.check import Checked, Checker
+from holdfast.reconcile.action_result import ActionOutcome, ActionResult
+from holdfast.reconcile.check import Checker, CheckResult
 from holdfast.reconcile.claims import Keeper
 from holdfast.reconcile.clock import Clock
-from holdfast.reconcile.connections import WritableWorld
-from holdfast.reconcile.operation_poll import StillUnderWay
-from holdfast.reconcile.rate_limit import Budget
-from holdfast.reconcile.resolved_resource import Prepared, digest_of, document_bytes
-from holdfast.reconcile.retry import Patience
+from holdfast.reconcile.connections import WritableConnections
+from holdfast.reconcile.operation_poll import StillInProgress
+from holdfast.reconcile.rate_limit import CallKind
+from holdfast.reconcile.resolved_resource import ResolvedResource, digest_of, document_bytes
+from holdfast.reconcile.retry import RetryPolicy
 from holdfast.reconcile.send import HeldBack, Leave, Sender
 from holdfast.reconcile.settle import Settler
 from holdfast.remediation import own_corrections
@@ -51,23 +51,23 @@ from holdfast.store.protocol import (
     WriteChanges,
 )
 
-_EDITED = (Side.INTENT, Side.BOTH)
+_EDITED = (ChangedBy.DECLARED, ChangedBy.BOTH)
 # Asked right before a write, and told whether an earlier attempt went out: why it is not to be made after all.
-Still = Callable[[Checked, bool], Awaitable[str | None]]
+Still = Callable[[CheckResult, bool], Awaitable[str | None]]
 
 
-class Actor:
+class ResourceWriter:
     """Carries out decisions, one writer a resource."""
 
     def __init__(  # noqa: PLR0913, PLR0917 - everything it acts through
         self,
         store: Store,
-        world: WritableWorld,
+        world: WritableConnections,
         checker: Checker,
         clock: Clock,
         random01: Callable[[], float],
         owner: str,
-        patience: Patience | None = None,
+        patience: RetryPolicy | None = None,
     ) -> None:
         self._store = store
         self._world = world
@@ -75,7 +75,7 @@ class Actor:
         self._clock = clock
         self._random01 = random01
         self._owner = owner
-        self._patience = patience or Patience()
+        self._patience = patience or RetryPolicy()
         self._sender = Sender(world, clock, random01, self._patience)
         self._keeper = Keeper(store, clock, owner)
         self._settler = Settler(store, checker, clock, random01, owner, self._patience)
@@ -84,7 +84,7 @@ class Actor:
         self.follows_seconds = math.inf  # for how long an operation is followed at most, whatever its settings say
         self.in_hand: AbstractAsyncContextManager[object] = contextlib.nullcontext()  # how many do so at once
 
-    async def carry_out(self, checked: Checked) -> Acted:
+    async def carry_out(self, checked: CheckResult) -> ActionResult:
         """Do what was decided, or say why not."""
         if checked.decision.action is Action.ADOPT:
             return await self._claimed(checked, lambda claim: self._adopt(checked, claim))
@@ -93,36 +93,36 @@ class Actor:
             await self._sender.turn(checked.prepared, _budget(checked.decision.action))
             return await self._claimed(checked, lambda claim: self._guarded(checked, claim, hand))
 
-    async def _claimed(self, checked: Checked, act: Callable[[Claim], Awaitable[Acted]]) -> Acted:
+    async def _claimed(self, checked: CheckResult, act: Callable[[Claim], Awaitable[ActionResult]]) -> ActionResult:
         claim = await self._keeper.claim(checked.address)
         if claim is None:
-            return Acted(checked, Result.BUSY, "another worker is at it")
+            return ActionResult(checked, ActionOutcome.BUSY, "another worker is at it")
         try:
             async with self._keeper.keeping(claim):
                 if _is_overtaken(checked, claim):
-                    return Acted(checked, Result.OVERTAKEN, "another worker has just written it")
+                    return ActionResult(checked, ActionOutcome.OVERTAKEN, "another worker has just written it")
                 return await act(claim)
-        except StillUnderWay as error:
-            return Acted(checked, Result.UNSETTLED, str(error))
+        except StillInProgress as error:
+            return ActionResult(checked, ActionOutcome.UNSETTLED, str(error))
         except ClaimLost:
             return await self._lost(checked)
         finally:
             await self._settler.let_go(claim)
 
-    async def _lost(self, checked: Checked) -> Acted:
+    async def _lost(self, checked: CheckResult) -> ActionResult:
         """Note that the claim went to another worker, which finishes what was begun; nothing more is sent here."""
         message = "its claim was lost to another worker while it waited; nothing more was sent"
         event = self._settler.event("claim.lost", checked.prepared, {"message": message})
         await self._store.commit(Transaction(events=[event]))
-        return Acted(checked, Result.LOST, message)
+        return ActionResult(checked, ActionOutcome.LOST, message)
 
-    async def _adopt(self, checked: Checked, claim: Claim) -> Acted:
+    async def _adopt(self, checked: CheckResult, claim: Claim) -> ActionResult:
         """Take over what exists as declared: remember it, write nothing."""
         operation = self._operation(checked, Step.SETTLING)
         return await self._settler.captured(checked, operation, claim, checked.reading)
 
-    async def _guarded(self, checked: Checked, claim: Claim, hand: AsyncExitStack) -> Acted:
-        """Look again just before writing; if the world moved since the decision, write nothing."""
+    async def _guarded(self, checked: CheckResult, claim: Claim, hand: AsyncExitStack) -> ActionResult:
+        """Look again just before writing; if changed outside Holdfast since the decision, write nothing."""
         again = await self._look_again(checked)
         moved = _moved_since(checked, again)
         if moved is not None:
@@ -137,12 +137,12 @@ class Actor:
         except HeldBack as held:
             return await self._held_back(checked, operation, held)
         except BudgetSpent as error:
-            spent = HeldBack(f"the budget was spent meanwhile: {error.purse}")
+            spent = HeldBack(f"the budget was spent meanwhile: {error.bucket}")
             return await self._held_back(checked, operation, spent)
         await hand.aclose()
         return await self._sent(checked, operation, claim, writing)
 
-    def _leave(self, checked: Checked, claim: Claim, begin: Callable[[], Awaitable[None]] | None = None) -> Leave:
+    def _leave(self, checked: CheckResult, claim: Claim, begin: Callable[[], Awaitable[None]] | None = None) -> Leave:
         """Return the say over the sends of a write: every limit, and the claim, are asked right before each."""
 
         async def held(was_sent: bool) -> str | None:  # noqa: FBT001 - as `Leave` asks
@@ -151,22 +151,24 @@ class Actor:
 
         return Leave(held, begin, lambda: self._keeper.ensure(claim), was_sent=begin is None)
 
-    async def _held_back(self, checked: Checked, operation: Operation, held: HeldBack) -> Acted:
+    async def _held_back(self, checked: CheckResult, operation: Operation, held: HeldBack) -> ActionResult:
         """Note that a limit stopped a write; what was begun stays open, and is finished when it may be."""
         data: dict[str, Json] = {"operation": operation.id, "action": operation.action, "why": held.why}
         event = self._settler.event("write.held", checked.prepared, {**data, "was_sent": held.was_sent})
         await self._store.commit(Transaction(events=[event]))
         after = f"{held.why}; it was begun, and is finished when it may be" if held.was_sent else held.why
-        return Acted(checked, Result.HELD, after)
+        return ActionResult(checked, ActionOutcome.HELD, after)
 
-    async def _look_again(self, checked: Checked) -> Reading | Unchanged:
-        """Read what is to be written; what is to be made again also by its name, which somebody may have taken."""
+    async def _look_again(self, checked: CheckResult) -> Reading | Unchanged:
+        """Read what is to be written; what is to be recreated also by its name, which somebody may have taken."""
         again = await self._checker.read(checked.prepared, None)
-        if isinstance(again, Gone) and checked.decision.action is Action.RECREATE:
+        if isinstance(again, NotFound) and checked.decision.action is Action.RECREATE:
             again = await self._checker.read(checked.prepared.without_id(), None)
         return again
 
-    async def _aborted(self, checked: Checked, claim: Claim, moved: str, again: Reading | Unchanged) -> Acted:
+    async def _aborted(
+        self, checked: CheckResult, claim: Claim, moved: str, again: Reading | Unchanged
+    ) -> ActionResult:
         """Note that nothing was written; if another bears the name of what is gone by now, that is looked at next."""
         transaction = Transaction(writes=WriteChanges(fences={claim.address: claim.fence}))
         transaction.events.append(self._settler.event("write.aborted", checked.prepared, {"reason": moved}))
@@ -174,9 +176,9 @@ class Actor:
         if checked.decision.action is Action.RECREATE and state is not None and isinstance(again, Found) and again.id:
             transaction.states.append(replace(state, observed=replace(state.observed, provider_id=again.id)))
         await self._store.commit(transaction)
-        return Acted(checked, Result.MOVED, moved)
+        return ActionResult(checked, ActionOutcome.MOVED, moved)
 
-    def _operation(self, checked: Checked, step: Step) -> Operation:
+    def _operation(self, checked: CheckResult, step: Step) -> Operation:
         action = checked.decision.action
         return Operation(
             id=uuid.UUID(int=int(self._random01() * 2**62) << 64 | int(self._random01() * 2**62)).hex,
@@ -190,7 +192,7 @@ class Actor:
             phase="delete" if action is Action.REPLACE else "write",
         )
 
-    async def _intend(self, checked: Checked, operation: Operation, claim: Claim) -> None:
+    async def _intend(self, checked: CheckResult, operation: Operation, claim: Claim) -> None:
         """Record that a write begins, what it will change, and what it takes from the budgets; all or nothing."""
         because = {**_because(checked), **own_corrections.before(checked)}
         transaction = self._step(operation, checked.prepared, claim, "write.intended", because)
@@ -201,7 +203,7 @@ class Actor:
         transaction.governance.charges[operation.id] = list(checked.charges)
         if checked.observed is not ABSENT:
             serialize.keep(transaction, checked.observed)
-        if checked.situation is not None and checked.situation.approved and checked.plan:
+        if checked.inputs is not None and checked.inputs.approved and checked.plan:
             used = [each for each in await self._store.approvals([checked.address]) if each.plan == checked.plan]
             if not used and not checked.asked:
                 raise HeldBack("its approval was used meanwhile")
@@ -209,34 +211,34 @@ class Actor:
         await self._keeper.commit(transaction, claim)
         self._settler.begin(correction)
 
-    def _correction(self, checked: Checked, operation: Operation) -> Correction:
+    def _correction(self, checked: CheckResult, operation: Operation) -> Correction:
         caused = set(checked.decision.reasons[0].paths)
         changed = tuple(
-            CorrectedPath(path, finding.observed, finding.desired, asked=finding.side in _EDITED)
+            CorrectedPath(path, finding.observed, finding.desired, asked=finding.changed_by in _EDITED)
             for finding in checked.verdict.findings
             if (path := paths.format_path(finding.path)) in caused
         )
-        by_person = checked.asked or (checked.situation is not None and checked.situation.approved)
-        motive = Motive.INTENT if by_person else write_reasons.of_status(checked.verdict.status)
+        by_person = checked.asked or (checked.inputs is not None and checked.inputs.approved)
+        write_reason = WriteReason.INTENT if by_person else write_reasons.of_status(checked.verdict.status)
         return Correction(
             operation.id,
             checked.address,
             operation.started_at,
             operation.action,
-            motive.value,
+            write_reason.value,
             paths=changed,
             pre_image=operation.pre_image,
             who=self._owner,
         )
 
-    async def _advance(self, operation: Operation, prepared: Prepared, claim: Claim, event: str) -> None:
+    async def _advance(self, operation: Operation, prepared: ResolvedResource, claim: Claim, event: str) -> None:
         """Record how far a write has come, before going further."""
         await self._store.commit(self._step(operation, prepared, claim, event))
 
     def _step(
         self,
         operation: Operation,
-        prepared: Prepared,
+        prepared: ResolvedResource,
         claim: Claim,
         event: str,
         more: Mapping[str, Json] | None = None,
@@ -249,7 +251,7 @@ class Actor:
 
     # -- sending
 
-    async def send(self, checked: Checked, operation: Operation, claim: Claim, etag: str | None) -> Acted:
+    async def send(self, checked: CheckResult, operation: Operation, claim: Claim, etag: str | None) -> ActionResult:
         """Send a write that is recorded already, and bring it to its end."""
         try:
             writing = await self._write(checked.prepared, operation, checked, etag, self._leave(checked, claim))
@@ -257,21 +259,21 @@ class Actor:
             return await self._held_back(checked, operation, held)
         return await self._sent(checked, operation, claim, writing)
 
-    async def _sent(self, checked: Checked, operation: Operation, claim: Claim, writing: Writing) -> Acted:
+    async def _sent(self, checked: CheckResult, operation: Operation, claim: Claim, writing: Writing) -> ActionResult:
         writing, operation = await self._follow(checked.prepared, operation, claim, writing)
         return await self.ended(checked, operation, claim, writing)
 
-    async def ended(self, checked: Checked, operation: Operation, claim: Claim, writing: Writing) -> Acted:
+    async def ended(self, checked: CheckResult, operation: Operation, claim: Claim, writing: Writing) -> ActionResult:
         """Go on from the end of a provider's operation: the second half of a replacement, or settling."""
         item = checked.prepared
-        if isinstance(writing, Refused):
+        if isinstance(writing, WriteFailure):
             if (
                 writing.is_unsure
                 and lost_create_reasons.is_creation(operation.action, operation.phase)
                 and not item.kind.repeats_create
             ):
                 return await self._perhaps_created(checked, operation, claim, writing)
-            if writing.refusal is Refusal.MOVED and operation.action == Action.RECREATE.value:
+            if writing.refusal is WriteError.MOVED and operation.action == Action.RECREATE.value:
                 # The name is taken: what is there is looked at next, and not the id of what is gone.
                 checked = replace(
                     checked, state=replace(checked.state, observed=replace(checked.state.observed, provider_id=None))
@@ -292,29 +294,33 @@ class Actor:
         await self._advance(operation, item, claim, "write.accepted")
         return await self._settler.settle(checked, operation, claim)
 
-    async def _perhaps_created(self, checked: Checked, operation: Operation, claim: Claim, refused: Refused) -> Acted:
+    async def _perhaps_created(
+        self, checked: CheckResult, operation: Operation, claim: Claim, refused: WriteFailure
+    ) -> ActionResult:
         """Look for what a create may have made although no answer says so, before anything is sent again."""
         item = checked.prepared.without_id()
-        seen: Reading | lost_creates.Unsure = Gone()
+        seen: Reading | lost_creates.Unsure = NotFound()
         for attempt in range(1, lost_creates.LOOKS + 1):
             asked = refused.retry_after_seconds if attempt == 1 else None
             await self._clock.sleep(self._patience.delay(attempt, asked, self._random01))
             seen = await lost_creates.look_for(self._checker, self._store, item)
-            if not isinstance(seen, Gone):
+            if not isinstance(seen, NotFound):
                 break
         if isinstance(seen, lost_creates.Unsure):
             return await self.unsure(checked, operation, claim, replace(seen, why=f"{refused.message}; {seen.why}"))
         if isinstance(seen, Found):
             return await self.found(checked, operation, claim, seen)
-        if isinstance(seen, Unreadable):
-            return Acted(checked, Result.FAILED, f"{refused.message}; it could not be looked for, and is not repeated")
+        if isinstance(seen, ReadFailure):
+            return ActionResult(
+                checked, ActionOutcome.FAILED, f"{refused.message}; it could not be looked for, and is not repeated"
+            )
         if operation.attempts + 1 >= self._patience.attempts:
             return await self._settler.refused(checked, operation, claim, refused)
         again = replace(operation, attempts=operation.attempts + 1)
         await self._advance(again, checked.prepared, claim, "write.intended")
         return await self.send(checked, again, claim, None)
 
-    async def found(self, checked: Checked, operation: Operation, claim: Claim, reading: Found) -> Acted:
+    async def found(self, checked: CheckResult, operation: Operation, claim: Claim, reading: Found) -> ActionResult:
         """Go on with what was found where a create was begun: it is ours if it is what was asked for."""
         item = checked.prepared
         tree, _ = item.rules_for(reading.document)
@@ -325,19 +331,21 @@ class Actor:
         operation = replace(operation, step=Step.SETTLING, token={"id": provider_id} if provider_id else {})
         return await self._settler.settle(checked, operation, claim)
 
-    async def unsure(self, checked: Checked, operation: Operation, claim: Claim, seen: lost_creates.Unsure) -> Acted:
+    async def unsure(
+        self, checked: CheckResult, operation: Operation, claim: Claim, seen: lost_creates.Unsure
+    ) -> ActionResult:
         """Record that nobody knows whether a create was made; it stays open until a person decides."""
         operation = replace(operation, step=Step.UNSURE, token=seen.as_token())
         message = lost_create_reasons.message(operation.address, operation.token)
         transaction = self._step(operation, checked.prepared, claim, "write.unsure", {"message": message})
         await self._store.commit(transaction)
-        return Acted(checked, Result.UNSURE, message)
+        return ActionResult(checked, ActionOutcome.UNSURE, message)
 
     async def _write(
         self,
-        item: Prepared,
+        item: ResolvedResource,
         operation: Operation,
-        checked: Checked,
+        checked: CheckResult,
         etag: str | None,
         leave: Leave,
         *,
@@ -352,13 +360,13 @@ class Actor:
         key = _key(operation)
         if operation.phase == "delete" or action is Action.DELETE:
             return await self._sender.patiently(
-                item, Budget.DELETE, lambda: writer.delete(target, key, etag), leave, has_turn=has_turn
+                item, CallKind.DELETE, lambda: writer.delete(target, key, etag), leave, has_turn=has_turn
             )
         if action is not Action.UPDATE:
             new = replace(target, id=None)
             return await self._sender.patiently(
                 item,
-                Budget.WRITE,
+                CallKind.WRITE,
                 lambda: writer.create(new, key),
                 leave,
                 has_turn=has_turn,
@@ -367,22 +375,22 @@ class Actor:
         begun = await self._settler.correction(operation) if leave.was_sent else None
         change = self._change(checked, begun, etag)
         return await self._sender.patiently(
-            item, Budget.WRITE, lambda: writer.update(target, change, key), leave, has_turn=has_turn
+            item, CallKind.WRITE, lambda: writer.update(target, change, key), leave, has_turn=has_turn
         )
 
-    def _change(self, checked: Checked, begun: Correction | None, etag: str | None) -> Change:
+    def _change(self, checked: CheckResult, begun: Correction | None, etag: str | None) -> Change:
         """Return what an update sends: the paths that it was decided on, also where it was begun by another process."""
         caused = {each.path for each in begun.paths} if begun is not None else set(checked.decision.reasons[0].paths)
         observed = checked.reading.document if isinstance(checked.reading, Found) else None
         return Change(_pinned(checked), observed, _written_paths(checked, caused), etag, _left(checked))
 
     async def _follow(
-        self, item: Prepared, operation: Operation, claim: Claim, writing: Writing
+        self, item: ResolvedResource, operation: Operation, claim: Claim, writing: Writing
     ) -> tuple[Writing, Operation]:
         """Follow a long-running operation to its end, recording its token so that anybody can."""
         seconds = min(self.follows_seconds, item.settings.operation_timeout)
-        patience = operation_poll.Patience(self._clock, self.stop, seconds)
-        while isinstance(writing, UnderWay):
+        patience = operation_poll.PollPolicy(self._clock, self.stop, seconds)
+        while isinstance(writing, InProgress):
             now = self._clock.now()
             operation = replace(
                 operation, step=Step.SENT, token=dict(writing.token), poll_at=now + writing.poll_after_seconds
@@ -395,52 +403,52 @@ class Actor:
 
     # -- resuming
 
-    async def resume(self, operation: Operation, checked: Checked, *, create_again: bool = False) -> Acted:
+    async def resume(self, operation: Operation, checked: CheckResult, *, create_again: bool = False) -> ActionResult:
         """Finish a write that another process began; `checked` is a fresh look at the same resource.
 
         With `create_again` a person says that a create of which nobody knows may be repeated.
         """
         claim = await self._keeper.claim(operation.address)
         if claim is None:
-            return Acted(checked, Result.BUSY, "another worker is at it")
+            return ActionResult(checked, ActionOutcome.BUSY, "another worker is at it")
         resumer = write_resume.Resumer(self, self._store, self._checker, self._settler)
         try:
             async with self._keeper.keeping(claim):
                 return await resumer.resume(operation, checked, claim, create_again=create_again)
-        except StillUnderWay as error:
-            return Acted(checked, Result.UNSETTLED, str(error))
+        except StillInProgress as error:
+            return ActionResult(checked, ActionOutcome.UNSETTLED, str(error))
         except ClaimLost:
             return await self._lost(checked)
         finally:
             await self._settler.let_go(claim)
 
-    async def polled(self, operation: Operation, checked: Checked, claim: Claim) -> Acted:
+    async def polled(self, operation: Operation, checked: CheckResult, claim: Claim) -> ActionResult:
         """Go on following an operation that another process began to follow."""
         item = checked.prepared
         writer = await self._world.writer(item.declaration.address.connection)
-        writing = await self._sender.patiently(item, Budget.READ, lambda: writer.poll(item.target(), operation.token))
+        writing = await self._sender.patiently(item, CallKind.READ, lambda: writer.poll(item.target(), operation.token))
         return await self._sent(checked, operation, claim, writing)
 
 
-def _budget(action: Action) -> Budget:
+def _budget(action: Action) -> CallKind:
     """Return which limit the first send of an action waits for."""
-    return Budget.DELETE if action in (Action.DELETE, Action.REPLACE) else Budget.WRITE
+    return CallKind.DELETE if action in (Action.DELETE, Action.REPLACE) else CallKind.WRITE
 
 
-def _is_overtaken(checked: Checked, claim: Claim) -> bool:
+def _is_overtaken(checked: CheckResult, claim: Claim) -> bool:
     """Tell whether somebody wrote the resource between our look and our claim; then the look is worth nothing."""
     before = checked.prepared.state
     return claim.revision != (before.applied.revision if before is not None else 0)
 
 
-def _moved_since(checked: Checked, again: Reading | Unchanged) -> str | None:
+def _moved_since(checked: CheckResult, again: Reading | Unchanged) -> str | None:
     """Say how the world differs from what a decision was made on; None if it does not, where that counts."""
-    if checked.situation is not None and checked.situation.uncompared:
+    if checked.inputs is not None and checked.inputs.uncompared:
         return None  # it is written whatever it holds
     match again:
-        case Unreadable(trouble=trouble):
+        case ReadFailure(trouble=trouble):
             return f"could not be read again before the write ({trouble.value})"
-        case Gone():
+        case NotFound():
             return None if checked.observed is ABSENT else "it disappeared since the plan"
         case Found(document=seen):
             if checked.observed is ABSENT:
@@ -453,13 +461,13 @@ def _moved_since(checked: Checked, again: Reading | Unchanged) -> str | None:
             return None
 
 
-def _because(checked: Checked) -> dict[str, Json]:
+def _because(checked: CheckResult) -> dict[str, Json]:
     """Return what a write is for: the reason, and the paths that caused it."""
     reason = checked.decision.reasons[0]
     return {"reason": reason.code, "message": reason.message, "paths": list(reason.paths)}
 
 
-def _left(checked: Checked) -> tuple[str, ...]:
+def _left(checked: CheckResult) -> tuple[str, ...]:
     """Return what an update must leave as it is."""
     if checked.tree is None:
         return ()
@@ -468,8 +476,8 @@ def _left(checked: Checked) -> tuple[str, ...]:
     return protected_paths.left_alone(checked.verdict, caused, checked.unresolved, documents, checked.tree)
 
 
-def _pinned(checked: Checked) -> Json:
-    """Return what is declared, with the baseline value at the paths that the declaration alone did not put back."""
+def _pinned(checked: CheckResult) -> Json:
+    """Return what is declared, with the baseline value at the paths that the declaration alone did not revert."""
     pins = {path for reason in checked.decision.reasons if reason.code == "pin" for path in reason.paths}
     wanted = checked.prepared.clear
     for finding in checked.verdict.findings if pins else ():
@@ -478,7 +486,7 @@ def _pinned(checked: Checked) -> Json:
     return wanted
 
 
-def _written_paths(checked: Checked, caused: Collection[str]) -> tuple[str, ...]:
+def _written_paths(checked: CheckResult, caused: Collection[str]) -> tuple[str, ...]:
     """Return what an update may touch: the paths that caused it.
 
     A list is written as a whole, unless something in it is to be left alone; then only the elements that keys name.

@@ -8,36 +8,38 @@ from typing import TYPE_CHECKING
 from holdfast.compare import diff, paths
 from holdfast.model.absent import ABSENT
 from holdfast.model.decision import Action
-from holdfast.model.read_result import Found, Gone, Reading, Trouble, Unreadable
+from holdfast.model.read_result import Found, NotFound, ReadError, ReadFailure, Reading
 from holdfast.model.write_result import Done
 from holdfast.policy import lost_create_reasons
 from holdfast.providers.protocol import Unchanged
 from holdfast.reconcile import lost_creates
-from holdfast.reconcile.action_result import Acted, Result
-from holdfast.reconcile.check import Checked, Checker
+from holdfast.reconcile.action_result import ActionOutcome, ActionResult
+from holdfast.reconcile.check import Checker, CheckResult
 from holdfast.reconcile.resolved_resource import digest_of
 from holdfast.reconcile.settle import Settler
 from holdfast.store.protocol import Claim, Operation, Step, Store
 
 if TYPE_CHECKING:
-    from holdfast.reconcile.write import Actor
+    from holdfast.reconcile.write import ResourceWriter
 
 
 @dataclass(frozen=True, slots=True)
 class Resumer:
     """Takes a write from where its operation says that it came to."""
 
-    actor: Actor
+    actor: ResourceWriter
     store: Store
     checker: Checker
     settler: Settler
 
-    async def resume(self, operation: Operation, checked: Checked, claim: Claim, *, create_again: bool) -> Acted:
+    async def resume(
+        self, operation: Operation, checked: CheckResult, claim: Claim, *, create_again: bool
+    ) -> ActionResult:
         """Finish a write under a claim."""
         # It may have been finished, or carried on, between our finding it and our claim.
         found = [each for each in await self.store.operations(operation.address) if each.id == operation.id]
         if found != [operation]:
-            return Acted(checked, Result.OVERTAKEN, "another worker has carried it on")
+            return ActionResult(checked, ActionOutcome.OVERTAKEN, "another worker has carried it on")
         checked = await self._as_begun(operation, checked)
         match operation.step:
             case Step.INTENDED:
@@ -49,7 +51,7 @@ class Resumer:
             case Step.SETTLING | Step.DONE:
                 return await self.settler.settle(checked, operation, claim)
 
-    async def _as_begun(self, operation: Operation, checked: Checked) -> Checked:
+    async def _as_begun(self, operation: Operation, checked: CheckResult) -> CheckResult:
         """Return the check with the declaration that the write was begun with, which may have been edited since.
 
         What is captured at the end of a write is what that write asked for; an edit made since is a matter of its own.
@@ -60,11 +62,13 @@ class Resumer:
         begun = await self.store.document(operation.desired)
         return replace(checked, prepared=replace(item, desired=begun, desired_digest=operation.desired))
 
-    async def _intended(self, operation: Operation, checked: Checked, claim: Claim, *, create_again: bool) -> Acted:
+    async def _intended(
+        self, operation: Operation, checked: CheckResult, claim: Claim, *, create_again: bool
+    ) -> ActionResult:
         """Nobody knows whether the provider was asked: the world tells, or the same key makes asking again harmless."""
         reading = checked.reading
-        if isinstance(reading, Unreadable) and reading.trouble is not Trouble.WITHHELD:
-            return Acted(checked, Result.FAILED, "it could not be read; the write that was begun waits")
+        if isinstance(reading, ReadFailure) and reading.trouble is not ReadError.WITHHELD:
+            return ActionResult(checked, ActionOutcome.FAILED, "it could not be read; the write that was begun waits")
         is_creation = lost_create_reasons.is_creation(operation.action, operation.phase)
         if is_creation and isinstance(reading, Found):
             return await self.actor.found(checked, operation, claim, reading)
@@ -72,7 +76,7 @@ class Resumer:
             seen = await self._looked_for(checked, reading)
             if isinstance(seen, lost_creates.Unsure):
                 return await self.actor.unsure(checked, operation, claim, seen)
-        if _is_deletion(operation) and isinstance(reading, Gone):
+        if _is_deletion(operation) and isinstance(reading, NotFound):
             return await self.actor.ended(checked, operation, claim, Done(checked.state.observed.provider_id or ""))
         if (
             digest_of(checked.prepared.desired) != checked.state.declared.document
@@ -88,27 +92,31 @@ class Resumer:
         return await self.actor.send(checked, operation, claim, etag)
 
     async def _looked_for(
-        self, checked: Checked, reading: Reading | Unchanged
+        self, checked: CheckResult, reading: Reading | Unchanged
     ) -> Reading | Unchanged | lost_creates.Unsure:
         """Look closer for what a create may have made, where a read alone cannot tell that it did not."""
         item = checked.prepared
-        if item.kind.repeats_create or item.kind.finds or not isinstance(reading, Gone):
+        if item.kind.repeats_create or item.kind.finds or not isinstance(reading, NotFound):
             return reading
         return await lost_creates.look_for(self.checker, self.store, item.without_id())
 
-    async def _unsure(self, operation: Operation, checked: Checked, claim: Claim, *, create_again: bool) -> Acted:
+    async def _unsure(
+        self, operation: Operation, checked: CheckResult, claim: Claim, *, create_again: bool
+    ) -> ActionResult:
         """Go on where nobody knew whether it was made: it is found by now, or a person says to make it again."""
         if isinstance(checked.reading, Found) or create_again:
             begun = replace(operation, step=Step.INTENDED, token={})
             return await self._intended(begun, checked, claim, create_again=create_again)
-        return Acted(checked, Result.UNSURE, lost_create_reasons.message(operation.address, operation.token))
+        return ActionResult(
+            checked, ActionOutcome.UNSURE, lost_create_reasons.message(operation.address, operation.token)
+        )
 
-    async def _settled(self, checked: Checked, operation: Operation, claim: Claim) -> Acted:
+    async def _settled(self, checked: CheckResult, operation: Operation, claim: Claim) -> ActionResult:
         provider_id = checked.state.observed.provider_id
         operation = replace(operation, step=Step.SETTLING, token={"id": provider_id} if provider_id else {})
         return await self.settler.settle(checked, operation, claim)
 
-    async def _is_unmoved(self, operation: Operation, checked: Checked) -> bool:
+    async def _is_unmoved(self, operation: Operation, checked: CheckResult) -> bool:
         """Tell whether what is there is what a write was decided on."""
         if checked.observed is ABSENT or operation.pre_image is None:
             return operation.action != Action.UPDATE.value
@@ -116,7 +124,7 @@ class Resumer:
         before = await self.store.document(operation.pre_image)
         return not diff.differences(before, checked.observed, checked.tree)
 
-    async def _is_written(self, operation: Operation, checked: Checked) -> bool:
+    async def _is_written(self, operation: Operation, checked: CheckResult) -> bool:
         """Tell whether what an update was to put right is right: then it was sent, and only the record is missing."""
         begun = await self.settler.correction(operation)
         if operation.action != Action.UPDATE.value or begun is None or not isinstance(checked.reading, Found):

@@ -10,27 +10,27 @@ from hypothesis import strategies as st
 
 from holdfast.model.absent import ABSENT
 from holdfast.model.decision import Action
-from holdfast.model.finding import Finding, FindingClass, Op, Side
+from holdfast.model.finding import ChangedBy, Finding, FindingClass, Op
 from holdfast.model.resource import ManagementPolicy, OnDelete, OnDrift, Origin
 from holdfast.model.verdict import Status, Verdict
-from holdfast.policy.decide import OnImmutable, Recreate, Restrained, Restraint, Situation, decide, decide_removal
+from holdfast.policy.decide import DecisionInputs, HoldReason, OnImmutable, PathHold, Recreate, decide, decide_removal
 
-DECLARED = Finding(("a",), Op.CHANGED, FindingClass.SPECIFIED, Side.WORLD, 1, 1, 2)
-DEFAULTED = Finding(("b",), Op.CHANGED, FindingClass.DEFAULTED, Side.WORLD, ABSENT, 1, 2)
-VANISHED = Finding(("c",), Op.MISSING, FindingClass.UNDECLARED, Side.WORLD, ABSENT, 1, ABSENT)
-EDITED = Finding(("a",), Op.CHANGED, FindingClass.SPECIFIED, Side.INTENT, 3, 1, 1)
+DECLARED = Finding(("a",), Op.CHANGED, FindingClass.SPECIFIED, ChangedBy.LIVE, 1, 1, 2)
+DEFAULTED = Finding(("b",), Op.CHANGED, FindingClass.DEFAULTED, ChangedBy.LIVE, ABSENT, 1, 2)
+VANISHED = Finding(("c",), Op.MISSING, FindingClass.UNDECLARED, ChangedBy.LIVE, ABSENT, 1, ABSENT)
+EDITED = Finding(("a",), Op.CHANGED, FindingClass.SPECIFIED, ChangedBy.DECLARED, 3, 1, 1)
 
 
-FOUGHT_OVER = Finding(("a",), Op.CHANGED, FindingClass.SPECIFIED, Side.BOTH, 3, 1, 2)
-A_FIGHT = {"/a": Restrained(Restraint.FIGHT, "somebody keeps putting it back")}
+FOUGHT_OVER = Finding(("a",), Op.CHANGED, FindingClass.SPECIFIED, ChangedBy.BOTH, 3, 1, 2)
+A_CONTENTION = {"/a": PathHold(HoldReason.CONTENTION, "somebody keeps putting it back")}
 
 
 def verdict(status: Status, *findings: Finding) -> Verdict:
     return Verdict(status, "because", findings)
 
 
-situations = st.builds(
-    Situation,
+inputs = st.builds(
+    DecisionInputs,
     policy=st.sampled_from(ManagementPolicy),
     origin=st.sampled_from(Origin),
     on_drift=st.sampled_from(OnDrift),
@@ -44,7 +44,7 @@ situations = st.builds(
     unresolved=st.sampled_from([frozenset(), frozenset({"/a"})]),
     terminal=st.sampled_from([None, "refused"]),
     restrained=st.dictionaries(
-        st.sampled_from(["/a", "/b", "/c", ""]), st.builds(Restrained, st.sampled_from(Restraint), st.just("held"))
+        st.sampled_from(["/a", "/b", "/c", ""]), st.builds(PathHold, st.sampled_from(HoldReason), st.just("held"))
     ),
     free=st.frozensets(st.sampled_from(["/a", "/b"])),
     approved=st.booleans(),
@@ -61,82 +61,86 @@ verdicts = st.one_of(
 )
 
 
-@given(verdicts, situations)
-def test_a_decision_is_total_and_every_write_names_what_caused_it(said, situation):
-    decision = decide(said, situation)
+@given(verdicts, inputs)
+def test_a_decision_is_total_and_every_write_names_what_caused_it(said, inputs):
+    decision = decide(said, inputs)
     if decision.action in (Action.UPDATE, Action.REPLACE):
         assert any(reason.paths for reason in decision.reasons)
 
 
-@given(situations)
-def test_nothing_is_written_on_what_could_not_be_read(situation):
-    assert not decide(verdict(Status.UNKNOWN), situation).action.is_write
+@given(inputs)
+def test_nothing_is_written_on_what_could_not_be_read(inputs):
+    assert not decide(verdict(Status.UNKNOWN), inputs).action.is_write
 
 
-@given(verdicts, situations)
-def test_only_managed_resources_are_ever_written(said, situation):
-    if situation.policy is not ManagementPolicy.MANAGED:
-        assert not decide(said, situation).action.is_write
+@given(verdicts, inputs)
+def test_only_managed_resources_are_ever_written(said, inputs):
+    if inputs.policy is not ManagementPolicy.MANAGED:
+        assert not decide(said, inputs).action.is_write
 
 
-@given(verdicts, situations)
-def test_a_stopped_resource_is_not_written_until_it_is_edited(said, situation):
-    if situation.terminal is not None:
-        assert not decide(said, situation).action.is_write
+@given(verdicts, inputs)
+def test_a_stopped_resource_is_not_written_until_it_is_edited(said, inputs):
+    if inputs.terminal is not None:
+        assert not decide(said, inputs).action.is_write
 
 
-@given(verdicts, situations)
-def test_in_sync_never_leads_to_a_write(said, situation):
+@given(verdicts, inputs)
+def test_in_sync_never_leads_to_a_write(said, inputs):
     if said.status is Status.IN_SYNC:
-        assert not decide(said, situation).action.is_write
+        assert not decide(said, inputs).action.is_write
 
 
 TABLE = [
-    (verdict(Status.IN_SYNC), Situation(applied=True), Action.NONE),
-    (verdict(Status.IN_SYNC), Situation(applied=False), Action.ADOPT),
-    (verdict(Status.PENDING), Situation(), Action.CREATE),
-    (verdict(Status.PENDING), Situation(imports=True), Action.BLOCK),
-    (verdict(Status.PENDING, EDITED), Situation(applied=True), Action.UPDATE),
-    (verdict(Status.PENDING, EDITED), Situation(immutable=frozenset({"/a"})), Action.BLOCK),
+    (verdict(Status.IN_SYNC), DecisionInputs(applied=True), Action.NONE),
+    (verdict(Status.IN_SYNC), DecisionInputs(applied=False), Action.ADOPT),
+    (verdict(Status.PENDING), DecisionInputs(), Action.CREATE),
+    (verdict(Status.PENDING), DecisionInputs(imports=True), Action.BLOCK),
+    (verdict(Status.PENDING, EDITED), DecisionInputs(applied=True), Action.UPDATE),
+    (verdict(Status.PENDING, EDITED), DecisionInputs(immutable=frozenset({"/a"})), Action.BLOCK),
     (
         verdict(Status.PENDING, EDITED),
-        Situation(immutable=frozenset({"/a"}), on_immutable=OnImmutable.REPLACE),
+        DecisionInputs(immutable=frozenset({"/a"}), on_immutable=OnImmutable.REPLACE),
         Action.REPLACE,
     ),
-    (verdict(Status.DRIFTED, DECLARED), Situation(), Action.UPDATE),
-    (verdict(Status.DRIFTED, DECLARED), Situation(on_drift=OnDrift.REPORT), Action.REPORT),
-    (verdict(Status.DRIFTED, DECLARED), Situation(on_drift=OnDrift.APPROVE), Action.HOLD),
-    (verdict(Status.DRIFTED, DECLARED), Situation(policy=ManagementPolicy.OBSERVED), Action.REPORT),
-    (verdict(Status.DRIFTED, DECLARED), Situation(unresolved=frozenset({"/a"})), Action.REPORT),
-    (verdict(Status.DRIFTED, DEFAULTED), Situation(whole_writes=True), Action.UPDATE),
-    (verdict(Status.DRIFTED, DEFAULTED), Situation(whole_writes=False), Action.REPORT),
-    (verdict(Status.DRIFTED, VANISHED), Situation(whole_writes=True), Action.REPORT),
-    (verdict(Status.CONFLICTED, EDITED, DEFAULTED), Situation(), Action.UPDATE),
-    (verdict(Status.CONFLICTED, EDITED, DEFAULTED), Situation(on_drift=OnDrift.REPORT), Action.UPDATE),  # only /a
-    (verdict(Status.CONFLICTED, FOUGHT_OVER), Situation(on_drift=OnDrift.REPORT), Action.HOLD),
-    (verdict(Status.MISSING), Situation(resyncs=True), Action.RECREATE),
-    (verdict(Status.MISSING), Situation(resyncs=True, on_drift=OnDrift.REPORT), Action.REPORT),
-    (verdict(Status.MISSING), Situation(resyncs=True, on_drift=OnDrift.APPROVE), Action.HOLD),
-    (verdict(Status.MISSING), Situation(resyncs=True, on_drift=OnDrift.APPROVE, approved=True), Action.RECREATE),
-    (verdict(Status.DRIFTED, DECLARED), Situation(on_drift=OnDrift.APPROVE, approved=True), Action.UPDATE),
-    (verdict(Status.DRIFTED, DECLARED), Situation(on_drift=OnDrift.REPORT, free=frozenset({"/a"})), Action.UPDATE),
-    (verdict(Status.DRIFTED, DECLARED), Situation(restrained=A_FIGHT), Action.REPORT),
-    (verdict(Status.DRIFTED, DECLARED), Situation(restrained=A_FIGHT, approved=True), Action.REPORT),
-    (verdict(Status.DRIFTED, DECLARED), Situation(paused="by ada"), Action.HOLD),
-    (verdict(Status.DRIFTED, DECLARED), Situation(frozen="weekend"), Action.HOLD),
-    (verdict(Status.IN_SYNC), Situation(applied=True, edited=True), Action.ADOPT),  # converged: remembered, not written
-    (verdict(Status.PENDING, EDITED), Situation(paused="by ada"), Action.HOLD),
+    (verdict(Status.DRIFTED, DECLARED), DecisionInputs(), Action.UPDATE),
+    (verdict(Status.DRIFTED, DECLARED), DecisionInputs(on_drift=OnDrift.REPORT), Action.REPORT),
+    (verdict(Status.DRIFTED, DECLARED), DecisionInputs(on_drift=OnDrift.APPROVE), Action.HOLD),
+    (verdict(Status.DRIFTED, DECLARED), DecisionInputs(policy=ManagementPolicy.OBSERVED), Action.REPORT),
+    (verdict(Status.DRIFTED, DECLARED), DecisionInputs(unresolved=frozenset({"/a"})), Action.REPORT),
+    (verdict(Status.DRIFTED, DEFAULTED), DecisionInputs(whole_writes=True), Action.UPDATE),
+    (verdict(Status.DRIFTED, DEFAULTED), DecisionInputs(whole_writes=False), Action.REPORT),
+    (verdict(Status.DRIFTED, VANISHED), DecisionInputs(whole_writes=True), Action.REPORT),
+    (verdict(Status.CONFLICTED, EDITED, DEFAULTED), DecisionInputs(), Action.UPDATE),
+    (verdict(Status.CONFLICTED, EDITED, DEFAULTED), DecisionInputs(on_drift=OnDrift.REPORT), Action.UPDATE),  # only /a
+    (verdict(Status.CONFLICTED, FOUGHT_OVER), DecisionInputs(on_drift=OnDrift.REPORT), Action.HOLD),
+    (verdict(Status.MISSING), DecisionInputs(resyncs=True), Action.RECREATE),
+    (verdict(Status.MISSING), DecisionInputs(resyncs=True, on_drift=OnDrift.REPORT), Action.REPORT),
+    (verdict(Status.MISSING), DecisionInputs(resyncs=True, on_drift=OnDrift.APPROVE), Action.HOLD),
+    (verdict(Status.MISSING), DecisionInputs(resyncs=True, on_drift=OnDrift.APPROVE, approved=True), Action.RECREATE),
+    (verdict(Status.DRIFTED, DECLARED), DecisionInputs(on_drift=OnDrift.APPROVE, approved=True), Action.UPDATE),
+    (verdict(Status.DRIFTED, DECLARED), DecisionInputs(on_drift=OnDrift.REPORT, free=frozenset({"/a"})), Action.UPDATE),
+    (verdict(Status.DRIFTED, DECLARED), DecisionInputs(restrained=A_CONTENTION), Action.REPORT),
+    (verdict(Status.DRIFTED, DECLARED), DecisionInputs(restrained=A_CONTENTION, approved=True), Action.REPORT),
+    (verdict(Status.DRIFTED, DECLARED), DecisionInputs(paused="by ada"), Action.HOLD),
+    (verdict(Status.DRIFTED, DECLARED), DecisionInputs(frozen="weekend"), Action.HOLD),
+    (
+        verdict(Status.IN_SYNC),
+        DecisionInputs(applied=True, edited=True),
+        Action.ADOPT,
+    ),  # converged: remembered, not written
+    (verdict(Status.PENDING, EDITED), DecisionInputs(paused="by ada"), Action.HOLD),
 ]
 
 
 @pytest.mark.parametrize("said, situation, action", TABLE)
-def test_each_verdict_has_its_action(said, situation, action):
-    assert decide(said, situation).action is action
+def test_each_verdict_has_its_action(said, inputs, action):
+    assert decide(said, inputs).action is action
 
 
 @pytest.mark.parametrize("recreate, resyncs", list(itertools.product(Recreate, [True, False])))
 def test_what_we_made_and_somebody_removed_comes_back_by_the_rule(recreate, resyncs):
-    action = decide(verdict(Status.MISSING), Situation(applied=True, recreate=recreate, resyncs=resyncs)).action
+    action = decide(verdict(Status.MISSING), DecisionInputs(applied=True, recreate=recreate, resyncs=resyncs)).action
     if recreate is Recreate.NEVER:
         assert action is Action.REPORT
     else:
@@ -145,8 +149,8 @@ def test_what_we_made_and_somebody_removed_comes_back_by_the_rule(recreate, resy
 
 @pytest.mark.parametrize("recreate, resyncs", list(itertools.product(Recreate, [True, False])))
 def test_what_was_imported_and_is_gone_is_never_recreated(recreate, resyncs):
-    situation = Situation(applied=True, origin=Origin.IMPORTED, recreate=recreate, resyncs=resyncs)
-    assert decide(verdict(Status.MISSING), situation).action is Action.BLOCK
+    inputs = DecisionInputs(applied=True, origin=Origin.IMPORTED, recreate=recreate, resyncs=resyncs)
+    assert decide(verdict(Status.MISSING), inputs).action is Action.BLOCK
 
 
 @given(st.sampled_from(ManagementPolicy), st.sampled_from(Origin), st.sampled_from(OnDelete), st.booleans())
@@ -157,31 +161,31 @@ def test_only_what_we_manage_and_do_not_detach_is_deleted(policy, origin, on_del
 
 
 def test_policy_is_asked_path_by_path_and_only_what_may_be_written_causes_the_write():
-    situation = Situation(on_drift=OnDrift.REPORT, free=frozenset({"/a"}))
-    decision = decide(verdict(Status.DRIFTED, DECLARED, DEFAULTED), situation)
+    inputs = DecisionInputs(on_drift=OnDrift.REPORT, free=frozenset({"/a"}))
+    decision = decide(verdict(Status.DRIFTED, DECLARED, DEFAULTED), inputs)
     assert (decision.action, decision.reasons[0].paths) == (Action.UPDATE, ("/a",))
     assert [(reason.code, reason.paths) for reason in decision.reasons[1:]] == [("report_only", ("/b",))]
 
 
-@given(verdicts, situations)
-def test_a_restrained_path_never_causes_a_write(said, situation):
-    decision = decide(said, situation)
+@given(verdicts, inputs)
+def test_a_restrained_path_never_causes_a_write(said, inputs):
+    decision = decide(said, inputs)
     if decision.action is Action.UPDATE:
-        moved = {f"/{finding.path[0]}" for finding in said.findings if finding.side is not Side.INTENT}
-        stopped = {path for path, why in situation.restrained.items() if why.restraint is not Restraint.APPROVAL}
+        moved = {f"/{finding.path[0]}" for finding in said.findings if finding.changed_by is not ChangedBy.DECLARED}
+        stopped = {path for path, why in inputs.restrained.items() if why.restraint is not HoldReason.APPROVAL}
         assert not moved & stopped & set(decision.reasons[0].paths)
 
 
-@given(verdicts, situations)
-def test_a_pause_or_a_window_stops_every_write_it_is_about(said, situation):
-    decision = decide(said, situation)
-    if situation.paused is not None:
+@given(verdicts, inputs)
+def test_a_pause_or_a_window_stops_every_write_it_is_about(said, inputs):
+    decision = decide(said, inputs)
+    if inputs.paused is not None:
         assert not decision.action.is_write
-    if situation.frozen is not None:
+    if inputs.frozen is not None:
         assert not decision.action.is_write
 
 
-@given(verdicts, situations)
-def test_a_hold_says_what_it_holds_back(said, situation):
-    decision = decide(said, situation)
+@given(verdicts, inputs)
+def test_a_hold_says_what_it_holds_back(said, inputs):
+    decision = decide(said, inputs)
     assert (decision.action is Action.HOLD) == (decision.held is not None)

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.cli.render import junit
-from holdfast.reconcile.apply import Report
+from holdfast.reconcile.apply import RunReport
 from tests.unit.cli.formats import reporting
 
 OUTCOMES = ("failure", "error", "skipped")
@@ -29,7 +29,7 @@ ALLOWED = {
 }
 
 
-def suite_of(report: Report, folder: Path) -> ET.Element:
+def suite_of(report: RunReport, folder: Path) -> ET.Element:
     """Read the text back, and hold it against what every reader of JUnit files knows."""
     top = ET.fromstring(junit.render(report, reporting.around(folder)).encode())
     for element in top.iter():
@@ -66,12 +66,12 @@ def test_a_failure_says_what_differs_and_where_it_is_declared(tmp_path):
     assert case is not None
     assert (case.attrib["file"], case.attrib["line"]) == ("infra/all.yaml", "1")
     body = case.findtext("failure") or ""
-    assert '/colour: changed, the world moved (specified)\n  declared: "red"\n  live: "blue"' in body
+    assert '/colour: changed, changed outside Holdfast (specified)\n  declared: "red"\n  live: "blue"' in body
     assert "mem/Thing/drifted (infra/all.yaml:1)" in body
 
 
-def test_what_is_set_aside_passes_and_is_told(tmp_path):
-    report = reporting.with_asides(reporting.troubled(tmp_path), reporting.waived(), reporting.ignored())
+def test_what_is_suppress_passes_and_is_told(tmp_path):
+    report = reporting.with_suppressions(reporting.troubled(tmp_path), reporting.waived(), reporting.ignored())
     case = suite_of(report, tmp_path).find("testcase[@name='drifted']")
     assert case is not None
     assert (case.findtext("system-out") or "").splitlines() == [
@@ -81,7 +81,7 @@ def test_what_is_set_aside_passes_and_is_told(tmp_path):
 
 
 def test_a_report_of_nothing_is_a_suite_without_cases(tmp_path):
-    assert suite_of(Report(), tmp_path).attrib["tests"] == "0"
+    assert suite_of(RunReport(), tmp_path).attrib["tests"] == "0"
 
 
 def test_markup_in_values_stays_text(tmp_path):
