@@ -34,7 +34,8 @@ from holdfast.model.verdict import Status, Verdict
 from holdfast.reconcile.apply import look
 from holdfast.reconcile.clock import Clock, SystemClock
 from holdfast.reconcile.retry import RetryPolicy
-from holdfast.store.protocol import ResourceState, Store
+from holdfast.store.protocol import Store
+from holdfast.store.state import ResourceState
 
 R = TypeVar("R", bound=ResourceSpec)
 

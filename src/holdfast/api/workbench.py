@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+import holdfast.store
 from holdfast.api.account_connection import Chosen
 from holdfast.compare import comparators
 from holdfast.manifests import user_profiles, waivers
@@ -34,7 +35,6 @@ from holdfast.reconcile.undo import CorrectionUndo
 from holdfast.reconcile.write import ResourceWriter
 from holdfast.store import audit_head_file, fingerprint_key
 from holdfast.store.protocol import Store
-from holdfast.store.sqlite import SqliteStore
 
 _calls = itertools.count(1)
 
@@ -113,7 +113,7 @@ def _tried_again(checked: CheckResult) -> CheckResult:
 @asynccontextmanager
 async def memory(project: Project) -> AsyncIterator[Store]:
     """Open the store of a project."""
-    store = await SqliteStore.open(project.store)
+    store = await holdfast.store.open(project.store)
     try:
         yield store
     finally:

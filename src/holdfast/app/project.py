@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
+import holdfast.store
 from holdfast.app import template_groups, undeclared
 from holdfast.cli import stdout, terminal_escape
 from holdfast.compare import comparators, yaml_reader
@@ -47,10 +48,10 @@ from holdfast.reconcile.write import ResourceWriter
 from holdfast.rollouts.core.template_groups import TemplateGroup
 from holdfast.rollouts.core.templates import Template
 from holdfast.store import audit_head_file, fingerprint_key
-from holdfast.store.sqlite import SqliteStore
 
 if TYPE_CHECKING:
-    from holdfast.store.protocol import ResourceState, Store
+    from holdfast.store.protocol import Store
+    from holdfast.store.state import ResourceState
 
 GRACE_SECONDS: Final = 30.0  # for the writes in hand, after the first interrupt
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -260,14 +261,14 @@ async def opened(
     if beside:
         project = project.with_local(file_discovery.common_folder(beside))
     manifests = loader.read(files, project) if files else loader.Manifests(project)
-    path = Path(options.store) if options.store else project.store
+    path = Path(holdfast.store.sqlite_path(options.store)) if options.store else project.store
     clock = SystemClock()
     if needs_store:
         require_store(path)
     resolver, known_secrets = Resolver(os.environ), KnownSecrets()
     known_secrets.add(*project.at_hand(resolver))
     terminal_escape.hide_with(known_secrets.hidden)
-    store = await SqliteStore.open(path)
+    store = await holdfast.store.open(path)
     try:
         key = fingerprint_key.key_in(path.parent)
         by_hand, groups = manifests.declarations, await template_groups.look(store, clock, manifests)

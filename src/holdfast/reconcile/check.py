@@ -42,16 +42,11 @@ from holdfast.reconcile.observe import Lists, Observer
 from holdfast.reconcile.policy_evaluation import CONTENTION, Overrides, PolicyEvaluator, PolicyRules, WriteHistory
 from holdfast.reconcile.resolved_resource import ResolvedResource, document_bytes
 from holdfast.reconcile.retry import RetryPolicy
-from holdfast.store.protocol import (
-    DecisionRecord,
-    Digest,
-    Event,
-    Quarantine,
-    ResourceState,
-    Store,
-    Transaction,
-    UnchangedCheck,
-)
+from holdfast.store.governance import Quarantine
+from holdfast.store.protocol import Store
+from holdfast.store.records import AuditEvent, DecisionRecord
+from holdfast.store.state import Digest, ResourceState, UnchangedCheck
+from holdfast.store.transaction import Transaction
 
 BATCH = 500
 MOVED = frozenset({Status.DRIFTED, Status.CONFLICTED})  # somebody did it
@@ -356,7 +351,7 @@ class Checker:
             return out
         if held.mass_drift is not None and any(one.limit is not None and _is_news(one) for one in out):
             data = {"count": held.mass_drift.count, "total": held.mass_drift.total, "message": str(held.mass_drift)}
-            event = Event(self._clock.now(), "mass_drift.held", "", data)
+            event = AuditEvent(self._clock.now(), "mass_drift.held", "", data)
             return await self._recorded(out, lambda one: one.wanted_write, [event])
         return await self._recorded(out, lambda one: one.wanted_write)
 
@@ -374,7 +369,7 @@ class Checker:
 
     # -- recording
 
-    async def record(self, checks: Sequence[CheckResult], events: Sequence[Event] = ()) -> list[CheckResult]:
+    async def record(self, checks: Sequence[CheckResult], events: Sequence[AuditEvent] = ()) -> list[CheckResult]:
         """Record the results in one transaction; return them with the other writers of new contention."""
         named = await asyncio.gather(*[self._named(each) for each in checks if each.new_contentions])
         other_writers = {each.address: each for each in named}
@@ -388,7 +383,7 @@ class Checker:
         return out
 
     async def _recorded(
-        self, checks: Sequence[CheckResult], chosen: Callable[[CheckResult], bool], events: Sequence[Event] = ()
+        self, checks: Sequence[CheckResult], chosen: Callable[[CheckResult], bool], events: Sequence[AuditEvent] = ()
     ) -> list[CheckResult]:
         """Record some of the checks, batch by batch; return all of them, in the same order."""
         places = [place for place, checked in enumerate(checks) if chosen(checked)]
@@ -447,7 +442,7 @@ class Checker:
                 "defaults_changed": list(item.migration.paths(SuppressionReason.DEFAULTS_CHANGED)),
                 "why": item.migration.unreadable,
             }
-            transaction.events.append(Event(checked.at, "rules.took_over", str(state.address), told))
+            transaction.events.append(AuditEvent(checked.at, "rules.took_over", str(state.address), told))
         transaction.states.append(state)
         transaction.checked.add(state.address)
         if checked.verdict.status is not Status.UNKNOWN:  # what could not be read has not gone away
@@ -459,7 +454,7 @@ class Checker:
                 "was": before.value if before else None,
             }
             transaction.events.append(
-                Event(
+                AuditEvent(
                     checked.at,
                     "check.status_changed",
                     str(state.address),
@@ -472,10 +467,12 @@ class Checker:
             )
         if checked.invalid:
             why: dict[str, Json] = {"why": checked.invalid, "carried_over": checked.carried_over}
-            transaction.events.append(Event(checked.at, "baseline.invalid", str(state.address), why))
+            transaction.events.append(AuditEvent(checked.at, "baseline.invalid", str(state.address), why))
         if checked.joined:
             joined = [{"path": each.path, **_observed(each)} for each in checked.joined]
-            transaction.events.append(Event(checked.at, "baseline.joined", str(state.address), {"defaults": joined}))
+            transaction.events.append(
+                AuditEvent(checked.at, "baseline.joined", str(state.address), {"defaults": joined})
+            )
         self._add_contentions(transaction, checked)
         if checked.decision.action is Action.NONE and before is state.observed.status:
             return None
@@ -496,7 +493,7 @@ class Checker:
                 Quarantine(checked.address, contention.path, CONTENTION, checked.at, data)
             )
             event = {"path": contention.path, "message": str(contention), **data}
-            transaction.events.append(Event(checked.at, "contention.detected", str(checked.address), event))
+            transaction.events.append(AuditEvent(checked.at, "contention.detected", str(checked.address), event))
 
     def _add_decision(self, transaction: Transaction, checked: CheckResult) -> str:
         item = checked.prepared

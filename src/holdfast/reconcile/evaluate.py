@@ -18,7 +18,7 @@ from holdfast.policy.decide import ReconcileMode
 from holdfast.providers.protocol import Unchanged
 from holdfast.reconcile import fault_isolation, rule_migration
 from holdfast.reconcile.resolved_resource import ResolvedResource, digest_of
-from holdfast.store.protocol import Declared, Digest, ResourceState
+from holdfast.store.state import DeclaredState, Digest, ResourceState
 
 Signature = Callable[[Json], str | None]
 
@@ -67,7 +67,7 @@ class Evaluation:
     def before(self) -> ResourceState:
         """Return what was remembered before this look."""
         declaration = self.prepared.declaration
-        return self.prepared.state or ResourceState(declaration.address, declared=Declared(declaration.provider))
+        return self.prepared.state or ResourceState(declaration.address, declared=DeclaredState(declaration.provider))
 
 
 STILL = Verdict(Status.IN_SYNC, "nothing moved since the last check")

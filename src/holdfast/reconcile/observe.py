@@ -22,7 +22,7 @@ from holdfast.reconcile.rate_limit import CallKind
 from holdfast.reconcile.redact import RedactionContext
 from holdfast.reconcile.resolved_resource import ResolvedResource
 from holdfast.reconcile.retry import RETRIED, RetryPolicy
-from holdfast.store.protocol import ResourceState
+from holdfast.store.state import ResourceState
 
 WORKERS = 64  # reading at once on a connection; its gate lets fewer through
 _ALWAYS = (ReconcileMode.PUT_ONLY, ReconcileMode.SHADOW)

@@ -49,7 +49,9 @@ from holdfast.remediation.core import past_attempts
 from holdfast.remediation.core.guard import Sighted
 from holdfast.remediation.core.past_attempts import Precedent, Today
 from holdfast.remediation.core.rules import AssessmentRules
-from holdfast.store.protocol import AcceptedValue, Correction, FindingRecord, Pause, Quarantine, Step, Store
+from holdfast.store.governance import AcceptedValue, CorrectionRecord, Pause, Quarantine
+from holdfast.store.protocol import Store
+from holdfast.store.records import FindingRecord, OperationStep
 from holdfast.store.value_codec import encode_finding
 
 CONTENTION = "contention"
@@ -81,7 +83,7 @@ class WriteHistory:
     """What is remembered of some resources that matters for what to do about them now."""
 
     findings: Mapping[Address, Sequence[FindingRecord]] = field(default_factory=dict)
-    corrections: Mapping[Address, Sequence[Correction]] = field(default_factory=dict)
+    corrections: Mapping[Address, Sequence[CorrectionRecord]] = field(default_factory=dict)
     precedents: Mapping[Address, Sequence[Precedent]] = field(default_factory=dict)  # where policy asks what came of it
 
 
@@ -143,13 +145,13 @@ class PolicyEvaluator:
         for each in await self.store.quarantines():
             quarantines.setdefault(each.address, {})[each.path] = each
         acceptances: dict[Address, list[AcceptedValue]] = {}
-        for accepted in await self.store.acceptances():
+        for accepted in await self.store.accepted_values():
             acceptances.setdefault(accepted.address, []).append(accepted)
         approved = frozenset(each.plan for each in await self.store.approvals())
         unsure = {
             each.address: lost_create_reasons.message(each.address, each.token)
             for each in await self.store.operations()
-            if each.step is Step.UNSURE
+            if each.step is OperationStep.UNSURE
         }
         return Overrides(tuple(await self.store.pauses()), quarantines, acceptances, approved, unsure)
 
@@ -159,7 +161,7 @@ class PolicyEvaluator:
         moved = [item.declaration.address for item in items]
         if not moved:
             return WriteHistory()
-        corrections: dict[Address, list[Correction]] = {}
+        corrections: dict[Address, list[CorrectionRecord]] = {}
         rules = self.rules.corrections.contentions
         held = rules.forgotten_after(max(item.settings.resync_period for item in items))
         since = now - (rules.reverts + 1) * held
@@ -262,17 +264,17 @@ class PolicyEvaluator:
         ]
         writes = fleet_limits.candidates(wanted)
         rules = self.rules.corrections
-        sizes = await self.store.sizes()
+        sizes = await self.store.count_resources()
         mass_drift = await self._mass_drift(checks, sizes, now) if any(each.is_correction for each in wanted) else None
         if mass_drift is None and not rules.budgets:
             return LimitHold()
         buckets = budgets.buckets(writes, rules.budgets, sizes, now)
-        spent = dict(zip([name for name, _ in buckets], await self.store.spent(buckets), strict=True))
+        spent = dict(zip([name for name, _ in buckets], await self.store.count_charges(buckets), strict=True))
         return LimitHold(fleet_limits.hold_back(wanted, rules, mass_drift, spent, sizes, now), mass_drift, changed=True)
 
     async def is_mass_drift(self, checks: Sequence[Wanting], now: float) -> bool:
         """Tell whether so much is known to have moved that nothing of it is reverted."""
-        return await self._mass_drift(checks, await self.store.sizes(), now) is not None
+        return await self._mass_drift(checks, await self.store.count_resources(), now) is not None
 
     async def _mass_drift(self, checks: Sequence[Wanting], sizes: Sizes, now: float) -> MassDrift | None:
         """Judge the drift of the whole fleet: what is seen, foreseen or known of the rest, and what was reverted."""
@@ -284,7 +286,7 @@ class PolicyEvaluator:
         missing = [address for address, verdict in seen.items() if verdict.status is Status.MISSING]
         known = await self.store.findings()
         drifted |= {a: tuple(r.finding for r in found) for a, found in known.items() if a not in seen}
-        missing += [a for a in await self.store.with_status(Status.MISSING) if a not in seen]
+        missing += [a for a in await self.store.addresses_with_status(Status.MISSING) if a not in seen]
         settings = [each.prepared.settings for each in checks if each.decision.action.is_write]
         window = mass_drift.window(each.resync_period * (1 + each.resync_jitter) for each in settings)
         return mass_drift.mass_drift(drifted, missing, sizes, guard, await self.store.reverts(now - window))

@@ -29,7 +29,7 @@ from holdfast.model.resource import ManagementPolicy
 from holdfast.model.verdict import INHERITED, Status, Suppressed, SuppressionReason, Verdict
 from holdfast.reconcile.redact import secret_profile
 from holdfast.reconcile.resolved_resource import POLICY, ResolvedResource, RuleMigration, digest_of
-from holdfast.store.protocol import Digest, ResourceState
+from holdfast.store.state import Digest, ResourceState
 
 _NEVER = (None, None)
 _NEWLY_VISIBLE = "only the rules of now see it, and it was so when they took over"

@@ -32,20 +32,11 @@ from holdfast.reconcile.retry import RetryPolicy
 from holdfast.reconcile.settled_read import Learnt
 from holdfast.remediation import own_corrections, target_state
 from holdfast.remediation.own_corrections import Written
-from holdfast.store.protocol import (
-    Claim,
-    Correction,
-    CorrectionOutcome,
-    Declared,
-    Digest,
-    Event,
-    Operation,
-    ResourceState,
-    Revision,
-    Store,
-    Transaction,
-    WriteChanges,
-)
+from holdfast.store.governance import CorrectionOutcome, CorrectionRecord
+from holdfast.store.protocol import Store
+from holdfast.store.records import AppliedRevision, AuditEvent, Claim, WriteOperation
+from holdfast.store.state import DeclaredState, Digest, ResourceState
+from holdfast.store.transaction import Transaction, WriteChanges
 
 SETTLE_READS = 60
 _TOLD_ANEW = (SuppressionReason.BASELINED, SuppressionReason.LATE)  # at the next look, if it is still so
@@ -64,14 +55,16 @@ class Settler:
     owner: str
     patience: RetryPolicy
     _rules: dict[Digest, bytes] = field(default_factory=dict)  # that baselines were captured under
-    _begun: dict[Address, Correction] = field(default_factory=dict)  # by us, and not ended: nobody else writes these
+    _begun: dict[Address, CorrectionRecord] = field(
+        default_factory=dict
+    )  # by us, and not ended: nobody else writes these
     _given_back: set[tuple[Address, int]] = field(default_factory=set)  # claims, together with the end of a write
 
-    def begin(self, correction: Correction) -> None:
+    def begin(self, correction: CorrectionRecord) -> None:
         """Remember a correction that was recorded as begun, so that it need not be read again."""
         self._begun[correction.address] = correction
 
-    async def correction(self, operation: Operation) -> Correction | None:
+    async def correction(self, operation: WriteOperation) -> CorrectionRecord | None:
         """Return the correction of a write as it was begun, by us or by another process."""
         begun = self._begun.get(operation.address)
         return begun if begun is not None and begun.id == operation.id else await self.store.correction(operation.id)
@@ -91,13 +84,13 @@ class Settler:
         await self.store.commit(transaction)
         self._given_back.add((claim.address, claim.fence))
 
-    async def settle(self, checked: CheckResult, operation: Operation, claim: Claim) -> ActionResult:
+    async def settle(self, checked: CheckResult, operation: WriteOperation, claim: Claim) -> ActionResult:
         """Read until the state is settled, then learn from it."""
         if operation.action == Action.DELETE.value:
             return await self._deleted(checked, operation, claim)
         provider_id = operation.token.get("id")
         item = checked.prepared
-        state = item.state or ResourceState(item.declaration.address, declared=Declared(item.declaration.provider))
+        state = item.state or ResourceState(item.declaration.address, declared=DeclaredState(item.declaration.provider))
         item = replace(
             item, state=replace(state, observed=replace(state.observed, provider_id=provider_id)), version=None
         )
@@ -124,14 +117,16 @@ class Settler:
         return ActionResult(checked, ActionOutcome.UNSETTLED, "written; its settled state could not be read yet")
 
     async def captured(
-        self, checked: CheckResult, operation: Operation, claim: Claim, reading: Reading | Unchanged
+        self, checked: CheckResult, operation: WriteOperation, claim: Claim, reading: Reading | Unchanged
     ) -> ActionResult:
         """Learn the baseline from what was just read."""
         assert isinstance(reading, Found)
         learnt = settled_read.learn(checked, operation, await self.correction(operation), reading)
         return await self._captured(checked, operation, claim, learnt)
 
-    async def _captured(self, checked: CheckResult, operation: Operation, claim: Claim, learnt: Learnt) -> ActionResult:
+    async def _captured(
+        self, checked: CheckResult, operation: WriteOperation, claim: Claim, learnt: Learnt
+    ) -> ActionResult:
         """Make what was learnt the baseline, and record the end of the write, all in one transaction."""
         item, now = checked.prepared, self.clock.now()
         adopting = operation.action == Action.ADOPT.value
@@ -171,7 +166,9 @@ class Settler:
         transaction.states.append(after)
         transaction.findings[after.address] = still
         transaction.revisions.append(
-            Revision(after.address, after.applied.revision, written, str(hash_schemes.ORDERED.stamp(item.desired)), now)
+            AppliedRevision(
+                after.address, after.applied.revision, written, str(hash_schemes.ORDERED.stamp(item.desired)), now
+            )
         )
         transaction.writes.finished.append(operation.id)
         effects = serialize.finding_paths(capture.side_effects)
@@ -207,7 +204,7 @@ class Settler:
     def _as_captured(
         self,
         checked: CheckResult,
-        operation: Operation,
+        operation: WriteOperation,
         reading: Found,
         applied: dict[str, Any],
         observed: dict[str, Any],
@@ -258,7 +255,7 @@ class Settler:
         )
 
     async def _uncaptured(
-        self, checked: CheckResult, operation: Operation, claim: Claim, reading: ReadFailure
+        self, checked: CheckResult, operation: WriteOperation, claim: Claim, reading: ReadFailure
     ) -> ActionResult:
         """End the write of something that nobody can read: it was sent, and what became of it stays unknown."""
         item, now = checked.prepared, self.clock.now()
@@ -281,7 +278,9 @@ class Settler:
         )
         transaction.states.append(after)
         transaction.revisions.append(
-            Revision(after.address, after.applied.revision, written, str(hash_schemes.ORDERED.stamp(item.desired)), now)
+            AppliedRevision(
+                after.address, after.applied.revision, written, str(hash_schemes.ORDERED.stamp(item.desired)), now
+            )
         )
         transaction.events.append(self._done("write.done", item, operation, after, {}))
         await self._end(transaction, operation, CorrectionOutcome.DONE)
@@ -291,7 +290,7 @@ class Settler:
             replace(checked, state=after), ActionOutcome.DONE, "sent; it cannot be read back", (), operation.id
         )
 
-    async def _deleted(self, checked: CheckResult, operation: Operation, claim: Claim) -> ActionResult:
+    async def _deleted(self, checked: CheckResult, operation: WriteOperation, claim: Claim) -> ActionResult:
         address = checked.prepared.declaration.address
         for attempt in range(1, SETTLE_READS + 1):
             reading = await self.checker.read(checked.prepared, None)
@@ -323,7 +322,7 @@ class Settler:
         return bool(diff.differences(checked.observed, reading.document, checked.tree))
 
     async def refused(
-        self, checked: CheckResult, operation: Operation, claim: Claim, refused: WriteFailure
+        self, checked: CheckResult, operation: WriteOperation, claim: Claim, refused: WriteFailure
     ) -> ActionResult:
         """Remember a no: a terminal one stops the resource, others leave it for the next round."""
         state = checked.state
@@ -358,7 +357,7 @@ class Settler:
             return ActionResult(checked, ActionOutcome.MOVED, refused.message)
         return ActionResult(checked, ActionOutcome.FAILED, refused.message)
 
-    async def given_up(self, checked: CheckResult, operation: Operation, claim: Claim, why: str) -> ActionResult:
+    async def given_up(self, checked: CheckResult, operation: WriteOperation, claim: Claim, why: str) -> ActionResult:
         """End a write that leads nowhere; what is to be done now is for the next check to say."""
         transaction = Transaction(writes=WriteChanges(finished=[operation.id], fences={claim.address: claim.fence}))
         transaction.events.append(
@@ -370,7 +369,7 @@ class Settler:
         return ActionResult(checked, ActionOutcome.FAILED, why)
 
     async def _end(
-        self, transaction: Transaction, operation: Operation, outcome: CorrectionOutcome, stuck: Sequence[str] = ()
+        self, transaction: Transaction, operation: WriteOperation, outcome: CorrectionOutcome, stuck: Sequence[str] = ()
     ) -> None:
         """Note in the ledger how a correction ended, together with whatever else becomes true."""
         begun = await self.correction(operation)
@@ -388,24 +387,24 @@ class Settler:
             transaction.governance.corrections.append(replace(begun, outcome=outcome, paths=changed, post_image=after))
 
     async def _assess(
-        self, transaction: Transaction, checked: CheckResult, operation: Operation, written: Written
+        self, transaction: Transaction, checked: CheckResult, operation: WriteOperation, written: Written
     ) -> None:
         """Begin the assessment of a correction, where policy wants one."""
         if _is_assessed(checked):
             await own_corrections.end(transaction, self.store, operation, written, self.checker.rules.assessment)
 
     def _done(
-        self, kind: str, item: ResolvedResource, operation: Operation, after: ResourceState, more: dict[str, Json]
-    ) -> Event:
+        self, kind: str, item: ResolvedResource, operation: WriteOperation, after: ResourceState, more: dict[str, Json]
+    ) -> AuditEvent:
         """Return the event of a write that has ended well: which, on what, and what became of it."""
         data: dict[str, Json] = {"operation": operation.id, "action": operation.action, "type": _type(item)}
         return self.event(
             kind, item, {**data, "revision": after.applied.revision, "id": after.observed.provider_id, **more}
         )
 
-    def event(self, kind: str, prepared: ResolvedResource, data: dict[str, Json]) -> Event:
+    def event(self, kind: str, prepared: ResolvedResource, data: dict[str, Json]) -> AuditEvent:
         """Return an event of this worker about a resource."""
-        return Event(self.clock.now(), kind, str(prepared.declaration.address), {**data, "worker": self.owner})
+        return AuditEvent(self.clock.now(), kind, str(prepared.declaration.address), {**data, "worker": self.owner})
 
 
 def _inputs_now(checked: CheckResult) -> DecisionInputs:

@@ -18,7 +18,8 @@ from holdfast.model.read_result import Found
 from holdfast.model.verdict import SuppressionReason
 from holdfast.reconcile import serialize
 from holdfast.reconcile.check import CheckResult
-from holdfast.store.protocol import Correction, Operation
+from holdfast.store.governance import CorrectionRecord
+from holdfast.store.records import WriteOperation
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,7 @@ class Learnt:
         return f"{said}; no longer declared, and kept by the service: {', '.join(self.kept)}" if self.kept else said
 
 
-def learn(checked: CheckResult, operation: Operation, begun: Correction | None, reading: Found) -> Learnt:
+def learn(checked: CheckResult, operation: WriteOperation, begun: CorrectionRecord | None, reading: Found) -> Learnt:
     """Say what became of a write."""
     item = checked.prepared
     tree, _ = item.rules_for(reading.document)
@@ -74,7 +75,7 @@ def learn(checked: CheckResult, operation: Operation, begun: Correction | None, 
     )
 
 
-def _before(checked: CheckResult, operation: Operation) -> tuple[Finding, ...]:
+def _before(checked: CheckResult, operation: WriteOperation) -> tuple[Finding, ...]:
     """Return what differed before the write, also what somebody answers for: none of it is the service's doing.
 
     Where what was known counts no more there is nothing to compare with, and everything is learnt anew.
@@ -86,14 +87,14 @@ def _before(checked: CheckResult, operation: Operation) -> tuple[Finding, ...]:
     return (*known, *waived)
 
 
-def _written(operation: Operation, begun: Correction | None) -> tuple[str, ...] | None:
+def _written(operation: WriteOperation, begun: CorrectionRecord | None) -> tuple[str, ...] | None:
     """Return the paths that a write was to put right, None for all: what policy left alone has not failed."""
     if begun is None or operation.action != Action.UPDATE.value:
         return None
     return tuple(each.path for each in begun.paths)
 
 
-def _replaced(operation: Operation) -> tuple[str, ...]:
+def _replaced(operation: WriteOperation) -> tuple[str, ...]:
     """Return everything that differed, where a replacement was made: it is written as a whole."""
     return tuple(serialize.finding_paths(operation.drift)) if operation.action == Action.REPLACE.value else ()
 

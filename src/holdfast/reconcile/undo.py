@@ -33,21 +33,10 @@ from holdfast.reconcile.policy_evaluation import UNDONE
 from holdfast.reconcile.rate_limit import CallKind
 from holdfast.reconcile.resolved_resource import ResolvedResource
 from holdfast.reconcile.send import HeldBack, Leave, Sender
-from holdfast.store.protocol import (
-    Claim,
-    ClaimLost,
-    CorrectedPath,
-    Correction,
-    CorrectionOutcome,
-    Event,
-    GovernanceChanges,
-    Operation,
-    Quarantine,
-    Step,
-    Store,
-    Transaction,
-    WriteChanges,
-)
+from holdfast.store.governance import CorrectionOutcome, CorrectionRecord, PathCorrection, Quarantine
+from holdfast.store.protocol import Store
+from holdfast.store.records import AuditEvent, Claim, ClaimLost, OperationStep, WriteOperation
+from holdfast.store.transaction import GovernanceChanges, Transaction, WriteChanges
 
 PHASE: Final = "undo"  # of the operation of an undo
 _SENT_BEFORE: Final = "it was begun, and is finished when it may be"
@@ -70,7 +59,7 @@ class Postponed(CannotUndo):
 class Undone:
     """What came of it."""
 
-    correction: Correction  # the new one
+    correction: CorrectionRecord  # the new one
     message: str
 
 
@@ -78,9 +67,9 @@ class Undone:
 class _Undo:
     """A correction, the one that takes it back, and how far that has come."""
 
-    correction: Correction
-    taken: Correction
-    operation: Operation
+    correction: CorrectionRecord
+    taken: CorrectionRecord
+    operation: WriteOperation
 
 
 @dataclass(slots=True)
@@ -100,7 +89,7 @@ class CorrectionUndo:
         """Keep the claims of undos like those of every other write."""
         self._keeper = Keeper(self.store, self.clock, self.owner)
 
-    async def undo(self, correction: Correction, item: ResolvedResource, who: str, why: str) -> Undone:
+    async def undo(self, correction: CorrectionRecord, item: ResolvedResource, who: str, why: str) -> Undone:
         """Revert what was there before; raise CannotUndo, having written nothing, if that is not possible.
 
         An undo of the same correction that was begun before is finished.
@@ -108,7 +97,7 @@ class CorrectionUndo:
         _require_undoable(correction)
         return await self._claimed(correction, lambda claim: self._undo(correction, item, claim, (who, why)))
 
-    async def resume(self, operation: Operation, checked: CheckResult) -> Undone:
+    async def resume(self, operation: WriteOperation, checked: CheckResult) -> Undone:
         """Finish an undo that an earlier process began; `checked` is a fresh look at the same resource."""
         taken = await self.store.correction(operation.id)
         correction = await self.store.correction(taken.undoes or "") if taken is not None else None
@@ -118,7 +107,7 @@ class CorrectionUndo:
             correction, lambda claim: self._go_on(_Undo(correction, taken, operation), checked, claim)
         )
 
-    async def _claimed(self, correction: Correction, act: Callable[[Claim], Awaitable[Undone]]) -> Undone:
+    async def _claimed(self, correction: CorrectionRecord, act: Callable[[Claim], Awaitable[Undone]]) -> Undone:
         claim = await self._keeper.claim(correction.address)
         if claim is None and await worker_identity.bury(self.store):
             claim = await self._keeper.claim(correction.address)
@@ -137,7 +126,7 @@ class CorrectionUndo:
             await self.store.release(claim)
 
     async def _undo(
-        self, correction: Correction, item: ResolvedResource, claim: Claim, person: tuple[str, str]
+        self, correction: CorrectionRecord, item: ResolvedResource, claim: Claim, person: tuple[str, str]
     ) -> Undone:
         (checked,) = await self.checker.check_all([item], record=False, fresh=True)
         begun = await self._begun(correction)
@@ -151,7 +140,7 @@ class CorrectionUndo:
         _require_unmoved(correction, checked)
         return await self._send(undo, checked, claim, begin=lambda: self._begin(undo, checked, claim))
 
-    async def _begun(self, correction: Correction) -> _Undo | None:
+    async def _begun(self, correction: CorrectionRecord) -> _Undo | None:
         """Return the undo of a correction that was begun and not ended."""
         for operation in await self.store.operations(correction.address):
             taken = await self.store.correction(operation.id) if operation.phase == PHASE else None
@@ -165,7 +154,7 @@ class CorrectionUndo:
             raise Postponed("another worker has carried it on")
         if isinstance(checked.reading, ReadFailure):
             raise Postponed(f"{undo.taken.address} could not be read; the undo that was begun waits")
-        if undo.operation.step is Step.SENT:
+        if undo.operation.step is OperationStep.SENT:
             writer = await self.world.writer(undo.taken.address.connection)
             token, target = undo.operation.token["token"], checked.prepared.target()
             poll = await self.sender.patiently(checked.prepared, CallKind.READ, lambda: writer.poll(target, token))
@@ -209,7 +198,9 @@ class CorrectionUndo:
         """Follow the write to its end and see whether it took; a refusal is recorded before it is told."""
         item = checked.prepared
         while isinstance(writing, InProgress):
-            sent = replace(undo.operation, step=Step.SENT, token={**undo.operation.token, "token": dict(writing.token)})
+            sent = replace(
+                undo.operation, step=OperationStep.SENT, token={**undo.operation.token, "token": dict(writing.token)}
+            )
             await self.store.commit(
                 Transaction(writes=WriteChanges(operations=[sent], fences={claim.address: claim.fence}))
             )
@@ -230,14 +221,14 @@ class CorrectionUndo:
             stuck = tuple(each.path for each in undo.correction.paths)
         return await self._recorded(undo, claim, stuck)
 
-    def _new(self, correction: Correction, checked: CheckResult, person: tuple[str, str]) -> _Undo:
+    def _new(self, correction: CorrectionRecord, checked: CheckResult, person: tuple[str, str]) -> _Undo:
         """Return an undo that is about to begin."""
         who, why = person
         ident = uuid.UUID(int=int(self.random01() * 2**62) << 64 | int(self.random01() * 2**62)).hex
         is_update = correction.action == _UPDATED
         action = _UPDATED if is_update else Action.DELETE.value
-        swapped = tuple(CorrectedPath(each.path, each.after, each.before) for each in correction.paths)
-        taken = Correction(
+        swapped = tuple(PathCorrection(each.path, each.after, each.before) for each in correction.paths)
+        taken = CorrectionRecord(
             ident,
             correction.address,
             self.clock.now(),
@@ -249,8 +240,16 @@ class CorrectionUndo:
             who=who,
         )
         token: dict[str, Json] = {"undoes": correction.id, "who": who, "why": why}
-        operation = Operation(
-            ident, correction.address, action, Step.INTENDED, taken.at, None, taken.pre_image, token=token, phase=PHASE
+        operation = WriteOperation(
+            ident,
+            correction.address,
+            action,
+            OperationStep.INTENDED,
+            taken.at,
+            None,
+            taken.pre_image,
+            token=token,
+            phase=PHASE,
         )
         return _Undo(correction, taken, operation)
 
@@ -318,11 +317,11 @@ class CorrectionUndo:
         message = f"undone, but {', '.join(stuck)} did not go back" if stuck else "as it was before"
         return Undone(done, message)
 
-    def _event(self, kind: str, correction: Correction, data: dict[str, Json]) -> Event:
-        return Event(self.clock.now(), kind, str(correction.address), data)
+    def _event(self, kind: str, correction: CorrectionRecord, data: dict[str, Json]) -> AuditEvent:
+        return AuditEvent(self.clock.now(), kind, str(correction.address), data)
 
 
-def _require_undoable(correction: Correction) -> None:
+def _require_undoable(correction: CorrectionRecord) -> None:
     name = f"correction {correction.id[:12]}"
     if correction.outcome is CorrectionOutcome.UNDONE:
         raise CannotUndo(f"{name} is undone already")
@@ -341,7 +340,7 @@ def _require_running(paused: str | None) -> None:
         raise Postponed(f"{paused}; nothing was undone")
 
 
-def _require_unmoved(correction: Correction, checked: CheckResult) -> None:
+def _require_unmoved(correction: CorrectionRecord, checked: CheckResult) -> None:
     """Refuse if the world is not as the correction left it: undoing would overwrite somebody else's change."""
     if not isinstance(checked.reading, Found):
         raise CannotUndo(f"{correction.address} could not be found now; nothing was undone")
@@ -355,7 +354,7 @@ def _require_unmoved(correction: Correction, checked: CheckResult) -> None:
             )
 
 
-def _require_unmoved_since_made(correction: Correction, checked: CheckResult) -> None:
+def _require_unmoved_since_made(correction: CorrectionRecord, checked: CheckResult) -> None:
     """Refuse to remove what somebody has changed since: their change would go with it."""
     for finding in checked.verdict.findings:
         path = paths.format_path(finding.path)
@@ -363,14 +362,14 @@ def _require_unmoved_since_made(correction: Correction, checked: CheckResult) ->
             raise CannotUndo(f"{path} of {correction.address} has moved since it was made; nothing was undone")
 
 
-def _is_back(correction: Correction, checked: CheckResult) -> bool:
+def _is_back(correction: CorrectionRecord, checked: CheckResult) -> bool:
     """Return True if the live state is what an undo brings about."""
     if correction.action in _MADE:
         return isinstance(checked.reading, NotFound)
     return isinstance(checked.reading, Found) and not _not_back(correction, checked.observed)
 
 
-def _change(correction: Correction, item: ResolvedResource, observed: Json, etag: str | None) -> Change:
+def _change(correction: CorrectionRecord, item: ResolvedResource, observed: Json, etag: str | None) -> Change:
     """Return the write that puts the values of before a correction in their places."""
     wanted: Json = item.revealed(apply_patch.copied(observed))
     for each in correction.paths:
@@ -391,7 +390,7 @@ def _declared(desired: Json, path: str) -> Json:
     return None if value is ABSENT else value
 
 
-def _not_back(correction: Correction, document: Json) -> tuple[str, ...]:
+def _not_back(correction: CorrectionRecord, document: Json) -> tuple[str, ...]:
     return tuple(
         each.path for each in correction.paths if paths.resolve(document, paths.parse_path(each.path)) != each.before
     )

@@ -38,18 +38,11 @@ from holdfast.reconcile.retry import RetryPolicy
 from holdfast.reconcile.send import HeldBack, Leave, Sender
 from holdfast.reconcile.settle import Settler
 from holdfast.remediation import own_corrections
-from holdfast.store.protocol import (
-    BudgetSpent,
-    Claim,
-    ClaimLost,
-    CorrectedPath,
-    Correction,
-    Operation,
-    Step,
-    Store,
-    Transaction,
-    WriteChanges,
-)
+from holdfast.store.governance import BudgetSpent, CorrectionRecord, PathCorrection
+from holdfast.store.protocol import Store
+from holdfast.store.records import Claim, ClaimLost, OperationStep, WriteOperation
+from holdfast.store.state import Relink
+from holdfast.store.transaction import Transaction, WriteChanges
 
 _EDITED = (ChangedBy.DECLARED, ChangedBy.BOTH)
 # Asked right before a write, and told whether an earlier attempt went out: why it is not to be made after all.
@@ -118,7 +111,7 @@ class ResourceWriter:
 
     async def _adopt(self, checked: CheckResult, claim: Claim) -> ActionResult:
         """Take over what exists as declared: remember it, write nothing."""
-        operation = self._operation(checked, Step.SETTLING)
+        operation = self._operation(checked, OperationStep.SETTLING)
         return await self._settler.captured(checked, operation, claim, checked.reading)
 
     async def _guarded(self, checked: CheckResult, claim: Claim, hand: AsyncExitStack) -> ActionResult:
@@ -130,7 +123,7 @@ class ResourceWriter:
         etag = again.etag if isinstance(again, Found) else None
         if isinstance(again, Found):  # what is written goes on from here: fields that are not compared may have moved
             checked = replace(checked, reading=again)
-        operation = self._operation(checked, Step.INTENDED)
+        operation = self._operation(checked, OperationStep.INTENDED)
         leave = self._leave(checked, claim, lambda: self._intend(checked, operation, claim))
         try:
             writing = await self._write(checked.prepared, operation, checked, etag, leave, has_turn=True)
@@ -151,7 +144,7 @@ class ResourceWriter:
 
         return Leave(held, begin, lambda: self._keeper.ensure(claim), was_sent=begin is None)
 
-    async def _held_back(self, checked: CheckResult, operation: Operation, held: HeldBack) -> ActionResult:
+    async def _held_back(self, checked: CheckResult, operation: WriteOperation, held: HeldBack) -> ActionResult:
         """Note that a limit stopped a write; what was begun stays open, and is finished when it may be."""
         data: dict[str, Json] = {"operation": operation.id, "action": operation.action, "why": held.why}
         event = self._settler.event("write.held", checked.prepared, {**data, "was_sent": held.was_sent})
@@ -172,15 +165,14 @@ class ResourceWriter:
         """Note that nothing was written; if another bears the name of what is gone by now, that is looked at next."""
         transaction = Transaction(writes=WriteChanges(fences={claim.address: claim.fence}))
         transaction.events.append(self._settler.event("write.aborted", checked.prepared, {"reason": moved}))
-        state = await self._store.state(claim.address)
-        if checked.decision.action is Action.RECREATE and state is not None and isinstance(again, Found) and again.id:
-            transaction.states.append(replace(state, observed=replace(state.observed, provider_id=again.id)))
+        if checked.decision.action is Action.RECREATE and isinstance(again, Found) and again.id:
+            transaction.updates.relinked.append(Relink(claim.address, again.id))
         await self._store.commit(transaction)
         return ActionResult(checked, ActionOutcome.MOVED, moved)
 
-    def _operation(self, checked: CheckResult, step: Step) -> Operation:
+    def _operation(self, checked: CheckResult, step: OperationStep) -> WriteOperation:
         action = checked.decision.action
-        return Operation(
+        return WriteOperation(
             id=uuid.UUID(int=int(self._random01() * 2**62) << 64 | int(self._random01() * 2**62)).hex,
             address=checked.prepared.declaration.address,
             action=action.value,
@@ -192,7 +184,7 @@ class ResourceWriter:
             phase="delete" if action is Action.REPLACE else "write",
         )
 
-    async def _intend(self, checked: CheckResult, operation: Operation, claim: Claim) -> None:
+    async def _intend(self, checked: CheckResult, operation: WriteOperation, claim: Claim) -> None:
         """Record that a write begins, what it will change, and what it takes from the budgets; all or nothing."""
         because = {**_because(checked), **own_corrections.before(checked)}
         transaction = self._step(operation, checked.prepared, claim, "write.intended", because)
@@ -211,16 +203,16 @@ class ResourceWriter:
         await self._keeper.commit(transaction, claim)
         self._settler.begin(correction)
 
-    def _correction(self, checked: CheckResult, operation: Operation) -> Correction:
+    def _correction(self, checked: CheckResult, operation: WriteOperation) -> CorrectionRecord:
         caused = set(checked.decision.reasons[0].paths)
         changed = tuple(
-            CorrectedPath(path, finding.observed, finding.desired, asked=finding.changed_by in _EDITED)
+            PathCorrection(path, finding.observed, finding.desired, asked=finding.changed_by in _EDITED)
             for finding in checked.verdict.findings
             if (path := paths.format_path(finding.path)) in caused
         )
         by_person = checked.asked or (checked.inputs is not None and checked.inputs.approved)
         write_reason = WriteReason.INTENT if by_person else write_reasons.of_status(checked.verdict.status)
-        return Correction(
+        return CorrectionRecord(
             operation.id,
             checked.address,
             operation.started_at,
@@ -231,13 +223,13 @@ class ResourceWriter:
             who=self._owner,
         )
 
-    async def _advance(self, operation: Operation, prepared: ResolvedResource, claim: Claim, event: str) -> None:
+    async def _advance(self, operation: WriteOperation, prepared: ResolvedResource, claim: Claim, event: str) -> None:
         """Record how far a write has come, before going further."""
         await self._store.commit(self._step(operation, prepared, claim, event))
 
     def _step(
         self,
-        operation: Operation,
+        operation: WriteOperation,
         prepared: ResolvedResource,
         claim: Claim,
         event: str,
@@ -251,7 +243,9 @@ class ResourceWriter:
 
     # -- sending
 
-    async def send(self, checked: CheckResult, operation: Operation, claim: Claim, etag: str | None) -> ActionResult:
+    async def send(
+        self, checked: CheckResult, operation: WriteOperation, claim: Claim, etag: str | None
+    ) -> ActionResult:
         """Send a write that is recorded already, and bring it to its end."""
         try:
             writing = await self._write(checked.prepared, operation, checked, etag, self._leave(checked, claim))
@@ -259,11 +253,15 @@ class ResourceWriter:
             return await self._held_back(checked, operation, held)
         return await self._sent(checked, operation, claim, writing)
 
-    async def _sent(self, checked: CheckResult, operation: Operation, claim: Claim, writing: Writing) -> ActionResult:
+    async def _sent(
+        self, checked: CheckResult, operation: WriteOperation, claim: Claim, writing: Writing
+    ) -> ActionResult:
         writing, operation = await self._follow(checked.prepared, operation, claim, writing)
         return await self.ended(checked, operation, claim, writing)
 
-    async def ended(self, checked: CheckResult, operation: Operation, claim: Claim, writing: Writing) -> ActionResult:
+    async def ended(
+        self, checked: CheckResult, operation: WriteOperation, claim: Claim, writing: Writing
+    ) -> ActionResult:
         """Go on from the end of a provider's operation: the second half of a replacement, or settling."""
         item = checked.prepared
         if isinstance(writing, WriteFailure):
@@ -281,7 +279,7 @@ class ResourceWriter:
             return await self._settler.refused(checked, operation, claim, writing)
         assert isinstance(writing, Done)
         if operation.phase == "delete":
-            operation = replace(operation, phase="write", step=Step.INTENDED, token={})
+            operation = replace(operation, phase="write", step=OperationStep.INTENDED, token={})
             # Whatever comes of it, the old id is from now on that of something gone.
             checked = replace(
                 checked,
@@ -290,12 +288,12 @@ class ResourceWriter:
             )
             await self._advance(operation, checked.prepared, claim, "write.intended")
             return await self.send(checked, operation, claim, None)
-        operation = replace(operation, step=Step.SETTLING, token={"id": writing.id})
+        operation = replace(operation, step=OperationStep.SETTLING, token={"id": writing.id})
         await self._advance(operation, item, claim, "write.accepted")
         return await self._settler.settle(checked, operation, claim)
 
     async def _perhaps_created(
-        self, checked: CheckResult, operation: Operation, claim: Claim, refused: WriteFailure
+        self, checked: CheckResult, operation: WriteOperation, claim: Claim, refused: WriteFailure
     ) -> ActionResult:
         """Look for what a create may have made although no answer says so, before anything is sent again."""
         item = checked.prepared.without_id()
@@ -320,7 +318,9 @@ class ResourceWriter:
         await self._advance(again, checked.prepared, claim, "write.intended")
         return await self.send(checked, again, claim, None)
 
-    async def found(self, checked: CheckResult, operation: Operation, claim: Claim, reading: Found) -> ActionResult:
+    async def found(
+        self, checked: CheckResult, operation: WriteOperation, claim: Claim, reading: Found
+    ) -> ActionResult:
         """Go on with what was found where a create was begun: it is ours if it is what was asked for."""
         item = checked.prepared
         tree, _ = item.rules_for(reading.document)
@@ -328,14 +328,14 @@ class ResourceWriter:
             # Perhaps ours, perhaps made by somebody else under the same name: not to be learnt from.
             return await self._settler.given_up(checked, operation, claim, "what is there is not what was asked for")
         provider_id = reading.id or checked.state.observed.provider_id
-        operation = replace(operation, step=Step.SETTLING, token={"id": provider_id} if provider_id else {})
+        operation = replace(operation, step=OperationStep.SETTLING, token={"id": provider_id} if provider_id else {})
         return await self._settler.settle(checked, operation, claim)
 
     async def unsure(
-        self, checked: CheckResult, operation: Operation, claim: Claim, seen: lost_creates.Unsure
+        self, checked: CheckResult, operation: WriteOperation, claim: Claim, seen: lost_creates.Unsure
     ) -> ActionResult:
         """Record that nobody knows whether a create was made; it stays open until a person decides."""
-        operation = replace(operation, step=Step.UNSURE, token=seen.as_token())
+        operation = replace(operation, step=OperationStep.UNSURE, token=seen.as_token())
         message = lost_create_reasons.message(operation.address, operation.token)
         transaction = self._step(operation, checked.prepared, claim, "write.unsure", {"message": message})
         await self._store.commit(transaction)
@@ -344,7 +344,7 @@ class ResourceWriter:
     async def _write(
         self,
         item: ResolvedResource,
-        operation: Operation,
+        operation: WriteOperation,
         checked: CheckResult,
         etag: str | None,
         leave: Leave,
@@ -378,22 +378,22 @@ class ResourceWriter:
             item, CallKind.WRITE, lambda: writer.update(target, change, key), leave, has_turn=has_turn
         )
 
-    def _change(self, checked: CheckResult, begun: Correction | None, etag: str | None) -> Change:
+    def _change(self, checked: CheckResult, begun: CorrectionRecord | None, etag: str | None) -> Change:
         """Return what an update sends: the paths that it was decided on, also where it was begun by another process."""
         caused = {each.path for each in begun.paths} if begun is not None else set(checked.decision.reasons[0].paths)
         observed = checked.reading.document if isinstance(checked.reading, Found) else None
         return Change(_pinned(checked), observed, _written_paths(checked, caused), etag, _left(checked))
 
     async def _follow(
-        self, item: ResolvedResource, operation: Operation, claim: Claim, writing: Writing
-    ) -> tuple[Writing, Operation]:
+        self, item: ResolvedResource, operation: WriteOperation, claim: Claim, writing: Writing
+    ) -> tuple[Writing, WriteOperation]:
         """Follow a long-running operation to its end, recording its token so that anybody can."""
         seconds = min(self.follows_seconds, item.settings.operation_timeout)
         patience = operation_poll.PollPolicy(self._clock, self.stop, seconds)
         while isinstance(writing, InProgress):
             now = self._clock.now()
             operation = replace(
-                operation, step=Step.SENT, token=dict(writing.token), poll_at=now + writing.poll_after_seconds
+                operation, step=OperationStep.SENT, token=dict(writing.token), poll_at=now + writing.poll_after_seconds
             )
             await self._advance(operation, item, claim, "write.sent")
             await patience.wait(writing.poll_after_seconds)
@@ -403,7 +403,9 @@ class ResourceWriter:
 
     # -- resuming
 
-    async def resume(self, operation: Operation, checked: CheckResult, *, create_again: bool = False) -> ActionResult:
+    async def resume(
+        self, operation: WriteOperation, checked: CheckResult, *, create_again: bool = False
+    ) -> ActionResult:
         """Finish a write that another process began; `checked` is a fresh look at the same resource.
 
         With `create_again` a person says that a create of which nobody knows may be repeated.
@@ -422,7 +424,7 @@ class ResourceWriter:
         finally:
             await self._settler.let_go(claim)
 
-    async def polled(self, operation: Operation, checked: CheckResult, claim: Claim) -> ActionResult:
+    async def polled(self, operation: WriteOperation, checked: CheckResult, claim: Claim) -> ActionResult:
         """Go on following an operation that another process began to follow."""
         item = checked.prepared
         writer = await self._world.writer(item.declaration.address.connection)
@@ -501,6 +503,6 @@ def _written_paths(checked: CheckResult, caused: Collection[str]) -> tuple[str, 
     return tuple(out)
 
 
-def _key(operation: Operation) -> str:
+def _key(operation: WriteOperation) -> str:
     """Return the idempotency key of the write at hand; the two writes of a replacement have one each."""
     return f"{operation.id}-{operation.phase}"

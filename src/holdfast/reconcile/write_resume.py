@@ -17,7 +17,8 @@ from holdfast.reconcile.action_result import ActionOutcome, ActionResult
 from holdfast.reconcile.check import Checker, CheckResult
 from holdfast.reconcile.resolved_resource import digest_of
 from holdfast.reconcile.settle import Settler
-from holdfast.store.protocol import Claim, Operation, Step, Store
+from holdfast.store.protocol import Store
+from holdfast.store.records import Claim, OperationStep, WriteOperation
 
 if TYPE_CHECKING:
     from holdfast.reconcile.write import ResourceWriter
@@ -33,7 +34,7 @@ class Resumer:
     settler: Settler
 
     async def resume(
-        self, operation: Operation, checked: CheckResult, claim: Claim, *, create_again: bool
+        self, operation: WriteOperation, checked: CheckResult, claim: Claim, *, create_again: bool
     ) -> ActionResult:
         """Finish a write under a claim."""
         # It may have been finished, or carried on, between our finding it and our claim.
@@ -42,16 +43,16 @@ class Resumer:
             return ActionResult(checked, ActionOutcome.OVERTAKEN, "another worker has carried it on")
         checked = await self._as_begun(operation, checked)
         match operation.step:
-            case Step.INTENDED:
+            case OperationStep.INTENDED:
                 return await self._intended(operation, checked, claim, create_again=create_again)
-            case Step.UNSURE:
+            case OperationStep.UNSURE:
                 return await self._unsure(operation, checked, claim, create_again=create_again)
-            case Step.SENT:
+            case OperationStep.SENT:
                 return await self.actor.polled(operation, checked, claim)
-            case Step.SETTLING | Step.DONE:
+            case OperationStep.SETTLING | OperationStep.DONE:
                 return await self.settler.settle(checked, operation, claim)
 
-    async def _as_begun(self, operation: Operation, checked: CheckResult) -> CheckResult:
+    async def _as_begun(self, operation: WriteOperation, checked: CheckResult) -> CheckResult:
         """Return the check with the declaration that the write was begun with, which may have been edited since.
 
         What is captured at the end of a write is what that write asked for; an edit made since is a matter of its own.
@@ -63,7 +64,7 @@ class Resumer:
         return replace(checked, prepared=replace(item, desired=begun, desired_digest=operation.desired))
 
     async def _intended(
-        self, operation: Operation, checked: CheckResult, claim: Claim, *, create_again: bool
+        self, operation: WriteOperation, checked: CheckResult, claim: Claim, *, create_again: bool
     ) -> ActionResult:
         """Nobody knows whether the provider was asked: the world tells, or the same key makes asking again harmless."""
         reading = checked.reading
@@ -101,22 +102,22 @@ class Resumer:
         return await lost_creates.look_for(self.checker, self.store, item.without_id())
 
     async def _unsure(
-        self, operation: Operation, checked: CheckResult, claim: Claim, *, create_again: bool
+        self, operation: WriteOperation, checked: CheckResult, claim: Claim, *, create_again: bool
     ) -> ActionResult:
         """Go on where nobody knew whether it was made: it is found by now, or a person says to make it again."""
         if isinstance(checked.reading, Found) or create_again:
-            begun = replace(operation, step=Step.INTENDED, token={})
+            begun = replace(operation, step=OperationStep.INTENDED, token={})
             return await self._intended(begun, checked, claim, create_again=create_again)
         return ActionResult(
             checked, ActionOutcome.UNSURE, lost_create_reasons.message(operation.address, operation.token)
         )
 
-    async def _settled(self, checked: CheckResult, operation: Operation, claim: Claim) -> ActionResult:
+    async def _settled(self, checked: CheckResult, operation: WriteOperation, claim: Claim) -> ActionResult:
         provider_id = checked.state.observed.provider_id
-        operation = replace(operation, step=Step.SETTLING, token={"id": provider_id} if provider_id else {})
+        operation = replace(operation, step=OperationStep.SETTLING, token={"id": provider_id} if provider_id else {})
         return await self.settler.settle(checked, operation, claim)
 
-    async def _is_unmoved(self, operation: Operation, checked: CheckResult) -> bool:
+    async def _is_unmoved(self, operation: WriteOperation, checked: CheckResult) -> bool:
         """Tell whether what is there is what a write was decided on."""
         if checked.observed is ABSENT or operation.pre_image is None:
             return operation.action != Action.UPDATE.value
@@ -124,7 +125,7 @@ class Resumer:
         before = await self.store.document(operation.pre_image)
         return not diff.differences(before, checked.observed, checked.tree)
 
-    async def _is_written(self, operation: Operation, checked: CheckResult) -> bool:
+    async def _is_written(self, operation: WriteOperation, checked: CheckResult) -> bool:
         """Tell whether what an update was to put right is right: then it was sent, and only the record is missing."""
         begun = await self.settler.correction(operation)
         if operation.action != Action.UPDATE.value or begun is None or not isinstance(checked.reading, Found):
@@ -133,6 +134,6 @@ class Resumer:
         return not wrong & {each.path for each in begun.paths}
 
 
-def _is_deletion(operation: Operation) -> bool:
+def _is_deletion(operation: WriteOperation) -> bool:
     """Tell whether the write at hand removes something: a deletion, or the first half of a replacement."""
     return operation.action == Action.DELETE.value or operation.phase == "delete"

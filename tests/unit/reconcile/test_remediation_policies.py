@@ -21,7 +21,8 @@ from holdfast.remediation.core.past_attempts import AttemptLimits, Effect, Match
 from holdfast.remediation.core.records import Ending, Undo
 from holdfast.remediation.core.state import Phase
 from holdfast.remediation.intake import Refused
-from holdfast.store.protocol import Approval, CorrectionOutcome, GovernanceChanges, Pause, Transaction
+from holdfast.store.governance import Approval, CorrectionOutcome, Pause
+from holdfast.store.transaction import GovernanceChanges, Transaction
 from holdfast.testing.memory import once
 from tests.unit.reconcile.fixtures import declare
 from tests.unit.reconcile.remedying import TARGET, Ward
@@ -175,7 +176,7 @@ def test_what_others_did_is_never_taken_back():
 
 
 def failed(ward, times):
-    """Have a correction fail so many times on the same state, an hour apart; contention is looked for within an hour."""
+    """Have a correction fail so many times on the same state, an hour apart; contention counts within an hour."""
     for _ in range(times):
         ward.live_thing("a")["color"] = "black"
         run(ward.apply(ward.declarations))

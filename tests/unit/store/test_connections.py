@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from holdfast.errors import SchemaTooNew, StoreError
-from holdfast.store import database, migrations
-from holdfast.store.protocol import Transaction
-from holdfast.store.sqlite import SqliteStore
+from holdfast.store.sqlite import database, migrations
+from holdfast.store.sqlite.store import SqliteStore
+from holdfast.store.transaction import Transaction
 from tests.unit.store.examples import A, event, full_state
 
 
@@ -143,8 +143,8 @@ def test_a_newer_schema_is_refused_even_while_it_is_in_the_log_only(tmp_path):
 
 
 FOREIGN = {
-    "a text file": (b"dear diary, " * 20, "no database at all"),
-    "a very short file": (b"\0", "no database at all"),
+    "a text file": (b"dear diary, " * 20, "not a SQLite database"),
+    "a very short file": (b"\0", "not a SQLite database"),
     "the beginning of a database": (b"SQLite format 3\0" + b"\xff" * 200, "damaged"),
 }
 
@@ -197,7 +197,7 @@ def test_a_folder_that_may_not_be_written_is_reported(tmp_path, monkeypatch):
     def refuse(*args, **options):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("holdfast.store.database.os.open", refuse)
+    monkeypatch.setattr("holdfast.store.sqlite.database.os.open", refuse)
     with pytest.raises(StoreError, match=r"cannot use the store .*s\.db: Permission denied"):
         use(tmp_path / "s.db")
 
@@ -205,7 +205,7 @@ def test_a_folder_that_may_not_be_written_is_reported(tmp_path, monkeypatch):
 def test_a_store_that_may_not_be_written_any_more_is_reported(tmp_path):
     async def whole(store: SqliteStore) -> None:
         await store._run(lambda: store._connection.execute("PRAGMA query_only = ON").fetchall())
-        with pytest.raises(StoreError, match="may not be written; check the permissions"):
+        with pytest.raises(StoreError, match="read-only; check the permissions"):
             await store.commit(Transaction(states=[full_state()]))
 
     use(tmp_path / "s.db", work=whole)
@@ -213,14 +213,14 @@ def test_a_store_that_may_not_be_written_any_more_is_reported(tmp_path):
 
 def test_a_lock_that_is_never_released_ends_in_a_clear_error(tmp_path, monkeypatch):
     monkeypatch.setattr(database, "BUSY_SECONDS", 0.0)
-    monkeypatch.setattr("holdfast.store.database.time.sleep", lambda seconds: None)
+    monkeypatch.setattr("holdfast.store.sqlite.database.time.sleep", lambda seconds: None)
     path = tmp_path / "s.db"
     use(path)
 
     async def whole(store: SqliteStore) -> None:
         with closing(sqlite3.connect(path, isolation_level=None)) as other:
             other.execute("BEGIN IMMEDIATE")
-            with pytest.raises(StoreError, match="another process has held it for"):
+            with pytest.raises(StoreError, match="locked by another process for"):
                 await store.commit(Transaction(states=[full_state()]))
             assert await store.state(A) is None  # reading goes on meanwhile
             other.execute("ROLLBACK")
@@ -245,7 +245,7 @@ def test_a_lock_that_is_released_in_time_is_waited_for(tmp_path, monkeypatch):
                 if len(waits) == 3:
                     other.execute("ROLLBACK")
 
-            monkeypatch.setattr("holdfast.store.database.time.sleep", wait)
+            monkeypatch.setattr("holdfast.store.sqlite.database.time.sleep", wait)
             await store.commit(Transaction(states=[full_state()]))
         assert len(waits) == 3
         assert waits == sorted(waits)

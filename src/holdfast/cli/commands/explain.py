@@ -20,7 +20,7 @@ from holdfast.model.json import Json
 from holdfast.policy import strategies
 from holdfast.reconcile import attribution, explain, serialize
 from holdfast.reconcile.explain import ExplainedFinding, Story
-from holdfast.store.protocol import ResourceState
+from holdfast.store.state import ResourceState
 
 _FORMATS = ("table", "json", "yaml")
 _NEXT = {

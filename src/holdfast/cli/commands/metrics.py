@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 import holdfast
+import holdfast.store
 from holdfast.app.project import Options, project_of, require_store, run
 from holdfast.cli import atomic_write
 from holdfast.errors import InputError
@@ -18,7 +19,6 @@ from holdfast.metrics import store_samples
 from holdfast.metrics.families import Family, Sort
 from holdfast.reconcile.clock import SystemClock
 from holdfast.rollouts.core.templates import Template
-from holdfast.store.sqlite import SqliteStore
 
 if TYPE_CHECKING:
     from prometheus_client import Metric
@@ -83,7 +83,7 @@ def metrics_command(
 
 
 async def _gathered(path: Path, templates: Sequence[Template], *, per_resource: bool) -> list[Family]:
-    opened = await SqliteStore.open(path)
+    opened = await holdfast.store.open(path)
     try:
         now = SystemClock().now()
         return await store_samples.gather(

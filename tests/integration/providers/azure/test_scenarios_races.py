@@ -12,7 +12,7 @@ from holdfast.policy.contention_rules import ContentionRules
 from holdfast.policy.correction_limits import CorrectionRules
 from holdfast.providers.azure.provider import AzureProvider
 from holdfast.reconcile.policy_evaluation import PolicyRules
-from holdfast.store.memory import MemoryStore
+from holdfast.store.sqlite.store import SqliteStore
 from holdfast.testing import virtual_time
 from holdfast.testing.virtual_time import VirtualClock
 from holdfast_emulators.azure import Computed, Etag, Fault, Fill, Limits, Operation, Operations, Script, Wrong
@@ -43,12 +43,10 @@ class Mortal(ArmTransport):
         return response
 
 
-class Forgetful(MemoryStore):
+class Forgetful(SqliteStore):
     """Loses the process at its nth commit: before it is kept, or after."""
 
-    def __init__(self):
-        super().__init__()
-        self.left, self.after = 0, False
+    left, after = 0, False
 
     async def commit(self, transaction):
         self.left -= 1
@@ -295,7 +293,7 @@ class TestCrashes:
     @pytest.mark.parametrize("nth", range(1, 7))
     @pytest.mark.parametrize("weight", [1, 2])
     def test_34_killed_at_any_commit(self, nth, after, weight):
-        estate = Estate(store=Forgetful())
+        estate = Estate(store=Forgetful.in_memory())
         estate.arm.teach(WIDGET, Fill("/properties/colour", "red"))
 
         async def scenario():
@@ -343,7 +341,8 @@ def test_35_two_engines_on_one_store_write_once(estate):
 def test_35_two_engines_that_know_nothing_of_one_another_stop_fighting(estate, caplog):
     async def scenario():
         mine, theirs = (
-            estate.restarted(store=MemoryStore(), rules=PolicyRules(CorrectionRules(mass_drift=None))) for _ in range(2)
+            estate.restarted(store=SqliteStore.in_memory(), rules=PolicyRules(CorrectionRules(mass_drift=None)))
+            for _ in range(2)
         )
         await mine.apply([widget(weight=1)])
         for _ in range(24):
