@@ -60,7 +60,7 @@ def test_a_path_put_back_often_and_moved_again_is_a_contention_with_its_rhythm_a
 
 
 @pytest.mark.parametrize(
-    "past, is_fight",
+    "past, is_contention",
     [
         ([], False),
         (put_back(9000.0, 9500.0), False),

@@ -133,7 +133,7 @@ TABLE = [
 ]
 
 
-@pytest.mark.parametrize("said, situation, action", TABLE)
+@pytest.mark.parametrize("said, inputs, action", TABLE)
 def test_each_verdict_has_its_action(said, inputs, action):
     assert decide(said, inputs).action is action
 

@@ -73,7 +73,7 @@ FLEET = {("api", "Widget"): 30, ("api", "Gadget"): 1000}
 
 
 @pytest.mark.parametrize(
-    "drifted, is_storm",
+    "drifted, is_mass_drift",
     [
         (same(10), True),
         (same(9), False),

@@ -21,7 +21,7 @@ OBSERVED = ManagementPolicy.OBSERVED
 
 
 @pytest.mark.parametrize(
-    "verdict, situation, action, code",
+    "verdict, inputs, action, code",
     [
         (IN_SYNC, DecisionInputs(applied=True, mode=ReconcileMode.SHADOW), Action.UPDATE, "shadow"),
         (IN_SYNC, DecisionInputs(applied=True, mode=ReconcileMode.SHADOW, policy=OBSERVED), Action.NONE, "in_sync"),

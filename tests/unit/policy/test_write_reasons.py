@@ -10,7 +10,7 @@ from holdfast.policy.write_reasons import WriteReason
 
 
 @pytest.mark.parametrize(
-    "code, motive",
+    "code, write_reason",
     [
         ("drift", WriteReason.DRIFT),
         ("missing", WriteReason.MISSING),
@@ -28,7 +28,7 @@ def test_what_is_not_known_to_be_asked_for_is_a_correction(code, write_reason):
 
 
 @pytest.mark.parametrize(
-    "status, motive",
+    "status, write_reason",
     [
         (Status.DRIFTED, WriteReason.DRIFT),
         (Status.MISSING, WriteReason.MISSING),
