@@ -176,7 +176,7 @@ def test_what_others_did_is_never_taken_back():
 
 
 def failed(ward, times):
-    """Have a correction fail so many times on the same state, an hour apart; contention counts within an hour."""
+    """Have a correction fail so many times on the same state, an hour apart."""
     for _ in range(times):
         ward.live_thing("a")["color"] = "black"
         run(ward.apply(ward.declarations))
