@@ -191,7 +191,7 @@ class SqliteStore:
         def read() -> dict[Digest, Json]:
             keys = {blobs.pack_digest(digest): digest for digest in digests}
             found = {
-                keys[key]: blobs.kept(keys[key], body)
+                keys[key]: blobs.load_stored(keys[key], body)
                 for chunk in in_lists(list(keys))
                 for key, body in self._connection.execute(sized("documents", chunk), chunk)
             }
