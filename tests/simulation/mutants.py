@@ -103,8 +103,8 @@ def _ignored_options() -> list[Patch]:
 def _rereading_one_file() -> list[Patch]:
     async def fleet_for(opened: Any, options: Any, addresses: Any, _templates: Any) -> Any:
         states = await opened.store.states(list(addresses))
-        files = {state.source.rpartition(":")[0] for state in states.values() if state.source}
-        known = [Address.parse(text) for state in states.values() for text in state.depends_on]
+        files = {state.declared.source.rpartition(":")[0] for state in states.values() if state.declared.source}
+        known = [Address.parse(text) for state in states.values() for text in state.declared.depends_on]
         manifests = loader.read(sorted(filter(os.path.exists, files)), opened.project, whole=False)
         strategies = tuple(opened.fleet.strategies)
         return project.fleet_of(replace(manifests, strategies=strategies), known, options)
@@ -113,7 +113,13 @@ def _rereading_one_file() -> list[Patch]:
 
 
 def _forgotten_origin() -> list[Patch]:
-    return [(settle, "origin_of", lambda _, state: state.origin if state.applied is not None else Origin.CREATED)]
+    return [
+        (
+            settle,
+            "origin_of",
+            lambda _, state: state.applied.origin if state.applied.document is not None else Origin.CREATED,
+        )
+    ]
 
 
 def _removed_is_fresh() -> list[Patch]:

@@ -191,7 +191,7 @@ def test_the_sum_over_statuses_is_the_number_of_resources_and_nothing_counts_mor
     for (connection, kind), size in run(store.count_resources()).items():
         at = {"connection": connection, "kind": kind}
         assert read.sum("holdfast_resources", **at) == size >= read("holdfast_stale_resources", **at)
-    unsure = [each for each in states if each.status in (None, Status.UNKNOWN)]
+    unsure = [each for each in states if each.observed.status in (None, Status.UNKNOWN)]
     assert read.sum("holdfast_stale_resources") >= len(unsure), "what nobody could tell is never green"
 
 
