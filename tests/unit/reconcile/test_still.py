@@ -86,7 +86,7 @@ def test_what_moved_is_never_taken_for_still(moved):
         {"terminal": "it cannot be"},
         {"requested": "look, please"},
         {"baseline": None},
-        {"observed": "sha256:" + "0" * 64},
+        {"observed_document": "sha256:" + "0" * 64},
         {"suppressed": ((SuppressionReason.WAIVED.value, "/color", "until Monday"),)},
     ],
     ids=str,
