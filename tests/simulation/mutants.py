@@ -119,7 +119,13 @@ def _rereading_one_file() -> list[Patch]:
 
 
 def _forgotten_origin() -> list[Patch]:
-    return [(settle, "origin_of", lambda _, state: state.origin if state.applied is not None else Origin.CREATED)]
+    return [
+        (
+            settle,
+            "origin_of",
+            lambda _, state: state.applied.origin if state.applied.document is not None else Origin.CREATED,
+        )
+    ]
 
 
 def _removed_is_fresh() -> list[Patch]:

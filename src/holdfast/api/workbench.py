@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+import holdfast.store
 from holdfast.api.account_connection import Chosen
 from holdfast.app.wiring import Engine
 from holdfast.manifests import user_profiles, waivers
@@ -30,7 +31,6 @@ from holdfast.reconcile.retry import RetryPolicy
 from holdfast.schema.document import raise_all
 from holdfast.store import audit_head_file, fingerprint_key
 from holdfast.store.protocol import Store
-from holdfast.store.sqlite.store import SqliteStore
 
 _calls = itertools.count(1)
 
@@ -105,7 +105,7 @@ def _tried_again(checked: CheckResult) -> CheckResult:
 @asynccontextmanager
 async def memory(project: Project) -> AsyncIterator[Store]:
     """Open the store of a project."""
-    store = await SqliteStore.open(project.store)
+    store = await holdfast.store.open(project.store)
     try:
         yield store
     finally:

@@ -42,9 +42,10 @@ class Memory:
             else state.declared.generation
         )
         outcome = conditions.ConditionOutcome(generation, judged.verdict, governed.decision, now, governed.inputs)
+        schedule, observed, applied = self._seen(judged)
         return replace(
             state,
-            **self._seen(judged),
+            applied=replace(state.applied, **applied),
             declared=replace(
                 state.declared,
                 provider=item.declaration.provider,
@@ -61,6 +62,7 @@ class Memory:
                 checked_at=now,
                 terminal=_terminal(judged, governed.decision),
                 handled=state.schedule.requested,
+                **schedule,
             ),
             observed=replace(
                 state.observed,
@@ -71,6 +73,7 @@ class Memory:
                 reason=judged.verdict.reason,
                 suppressed=tuple((each.because.value, each.path, each.note) for each in judged.verdict.suppressed),
                 conditions=conditions.after(state.observed.conditions, outcome),
+                **observed,
             ),
         )
 
@@ -91,27 +94,24 @@ class Memory:
             observed=replace(judged.before.observed, etag=reading.etag, raw_digest=reading.raw_digest),
         )
 
-    def _seen(self, judged: Evaluation) -> dict[str, Any]:
-        """Return what a reading changes: times and tags if it succeeded, the count of failures if not."""
+    def _seen(self, judged: Evaluation) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+        """Return the fields of schedule, observation and last write that a reading changes."""
         item, now, reading, state = judged.prepared, judged.at, judged.reading, judged.before
         due_at = self.next_due(item, now)
         if isinstance(reading, ReadFailure):
             failures = state.schedule.failures + 1
             retry = now + self.patience.delay(min(failures, 20), reading.retry_after_seconds, self.random01)
-            return {"failures": failures, "due_at": None if due_at is None else min(due_at, retry)}
+            return {"failures": failures, "due_at": None if due_at is None else min(due_at, retry)}, {}, {}
         # Without tags nothing is ever taken as unchanged: what is suppressed counts again once a waiver has run out.
         always = item.settings.reconcile_mode in (ReconcileMode.PUT_ONLY, ReconcileMode.SHADOW)
         found = reading if isinstance(reading, Found) and not always and not _is_suppress(judged.verdict) else None
-        return {
-            "failures": 0,
-            "due_at": due_at,
-            "good_at": now,
+        observed = {
             "etag": found.etag if found else None,
             "raw_digest": found.raw_digest if found else None,
-            "observed": judged.observed_digest,
-            "rules": _rules(judged),
-            "baseline": judged.baseline_digest or state.applied.baseline,
+            "document": judged.observed_digest,
         }
+        applied = {"rules": _rules(judged), "baseline": judged.baseline_digest or state.applied.baseline}
+        return {"failures": 0, "due_at": due_at, "good_at": now}, observed, applied
 
 
 def _rules(judged: Evaluation) -> Digest | None:

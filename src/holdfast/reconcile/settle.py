@@ -143,20 +143,25 @@ class Settler:
             checked,
             operation,
             learnt.reading,
-            desired=written,
-            applied=written,
-            baseline=seen if is_baseline else serialize.keep(transaction, capture.baseline.observed),
-            observed=seen,
-            # Where something stands apart it counts again one day, so nothing is ever taken as unchanged; and what
-            # appears beside it may be of the same hand, so nothing joins later.
-            etag=learnt.reading.etag if is_baseline else None,
-            raw_digest=learnt.reading.raw_digest if is_baseline else None,
-            settle_until=now + item.settings.settle_window if is_baseline and item.kind.fills_in else None,
-            known=serialize.keep(transaction, serialize.known_document(capture.known, stuck, _pinned(checked, stuck))),
-            rules=self._with_rules(transaction, item),
-            status=Status.DRIFTED if still else Status.IN_SYNC,
-            reason="our write did not take everywhere" if stuck else settled.reason,
-            conditions=conditions.after(checked.state.observed.conditions, outcome),
+            {
+                "document": written,
+                "baseline": seen if is_baseline else serialize.keep(transaction, capture.baseline.observed),
+                # Where something stands apart, what appears beside it may be of the same hand, so nothing joins later.
+                "settle_until": now + item.settings.settle_window if is_baseline and item.kind.fills_in else None,
+                "known_differences": serialize.keep(
+                    transaction, serialize.known_document(capture.known, stuck, _pinned(checked, stuck))
+                ),
+                "rules": self._with_rules(transaction, item),
+            },
+            {
+                "document": seen,
+                # Where something stands apart it counts again one day, so nothing is ever taken as unchanged.
+                "etag": learnt.reading.etag if is_baseline else None,
+                "raw_digest": learnt.reading.raw_digest if is_baseline else None,
+                "status": Status.DRIFTED if still else Status.IN_SYNC,
+                "reason": "our write did not take everywhere" if stuck else settled.reason,
+                "conditions": conditions.after(checked.state.observed.conditions, outcome),
+            },
         )
         transaction.states.append(after)
         transaction.findings[after.address] = still
@@ -201,16 +206,17 @@ class Settler:
         checked: CheckResult,
         operation: WriteOperation,
         reading: Found,
-        **learnt: Any,  # noqa: ANN401 - fields of a state
+        applied: dict[str, Any],
+        observed: dict[str, Any],
     ) -> ResourceState:
         """Return what is remembered of a settled resource, with what was learnt from the read: documents, verdict."""
         item, now = checked.prepared, self.clock.now()
         state = item.state or checked.state
         return replace(
             state,
-            **learnt,
             declared=replace(
                 state.declared,
+                document=applied["document"],
                 provider=item.declaration.provider,
                 generation=checked.state.declared.generation,
                 labels=item.declaration.labels,
@@ -226,6 +232,7 @@ class Settler:
                 or item.declaration.address.name,
                 suppressed=tuple(each for each in checked.state.observed.suppressed if each[0] not in _TOLD_ANEW),
                 missing_checks=1,
+                **observed,
             ),
             applied=replace(
                 state.applied,
@@ -233,6 +240,7 @@ class Settler:
                 origin=origin_of(item.declaration, state),
                 identity=reading.identity,
                 api_version=reading.version,
+                **applied,
             ),
             schedule=replace(
                 state.schedule,
@@ -259,14 +267,14 @@ class Settler:
             checked,
             operation,
             Found(None),
-            desired=written,
-            applied=written,
-            etag=None,
-            raw_digest=None,
-            settle_until=None,
-            status=Status.UNKNOWN,
-            reason=f"written; {reading.detail}",
-            conditions=checked.state.observed.conditions,
+            {"document": written, "settle_until": None},
+            {
+                "etag": None,
+                "raw_digest": None,
+                "status": Status.UNKNOWN,
+                "reason": f"written; {reading.detail}",
+                "conditions": checked.state.observed.conditions,
+            },
         )
         transaction.states.append(after)
         transaction.revisions.append(

@@ -41,6 +41,7 @@ from holdfast.remediation import own_corrections
 from holdfast.store.governance import BudgetSpent, CorrectionRecord, PathCorrection
 from holdfast.store.protocol import Store
 from holdfast.store.records import Claim, ClaimLost, OperationStep, WriteOperation
+from holdfast.store.state import Relink
 from holdfast.store.transaction import Transaction, WriteChanges
 
 _EDITED = (ChangedBy.DECLARED, ChangedBy.BOTH)
@@ -164,9 +165,8 @@ class ResourceWriter:
         """Note that nothing was written; if another bears the name of what is gone by now, that is looked at next."""
         transaction = Transaction(writes=WriteChanges(fences={claim.address: claim.fence}))
         transaction.events.append(self._settler.event("write.aborted", checked.prepared, {"reason": moved}))
-        state = await self._store.state(claim.address)
-        if checked.decision.action is Action.RECREATE and state is not None and isinstance(again, Found) and again.id:
-            transaction.states.append(replace(state, observed=replace(state.observed, provider_id=again.id)))
+        if checked.decision.action is Action.RECREATE and isinstance(again, Found) and again.id:
+            transaction.updates.relinked.append(Relink(claim.address, again.id))
         await self._store.commit(transaction)
         return ActionResult(checked, ActionOutcome.MOVED, moved)
 

@@ -1,7 +1,7 @@
 """The hash chain of the audit trail: each event's hash covers the event and the hash before it.
 
-Pure. Proves that a trail was not edited, thinned out, reordered or cut short after the fact, against somebody who does
-not redo the chain with its head; against that, only a copy of the head kept elsewhere helps (see `heads`).
+Pure. Detects events that were edited, removed, reordered or cut off later. A person who recomputes the whole chain and
+its head is detected only with a copy of the head that is stored elsewhere (see `audit_head_file`).
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from holdfast.store.records import AuditEvent, ChainedEvent
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """Where a chain ends."""
+    """The end of a chain."""
 
     length: int
     hash: bytes
 
 
 class Link(NamedTuple):
-    """An event as it is kept; `data` are the canonical bytes that were hashed."""
+    """An event as stored; `data` are the canonical bytes that were hashed."""
 
     sequence: int
     at: float
@@ -42,14 +42,14 @@ START: Final = Head(0, bytes(32))
 
 
 def data_bytes(event: AuditEvent) -> bytes:
-    """Return the bytes of an event's data that are hashed and kept."""
+    """Return the bytes of an event's data that are hashed and stored."""
     return canonical.canonical_bytes(dict(event.data), lists="ordered")
 
 
 def body(sequence: int, at: float, type_: str, subject: str, data: bytes) -> bytes:
-    """Return what is hashed of an event: the canonical bytes of {at, data, sequence, subject, type}.
+    """Return the hashed bytes of an event: the canonical bytes of {at, data, sequence, subject, type}.
 
-    Written by hand because the data need not be read for it; a property test holds it to `canonical_bytes`.
+    They are assembled without parsing the data; a property test compares them with `canonical_bytes`.
     """
     return b'{"at":%s,"data":%s,"sequence":%d,"subject":%s,"type":%s}' % (
         _time_text(float(at)),
@@ -72,13 +72,13 @@ def extend(head: Head, events: Iterable[tuple[AuditEvent, bytes]]) -> tuple[list
 
 
 def chained(link: Link, previous: bytes) -> ChainedEvent:
-    """Return a kept event as the store shows it."""
+    """Return a stored event with the hash before it."""
     event = AuditEvent(link.at, link.type, link.subject, load(link.data))
     return ChainedEvent(link.sequence, event, text(previous), text(link.hash))
 
 
 def text(digest: bytes) -> str:
-    """Write a hash of the chain."""
+    """Return a hash of the chain as text."""
     return "sha256:" + digest.hex()
 
 
@@ -87,10 +87,10 @@ class Verification:
 
     def __init__(self, known: Iterable[AuditHead] = ()) -> None:
         self.head = START
-        self._known = {each.length: each for each in sorted(known, key=lambda each: each.length) if each.length}
+        self._known = {head.length: head for head in sorted(known, key=lambda head: head.length) if head.length}
 
     def follows(self, link: Link) -> bool:
-        """Take the next link; raise ChainBroken if its number is wrong, return False if its hash is."""
+        """Return True if the next link has the right hash; raise ChainBroken if its number is wrong."""
         expected = self.head.length + 1
         if link.sequence > expected:
             raise ChainBroken(expected, f"the audit trail is broken: event {expected} was removed")
@@ -107,20 +107,20 @@ class Verification:
         return True
 
     def is_next(self, link: Link) -> bool:
-        """Tell whether a link, wherever it stands now, was made to follow the head."""
+        """Return True if the hash of a link follows from the head, whatever its number is."""
         try:
             content = body(self.head.length + 1, link.at, link.type, link.subject, link.data)
-        except (TypeError, ValueError):  # a column that no longer holds what we put there
+        except (TypeError, ValueError):  # a damaged column
             return False
         return _hash(self.head.hash, content) == link.hash
 
     def reordered(self, standing: int) -> ChainBroken:
-        """Say that the next event was found in another place."""
+        """Return the error for a next event that was found in another place."""
         bad = self.head.length + 1
         return ChainBroken(bad, f"the audit trail is broken: reordered, event {bad} now stands at {standing}")
 
     def edited(self) -> ChainBroken:
-        """Say that the next event does not follow and is nowhere else."""
+        """Return the error for a next event that was not found anywhere."""
         bad = self.head.length + 1
         message = (
             f"the audit trail is broken: event {bad} does not follow from the one before it; it was edited, "
@@ -129,7 +129,7 @@ class Verification:
         return ChainBroken(bad, message)
 
     def finish(self, recorded: Head, last: int) -> int:
-        """Compare the end reached with the recorded head and the highest number there is; return the length."""
+        """Return the length, after comparing the end with the recorded head and the highest event number."""
         length = self.head.length
         if length < recorded.length:
             message = f"the audit trail is broken: events {length + 1} to {recorded.length} were removed from its end"
@@ -151,7 +151,7 @@ class Verification:
 
 
 def head_lost() -> ChainBroken:
-    """Say that the record of the trail's end is gone."""
+    """Return the error for a missing record of the trail's end."""
     return ChainBroken(0, "the audit trail is broken: the record of its end was removed")
 
 

@@ -1,8 +1,8 @@
-"""A copy of the head of the audit trail beside the store, so that a trail that was cut is noticed.
+"""A signed copy of the head of the audit trail beside the store, which shows that a trail was cut.
 
-Whoever can write the database can cut the trail and set its own record of its end back. The copy is signed with the key
-of the store, so it cannot be set back without that key, nor without leaving a hole where it was. Against somebody who
-has the database, the key and this file, only a head that was written down elsewhere helps: `holdfast audit head`.
+A person with write access to the database can cut the trail and change its recorded end. The copy is signed with the
+key of the store, so it cannot be forged without that key, and its absence shows. Against a person who has the database,
+the key and this file, only a head that was noted elsewhere helps: `holdfast audit head`.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ _PURPOSE: Final = b"holdfast audit head\0"
 
 
 class Trail(Protocol):
-    """What is asked of a store."""
+    """The part of a store that this module reads."""
 
     async def head(self) -> AuditHead:
-        """Return where the trail ends."""
+        """Return the end of the trail."""
 
     async def has_head(self, head: AuditHead) -> bool:
-        """Tell whether the trail has an event of this number and hash."""
+        """Return True if the trail has an event of this number and hash."""
 
 
 def file_of(store: Path) -> Path:
-    """Return where the copy of a store's head is."""
+    """Return the path of the copy of a store's head."""
     return store.with_name(store.name + _SUFFIX)
 
 
 def read(store: Path, key: bytes) -> AuditHead | None:
-    """Return the kept head, None if there is none; raise ChainBroken if it was not signed with the key."""
+    """Return the copied head, or None if there is no copy; raise ChainBroken if it was not signed with the key."""
     file = file_of(store)
     try:
         text = file.read_text(encoding="utf-8", errors="replace")
@@ -54,7 +54,7 @@ def read(store: Path, key: bytes) -> AuditHead | None:
 
 
 async def keep(trail: Trail, store: Path, key: bytes) -> None:
-    """Keep where the trail ends now; a copy that the trail does not bear out is left alone, for it is the evidence."""
+    """Write the end of the trail to the copy; a copy that contradicts the trail stays, because it is evidence."""
     try:
         head, before = await trail.head(), read(store, key)
         if before is not None and (before.length >= head.length or not await trail.has_head(before)):
@@ -67,7 +67,7 @@ async def keep(trail: Trail, store: Path, key: bytes) -> None:
 
 def _write(file: Path, head: AuditHead, key: bytes) -> None:
     part = file.with_name(f"{file.name}.{os.getpid()}")
-    with contextlib.suppress(OSError):  # a folder that may only be read keeps what it has
+    with contextlib.suppress(OSError):  # the folder is read-only
         with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as stream:
             stream.write(f"{head} {_signature(head, key)}\n".encode())
         part.replace(file)

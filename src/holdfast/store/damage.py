@@ -1,7 +1,7 @@
-"""What a damaged file looks like from inside: a row that no longer holds what was put there.
+"""Damaged rows: errors of decoding become a StoreError that says what is damaged and what to do.
 
-SQLite checks the structure of its file, and not what is in the cells. A flipped bit there ends in whatever the decoder
-of a cell raises; here that becomes one sentence that says what is damaged and what to do.
+A database checks the structure of its file, not the content of its cells, so a flipped bit there raises an error in
+the decoder.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from holdfast.errors import DocumentError, StoreError
 
 Result = TypeVar("Result")
 
-# What decoding raises for bytes that were not encoded by us; JSON, UTF-8 and enumerations raise ValueErrors.
+# Raised for bytes that Holdfast did not encode; JSON, UTF-8 and enumerations raise ValueErrors.
 _UNDECODABLE: Final = (
     zlib.error, ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError, DocumentError
 )  # fmt: skip
 
 
 class DocumentLost(StoreError, KeyError):  # noqa: N818 - reads better so
-    """A document that should be kept is not, or is not what its digest says."""
+    """A stored document is missing or damaged."""
 
     def __init__(self, digest: str) -> None:
         self.digest = digest
@@ -33,13 +33,13 @@ class DocumentLost(StoreError, KeyError):  # noqa: N818 - reads better so
 
 
 def damaged(table: str) -> StoreError:
-    """Say that something in a table is not what was put there."""
+    """Return the error for a damaged row of a table."""
     message = f"the store is damaged: a row of its table `{table}` cannot be read"
     return StoreError(f"{message}; restore the file from a backup, or use another file with --store")
 
 
 def undamaged(table: str) -> Callable[[Callable[..., Result]], Callable[..., Result]]:
-    """Let a function that decodes a row of a table say that the row is damaged, whatever else it would raise."""
+    """Decorate a function that decodes a row of a table: its decoding errors become a StoreError."""
 
     def decorated(decode: Callable[..., Result]) -> Callable[..., Result]:
         @wraps(decode)

@@ -1,4 +1,4 @@
-"""The key of a store's fingerprints, in a file beside it: made once, readable by its owner only."""
+"""The key of a store's fingerprints, in a file beside the store, created once, readable by its owner only."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FILE: Final = "key"
 
 
 def key_in(folder: Path) -> bytes:
-    """Return the key of the store in a folder, made if there is none; without it stored fingerprints say nothing."""
+    """Return the key of the store in a folder; create it if it does not exist."""
     file = folder / FILE
     try:
         return _whole(file)
@@ -26,7 +26,7 @@ def key_in(folder: Path) -> bytes:
         descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         with os.fdopen(descriptor, "wb") as stream:
             stream.write(key)
-        # A link appears whole or not at all, so another process never reads half a key.
+        # A link appears at once, so another process never reads half a key.
         with contextlib.suppress(FileExistsError):
             file.hardlink_to(part)
         part.unlink()
@@ -37,7 +37,7 @@ def key_in(folder: Path) -> bytes:
 
 
 def _whole(file: Path) -> bytes:
-    """Read a key; one that is too short was cut, and would fingerprint secrets so that they can be guessed."""
+    """Return the key; raise StoreError if it is too short, because short keys make secrets guessable."""
     key = file.read_bytes()
     if len(key) < KEY_BYTES:
         raise StoreError(

@@ -1,7 +1,7 @@
-"""Values that JSON alone cannot carry, as JSON that gives them back exactly.
+"""Values that JSON alone cannot represent, encoded as JSON and decoded exactly.
 
-A finding holds selectors, "not there" and digests beside plain values; all of them must survive the store unchanged, or
-a finding would look new after a restart. Knows nothing of tables: any backend can keep what comes out of here.
+A finding contains selectors, ABSENT and digests beside plain values. All of them must survive the store unchanged, or a
+finding would look new after a restart. Independent of the backend.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ from holdfast.model.path import Selector, Step
 
 # An object with this key is one of ours: {"$": "absent"}, {"$": "digest", ...}, or a plain object that has the key.
 _MARK = "$"
-# The standard library wrote what follows: NaN, integers beyond 64 bits and lone surrogates are orjson's blind spots.
+# Marks text of the standard library, which also writes NaN, integers beyond 64 bits and lone surrogates.
 _EXACT = b" "
 
 
 def dumps(value: Json) -> bytes:
-    """Write a value as JSON that `loads` turns into an equal one, types of numbers included."""
+    """Return a value as JSON that `loads` turns into an equal one, types of numbers included."""
     try:
         data = orjson.dumps(value, default=_plain)
     except TypeError:
         data = b""
-    # orjson writes NaN as null, so only a text without any null is above suspicion.
+    # orjson writes NaN as null, so only a text without any null is certainly exact.
     if data and b"null" not in data:
         return data
     return _EXACT + json.dumps(value, separators=(",", ":"), default=_plain).encode()
 
 
 def loads(data: bytes) -> Json:
-    """Read what `dumps` wrote."""
+    """Return the value that `dumps` was given."""
     return json.loads(data) if data.startswith(_EXACT) else orjson.loads(data)
 
 
@@ -57,12 +57,12 @@ def encode_finding(finding: Finding) -> list[Json]:
 
 def decode_finding(encoded: list[Json]) -> Finding:
     """Return the finding that `encode_finding` was given."""
-    path, op, cls, side, desired, baseline, observed, rule, pointer = encoded
+    path, op, cls, changed_by, desired, baseline, observed, rule, pointer = encoded
     return Finding(
         tuple(_decode_step(step) for step in path),
         Op(op),
         FindingClass(cls),
-        ChangedBy(side),
+        ChangedBy(changed_by),
         decode_value(desired),
         decode_value(baseline),
         decode_value(observed),
@@ -72,7 +72,7 @@ def decode_finding(encoded: list[Json]) -> Finding:
 
 
 def encode_value(value: Json) -> Json:
-    """Return a value as plain JSON, whatever in it is ABSENT or a digest as marked objects."""
+    """Return a value as plain JSON, with ABSENT and digests as marked objects."""
     if value is ABSENT:
         return {_MARK: "absent"}
     if isinstance(value, Digest):
@@ -116,4 +116,4 @@ def _decode_step(step: Json) -> Step:
 def _plain(value: object) -> Json:
     if isinstance(value, Mapping):
         return dict(value)
-    raise TypeError(f"a value of type {type(value).__name__} cannot be kept; convert it to a JSON value first")
+    raise TypeError(f"a value of type {type(value).__name__} cannot be stored; convert it to a JSON value first")

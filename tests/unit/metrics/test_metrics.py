@@ -122,7 +122,7 @@ def test_every_status_is_counted_and_what_is_not_to_be_believed_is_told():
 
 
 def test_the_oldest_good_check_is_that_of_each_kind():
-    other = dataclasses.replace(state("a", Status.IN_SYNC), address=Address("mem", "Other", "a"), good_at=NOW - 7)
+    other = dataclasses.replace(state("a", Status.IN_SYNC, good_at=NOW - 7), address=Address("mem", "Other", "a"))
     read = Read(stored(state("a", Status.IN_SYNC), state("b", Status.DRIFTED, good_at=NOW - 90), other))
     name = "holdfast_oldest_good_check_timestamp_seconds"
     assert read(name, connection="mem", kind="Thing") == NOW - 90
@@ -191,7 +191,7 @@ def test_the_sum_over_statuses_is_the_number_of_resources_and_nothing_counts_mor
     for (connection, kind), size in run(store.count_resources()).items():
         at = {"connection": connection, "kind": kind}
         assert read.sum("holdfast_resources", **at) == size >= read("holdfast_stale_resources", **at)
-    unsure = [each for each in states if each.status in (None, Status.UNKNOWN)]
+    unsure = [each for each in states if each.observed.status in (None, Status.UNKNOWN)]
     assert read.sum("holdfast_stale_resources") >= len(unsure), "what nobody could tell is never green"
 
 

@@ -12,6 +12,7 @@ from holdfast.store.governance import AcceptedValue
 from holdfast.store.state import CheckRequest, ResourceState
 from holdfast.store.transaction import GovernanceChanges, PartialUpdates, Transaction
 from tests.unit.reconcile.fixtures import Bench, declare
+from tests.unit.store.examples import changed_state
 
 
 def run(coroutine):
@@ -62,7 +63,7 @@ def test_a_short_look_leaves_the_store_as_a_whole_one_does():
         bench.clock.advance(60.0)
         (checked,) = run(bench.check(fleet)).checked
         assert checked.is_still is state_hash
-        left.append(replace(state(bench), options={}, reason=""))
+        left.append(changed_state(state(bench), options={}, reason=""))
     assert left[0] == left[1]
 
 
@@ -85,7 +86,7 @@ def test_what_moved_is_never_taken_for_still(moved):
         {"terminal": "it cannot be"},
         {"requested": "look, please"},
         {"baseline": None},
-        {"observed": "sha256:" + "0" * 64},
+        {"observed_document": "sha256:" + "0" * 64},
         {"suppressed": ((SuppressionReason.WAIVED.value, "/color", "until Monday"),)},
     ],
     ids=str,

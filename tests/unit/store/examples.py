@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -17,7 +18,7 @@ from holdfast.model.absent import ABSENT
 from holdfast.model.address import Address
 from holdfast.model.condition import Condition, ConditionType, Truth
 from holdfast.model.finding import ChangedBy, Finding, FindingClass, Op
-from holdfast.model.path import OperationStep as PathStep
+from holdfast.model.path import Step as PathStep
 from holdfast.model.resource import Origin
 from holdfast.model.verdict import Status
 from holdfast.store import blobs
@@ -33,7 +34,7 @@ from holdfast.store.governance import (
 from holdfast.store.protocol import Store
 from holdfast.store.records import AppliedRevision, AuditEvent, DecisionRecord, OperationStep, WriteOperation
 from holdfast.store.sqlite.store import SqliteStore
-from holdfast.store.state import Digest, ResourceState
+from holdfast.store.state import AppliedState, DeclaredState, Digest, ObservedState, ResourceState, ScheduleState
 from tests import strategies
 
 Item = TypeVar("Item")
@@ -89,43 +90,62 @@ def condition(kind: ConditionType = ConditionType.DRIFTED, at: float = 5.5) -> C
 
 def full_state(address: Address = A, **changes: Any) -> ResourceState:
     """Return a state in which every field has a value of its own."""
-    fields: dict[str, Any] = {
-        "provider": "openstack",
-        "generation": 3,
-        "desired": digest("desired"),
-        "applied": digest("applied"),
-        "applied_revision": 2,
-        "baseline": digest("baseline"),
-        "known": digest("known"),
-        "observed": digest("observed"),
-        "rules": digest("rules"),
-        "provider_id": "0f1c",
-        "origin": Origin.IMPORTED,
-        "status": Status.CONFLICTED,
-        "reason": "both changed",
-        "etag": 'W/"1"',
-        "raw_digest": str(digest("raw")),
-        "state_hash": "spec-sha256/1:" + digest("state"),
-        "checked_at": 10.25,
-        "good_at": 9.5,
-        "settle_until": 30.0,
-        "resync_seconds": 3600.0,
-        "due_at": 100.0,
-        "failures": 4,
-        "terminal": "quota",
-        "conditions": (condition(), condition(ConditionType.FRESH, 6.0)),
-        "labels": {"tier": "1", "": "x"},
-        "options": {"onDrift": "correct", "n": 1, "f": 1.0, "none": None, "deep": [{"a": []}]},
-        "requested": "token-1",
-        "handled": "token-0",
-        "depends_on": ("prod/Subnet/a",),
-        "source": "infra/a.yaml:3",
-        "suppressed": (("waived", "size", "until the move"), ("ignored", "tags", "")),
-        "repeated": 3,
-        "identity": "born-1",
-        "version": "2026-01-01",
-    }
-    return ResourceState(address, **(fields | changes))
+    declared = DeclaredState(
+        provider="openstack",
+        generation=3,
+        document=digest("desired"),
+        labels={"tier": "1", "": "x"},
+        options={"onDrift": "correct", "n": 1, "f": 1.0, "none": None, "deep": [{"a": []}]},
+        depends_on=("prod/Subnet/a",),
+        source="infra/a.yaml:3",
+    )
+    applied = AppliedState(
+        document=digest("applied"),
+        revision=2,
+        baseline=digest("baseline"),
+        known_differences=digest("known"),
+        rules=digest("rules"),
+        identity="born-1",
+        api_version="2026-01-01",
+        settle_until=30.0,
+        origin=Origin.IMPORTED,
+    )
+    observed = ObservedState(
+        document=digest("observed"),
+        provider_id="0f1c",
+        etag='W/"1"',
+        raw_digest=str(digest("raw")),
+        state_hash="spec-sha256/1:" + digest("state"),
+        status=Status.CONFLICTED,
+        reason="both changed",
+        conditions=(condition(), condition(ConditionType.FRESH, 6.0)),
+        suppressed=(("waived", "size", "until the move"), ("ignored", "tags", "")),
+        missing_checks=3,
+    )
+    schedule = ScheduleState(
+        checked_at=10.25,
+        good_at=9.5,
+        resync_seconds=3600.0,
+        due_at=100.0,
+        failures=4,
+        terminal="quota",
+        requested="token-1",
+        handled="token-0",
+    )
+    return changed_state(ResourceState(address, declared, applied, observed, schedule), **changes)
+
+
+def changed_state(state: ResourceState, **changes: Any) -> ResourceState:
+    """Return a state with other values in some fields of its parts; `applied_document` names the field of one part."""
+    for name, value in changes.items():
+        part, leaf = next(
+            (part, leaf)
+            for part in ("declared", "applied", "observed", "schedule")
+            for leaf in type(getattr(state, part)).__slots__
+            if name in (f"{part}_{leaf}", leaf)
+        )
+        state = replace(state, **{part: replace(getattr(state, part), **{leaf: value})})
+    return state
 
 
 def finding(*path: PathStep, op: Op = Op.CHANGED, **values: Any) -> Finding:
@@ -232,39 +252,54 @@ def states(addresses: st.SearchStrategy[Address] = st.just(A)) -> st.SearchStrat
     some_digest = st.none() | digests
     some_time = st.none() | times
     some_text = st.none() | texts
-    return st.builds(
-        ResourceState,
-        addresses,
+    declared = st.builds(
+        DeclaredState,
         texts,
         generation=st.integers(0, 5),
-        desired=some_digest,
-        applied=some_digest,
-        applied_revision=st.integers(0, 5),
+        document=some_digest,
+        labels=st.dictionaries(texts, texts, max_size=2),
+        options=st.dictionaries(texts, json_values, max_size=2),
+        depends_on=st.lists(texts, max_size=2).map(tuple),
+        source=some_text,
+    )
+    applied = st.builds(
+        AppliedState,
+        document=some_digest,
+        revision=st.integers(0, 5),
         baseline=some_digest,
-        known=some_digest,
-        observed=some_digest,
+        known_differences=some_digest,
         rules=some_digest,
-        provider_id=some_text,
+        identity=some_text.filter(_is_none_or_filled),
+        api_version=some_text.filter(_is_none_or_filled),
+        settle_until=some_time,
         origin=st.sampled_from(Origin),
-        status=st.none() | st.sampled_from(Status),
-        reason=texts,
+    )
+    observed = st.builds(
+        ObservedState,
+        document=some_digest,
+        provider_id=some_text,
         etag=some_text,
         raw_digest=tags,
         state_hash=tags,
+        status=st.none() | st.sampled_from(Status),
+        reason=texts,
+        conditions=st.lists(conditions, max_size=4).map(tuple),
+        suppressed=st.lists(st.tuples(texts, texts, texts), max_size=2).map(tuple),
+        missing_checks=st.integers(1, 5),
+    )
+    schedule = st.builds(
+        ScheduleState,
         checked_at=some_time,
         good_at=some_time,
-        settle_until=some_time,
         resync_seconds=times,
         due_at=some_time,
         failures=st.integers(0, 3),
         terminal=some_text,
-        conditions=st.lists(conditions, max_size=4).map(tuple),
-        labels=st.dictionaries(texts, texts, max_size=2),
-        options=st.dictionaries(texts, json_values, max_size=2),
         requested=some_text,
         handled=some_text,
-        depends_on=st.lists(texts, max_size=2).map(tuple),
-        source=some_text,
-        suppressed=st.lists(st.tuples(texts, texts, texts), max_size=2).map(tuple),
-        repeated=st.integers(1, 5),
     )
+    return st.builds(ResourceState, addresses, declared, applied, observed, schedule)
+
+
+def _is_none_or_filled(text: str | None) -> bool:
+    return text is None or bool(text)

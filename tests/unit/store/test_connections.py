@@ -143,8 +143,8 @@ def test_a_newer_schema_is_refused_even_while_it_is_in_the_log_only(tmp_path):
 
 
 FOREIGN = {
-    "a text file": (b"dear diary, " * 20, "no database at all"),
-    "a very short file": (b"\0", "no database at all"),
+    "a text file": (b"dear diary, " * 20, "not a SQLite database"),
+    "a very short file": (b"\0", "not a SQLite database"),
     "the beginning of a database": (b"SQLite format 3\0" + b"\xff" * 200, "damaged"),
 }
 
@@ -205,7 +205,7 @@ def test_a_folder_that_may_not_be_written_is_reported(tmp_path, monkeypatch):
 def test_a_store_that_may_not_be_written_any_more_is_reported(tmp_path):
     async def whole(store: SqliteStore) -> None:
         await store._run(lambda: store._connection.execute("PRAGMA query_only = ON").fetchall())
-        with pytest.raises(StoreError, match="may not be written; check the permissions"):
+        with pytest.raises(StoreError, match="read-only; check the permissions"):
             await store.commit(Transaction(states=[full_state()]))
 
     use(tmp_path / "s.db", work=whole)
@@ -220,7 +220,7 @@ def test_a_lock_that_is_never_released_ends_in_a_clear_error(tmp_path, monkeypat
     async def whole(store: SqliteStore) -> None:
         with closing(sqlite3.connect(path, isolation_level=None)) as other:
             other.execute("BEGIN IMMEDIATE")
-            with pytest.raises(StoreError, match="another process has held it for"):
+            with pytest.raises(StoreError, match="locked by another process for"):
                 await store.commit(Transaction(states=[full_state()]))
             assert await store.state(A) is None  # reading goes on meanwhile
             other.execute("ROLLBACK")

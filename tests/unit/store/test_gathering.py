@@ -112,7 +112,7 @@ async def test_claims_renewals_releases_and_reads_share_a_visit_with_commits(sto
     )
     _, claim, renewed, _, claims, state = await gathered(store, *calls)
     assert statements.count("BEGIN IMMEDIATE") == 1
-    assert (claim.fence, renewed.until, state.generation) == (1, 20.0, 1)
+    assert (claim.fence, renewed.until, state.declared.generation) == (1, 20.0, 1)
     assert [each.address for each in claims] == [resource(0), resource(2)]
 
 
@@ -259,7 +259,7 @@ def test_a_lock_that_is_never_released_is_told_to_all_who_wait_at_once(tmp_path,
             results = await gathered(store, *map(store.commit, map(fact, range(10))), store.state(A))
             other.execute("ROLLBACK")
         assert [type(result) for result in results] == [StoreError] * 10 + [type(None)]
-        assert "another process has held it" in str(results[0])
+        assert "locked by another process" in str(results[0])
         await store.commit(fact(0))
 
     whole(tmp_path)

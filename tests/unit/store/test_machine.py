@@ -1,4 +1,4 @@
-"""Whatever is done to them in whatever order, the SQLite store and the plain one in memory tell the same story."""
+"""A store on a file that is opened again and again, and one in memory, agree after any sequence of calls."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from holdfast.model.verdict import Status
 from holdfast.store.governance import BudgetSpent, CorrectionOutcome, PathCorrection
 from holdfast.store.records import Claim, ClaimLost
 from holdfast.store.sqlite.store import SqliteStore
-from holdfast.store.state import CheckRequest, UnchangedCheck
-from holdfast.store.transaction import Transaction
+from holdfast.store.state import CheckRequest, Relink, UnchangedCheck
+from holdfast.store.transaction import GovernanceChanges, PartialUpdates, Transaction, WriteChanges
 from tests.unit.store import examples
 from tests.unit.store.examples import A, B, C, D, listed
 
@@ -81,28 +81,38 @@ transactions = st.builds(
     Transaction,
     documents=st.lists(documents.map(examples.kept), max_size=2).map(dict),
     states=st.lists(examples.states(addresses), max_size=3),
-    touched=st.lists(touches, max_size=2),
-    rescheduled=st.lists(st.tuples(addresses, st.none() | small_times), max_size=2),
-    requested=st.lists(st.builds(CheckRequest, addresses, st.sampled_from(["r1", "r2"]), small_times), max_size=2),
     forgotten=st.lists(addresses, max_size=1),
     findings=st.dictionaries(addresses, st.lists(examples.findings, max_size=2).map(tuple), max_size=2),
     findings_at=small_times,
-    looked_at=st.sets(addresses, max_size=2),
+    checked=st.sets(addresses, max_size=2),
     revisions=st.lists(revisions, max_size=1),
     decisions=st.lists(decisions, max_size=1),
-    operations=st.lists(operations, max_size=2),
-    finished=st.lists(st.sampled_from(["o1", "o2"]), max_size=1),
     events=st.lists(events, max_size=3),
-    corrections=st.lists(corrections, max_size=2),
-    charges=st.dictionaries(names, st.lists(charges, max_size=2), max_size=1),
-    pauses=st.lists(pauses, max_size=1),
-    resumed=st.lists(scopes, max_size=1),
-    approvals=st.lists(approvals, max_size=1),
-    quarantines=st.lists(quarantines, max_size=2),
-    promoted=ended,
-    acceptances=st.lists(acceptances, max_size=2),
-    unaccepted=ended,
-    fences=st.dictionaries(addresses, st.integers(0, 2), max_size=1),
+    updates=st.builds(
+        PartialUpdates,
+        unchanged=st.lists(touches, max_size=2),
+        rescheduled=st.lists(st.tuples(addresses, st.none() | small_times), max_size=2),
+        requested=st.lists(st.builds(CheckRequest, addresses, st.sampled_from(["r1", "r2"]), small_times), max_size=2),
+        relinked=st.lists(st.builds(Relink, addresses, st.none() | examples.texts), max_size=2),
+    ),
+    writes=st.builds(
+        WriteChanges,
+        operations=st.lists(operations, max_size=2),
+        finished=st.lists(st.sampled_from(["o1", "o2"]), max_size=1),
+        fences=st.dictionaries(addresses, st.integers(0, 2), max_size=1),
+    ),
+    governance=st.builds(
+        GovernanceChanges,
+        corrections=st.lists(corrections, max_size=2),
+        charges=st.dictionaries(names, st.lists(charges, max_size=2), max_size=1),
+        pauses=st.lists(pauses, max_size=1),
+        resumed=st.lists(scopes, max_size=1),
+        approvals=st.lists(approvals, max_size=1),
+        quarantines=st.lists(quarantines, max_size=2),
+        unquarantined=ended,
+        accepted=st.lists(acceptances, max_size=2),
+        unaccepted=ended,
+    ),
 )
 
 
@@ -152,7 +162,7 @@ class Stores(RuleBasedStateMachine):
 
     @rule(claim=claims, facts=transactions)
     def commit_under_a_claim(self, claim, facts):
-        facts.fences = {claim.address: claim.fence}
+        facts.writes.fences = {claim.address: claim.fence}
         self.commit(facts)
 
     @rule()
@@ -171,10 +181,10 @@ class Stores(RuleBasedStateMachine):
     @rule(now=small_times, address=addresses, prefix=st.sampled_from(["a", "a.", None]))
     def ask_everything(self, now, address, prefix):
         for method, values in {
-            "tally": [now],
+            "count_statuses": [now],
             "next_due": [],
-            "sizes": [],
-            "with_status": [Status.MISSING],
+            "count_resources": [],
+            "addresses_with_status": [Status.MISSING],
             "findings": [],
             "operations": [],
             "decision": ["d1"],
@@ -191,13 +201,13 @@ class Stores(RuleBasedStateMachine):
 
     @rule(now=small_times, some=st.none() | st.lists(addresses, max_size=3), limit=st.none() | st.integers(0, 2))
     def ask_what_was_done_and_what_holds_it_back(self, now, some, limit):
-        for method in ("corrections", "approvals", "quarantines", "acceptances"):
+        for method in ("corrections", "approvals", "quarantines", "accepted_values"):
             self.both(method, some)
         self.same_answer(lambda store: store.corrections(some, since=now, limit=limit))
         self.both("findings_of", some or [])
         self.both("correction", "c1")
         self.both("pauses")
-        self.both("spent", [("p", now), ("q", 0.0)])
+        self.both("count_charges", [("p", now), ("q", 0.0)])
 
     @rule(address=addresses, listed=st.lists(st.tuples(examples.texts, examples.tags.filter(bool)), max_size=2))
     def ask_what_is_settled(self, address, listed):

@@ -18,7 +18,7 @@ from tests.unit.store import examples
 def there_and_back(state: ResourceState) -> ResourceState:
     address = state.address
     detail = rows.detail_row(7, state)
-    checked = rows.resource_row(7, state, rows.mark_of_detail(state))
+    checked = rows.resource_row(7, state, rows.hash_detail(state))
     return rows.state_of((7, 1, address.connection, address.kind, address.name, *checked[1:-1], *detail[1:]))
 
 
@@ -30,7 +30,7 @@ def test_a_state_comes_back_exactly(state):
 @given(examples.states(), examples.states())
 def test_two_details_have_the_same_mark_only_if_they_are_the_same(one, other):
     same = rows.detail_row(1, one) == rows.detail_row(1, other)
-    marks = rows.mark_of_detail(one), rows.mark_of_detail(other)
+    marks = rows.hash_detail(one), rows.hash_detail(other)
     assert marks[0] is None or (marks[0] == marks[1]) == same
 
 
@@ -65,7 +65,9 @@ def test_every_word_has_a_number_of_its_own(numbers, words: type[enum.Enum]):
 
 
 def test_an_idle_state_repeats_no_digest():
-    idle = examples.full_state(applied=examples.digest("desired"), observed=examples.digest("baseline"))
+    idle = examples.full_state(
+        applied_document=examples.digest("desired"), observed_document=examples.digest("baseline")
+    )
     moved = examples.full_state()
     size, full = (sum(len(cell) for cell in rows.detail_row(1, s) if isinstance(cell, bytes)) for s in (idle, moved))
     assert size == full - 64

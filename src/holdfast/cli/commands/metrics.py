@@ -21,7 +21,6 @@ from holdfast.metrics import store_samples
 from holdfast.metrics.families import Family, MetricType
 from holdfast.reconcile.clock import SystemClock
 from holdfast.rollouts.core.templates import Template
-from holdfast.store.sqlite.store import SqliteStore
 
 if TYPE_CHECKING:
     from prometheus_client import Metric
@@ -86,7 +85,7 @@ def metrics_command(
 
 
 async def _gathered(path: Path, templates: Sequence[Template], *, per_resource: bool) -> list[Family]:
-    opened = await SqliteStore.open(path)
+    opened = await holdfast.store.open(path)
     try:
         now = SystemClock().now()
         return await store_samples.gather(

@@ -47,7 +47,7 @@ class Child:
     is_idle: bool = False
     topology: str = ""  # zone, rack, host: what replacements are spread over
     held_until: float | None = None  # infinity: until somebody lifts the hold
-    is_exempt: bool = False  # nothing that asks for action was found: newly-visible, unknown, or adopted as it is
+    is_exempt: bool = False  # nothing that asks for action was found: newly visible, unknown, or adopted as it is
     is_rewritten: bool = False  # it needs other content only: it gets that, and is not replaced
 
     @property

@@ -159,21 +159,21 @@ class Estate(Bench):
 
     async def status(self, declaration: Declaration) -> Status | None:
         state = await self.store.state(declaration.address)
-        return state.status if state is not None else None
+        return state.observed.status if state is not None else None
 
     async def known(self, declaration: Declaration) -> Json:
         """Return the known differences, by path."""
         state = await self.store.state(declaration.address)
         assert state is not None
-        assert state.known is not None
-        found = await self.store.document(state.known)
+        assert state.applied.known_differences is not None
+        found = await self.store.document(state.applied.known_differences)
         return {each["path"]: each for each in found["known"]}
 
     async def unresolved(self, declaration: Declaration) -> list[str]:
         state = await self.store.state(declaration.address)
         assert state is not None
-        assert state.known is not None
-        return (await self.store.document(state.known))["unresolved"]
+        assert state.applied.known_differences is not None
+        return (await self.store.document(state.applied.known_differences))["unresolved"]
 
 
 def run(coroutine: Coroutine[Any, Any, None]) -> None:

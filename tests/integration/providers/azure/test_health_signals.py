@@ -12,7 +12,7 @@ from tests.integration.providers.azure.estate import WIDGET, run, widget
 
 async def health_signals(estate, thing) -> list[HealthSignal]:
     state = await estate.store.state(thing.address)
-    target = Target(thing.address.kind, thing.address.name, state.provider_id, thing.desired)
+    target = Target(thing.address.kind, thing.address.name, state.observed.provider_id, thing.desired)
     async with estate.world() as world:
         return list(await (await world.reader("azure")).health_signals(target, 0.0))
 
@@ -46,7 +46,7 @@ def test_what_is_gone_is_not_well(estate):
         thing = widget(weight=1)
         await estate.apply([thing])
         state = await estate.store.state(thing.address)
-        estate.arm.console("alice").delete(state.provider_id)
+        estate.arm.console("alice").delete(state.observed.provider_id)
         assert await health_signals(estate, thing) == [HealthSignal("provisioned", is_well=False)]
 
     run(scenario())

@@ -13,6 +13,7 @@ from holdfast.model.verdict import Status
 from holdfast.policy import settings
 from holdfast.policy.settings import Level
 from holdfast.policy.strategies import Strategy
+from holdfast.store import blobs
 from holdfast_emulators.azure.type_behaviour import Embedded, Etag, Fill, Operation, Operations
 from tests.integration.providers.azure.estate import WIDGET, Estate, declare, logged, run, widget
 
@@ -486,10 +487,12 @@ def test_29_a_damaged_baseline_is_not_believed_and_learnt_anew_with_one_put(esta
         thing = widget(weight=1)
         await estate.apply([thing])
         state = await estate.store.state(thing.address)
+        connection, key = estate.store._connection, blobs.pack_digest(state.applied.baseline)
         if how == "lost":
-            del estate.store._documents[state.baseline]
+            connection.execute("DELETE FROM document WHERE digest = ?", (key,))
         else:
-            estate.store._documents[state.baseline] = b'{"properties":{"colour":"blue"}}'
+            wrong = b'{"properties":{"colour":"blue"}}'
+            connection.execute("UPDATE document SET body = ? WHERE digest = ?", (wrong, key))
         estate.edit({"/properties/colour": "blue"})
         await estate.sync(thing, times=3)
         assert estate.puts() == 2

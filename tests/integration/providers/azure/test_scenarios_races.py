@@ -46,9 +46,7 @@ class Mortal(ArmTransport):
 class Forgetful(SqliteStore):
     """Loses the process at its nth commit: before it is kept, or after."""
 
-    def __init__(self):
-        super().__init__()
-        self.left, self.after = 0, False
+    left, after = 0, False
 
     async def commit(self, transaction):
         self.left -= 1
@@ -295,7 +293,7 @@ class TestCrashes:
     @pytest.mark.parametrize("nth", range(1, 7))
     @pytest.mark.parametrize("weight", [1, 2])
     def test_34_killed_at_any_commit(self, nth, after, weight):
-        estate = Estate(store=Forgetful())
+        estate = Estate(store=Forgetful.in_memory())
         estate.arm.teach(WIDGET, Fill("/properties/colour", "red"))
 
         async def scenario():

@@ -55,7 +55,7 @@ def test_what_was_made_and_is_as_declared_makes_no_more_progress(estate, mode):
         thing = declare("w", {"location": "westus2", "properties": {"weight": 1}}, reconcileMode=mode)
         await estate.apply([thing])
         state = await estate.store.state(thing.address)
-        told = {each.type.value: (each.status.value, each.message) for each in state.conditions}
+        told = {each.type.value: (each.status.value, each.message) for each in state.observed.conditions}
         assert told["Progressing"] == ("False", "as declared")  # not "taken over": it is ours from the start
 
     run(scenario())

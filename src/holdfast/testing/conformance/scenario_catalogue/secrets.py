@@ -10,13 +10,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import holdfast.store
 from holdfast.compare import apply_patch, paths
 from holdfast.model.json import Json
 from holdfast.model.read_result import ReadError
 from holdfast.model.verdict import Status
 from holdfast.reconcile.apply import RunReport
 from holdfast.store.protocol import Store
-from holdfast.store.sqlite.store import SqliteStore
 from holdfast.testing.conformance.engine_process import EngineProcess
 from holdfast.testing.conformance.expectations import NotApplicable, expect, expect_status, the_only
 from holdfast.testing.conformance.provider_under_test import CallType
@@ -43,7 +43,7 @@ async def secret(run: ScenarioRun) -> str:
         raise NotApplicable("the sample has no sensitive path")
     heard = _Heard()
     with tempfile.TemporaryDirectory(prefix="holdfast-conformance-") as folder, _listening(heard.out):
-        store = await SqliteStore.open(Path(folder) / "store.db")
+        store = await holdfast.store.open(Path(folder) / "store.db")
         try:
             await _told(run, store, heard)
             kept = await _shown(store)

@@ -9,20 +9,20 @@ from typing import Final, TypeVar
 Value = TypeVar("Value")
 
 MANY: Final = 200  # values in one list; longer lists take several queries
-SIZES: Final = (1, 8, 40, MANY)  # of lists; what lies between is padded with nulls, so that few statements are prepared
+SIZES: Final = (1, 8, 40, MANY)  # of lists; other lengths are padded with nulls, so that few statements are prepared
 _HEAD: Final = "-- name: "
 _LIST: Final = "(?*)"
 
 
 def parse(text: str, size: int = MANY) -> dict[str, str]:
-    """Split a file of statements by their `-- name:` lines; `(?*)` takes so many values."""
+    """Return the statements of a file by their `-- name:` lines; `(?*)` becomes a list of `size` values."""
     marks = "(" + ", ".join("?" * size) + ")"
     parts = (part.partition("\n") for part in text.split(_HEAD)[1:])
     return {name.strip(): statement.strip().replace(_LIST, marks) for name, _, statement in parts}
 
 
 def in_lists(values: Sequence[Value]) -> Iterator[list[Value | None]]:
-    """Cut values into lists of the lengths that `sized` has statements for; the padding equals nothing in SQL."""
+    """Split values into lists of the lengths that `sized` has statements for; the padding never matches in SQL."""
     for start in range(0, len(values), MANY):
         chunk: list[Value | None] = list(values[start : start + MANY])
         size = next(size for size in SIZES if size >= len(chunk))
@@ -30,7 +30,7 @@ def in_lists(values: Sequence[Value]) -> Iterator[list[Value | None]]:
 
 
 def sized(name: str, chunk: Sequence[object]) -> str:
-    """Return a statement for a list as `in_lists` cuts them."""
+    """Return a statement for one list of `in_lists`."""
     return _SIZED[len(chunk)][name]
 
 

@@ -1,8 +1,8 @@
-"""Bringing a database to the schema of this release, one numbered file at a time, each in one transaction.
+"""Numbered migrations: bring a database to the schema of this release, one file at a time, each in one transaction.
 
-The number of the last file applied is kept in the database itself (`PRAGMA user_version`), in the same transaction, so
-a crash leaves the schema before a file or after it. Two processes may open a new store at once: the second one waits
-and finds the work done.
+The number of the last applied file is in the database (`PRAGMA user_version`), written in the same transaction, so a
+crash leaves the schema before a file or after it. Two processes may open a new store at once: the second one waits
+for the first.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Final
 
 from holdfast.errors import SchemaTooNew, StoreError
 
-APPLICATION_ID: Final = int.from_bytes(b"Hold")  # tells our files from other people's databases
+APPLICATION_ID: Final = int.from_bytes(b"Hold")  # distinguishes a store from other databases
 _FILE: Final = re.compile(r"(\d{4})_\w+\.sql")
 
 
@@ -39,7 +39,7 @@ def released() -> tuple[Migration, ...]:
 
 
 def read(folder: Traversable) -> tuple[Migration, ...]:
-    """Return the migrations of a folder in order; a gap or a double number is a mistake of ours."""
+    """Return the migrations of a folder in order; raise ValueError for a gap or a double number."""
     found = sorted((file for file in folder.iterdir() if _FILE.fullmatch(file.name)), key=lambda file: file.name)
     steps = tuple(Migration(int(file.name[:4]), file.name, file.read_text(encoding="utf-8")) for file in found)
     if [step.number for step in steps] != list(range(1, len(steps) + 1)):
@@ -48,7 +48,7 @@ def read(folder: Traversable) -> tuple[Migration, ...]:
 
 
 def apply(connection: sqlite3.Connection, migrations: Sequence[Migration], path: Path) -> None:
-    """Apply what is missing; refuse, touching nothing, what `pending` refuses."""
+    """Apply the missing migrations; raise what `pending` raises before anything is changed."""
     while (step := pending(connection, migrations, path)) is not None:
         connection.execute("BEGIN IMMEDIATE")
         try:
@@ -71,7 +71,7 @@ def pending(connection: sqlite3.Connection, migrations: Sequence[Migration], pat
 
 
 def _look(connection: sqlite3.Connection) -> tuple[int, int, int]:
-    """Return schema, owner and number of tables, all of one moment: another process may be making them just now."""
+    """Return schema, owner and number of tables from one snapshot, because another process may be creating them."""
     is_ours = not connection.in_transaction
     if is_ours:
         connection.execute("BEGIN")
@@ -86,7 +86,7 @@ def _look(connection: sqlite3.Connection) -> tuple[int, int, int]:
 
 
 def require_ours(path: Path, application: int, *, is_empty: bool) -> None:
-    """Refuse a database of another program."""
+    """Raise StoreError for a database of another program."""
     if application != APPLICATION_ID and not (application == 0 and is_empty):
         raise StoreError(
             f"{path} is a database of another program, not a Holdfast store; use another file with --store"
@@ -94,7 +94,7 @@ def require_ours(path: Path, application: int, *, is_empty: bool) -> None:
 
 
 def require_known(path: Path, version: int, known: int) -> None:
-    """Refuse a schema that this release does not know."""
+    """Raise SchemaTooNew for a schema that this release does not know."""
     if version > known:
         raise SchemaTooNew(
             f"the store {path} has schema {version}, this Holdfast knows up to {known}: a newer Holdfast wrote it. "
@@ -103,7 +103,7 @@ def require_known(path: Path, version: int, known: int) -> None:
 
 
 def statements(script: str) -> Iterator[str]:
-    """Split a script; `executescript` would commit the transaction we are in."""
+    """Split a script into statements, because `executescript` would commit the running transaction."""
     statement = ""
     for line in script.splitlines(keepends=True):
         statement += line

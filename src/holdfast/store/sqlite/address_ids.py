@@ -1,7 +1,7 @@
-"""Addresses, and other subjects of events, as the integers the tables use.
+"""The integer ids of addresses and of other subjects of events.
 
-Few are remembered, because idle resources must cost the process nothing: those that were met last, which the next steps
-of a write will ask for again. A batch is looked up in a few queries.
+Only the last used ids are cached, because idle resources must cost the process no memory. A batch is looked up in a few
+queries.
 """
 
 from __future__ import annotations
@@ -13,49 +13,49 @@ from typing import Final
 from holdfast.model.address import Address
 from holdfast.store.sqlite.statements import SQL, in_lists, sized
 
-REMEMBERED: Final = 4096  # names at most
+CACHED: Final = 4096  # ids at most
 _NO_ADDRESS: Final = 0  # the family of names that are not addresses
 
 
-class Names:
+class AddressIds:
     """Finds and adds names through one connection."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
         self._families: dict[tuple[str, str], int] = {}
-        self._numbers: dict[str, int] = {}  # right for ever, for a name is never deleted
+        self._numbers: dict[str, int] = {}  # never stale, because no name is ever deleted
 
     def find(self, text: str) -> int | None:
-        """Return the id of a name if it was ever kept."""
+        """Return the id of a name, or None if it was never stored."""
         return self.find_all([text]).get(text)
 
     def find_all(self, texts: Iterable[str]) -> dict[str, int]:
-        """Return the ids of those names that were ever kept."""
-        found: dict[str, int] = {}
+        """Return the ids of the names that were ever stored."""
+        ids: dict[str, int] = {}
         wanted: dict[tuple[str, str], dict[str, str]] = {}
         for text in texts:
             number = self._numbers.get(text)
             if number is not None:
-                found[text] = number
+                ids[text] = number
             else:
                 connection, kind, local = split(text)
                 wanted.setdefault((connection, kind), {})[local] = text
-        return found | self._looked_up(wanted) if wanted else found
+        return ids | self._look_up(wanted) if wanted else ids
 
-    def _looked_up(self, wanted: Mapping[tuple[str, str], Mapping[str, str]]) -> dict[str, int]:
-        found: dict[str, int] = {}
+    def _look_up(self, wanted: Mapping[tuple[str, str], Mapping[str, str]]) -> dict[str, int]:
+        ids: dict[str, int] = {}
         for (connection, kind), locals_ in wanted.items():
             family = self._family(connection, kind)
             for chunk in in_lists(list(locals_)) if family is not None else ():
                 rows = self._connection.execute(sized("find_names", chunk), (family, *chunk))
-                found.update([(locals_[local], number) for number, local in rows])
-        self._remember(found)
-        return found
+                ids.update([(locals_[local], number) for number, local in rows])
+        self._cache(ids)
+        return ids
 
-    def _remember(self, numbers: Mapping[str, int]) -> None:
-        if len(self._numbers) + len(numbers) > REMEMBERED:
+    def _cache(self, numbers: Mapping[str, int]) -> None:
+        if len(self._numbers) + len(numbers) > CACHED:
             self._numbers.clear()
-        if len(numbers) <= REMEMBERED:
+        if len(numbers) <= CACHED:
             self._numbers.update(numbers)
 
     def add(self, text: str) -> int:
@@ -71,17 +71,17 @@ class Names:
             for text in wanted:
                 if text not in numbers:
                     connection, kind, local = split(text)
-                    new[text] = self._insert("add_name", self._made_family(connection, kind), local)
-            self._remember(new)
+                    new[text] = self._insert("add_name", self._add_family(connection, kind), local)
+            self._cache(new)
             numbers |= new
         return numbers
 
     def forget(self) -> None:
-        """Drop what is remembered: after a rollback some of it was never true."""
+        """Drop the cache, because after a rollback some of it was never stored."""
         self._families.clear()
         self._numbers.clear()
 
-    def _made_family(self, connection: str, kind: str) -> int:
+    def _add_family(self, connection: str, kind: str) -> int:
         family = self._family(connection, kind)
         if family is None:
             family = self._families[connection, kind] = self._insert("add_family", connection, kind)
@@ -105,12 +105,12 @@ class Names:
 
 
 def text_of(address: Address) -> str:
-    """Do what str(address) does, in half the time, and refuse an address that its text would not give back."""
+    """Return str(address) in half the time; raise ValueError if the text could not be parsed back."""
     connection, kind, namespace, name = address.connection, address.kind, address.namespace, address.name
     local = name if namespace is None else f"{namespace}/{name}"
     text = f"{connection}/{kind}/{local}"
     if text.count("/") != 2 + (namespace is not None) or not (connection and kind and name):
-        raise ValueError(f"{address!r} cannot be kept: its parts must not be empty and must not hold a slash")
+        raise ValueError(f"{address!r} cannot be stored: its parts must not be empty and must not contain a slash")
     return text
 
 

@@ -1,6 +1,6 @@
-"""Facts as rows of the SQLite schema and back; the order of fields here is the order of columns there.
+"""Records as rows of the SQLite schema and back; the order of fields is the order of columns.
 
-The numbers that stand for enum members are part of the file format: never reuse one.
+The numbers of enum members are part of the file format: never reuse one.
 """
 
 from __future__ import annotations
@@ -27,10 +27,19 @@ from holdfast.store.records import (
     DecisionRecord,
     FindingRecord,
     OperationStep,
+    VersionedRecord,
     WriteOperation,
 )
 from holdfast.store.sqlite import address_ids
-from holdfast.store.state import DeclaredState, Digest, ResourceState, UnchangedCheck
+from holdfast.store.state import (
+    AppliedState,
+    DeclaredState,
+    Digest,
+    ObservedState,
+    ResourceState,
+    ScheduleState,
+    UnchangedCheck,
+)
 
 Row = tuple[Any, ...]
 
@@ -57,36 +66,31 @@ _ORIGINS: Final = {number: origin for origin, number in ORIGIN_NUMBERS.items()}
 _CONDITIONS: Final = {number: kind for kind, number in CONDITION_NUMBERS.items()}
 _TRUTHS: Final = {number: truth for truth, number in TRUTH_NUMBERS.items()}
 
-# Compressing the small JSON of an ordinary resource with every check would cost more than all the rest of recording it.
+# Compressing the small JSON of an ordinary resource would cost more than the rest of recording a check.
 _PACK_REST_AT: Final = 600
-_SAME: Final = b""  # applied as desired, observed as baseline: so it is at rest, and 64 bytes are saved
+_SAME: Final = b""  # applied equals desired, observed equals baseline: saves 64 bytes for every idle resource
 
 
 def resource_row(number: int, state: ResourceState, mark: int | None) -> Row:
-    """Return what changes with every check."""
-    status = None if state.observed.status is None else STATUS_NUMBERS[state.observed.status]
-    return (
-        number,
-        status,
-        state.schedule.failures,
-        state.schedule.due_at,
-        state.schedule.checked_at,
-        state.schedule.good_at,
-        mark,
-    )
+    """Return the columns that every check changes."""
+    schedule, status = state.schedule, state.observed.status
+    status_number = None if status is None else STATUS_NUMBERS[status]
+    return number, status_number, schedule.failures, schedule.due_at, schedule.checked_at, schedule.good_at, mark
 
 
-def mark_of_detail(state: ResourceState) -> int | None:
-    """Return a number that is the same only for the same detail, or None where that cannot be had cheaply."""
+def hash_detail(state: ResourceState) -> int | None:
+    """Return a hash of the detail of a state, or None if it cannot be computed cheaply."""
+    declared, applied, observed, schedule = state.declared, state.applied, state.observed, state.schedule
     conditions = [
-        (one.type, one.status, one.reason, one.message, one.observed_generation, one.last_transition)
-        for one in state.observed.conditions
+        (item.type, item.status, item.reason, item.message, item.observed_generation, item.last_transition)
+        for item in observed.conditions
     ]
     detail = (
-        state.observed.provider_id, state.observed.raw_digest, state.schedule.resync_seconds, state.observed.etag, state.observed.state_hash, state.declared.generation,
-        state.applied.revision, state.applied.origin, state.applied.settle_until, state.declared.document, state.applied.document, state.applied.baseline,
-        state.applied.known_differences, state.observed.document, state.applied.rules, state.declared.provider, state.declared.source, state.observed.reason, state.schedule.terminal,
-        state.schedule.requested, state.schedule.handled, conditions, state.declared.labels, state.declared.options, state.declared.depends_on, _more(state),
+        observed.provider_id, observed.raw_digest, schedule.resync_seconds, observed.etag, observed.state_hash,
+        declared.generation, applied.revision, applied.origin, applied.settle_until, declared.document,
+        applied.document, applied.baseline, applied.known_differences, observed.document, applied.rules,
+        declared.provider, declared.source, observed.reason, schedule.terminal, schedule.requested, schedule.handled,
+        conditions, declared.labels, declared.options, declared.depends_on, _more(state),
     )  # fmt: skip
     try:
         return int.from_bytes(hashlib.sha256(orjson.dumps(detail)).digest()[:8], signed=True)
@@ -95,7 +99,7 @@ def mark_of_detail(state: ResourceState) -> int | None:
 
 
 def detail_row(number: int, state: ResourceState) -> Row:
-    """Return what changes when something happened."""
+    """Return the columns that change when something happened."""
     desired, baseline = state.declared.document, state.applied.baseline
     return (
         number,
@@ -124,32 +128,32 @@ def detail_row(number: int, state: ResourceState) -> Row:
     )
 
 
-def touch_row(number: int, touch: UnchangedCheck) -> Row:
-    """Return the times that move when a check finds nothing new."""
-    return touch.checked_at, touch.due_at, number
+def unchanged_row(number: int, check: UnchangedCheck) -> Row:
+    """Return the times of a check that found nothing new."""
+    return check.checked_at, check.due_at, number
 
 
-def has_tags(touch: UnchangedCheck) -> bool:
-    """Tell whether the last answer was tagged."""
-    return touch.etag is not None or touch.raw_digest is not None
+def has_tags(check: UnchangedCheck) -> bool:
+    """Return True if the answer had an etag or a digest."""
+    return check.etag is not None or check.raw_digest is not None
 
 
-def tags(number: int, touch: UnchangedCheck) -> dict[str, Any]:
-    """Return what the last answer was tagged with."""
-    return {"id": number, "etag": touch.etag, "raw_digest": packed(touch.raw_digest)}
+def tags_row(number: int, check: UnchangedCheck) -> dict[str, Any]:
+    """Return the etag and digest of the answer."""
+    return {"id": number, "etag": check.etag, "raw_digest": packed(check.raw_digest)}
 
 
 def _conditions(state: ResourceState) -> list[Row]:
     return [
         (
-            CONDITION_NUMBERS[one.type],
-            TRUTH_NUMBERS[one.status],
-            one.reason,
-            one.message,
-            one.observed_generation,
-            one.last_transition,
+            CONDITION_NUMBERS[item.type],
+            TRUTH_NUMBERS[item.status],
+            item.reason,
+            item.message,
+            item.observed_generation,
+            item.last_transition,
         )
-        for one in state.observed.conditions
+        for item in state.observed.conditions
     ]
 
 
@@ -165,19 +169,19 @@ def _rest(state: ResourceState) -> bytes:
 
 
 def _more(state: ResourceState) -> dict[str, Json]:
-    """Return what few resources have; the others pay nothing for it."""
-    found: dict[str, Json] = {
+    """Return the fields that few resources have, if they have a value."""
+    fields: dict[str, Json] = {
         "suppressed": state.observed.suppressed,
         "identity": state.applied.identity,
-        "version": state.applied.api_version,
-        "repeated": state.observed.missing_checks if state.observed.missing_checks > 1 else None,
+        "api_version": state.applied.api_version,
+        "missing_checks": state.observed.missing_checks if state.observed.missing_checks > 1 else None,
     }
-    return {name: value for name, value in found.items() if value}
+    return {name: value for name, value in fields.items() if value}
 
 
 @undamaged("resource")
 def state_of(row: Row) -> ResourceState:
-    """Return the resource of a row of the view `state`."""
+    """Return the state of a row of the view `state`."""
     (
         _, _, connection, kind, local, status, failures, due_at, checked_at, good_at,
         provider_id, raw_digest, resync_seconds, etag, state_hash, generation, applied_revision, origin, settle_until,
@@ -189,40 +193,31 @@ def state_of(row: Row) -> ResourceState:
     wanted, settled = unpacked(desired), unpacked(baseline)
     return ResourceState(
         address_ids.address_of(connection, kind, local),
-        generation,
-        wanted,
-        wanted if applied == _SAME else unpacked(applied),
-        applied_revision,
-        settled,
-        unpacked(known),
-        settled if observed == _SAME else unpacked(observed),
-        unpacked(rules),
-        provider_id,
-        _ORIGINS[origin],
-        None if status is None else STATUSES[status],
-        reason,
-        etag,
-        None if raw_digest is None else unpack_digest(raw_digest),
-        None if state_hash is None else unpack_digest(state_hash),
-        checked_at,
-        good_at,
-        settle_until,
-        resync_seconds,
-        due_at,
-        failures,
-        terminal,
-        tuple([_condition(one) for one in conditions]),
-        labels,
-        options,
-        requested,
-        handled,
-        tuple(depends_on),
-        source,
-        more.get("repeated", 1),
-        tuple((because, path, note) for because, path, note in more.get("suppressed", ())),
-        more.get("identity"),
-        more.get("version"),
-        declared=DeclaredState(provider),
+        DeclaredState(provider, generation, wanted, labels, options, tuple(depends_on), source),
+        AppliedState(
+            wanted if applied == _SAME else unpacked(applied),
+            applied_revision,
+            settled,
+            unpacked(known),
+            unpacked(rules),
+            more.get("identity"),
+            more.get("api_version"),
+            settle_until,
+            _ORIGINS[origin],
+        ),
+        ObservedState(
+            settled if observed == _SAME else unpacked(observed),
+            provider_id,
+            etag,
+            None if raw_digest is None else unpack_digest(raw_digest),
+            None if state_hash is None else unpack_digest(state_hash),
+            None if status is None else STATUSES[status],
+            reason,
+            tuple([_condition(encoded) for encoded in conditions]),
+            tuple((because, path, note) for because, path, note in more.get("suppressed", ())),
+            more.get("missing_checks", 1),
+        ),
+        ScheduleState(checked_at, good_at, resync_seconds, due_at, failures, terminal, requested, handled),
     )
 
 
@@ -232,19 +227,19 @@ def _condition(encoded: list[Json]) -> Condition:
 
 
 def finding_body(finding: Finding) -> bytes:
-    """Return all of a finding as bytes."""
+    """Return a finding as bytes."""
     return blobs.pack(value_codec.dumps(value_codec.encode_finding(finding)))
 
 
 @undamaged("finding")
-def findings_by_address(found: Iterable[Row]) -> dict[Address, list[FindingRecord]]:
+def findings_by_address(finding_rows: Iterable[Row]) -> dict[Address, list[FindingRecord]]:
     """Return findings with their ages by resource, in the order of the rows."""
-    out: dict[Address, list[FindingRecord]] = {}
-    for connection, kind, local, first_seen, last_seen, clean_at, times, body in found:
+    findings: dict[Address, list[FindingRecord]] = {}
+    for connection, kind, local, first_seen, last_seen, clean_at, times, body in finding_rows:
         finding = value_codec.decode_finding(value_codec.loads(blobs.unpack(body)))
         record = FindingRecord(finding, first_seen, last_seen, clean_at, times)
-        out.setdefault(address_ids.address_of(connection, kind, local), []).append(record)
-    return out
+        findings.setdefault(address_ids.address_of(connection, kind, local), []).append(record)
+    return findings
 
 
 def revision_row(number: int, revision: AppliedRevision) -> Row:
@@ -315,7 +310,7 @@ def operation_of(row: Row) -> WriteOperation:
         started_at=started_at,
         desired=unpacked(desired),
         pre_image=unpacked(pre_image),
-        drift=tuple(value_codec.decode_finding(one) for one in value_codec.loads(blobs.unpack(drift))),
+        drift=tuple(value_codec.decode_finding(encoded) for encoded in value_codec.loads(blobs.unpack(drift))),
         token=value_codec.loads(blobs.unpack(token)),
         poll_at=poll_at,
         attempts=attempts,
@@ -324,8 +319,21 @@ def operation_of(row: Row) -> WriteOperation:
     )
 
 
+def record_row(record: VersionedRecord) -> Row:
+    """Return a versioned record as a row."""
+    data = blobs.pack(value_codec.dumps(record.data))
+    return record.collection, record.key, record.owner, record.version, record.due_at, data
+
+
+@undamaged("record")
+def record_of(row: Row) -> VersionedRecord:
+    """Return the versioned record of a row."""
+    collection, key, owner, version, due_at, data = row
+    return VersionedRecord(collection, key, value_codec.loads(blobs.unpack(data)), version, owner, due_at)
+
+
 def link_of(row: Row) -> Link:
-    """Return the event of a row; the text of its subject is part of what was hashed."""
+    """Return the chain link of a row; the hash covers the text of its subject."""
     sequence, at, kind_of_event, family, connection, kind, local, data, digest, _ = row
     subject = "" if family is None else address_ids.joined(connection, kind, local)
     return Link(sequence, at, kind_of_event, subject, data, digest)
@@ -338,10 +346,10 @@ def chained(row: Row) -> ChainedEvent:
 
 
 def packed(digest: str | None) -> bytes | str | None:
-    """Return a digest as it is kept, if there is one."""
+    """Return a digest as it is stored."""
     return None if digest is None else pack_digest(digest)
 
 
-def unpacked(kept: bytes | str | None) -> Digest | None:
-    """Return the digest that is kept, if there is one."""
-    return None if kept is None else Digest(unpack_digest(kept))
+def unpacked(stored: bytes | str | None) -> Digest | None:
+    """Return the digest that `packed` was given."""
+    return None if stored is None else Digest(unpack_digest(stored))

@@ -21,49 +21,53 @@ SELECT id, local FROM name WHERE family = ? AND local IN (?*)
 INSERT INTO name (family, local) VALUES (?, ?)
 
 -- name: marks
--- What the details of resources are like, without reading them.
+-- The hashes of the details of resources.
 SELECT id, mark FROM resource WHERE id IN (?*)
 
 -- name: applied_revisions
--- How far the writes to these resources have come, and which check was asked for and which was done last.
+-- The last applied revision, requested check and handled request of these resources.
 SELECT id, applied_revision, requested, handled FROM detail WHERE id IN (?*)
 
 -- name: due_times
--- When these resources are to be looked at.
+-- The due times of these resources.
 SELECT id, due_at FROM resource WHERE id IN (?*)
 
 -- name: reschedule
--- Another due time, and nothing else.
+-- Change a due time.
 UPDATE resource SET due_at = ? WHERE id = ?
 
 -- name: request
--- A check that somebody asks for.
+-- Request a check.
 UPDATE detail SET requested = ? WHERE id = ?
 
+-- name: relink
+-- Change the provider's id of a resource.
+UPDATE detail SET provider_id = ? WHERE id = ?
+
 -- name: put_resource
--- What a check leaves behind: replaces all of it.
+-- Replace the columns that every check changes.
 INSERT INTO resource (id, status, failures, due_at, checked_at, good_at, mark) VALUES (?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (id) DO UPDATE SET
   status = excluded.status, failures = excluded.failures, due_at = excluded.due_at,
   checked_at = excluded.checked_at, good_at = excluded.good_at, mark = excluded.mark
 
 -- name: put_detail
--- All the rest of a resource.
+-- Replace the other columns of a resource.
 INSERT OR REPLACE INTO detail (
   id, provider_id, raw_digest, resync_seconds, etag, state_hash, generation, applied_revision, origin, settle_until,
   desired, applied, baseline, known, observed, rules, provider, source, reason, terminal, requested, handled, rest
 ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 
--- name: touch
--- A successful check that found nothing new: its times.
+-- name: put_unchanged
+-- Record the times of a check that found nothing new.
 UPDATE resource SET checked_at = ?1, good_at = ?1, due_at = ?2, failures = 0 WHERE id = ?3
 
 -- name: any_request
--- Whether any check was asked for that is not done.
+-- Return 1 if any request is open.
 SELECT EXISTS (SELECT 1 FROM detail INDEXED BY detail_requested WHERE requested IS NOT handled)
 
--- name: touch_unless_requested
--- The same while some checks are asked for: what was asked for is not put off.
+-- name: put_unchanged_unless_requested
+-- The same while requests are open: a requested check is not moved to a later time.
 UPDATE resource SET
   checked_at = ?1, good_at = ?1, failures = 0,
   due_at = CASE
@@ -73,21 +77,21 @@ UPDATE resource SET
   END
 WHERE id = ?3
 
--- name: retag
--- The tags of the last answer, where there are any, and only where they are new.
+-- name: put_tags
+-- Record the tags of the last answer, if there are any and they are new.
 UPDATE detail SET etag = coalesce(:etag, etag), raw_digest = coalesce(:raw_digest, raw_digest)
 WHERE id = :id AND (etag IS NOT coalesce(:etag, etag) OR raw_digest IS NOT coalesce(:raw_digest, raw_digest))
 
 -- name: forget_detail
--- The first half of forgetting a resource.
+-- Forget a resource, first half.
 DELETE FROM detail WHERE id = ?
 
 -- name: forget_resource
--- The second half; its name, claim, decisions and events stay.
+-- Forget a resource, second half; its name, claim, decisions and events stay.
 DELETE FROM resource WHERE id = ?
 
 -- name: forget_revisions
--- A resource declared anew counts its revisions from 1 again.
+-- Forget the revisions of a resource; if it is declared again, they start from 1.
 DELETE FROM revision WHERE resource = ?
 
 -- name: states
@@ -98,22 +102,22 @@ SELECT * FROM state WHERE id IN (?*)
 -- The next resources of a family, in order.
 SELECT * FROM state WHERE family = ? AND local > ? ORDER BY local LIMIT ?
 
--- name: at_rest
--- Which of the things of a family with these ids are in sync (1), scheduled, as applied, and not waited for by anybody.
+-- name: unchanged
+-- The idle resources of a family among these ids: in sync (1), scheduled, as applied, without an open request.
 SELECT local, provider_id, raw_digest, resync_seconds
 FROM detail CROSS JOIN name ON name.id = detail.id CROSS JOIN resource ON resource.id = detail.id
 WHERE family = ? AND provider_id IN (?*)
   AND status = 1 AND due_at IS NOT NULL AND (applied = x'' OR applied IS desired)
   AND requested IS handled AND terminal IS NULL
 
--- name: unlooked_page
+-- name: unchecked_page
 -- The next scheduled resources of a family, in order, that were not checked between two times.
 SELECT local FROM name CROSS JOIN resource ON resource.id = name.id
 WHERE family = ? AND local > ? AND due_at IS NOT NULL AND (checked_at IS NULL OR checked_at NOT BETWEEN ? AND ?)
 ORDER BY local LIMIT ?
 
 -- name: due
--- What should be looked at now and nobody is writing to, the longest overdue first.
+-- Due resources without a claim, the longest overdue first.
 SELECT state.* FROM state
 LEFT JOIN claim ON claim.id = state.id AND claim.owner IS NOT NULL AND claim.until > :now
 WHERE due_at <= :now AND claim.id IS NULL
@@ -125,58 +129,58 @@ ORDER BY due_at LIMIT :limit
 SELECT min(due_at) FROM resource WHERE due_at IS NOT NULL
 
 -- name: next_due_without
--- The earliest due time, but for some connections.
+-- The earliest due time, without some connections.
 SELECT due_at FROM resource JOIN name ON name.id = resource.id JOIN family ON family.id = name.family
 WHERE due_at IS NOT NULL AND connection NOT IN (SELECT value FROM json_each(?)) ORDER BY due_at LIMIT 1
 
--- name: ahead
--- Scheduled resources that were checked, it seems, after a time.
+-- name: checked_in_future
+-- Scheduled resources whose last check is after a time.
 SELECT connection, kind, local FROM resource JOIN name ON name.id = resource.id JOIN family ON family.id = name.family
 WHERE due_at IS NOT NULL AND checked_at > ? LIMIT ?
 
--- name: tally
--- How many resources have which status, and how many of them are overdue; what was checked later than now is.
+-- name: count_statuses
+-- The number of resources by status, and of those that are overdue or were checked in the future.
 SELECT status, count(*), count(CASE WHEN due_at <= ?1 OR (due_at IS NOT NULL AND checked_at > ?2) THEN 1 END)
 FROM resource GROUP BY status
 
--- name: sizes
--- How many resources there are of each connection and kind.
+-- name: count_resources
+-- The number of resources by connection and kind.
 SELECT connection, kind, count(*) FROM resource JOIN name ON name.id = resource.id JOIN family ON family.id = name.family
 GROUP BY family.id
 
--- name: with_status
--- The resources whose last verdict was this.
+-- name: addresses_with_status
+-- The resources with a status.
 SELECT connection, kind, local FROM resource JOIN name ON name.id = resource.id JOIN family ON family.id = name.family
 WHERE status = ? ORDER BY connection, kind, local
 
 -- name: claim_of
--- Who holds or last held a resource.
+-- The current or last claim of a resource.
 SELECT fence, owner, until FROM claim WHERE id = ?
 
 -- name: put_claim
--- Give a resource to an owner.
+-- Claim a resource for an owner.
 INSERT INTO claim (id, fence, owner, until) VALUES (?, ?, ?, ?)
 ON CONFLICT (id) DO UPDATE SET fence = excluded.fence, owner = excluded.owner, until = excluded.until
 
 -- name: renew_claim
--- Prolong a claim, if it is still the one.
+-- Prolong a claim, unless another owner took it.
 UPDATE claim SET until = ? WHERE id = ? AND fence = ? AND owner = ?
 
 -- name: release_claim
--- Give a claim back, if it is still the one; the fence stays.
+-- Release a claim, unless another owner took it; the fence stays.
 UPDATE claim SET owner = NULL, until = NULL WHERE id = ? AND fence = ? AND owner = ?
 
 -- name: claims
--- Who holds what.
+-- All held claims.
 SELECT connection, kind, local, owner, fence, until
 FROM claim JOIN name ON name.id = claim.id JOIN family ON family.id = name.family WHERE owner IS NOT NULL
 
 -- name: known_documents
--- Which of these documents are kept already.
+-- The digests among these that are stored.
 SELECT digest FROM document WHERE digest IN (?*)
 
 -- name: add_document
--- Keep a document, once.
+-- Store a document once.
 INSERT OR IGNORE INTO document (digest, body) VALUES (?, ?)
 
 -- name: documents
@@ -184,11 +188,11 @@ INSERT OR IGNORE INTO document (digest, body) VALUES (?, ?)
 SELECT digest, body FROM document WHERE digest IN (?*)
 
 -- name: good_times
--- When these resources were last checked well.
+-- The last successful checks of these resources.
 SELECT id, good_at FROM resource WHERE id IN (?*)
 
 -- name: ages
--- How long the open findings of these resources have been known.
+-- The ages of the open findings of these resources.
 SELECT resource, path, op, first_seen, clean_at, times FROM finding WHERE resource IN (?*)
 
 -- name: remove_findings
@@ -201,7 +205,7 @@ INSERT INTO finding (resource, ordinal, path, op, first_seen, last_seen, clean_a
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
 
 -- name: findings
--- The open findings of everything, in address order.
+-- All open findings, in address order.
 SELECT connection, kind, local, first_seen, last_seen, clean_at, times, body
 FROM finding JOIN name ON name.id = resource JOIN family ON family.id = name.family
 ORDER BY connection, kind, local, ordinal
@@ -213,7 +217,7 @@ FROM finding JOIN name ON name.id = resource JOIN family ON family.id = name.fam
 WHERE resource IN (?*) ORDER BY resource, ordinal
 
 -- name: revision
--- One revision, to be compared with one that claims its number.
+-- One revision.
 SELECT document, stamp FROM revision WHERE resource = ? AND number = ?
 
 -- name: add_revision
@@ -221,7 +225,7 @@ SELECT document, stamp FROM revision WHERE resource = ? AND number = ?
 INSERT INTO revision (resource, number, document, stamp, at) VALUES (?, ?, ?, ?, ?)
 
 -- name: prune_revisions
--- Revisions that are older than any that may be asked for.
+-- Delete old revisions.
 DELETE FROM revision WHERE resource = ? AND number <= ?
 
 -- name: revisions
@@ -238,7 +242,7 @@ SELECT decision.id, connection, kind, local, at, action, inputs, output, summary
 FROM decision JOIN name ON name.id = resource JOIN family ON family.id = name.family WHERE decision.id = ?
 
 -- name: decisions
--- The decisions on everything, newest first.
+-- All decisions, newest first.
 SELECT decision.id, connection, kind, local, at, action, inputs, output, summary
 FROM decision JOIN name ON name.id = resource JOIN family ON family.id = name.family ORDER BY number DESC LIMIT ?
 
@@ -249,7 +253,7 @@ FROM decision JOIN name ON name.id = resource JOIN family ON family.id = name.fa
 WHERE resource = ? ORDER BY number DESC LIMIT ?
 
 -- name: put_operation
--- A write in flight, as far as it has come.
+-- Insert or update a write in flight.
 INSERT INTO operation (
   id, resource, action, step, phase, started_at, poll_at, attempts, desired, pre_image, decision, drift, token
 ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
@@ -260,7 +264,7 @@ ON CONFLICT (id) DO UPDATE SET
   token = excluded.token
 
 -- name: remove_operation
--- A write that came to its end.
+-- Delete a finished write.
 DELETE FROM operation WHERE id = ?
 
 -- name: operations
@@ -277,7 +281,7 @@ FROM operation JOIN name ON name.id = resource JOIN family ON family.id = name.f
 WHERE resource = ? ORDER BY started_at, number
 
 -- name: put_correction
--- A write of ours, as far as it is known how it ended.
+-- Insert or update a correction.
 INSERT INTO correction (
   id, resource, at, action, reason, outcome, paths, pre_image, post_image, undoes, who
 ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
@@ -293,7 +297,7 @@ SELECT number, at, connection, kind, local, correction.id, action, reason, outco
 FROM correction JOIN name ON name.id = resource JOIN family ON family.id = name.family WHERE correction.id = ?
 
 -- name: corrections
--- The corrections of everything since a time, newest first.
+-- All corrections since a time, newest first.
 SELECT number, at, connection, kind, local, correction.id, action, reason, outcome, paths, pre_image, post_image,
   undoes, who
 FROM correction JOIN name ON name.id = resource JOIN family ON family.id = name.family
@@ -314,27 +318,27 @@ FROM correction JOIN name ON name.id = resource JOIN family ON family.id = name.
 WHERE resource IN (?*) AND at >= ? ORDER BY at DESC, number DESC LIMIT ?
 
 -- name: chargeable
--- What a charge needs of its correction.
+-- The number and time of a correction.
 SELECT number, at FROM correction WHERE id = ?
 
 -- name: is_charged
--- Whether a correction was charged to a bucket already.
+-- Return 1 if a correction was charged to a bucket.
 SELECT 1 FROM charge WHERE correction = ? AND bucket = ?
 
--- name: spent
--- How often a bucket was charged since a time.
+-- name: count_charges
+-- The number of charges of a bucket since a time.
 SELECT count(*) FROM charge WHERE bucket = ? AND at >= ?
 
 -- name: add_charge
--- Take from a bucket.
+-- Charge a bucket.
 INSERT INTO charge (correction, bucket, at) VALUES (?, ?, ?)
 
 -- name: put_pause
--- Stop a scope, or say anew why and until when.
+-- Pause a scope, or update its pause.
 INSERT OR REPLACE INTO pause (scope, who, why, at, until) VALUES (?, ?, ?, ?, ?)
 
 -- name: remove_pause
--- Let a scope go on.
+-- Resume a scope.
 DELETE FROM pause WHERE scope = ?
 
 -- name: pauses
@@ -342,15 +346,15 @@ DELETE FROM pause WHERE scope = ?
 SELECT scope, who, why, at, until FROM pause ORDER BY scope
 
 -- name: put_approval
--- A yes to a plan, or that it was used.
+-- Insert an approval, or record its use.
 INSERT OR REPLACE INTO approval (plan, resource, who, why, at, used_at) VALUES (?, ?, ?, ?, ?, ?)
 
 -- name: forget_approvals
--- The approvals of a resource that were not used; used ones are history.
+-- Delete the unused approvals of a resource; used ones are history.
 DELETE FROM approval WHERE resource = ? AND used_at IS NULL
 
 -- name: approvals
--- The unused approvals of everything.
+-- All unused approvals.
 SELECT connection, kind, local, plan, who, why, at, used_at
 FROM approval JOIN name ON name.id = resource JOIN family ON family.id = name.family WHERE used_at IS NULL
 
@@ -361,11 +365,11 @@ FROM approval JOIN name ON name.id = resource JOIN family ON family.id = name.fa
 WHERE resource IN (?*) AND used_at IS NULL
 
 -- name: put_quarantine
--- A path that is only reported from now on.
+-- Quarantine a path.
 INSERT OR REPLACE INTO quarantine (resource, path, cause, since, data) VALUES (?, ?, ?, ?, ?)
 
 -- name: remove_quarantine
--- A path that is corrected again.
+-- End the quarantine of a path.
 DELETE FROM quarantine WHERE resource = ? AND path = ?
 
 -- name: forget_quarantines
@@ -373,7 +377,7 @@ DELETE FROM quarantine WHERE resource = ? AND path = ?
 DELETE FROM quarantine WHERE resource = ?
 
 -- name: quarantines
--- The quarantines of everything.
+-- All quarantines.
 SELECT connection, kind, local, path, cause, since, data
 FROM quarantine JOIN name ON name.id = resource JOIN family ON family.id = name.family
 
@@ -382,38 +386,38 @@ FROM quarantine JOIN name ON name.id = resource JOIN family ON family.id = name.
 SELECT connection, kind, local, path, cause, since, data
 FROM quarantine JOIN name ON name.id = resource JOIN family ON family.id = name.family WHERE resource IN (?*)
 
--- name: put_acceptance
--- A live value that stands for the baseline from now on.
-INSERT OR REPLACE INTO acceptance (resource, path, value, who, why, at) VALUES (?, ?, ?, ?, ?, ?)
+-- name: put_accepted_value
+-- Accept a live value as baseline.
+INSERT OR REPLACE INTO accepted_value (resource, path, value, who, why, at) VALUES (?, ?, ?, ?, ?, ?)
 
--- name: remove_acceptance
--- A path at which nothing is accepted any more.
-DELETE FROM acceptance WHERE resource = ? AND path = ?
+-- name: remove_accepted_value
+-- Delete an accepted value.
+DELETE FROM accepted_value WHERE resource = ? AND path = ?
 
--- name: forget_acceptances
--- All acceptances of a resource.
-DELETE FROM acceptance WHERE resource = ?
+-- name: forget_accepted_values
+-- All accepted values of a resource.
+DELETE FROM accepted_value WHERE resource = ?
 
--- name: acceptances
--- The acceptances of everything.
+-- name: accepted_values
+-- All accepted values.
 SELECT connection, kind, local, path, value, who, why, at
-FROM acceptance JOIN name ON name.id = resource JOIN family ON family.id = name.family
+FROM accepted_value JOIN name ON name.id = resource JOIN family ON family.id = name.family
 
--- name: acceptances_of
--- The acceptances of these resources.
+-- name: accepted_values_of
+-- The accepted values of these resources.
 SELECT connection, kind, local, path, value, who, why, at
-FROM acceptance JOIN name ON name.id = resource JOIN family ON family.id = name.family WHERE resource IN (?*)
+FROM accepted_value JOIN name ON name.id = resource JOIN family ON family.id = name.family WHERE resource IN (?*)
 
 -- name: head
--- Where the audit trail ends by its own account, and where it does.
+-- The recorded end of the audit trail, and the actual last event.
 SELECT length, hash, (SELECT max(sequence) FROM event) FROM chain
 
 -- name: set_head
--- Where the audit trail ends now.
+-- Record the end of the audit trail.
 UPDATE chain SET length = ?, hash = ?
 
 -- name: add_event
--- The next link of the audit trail.
+-- Append an event to the audit trail.
 INSERT INTO event (sequence, at, type, subject, data, hash) VALUES (?, ?, ?, ?, ?, ?)
 
 -- name: hash_of_event
@@ -445,35 +449,35 @@ WHERE event.subject = :subject AND event.sequence > :after AND event.sequence <=
 ORDER BY event.sequence LIMIT :limit
 
 -- name: version_of_record
--- Which version of a matter is kept; the write lock is held.
+-- The stored version of a record; the write lock is held.
 SELECT version FROM record WHERE collection = ? AND key = ?
 
 -- name: put_record
--- The next version of a matter.
+-- Store the next version of a record.
 INSERT OR REPLACE INTO record (collection, key, owner, version, due_at, data) VALUES (?, ?, ?, ?, ?, ?)
 
 -- name: remove_record
--- A matter that is over and that nobody will ask about.
+-- Delete a record.
 DELETE FROM record WHERE collection = ? AND key = ?
 
 -- name: record
--- One matter.
+-- One record.
 SELECT collection, key, owner, version, due_at, data FROM record WHERE collection = ? AND key = ?
 
 -- name: records_page
--- A collection, a page at a time.
+-- The next records of a collection.
 SELECT collection, key, owner, version, due_at, data FROM record WHERE collection = ? AND key > ? ORDER BY key LIMIT ?
 
 -- name: records_page_of
--- What belongs to one owner, a page at a time.
+-- The next records of one owner.
 SELECT collection, key, owner, version, due_at, data FROM record
 WHERE collection = ? AND owner = ? AND owner <> '' AND key > ? ORDER BY key LIMIT ?
 
 -- name: due_records
--- What something is to be done about by now, the longest overdue first.
+-- The due records of a collection, the longest overdue first.
 SELECT collection, key, owner, version, due_at, data FROM record
 WHERE collection = ? AND due_at <= ? ORDER BY due_at, key LIMIT ?
 
 -- name: next_due_record
--- When something is to be done next.
+-- The earliest due time of a collection.
 SELECT MIN(due_at) FROM record WHERE collection = ? AND due_at IS NOT NULL

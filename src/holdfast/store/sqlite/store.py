@@ -1,9 +1,9 @@
-"""The embedded store: one SQLite file in WAL mode, shared safely by several processes.
+"""The store on one SQLite file in WAL mode, shared safely by several processes, or on a database in memory.
 
-All work with the file happens in one thread of its own, so the event loop never waits for the disk. What is asked while
-that thread is busy is done in its next visit: all that writes in one transaction, where a piece that fails is undone by
-itself, and then all that reads. Nobody is answered before what he asked for is committed. A kill at any moment leaves
-the last finished transaction.
+All work with a file happens in a thread of its own, so the event loop never waits for the disk. Calls that arrive while
+the thread is busy run in its next round: writes in one transaction, where a write that fails is rolled back alone, then
+reads. A call returns only after its transaction has committed. A kill at any moment leaves the last committed
+transaction. A database in memory has no thread: every call runs at once.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from functools import partial
 from operator import itemgetter
 from os import PathLike
@@ -26,7 +26,7 @@ from holdfast.model.address import Address
 from holdfast.model.audit import AuditHead
 from holdfast.model.json import Json
 from holdfast.model.verdict import Status
-from holdfast.store import blobs, escape, versioned_records
+from holdfast.store import blobs
 from holdfast.store.damage import DocumentLost
 from holdfast.store.governance import AcceptedValue, Approval, CorrectionRecord, Pause, Quarantine
 from holdfast.store.records import (
@@ -41,29 +41,29 @@ from holdfast.store.records import (
 from holdfast.store.sqlite import governance_rows, migrations, rows, transaction_writer
 from holdfast.store.sqlite.address_ids import AddressIds, address_of, text_of
 from holdfast.store.sqlite.audit_trail import PAGE, AuditTrail
-from holdfast.store.sqlite.call_batching import CallBatcher, CallResult
-from holdfast.store.sqlite.database import Database
+from holdfast.store.sqlite.call_batching import CallBatcher, CallResult, InlineExecutor
+from holdfast.store.sqlite.database import MEMORY, Database
 from holdfast.store.sqlite.statements import SQL, in_lists, sized
 from holdfast.store.state import CLOCK_SLACK_SECONDS, UNCHECKED, Digest, ResourceState, StatusCounts, UnchangedResource
-from holdfast.store.transaction import Transaction
+from holdfast.store.transaction import Transaction, escape_texts
 
 Result = TypeVar("Result")
 
 _KEY: Final = itemgetter(0, 1, 2, 3)  # connection, kind, name, and path or plan
-_FULL: Final[list[rows.Row]] = [()] * PAGE  # stands for the page before the first
+_FULL: Final[list[rows.Row]] = [()] * PAGE  # stands for the page before the first one
 
 
 class SqliteStore:
-    """Implements `base.Store`; made by `open`, ended by `close`."""
+    """Implements `protocol.Store`; created by `open` or `in_memory`, ended by `close`."""
 
-    def __init__(self, database: Database, worker: ThreadPoolExecutor) -> None:
+    def __init__(self, database: Database, worker: Executor) -> None:
         self._database = database
         self._connection = database.connection
         self._worker = worker
         self._names = AddressIds(database.connection)
-        database.when_undone = self._names.forget
-        self._gathering = CallBatcher(worker, self._read_together, database.write_together)
-        self._asked: dict[str, list[rows.Row]] = {}  # what the visit under way has read that depends on nothing
+        database.on_rollback = self._names.forget
+        self._batcher = CallBatcher(worker, self._read_together, database.write_together)
+        self._shared_results: dict[str, list[rows.Row]] = {}  # of statements without parameters, in this round
         self._trail = AuditTrail(self._select_named)
         self._is_closed = False
 
@@ -75,10 +75,10 @@ class SqliteStore:
         durable: bool = False,
         steps: Sequence[migrations.Migration] | None = None,
     ) -> Self:
-        """Open a store, making it if there is none; raise StoreError or SchemaTooNew if that cannot be done.
+        """Open a store and create it if it does not exist; raise StoreError or SchemaTooNew if it cannot be used.
 
-        A power cut may take the last moments of a store that is not `durable`, but never its consistency; the end of
-        the process, however sudden, takes nothing from either.
+        A power cut may lose the last moments of a store that is not `durable`, but never its consistency. The end of
+        the process, however sudden, loses nothing.
         """
         worker = ThreadPoolExecutor(1, thread_name_prefix="holdfast-store")
         chosen = migrations.released() if steps is None else steps
@@ -91,8 +91,13 @@ class SqliteStore:
             raise
         return cls(database, worker)
 
+    @classmethod
+    def in_memory(cls) -> Self:
+        """Open a new store in memory, which ends with this object."""
+        return cls(Database(MEMORY, durable=False, steps=migrations.released()), InlineExecutor())
+
     async def close(self) -> None:
-        """Finish what is under way and let go of the file; closing twice is harmless."""
+        """Finish running calls and close the file; a second call does nothing."""
         if not self._is_closed:
             self._is_closed = True
             try:
@@ -101,40 +106,40 @@ class SqliteStore:
                 self._worker.shutdown(wait=True)
 
     async def _run(self, work: Callable[[], Result]) -> Result:
-        """Look at something in the store's own thread."""
-        return cast("Result", await self._gather(work, writes=False))
+        """Run a read in the store's thread."""
+        return cast("Result", await self._call(work, writes=False))
 
     async def _write(self, prepare: Callable[[], Callable[[], Result]]) -> Result:
-        """Change something: prepare it in the store's own thread, and do it there under the write lock."""
-        return cast("Result", await self._gather(prepare, writes=True))
+        """Run a write in the store's thread: first `prepare`, then its result under the write lock."""
+        return cast("Result", await self._call(prepare, writes=True))
 
-    async def _gather(self, work: Callable[[], object], *, writes: bool) -> object:
+    async def _call(self, work: Callable[[], object], *, writes: bool) -> object:
         if self._is_closed:
             raise StoreError(f"the store {self._database.path} is closed")
-        return await self._gathering.call(work, writes=writes)
+        return await self._batcher.call(work, writes=writes)
 
     def _read_together(self, works: Sequence[Callable[[], object]]) -> list[CallResult]:
-        self._asked.clear()
+        self._shared_results.clear()
         return self._database.read_together(works)
 
     # --- writing ------------------------------------------------------------------------------------------------------
 
     async def commit(self, transaction: Transaction) -> None:
-        """Make a batch of facts true, all or nothing."""
+        """Store a batch of facts, all or nothing."""
         try:
             await self._commit(transaction)
-        except (UnicodeEncodeError, UnhashableError):  # a lone surrogate somewhere; nothing of it was kept
-            await self._commit(escape.transaction(transaction))
+        except (UnicodeEncodeError, UnhashableError):  # a lone surrogate in a text; nothing was stored
+            await self._commit(escape_texts(transaction))
 
     async def _commit(self, transaction: Transaction) -> None:
         def prepare() -> Callable[[], None]:
             prepared = transaction_writer.prepare(self._connection, transaction)
-            return transaction_writer.Committer(self._connection, self._names, prepared).write
+            return transaction_writer.TransactionWriter(self._connection, self._names, prepared).write
 
         await self._write(prepare)
 
     async def claim(self, address: Address, owner: str, now: float, until: float) -> Claim | None:
-        """Take the right to write a resource, if nobody holds it any more."""
+        """Take the claim on a resource, or return None if another owner holds it."""
 
         def take() -> Claim | None:
             number = self._names.add(text_of(address))
@@ -149,17 +154,17 @@ class SqliteStore:
         return await self._write(lambda: take)
 
     async def renew(self, claim: Claim, until: float) -> Claim | None:
-        """Prolong a claim that nobody took over."""
+        """Prolong a claim, or return None if another owner took it."""
         if await self._change_claim("renew_claim", claim, until):
             return Claim(claim.address, claim.owner, claim.fence, until)
         return None
 
     async def release(self, claim: Claim) -> None:
-        """Give a claim back; its fence stays used."""
+        """Release a claim; its fence stays used."""
         await self._change_claim("release_claim", claim)
 
     async def claims(self) -> list[Claim]:
-        """Return the claims that were not given back."""
+        """Return the claims that were not released."""
         found = await self._run(lambda: self._select("claims"))
         claims = [Claim(address_of(*row[:3]), *row[3:]) for row in found]
         return sorted(claims, key=lambda claim: str(claim.address))
@@ -174,19 +179,19 @@ class SqliteStore:
     # --- documents ----------------------------------------------------------------------------------------------------
 
     async def document(self, digest: Digest) -> Json:
-        """Return a document; raise DocumentLost, which is a KeyError, if there is none, or it is damaged."""
+        """Return a document; raise DocumentLost, which is a KeyError, if it is missing or damaged."""
         try:
             return (await self.documents([digest]))[digest]
         except KeyError:
             raise DocumentLost(digest) from None
 
     async def documents(self, digests: Sequence[Digest]) -> dict[Digest, Json]:
-        """Return those of many documents that are kept; one that is not what its digest says is lost."""
+        """Return the documents that are stored and undamaged."""
 
         def read() -> dict[Digest, Json]:
             keys = {blobs.pack_digest(digest): digest for digest in digests}
             found = {
-                keys[key]: blobs.kept(keys[key], body)
+                keys[key]: blobs.load_stored(keys[key], body)
                 for chunk in in_lists(list(keys))
                 for key, body in self._connection.execute(sized("documents", chunk), chunk)
             }
@@ -197,11 +202,11 @@ class SqliteStore:
     # --- resources ----------------------------------------------------------------------------------------------------
 
     async def state(self, address: Address) -> ResourceState | None:
-        """Return one resource."""
+        """Return the state of a resource."""
         return (await self.states([address])).get(address)
 
     async def states(self, addresses: Sequence[Address]) -> dict[Address, ResourceState]:
-        """Return those of many resources that are known."""
+        """Return the states of the known resources."""
 
         def read() -> dict[Address, ResourceState]:
             numbers = list(self._names.find_all(map(text_of, addresses)).values())
@@ -213,15 +218,17 @@ class SqliteStore:
     async def all_states(
         self, *, connection: str | None = None, kind: str | None = None
     ) -> AsyncIterator[ResourceState]:
-        """Go through every resource by connection, kind, namespace and name, a page at a time."""
+        """Iterate over all states by connection, kind, namespace and name, a page at a time."""
         for family, its_connection, its_kind in await self._run(lambda: self._select("families")):
             if connection in (None, its_connection) and kind in (None, its_kind):
                 async for page in self._pages("states_page", family, of_local=4):
                     for row in page:
                         yield rows.state_of(row)
 
-    async def settled(self, connection: str, kind: str, listed: Sequence[tuple[str, str]]) -> list[UnchangedResource]:
-        """Return what is at rest and unmoved; of a thing listed twice the later digest counts."""
+    async def find_unchanged(
+        self, connection: str, kind: str, listed: Sequence[tuple[str, str]]
+    ) -> list[UnchangedResource]:
+        """Return the idle resources with an unchanged digest; the later of two digests of one id counts."""
         digests = {provider_id: blobs.pack_digest(digest) for provider_id, digest in listed}
 
         def read() -> list[UnchangedResource]:
@@ -230,24 +237,24 @@ class SqliteStore:
                 for (family,) in self._select("find_family", connection, kind)
                 for chunk in in_lists(list(digests))
                 for local, provider_id, digest, resync_seconds in self._connection.execute(
-                    sized("at_rest", chunk), (family, *chunk)
+                    sized("unchanged", chunk), (family, *chunk)
                 )
                 if digest == digests[provider_id]
             ]
 
         return await self._run(read)
 
-    async def unlooked(
+    async def unchecked(
         self, connection: str, kind: str, since: float, until: float = math.inf
     ) -> AsyncIterator[Address]:
-        """Go through what was not checked since a time by namespace and name, a page at a time."""
+        """Iterate over resources that were not checked between two times, by name, a page at a time."""
         for (family,) in await self._run(lambda: self._select("find_family", connection, kind)):
-            async for page in self._pages("unlooked_page", family, since, until, of_local=0):
+            async for page in self._pages("unchecked_page", family, since, until, of_local=0):
                 for (local,) in page:
                     yield address_of(connection, kind, local)
 
     async def _pages(self, statement: str, family: int, *values: float, of_local: int) -> AsyncIterator[list[rows.Row]]:
-        """Read a family in order of its names, each page beginning after the last name of the one before."""
+        """Iterate over the rows of a family in order of names, a page at a time."""
         page, after = _FULL, ""
         while len(page) == PAGE:
             page = await self._run(partial(self._select, statement, family, after, *values, PAGE))
@@ -256,7 +263,7 @@ class SqliteStore:
                 after = page[-1][of_local]
 
     async def due(self, now: float, limit: int, without: Collection[str] = ()) -> list[ResourceState]:
-        """Return what is due and unclaimed, the longest overdue first."""
+        """Return unclaimed due resources, the longest overdue first."""
         left_out = _json(without)
 
         def read() -> list[ResourceState]:
@@ -265,9 +272,9 @@ class SqliteStore:
 
         return await self._run(read)
 
-    async def ahead(self, now: float, limit: int) -> list[Address]:
-        """Return scheduled resources that seem to have been checked later than now: the clock was set back."""
-        found = await self._run(lambda: self._select("ahead", now, limit))
+    async def checked_in_future(self, now: float, limit: int) -> list[Address]:
+        """Return scheduled resources whose last check is later than now: the clock was set back."""
+        found = await self._run(lambda: self._select("checked_in_future", now, limit))
         return [address_of(*row) for row in found]
 
     async def next_due(self, without: Collection[str] = ()) -> float | None:
@@ -276,26 +283,26 @@ class SqliteStore:
         found: list[tuple[float | None]] = await self._run(lambda: self._select(name, *values))
         return found[0][0] if found else None
 
-    async def sizes(self) -> dict[tuple[str, str], int]:
+    async def count_resources(self) -> dict[tuple[str, str], int]:
         """Count resources by connection and kind."""
 
         def count() -> dict[tuple[str, str], int]:
-            return {(connection, kind): found for connection, kind, found in self._select_once("sizes")}
+            return {(connection, kind): found for connection, kind, found in self._select_once("count_resources")}
 
         return await self._run(count)
 
-    async def with_status(self, status: Status) -> list[Address]:
-        """Return the resources whose last verdict was this."""
+    async def addresses_with_status(self, status: Status) -> list[Address]:
+        """Return the resources with a status, in address order."""
 
         def find() -> list[Address]:
-            found = self._connection.execute(SQL["with_status"], (rows.STATUS_NUMBERS[status],))
+            found = self._connection.execute(SQL["addresses_with_status"], (rows.STATUS_NUMBERS[status],))
             return [address_of(*row) for row in found]
 
         return await self._run(find)
 
-    async def tally(self, now: float) -> StatusCounts:
-        """Count in the database."""
-        counts = await self._run(lambda: self._select("tally", now, now + CLOCK_SLACK_SECONDS))
+    async def count_statuses(self, now: float) -> StatusCounts:
+        """Count resources by status."""
+        counts = await self._run(lambda: self._select("count_statuses", now, now + CLOCK_SLACK_SECONDS))
         names = [UNCHECKED if status is None else rows.STATUSES[status].value for status, _, _ in counts]
         by_status = {name: count for name, (_, count, _) in zip(names, counts, strict=True)}
         return StatusCounts(by_status, sum(by_status.values()), sum(overdue for _, _, overdue in counts))
@@ -303,11 +310,11 @@ class SqliteStore:
     # --- findings and history -----------------------------------------------------------------------------------------
 
     async def findings(self, address: Address | None = None) -> dict[Address, list[FindingRecord]]:
-        """Return open findings by resource; a resource without any is not in the answer."""
+        """Return open findings by resource; resources without findings are left out."""
         return rows.findings_by_address(await self._of_many("findings", None if address is None else [address]))
 
     async def findings_of(self, addresses: Sequence[Address]) -> dict[Address, list[FindingRecord]]:
-        """Return the open findings of many resources; one without any is not in the answer."""
+        """Return the open findings of many resources; resources without findings are left out."""
         return rows.findings_by_address(await self._of_many("findings", addresses))
 
     async def revisions(self, address: Address) -> list[AppliedRevision]:
@@ -334,7 +341,7 @@ class SqliteStore:
         return [rows.operation_of(row) for row in await self._of("operations", address)]
 
     async def _of(self, statement: str, address: Address | None, *values: int) -> list[rows.Row]:
-        """Run a statement for everything, or its variant for one resource."""
+        """Run a statement for all resources, or its variant for one."""
 
         def read() -> list[rows.Row]:
             if address is None:
@@ -344,7 +351,7 @@ class SqliteStore:
         return await self._run(read)
 
     async def _of_many(self, statement: str, addresses: Sequence[Address] | None, *values: float) -> list[rows.Row]:
-        """Run a statement for everything, or its variant for some resources, list by list."""
+        """Run a statement for all resources, or its variant for some, list by list."""
 
         def read() -> list[rows.Row]:
             if addresses is None:
@@ -358,7 +365,7 @@ class SqliteStore:
         return self._connection.execute(SQL[statement], values).fetchall()
 
     def _select_listed(self, statement: str, listed: Sequence[object], *values: object) -> list[rows.Row]:
-        """Run a statement for the values of a list, as few at a time as it takes."""
+        """Run a statement for the values of a list, in as few queries as possible."""
         return [
             row
             for chunk in in_lists(listed)
@@ -366,12 +373,12 @@ class SqliteStore:
         ]
 
     def _select_once(self, statement: str) -> list[rows.Row]:
-        """Run a statement about everything; of all who ask in one visit, which sees one moment, only the first pays."""
-        if statement not in self._asked:
-            self._asked[statement] = self._select(statement)
-        return [*self._asked[statement]]
+        """Run a statement without parameters, once for all calls of a round, which share one snapshot."""
+        if statement not in self._shared_results:
+            self._shared_results[statement] = self._select(statement)
+        return [*self._shared_results[statement]]
 
-    # --- corrections and what holds them back -------------------------------------------------------------------------
+    # --- corrections and governance -----------------------------------------------------------------------------------
 
     async def corrections(
         self, addresses: Sequence[Address] | None = None, *, since: float | None = None, limit: int | None = None
@@ -383,7 +390,7 @@ class SqliteStore:
         return [governance_rows.correction_of(row) for row in found[:limit]]
 
     async def reverts(self, since: float) -> list[CorrectionRecord]:
-        """Return the corrections of drift, conflict or absence since a time, newest first."""
+        """Return corrections of drift, conflict or absence since a time, newest first."""
         return [governance_rows.correction_of(row) for row in await self._run(lambda: self._select("reverts", since))]
 
     async def correction(self, correction_id: str) -> CorrectionRecord | None:
@@ -391,9 +398,9 @@ class SqliteStore:
         found = await self._run(lambda: self._select("correction", correction_id))
         return governance_rows.correction_of(found[0]) if found else None
 
-    async def spent(self, buckets: Sequence[tuple[str, float]]) -> list[int]:
-        """Count charges in the database."""
-        return await self._run(lambda: [self._select("spent", *bucket)[0][0] for bucket in buckets])
+    async def count_charges(self, buckets: Sequence[tuple[str, float]]) -> list[int]:
+        """Return the number of charges of each bucket since its time, in the order given."""
+        return await self._run(lambda: [self._select("count_charges", *bucket)[0][0] for bucket in buckets])
 
     async def pauses(self) -> list[Pause]:
         """Return all pauses, in order of their scopes."""
@@ -412,20 +419,20 @@ class SqliteStore:
             for row in sorted(await self._of_many("quarantines", addresses), key=_KEY)
         ]
 
-    async def acceptances(self, addresses: Sequence[Address] | None = None) -> list[AcceptedValue]:
-        """Return acceptances, in order of address and path."""
-        found = await self._of_many("acceptances", addresses)
-        return [governance_rows.acceptance_of(row) for row in sorted(found, key=_KEY)]
+    async def accepted_values(self, addresses: Sequence[Address] | None = None) -> list[AcceptedValue]:
+        """Return accepted values, in order of address and path."""
+        found = await self._of_many("accepted_values", addresses)
+        return [governance_rows.accepted_value_of(row) for row in sorted(found, key=_KEY)]
 
-    # --- matters that go on for a while -------------------------------------------------------------------------------
+    # --- versioned records --------------------------------------------------------------------------------------------
 
     async def record(self, collection: str, key: str) -> VersionedRecord | None:
-        """Return one matter."""
+        """Return one record."""
         found = await self._run(lambda: self._select("record", collection, key))
-        return versioned_records.of_row(found[0]) if found else None
+        return rows.record_of(found[0]) if found else None
 
     async def records(self, collection: str, *, owner: str | None = None) -> AsyncIterator[VersionedRecord]:
-        """Go through a collection in order of keys, a page at a time; what is added meanwhile may be seen."""
+        """Iterate over a collection in order of keys, a page at a time; later records may be included."""
         statement, values = (
             ("records_page", (collection,)) if owner is None else ("records_page_of", (collection, owner))
         )
@@ -433,14 +440,13 @@ class SqliteStore:
         while len(page) == PAGE:
             page = await self._run(partial(self._select, statement, *values, after, PAGE))
             for row in page:
-                yield versioned_records.of_row(row)
+                yield rows.record_of(row)
             after = page[-1][1] if page else after
 
     async def due_records(self, collection: str, now: float, limit: int) -> list[VersionedRecord]:
-        """Return what is due, the longest overdue first."""
+        """Return the due records, the longest overdue first."""
         return [
-            versioned_records.of_row(row)
-            for row in await self._run(partial(self._select, "due_records", collection, now, limit))
+            rows.record_of(row) for row in await self._run(partial(self._select, "due_records", collection, now, limit))
         ]
 
     async def next_due_record(self, collection: str) -> float | None:
@@ -453,22 +459,22 @@ class SqliteStore:
     async def events(
         self, *, subject: str | None = None, type_prefix: str | None = None, since: float | None = None
     ) -> AsyncIterator[ChainedEvent]:
-        """Go through the audit trail in order, a page at a time; what is added meanwhile is seen."""
+        """Iterate over the audit trail in order, a page at a time; events that are added in between are included."""
         number = None if subject is None else await self._run(lambda: self._names.find(subject))
         if subject is None or number is not None:
             async for event in self._trail.events(number, type_prefix, since):
                 yield event
 
     async def head(self) -> AuditHead:
-        """Return where the audit trail ends."""
+        """Return the end of the audit trail."""
         return await self._trail.head()
 
     async def has_head(self, head: AuditHead) -> bool:
-        """Tell whether the audit trail has an event of this number and hash."""
+        """Return True if the audit trail has an event of this number and hash."""
         return await self._trail.has_head(head)
 
     async def verify_chain(self, known: Sequence[AuditHead] = ()) -> int:
-        """Recompute every hash; return the length, or raise ChainBroken with the first bad event and what is wrong."""
+        """Recompute every hash and return the length; raise ChainBroken naming the first bad event."""
         return await self._trail.verify(known)
 
     async def _select_named(self, statement: str, values: Mapping[str, object]) -> list[rows.Row]:
@@ -476,7 +482,7 @@ class SqliteStore:
 
 
 def _abandon(opening: Future[Database]) -> None:
-    """Close what was opened for somebody who no longer waits for it."""
+    """Close a database whose opening was cancelled."""
     if not opening.cancelled() and opening.exception() is None:
         opening.result().close()
 

@@ -1,4 +1,4 @@
-"""The audit trail of the SQLite store: going through it, and proving it."""
+"""The audit trail of the SQLite store: reading and verifying it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from holdfast.store import audit_chain
 from holdfast.store.records import ChainedEvent
 from holdfast.store.sqlite import rows
 
-PAGE: Final = 500  # rows read at a time by what goes through everything
+PAGE: Final = 500  # rows read at a time by iterations
 _FIRST: Final = -(2**63)
 _LAST: Final = 2**63 - 1
 _FULL: Final[list[rows.Row]] = [()] * PAGE  # stands for the page before the first
@@ -29,7 +29,7 @@ class AuditTrail:
     async def events(
         self, subject: int | None = None, type_prefix: str | None = None, since: float | None = None
     ) -> AsyncIterator[ChainedEvent]:
-        """Go through the trail in order, a page at a time; what is added meanwhile is seen."""
+        """Iterate over the trail in order, a page at a time; later events are included."""
         filters = {
             "subject": subject,
             "prefix": type_prefix or "",
@@ -48,12 +48,12 @@ class AuditTrail:
         return await self.select("events_page" if filters.get("subject") is None else "events_page_of", filters)
 
     async def head(self) -> AuditHead:
-        """Return where the trail ends by its own account."""
+        """Return the recorded end of the trail."""
         length, digest, _ = await self._recorded()
         return AuditHead(length, audit_chain.text(digest))
 
     async def has_head(self, head: AuditHead) -> bool:
-        """Tell whether the trail has an event of this number and hash."""
+        """Return True if the trail has an event of this number and hash."""
         found = await self.select("hash_of_event", {"sequence": head.length})
         return bool(found) and isinstance(found[0][0], bytes) and audit_chain.text(found[0][0]) == head.hash
 
@@ -67,7 +67,7 @@ class AuditTrail:
         return length, digest, last or 0
 
     async def verify(self, known: Sequence[AuditHead]) -> int:
-        """Recompute every hash, and look for heads that are known from elsewhere; return the length."""
+        """Recompute every hash, compare with the known heads, and return the length."""
         length, digest, last = await self._recorded()
         verification = audit_chain.Verification(known)
         async for link in self._links(_FIRST, length):
@@ -76,7 +76,7 @@ class AuditTrail:
         return verification.finish(audit_chain.Head(length, digest), last)
 
     async def _diagnosis(self, verification: audit_chain.Verification) -> Exception:
-        """Look for the event that should have come next among the ones after it."""
+        """Return the error for a broken link: reordered if the next event is found later, edited if not."""
         async for link in self._links(verification.head.length, _LAST):
             if verification.is_next(link):
                 return verification.reordered(link.sequence)

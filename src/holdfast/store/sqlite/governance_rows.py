@@ -1,6 +1,6 @@
-"""Corrections and what holds them back, as rows of the SQLite schema and back; the order is that of the columns.
+"""Corrections and governance records as rows of the SQLite schema and back; the order is that of the columns.
 
-Values are kept as findings keep theirs, so that "not there" and digests come back as what they were.
+Values are encoded like those of findings, so that ABSENT and digests survive.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from holdfast.store.sqlite.rows import Row, packed, unpacked
 
 def correction_row(number: int, correction: CorrectionRecord) -> Row:
     """Return a correction as a row."""
-    paths = [[one.path, one.before, one.after, one.took, one.asked] for one in correction.paths]
+    paths = [[path.path, path.before, path.after, path.took, path.asked] for path in correction.paths]
     return (
         correction.id,
         number,
@@ -31,7 +31,7 @@ def correction_row(number: int, correction: CorrectionRecord) -> Row:
         correction.action,
         correction.reason,
         correction.outcome.value,
-        _written(paths),
+        _encode(paths),
         packed(correction.pre_image),
         packed(correction.post_image),
         correction.undoes,
@@ -50,7 +50,7 @@ def correction_of(row: Row) -> CorrectionRecord:
         action,
         reason,
         CorrectionOutcome(outcome),
-        tuple(PathCorrection(*one) for one in _read(paths)),
+        tuple(PathCorrection(*path) for path in _decode(paths)),
         unpacked(pre_image),
         unpacked(post_image),
         undoes,
@@ -82,31 +82,31 @@ def approval_of(row: Row) -> Approval:
 
 def quarantine_row(number: int, quarantine: Quarantine) -> Row:
     """Return a quarantine as a row."""
-    return number, quarantine.path, quarantine.cause, quarantine.since, _written(quarantine.data)
+    return number, quarantine.path, quarantine.cause, quarantine.since, _encode(quarantine.data)
 
 
 @undamaged("quarantine")
 def quarantine_of(row: Row) -> Quarantine:
     """Return the quarantine of a row."""
     connection, kind, local, path, cause, since, data = row
-    return Quarantine(address_ids.address_of(connection, kind, local), path, cause, since, _read(data))
+    return Quarantine(address_ids.address_of(connection, kind, local), path, cause, since, _decode(data))
 
 
-def acceptance_row(number: int, acceptance: AcceptedValue) -> Row:
-    """Return an acceptance as a row."""
-    return number, acceptance.path, _written(acceptance.value), acceptance.who, acceptance.why, acceptance.at
+def accepted_value_row(number: int, accepted: AcceptedValue) -> Row:
+    """Return an accepted value as a row."""
+    return number, accepted.path, _encode(accepted.value), accepted.who, accepted.why, accepted.at
 
 
-@undamaged("acceptance")
-def acceptance_of(row: Row) -> AcceptedValue:
-    """Return the acceptance of a row."""
+@undamaged("accepted_value")
+def accepted_value_of(row: Row) -> AcceptedValue:
+    """Return the accepted value of a row."""
     connection, kind, local, path, value, who, why, at = row
-    return AcceptedValue(address_ids.address_of(connection, kind, local), path, _read(value), who, why, at)
+    return AcceptedValue(address_ids.address_of(connection, kind, local), path, _decode(value), who, why, at)
 
 
-def _written(value: Json) -> bytes:
+def _encode(value: Json) -> bytes:
     return blobs.pack(value_codec.dumps(value_codec.encode_value(value)))
 
 
-def _read(data: bytes) -> Json:
+def _decode(data: bytes) -> Json:
     return value_codec.decode_value(value_codec.loads(blobs.unpack(data)))
