@@ -20,13 +20,14 @@ from holdfast.policy import dependency_graph
 from holdfast.providers.azure import references, type_catalog
 from holdfast.providers.azure.provider import AzureProvider
 from holdfast.providers.protocol import Connection
-from holdfast.reconcile.apply import Applier, Report
+from holdfast.reconcile.apply import Applier
 from holdfast.reconcile.check import Checker
 from holdfast.reconcile.connections import WritableWorld
 from holdfast.reconcile.policy_evaluation import Rules
 from holdfast.reconcile.rate_limit import Limits as Gates
+from holdfast.reconcile.report import Report
 from holdfast.reconcile.resolve import Fleet, Preparer
-from holdfast.reconcile.write import Actor
+from holdfast.reconcile.write import ResourceWriter
 from holdfast.store.memory import MemoryStore
 from holdfast.store.protocol import Transaction
 from holdfast.testing.virtual_time import VirtualClock, run
@@ -209,12 +210,11 @@ class Run:
         assert not errors
         preparer = Preparer(self.store, world, Fleet(declared, graph), _fingerprint, lambda _: Resolver({}))
         checker = Checker(self.store, world, self.clock, chance.random, _fingerprint, rules=Rules())
-        actor = Actor(self.store, world, checker, self.clock, chance.random, "bench")
-        applier = Applier(self.store, preparer, checker, actor)
+        writer = ResourceWriter(self.store, world, checker, self.clock, chance.random, "bench")
+        applier = Applier(self.store, preparer, checker, writer)
 
         async def correct(addresses: Sequence[Address]) -> Report:
             report = await applier.apply(addresses)
-            applier._failed.clear()
             self._note(report)
             return report
 

@@ -20,8 +20,8 @@ from holdfast.model.read_result import Trouble, Unreadable
 from holdfast.model.resource import Declaration
 from holdfast.model.verdict import Status
 from holdfast.reconcile.action_result import LEFT_TO_OTHERS, Acted, Result
-from holdfast.reconcile.apply import Report
 from holdfast.reconcile.check import Checked
+from holdfast.reconcile.report import Report
 from holdfast.store.protocol import ResourceState
 
 WAIT_SECONDS: Final = 600.0  # longer than the claim of a worker that was killed

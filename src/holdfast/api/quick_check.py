@@ -12,15 +12,16 @@ from typing import Final, TypeVar
 
 from holdfast.api.object_declarations import Draft
 from holdfast.api.workbench import Workbench
+from holdfast.compare import verdict_rules
 from holdfast.model.address import Address
 from holdfast.model.attribution import Suspect
 from holdfast.model.decision import Decision
 from holdfast.model.read_result import Unreadable
 from holdfast.model.resource_spec import Outline, Outlined
-from holdfast.model.verdict import Status, Verdict
-from holdfast.policy.decide import Situation, decide
+from holdfast.model.verdict import Verdict
+from holdfast.policy.decide import NOTHING_TO_DO
 from holdfast.providers.protocol import Unchanged
-from holdfast.reconcile import observe
+from holdfast.reconcile import evaluate
 from holdfast.reconcile.connections import World
 from holdfast.reconcile.observe import LIST_FROM, Looker
 from holdfast.reconcile.resolved_resource import Prepared
@@ -28,8 +29,7 @@ from holdfast.store.protocol import ResourceState
 
 R = TypeVar("R", bound=Outlined)
 
-_SAME: Final = Verdict(Status.IN_SYNC, "nothing moved since the last check")
-UNMOVED: Final[tuple[Verdict, Decision, tuple[Suspect, ...]]] = (_SAME, decide(_SAME, Situation(applied=True)), ())
+UNMOVED: Final[tuple[Verdict, Decision, tuple[Suspect, ...]]] = (verdict_rules.UNCHANGED, NOTHING_TO_DO, ())
 """What is true of whatever a glance suffices for."""
 
 Sketch = tuple[Address, Outline, R]
@@ -66,9 +66,9 @@ async def _of_group(
     if sample is None or sample.desired_digest != state.desired:
         return set()  # the same object means another document now: a release of ours has come between
     expected = {
-        each.provider_id: hint.raw_digest
+        each.provider_id: each.raw_digest
         for _, each in members
-        if each.provider_id is not None and (hint := observe.hint(sample, each)) is not None
+        if each.provider_id is not None and evaluate.is_unchanged(sample, each)
     }
     looker = Looker(world, bench.clock, bench.random01, bench.patience, bench.fingerprint)
     items = await looker.listed(first.connection, first.kind, expected)

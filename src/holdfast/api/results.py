@@ -17,8 +17,8 @@ from holdfast.model.decision import Action, Decision
 from holdfast.model.finding import Side
 from holdfast.model.verdict import Status, Verdict
 from holdfast.reconcile.action_result import Acted, Result
-from holdfast.reconcile.apply import Report
 from holdfast.reconcile.check import Checked
+from holdfast.reconcile.report import Report
 
 Resource = TypeVar("Resource")
 

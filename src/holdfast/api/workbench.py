@@ -29,9 +29,7 @@ from holdfast.reconcile.connections import World, WritableWorld
 from holdfast.reconcile.policy_evaluation import Rules
 from holdfast.reconcile.resolve import Fleet, Preparer
 from holdfast.reconcile.retry import Patience
-from holdfast.reconcile.send import Sender
-from holdfast.reconcile.undo import Undoer
-from holdfast.reconcile.write import Actor
+from holdfast.reconcile.write import ResourceWriter
 from holdfast.store import audit_head_file, fingerprint_key
 from holdfast.store.protocol import Store
 from holdfast.store.sqlite import SqliteStore
@@ -96,11 +94,8 @@ class Workbench:
     def applier(self, world: WritableWorld, preparer: Preparer) -> Applier:
         """Return what brings the account to what is declared."""
         checker = self.checker(world)
-        hands = (self.clock, self.random01)
-        actor = Actor(self.store, world, checker, *hands, self.owner, self.patience)
-        sender = Sender(world, *hands, self.patience)
-        undoer = Undoer(self.store, world, checker, *hands, self.owner, sender)
-        return Applier(self.store, preparer, checker, actor, reconsider=_tried_again, undoer=undoer)
+        writer = ResourceWriter(self.store, world, checker, self.clock, self.random01, self.owner, self.patience)
+        return Applier(self.store, preparer, checker, writer, reconsider=_tried_again)
 
 
 def _tried_again(checked: Checked) -> Checked:

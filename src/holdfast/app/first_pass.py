@@ -20,9 +20,9 @@ from holdfast.model.verdict import Status
 from holdfast.policy import durations, settings
 from holdfast.reconcile import unchecked
 from holdfast.reconcile.action_result import Acted
-from holdfast.reconcile.apply import Report
 from holdfast.reconcile.check import Checked
 from holdfast.reconcile.connections import WritableWorld
+from holdfast.reconcile.report import Report
 from holdfast.reconcile.resolve import Waiting
 from holdfast.reconcile.resolved_resource import Prepared
 

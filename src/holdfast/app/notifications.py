@@ -9,7 +9,7 @@ from holdfast.app.project import Options, Session
 from holdfast.cli import console
 from holdfast.notify import deliver, rules
 from holdfast.notify.sinks import Means
-from holdfast.reconcile.apply import Report
+from holdfast.reconcile.report import Report
 
 DEAD_LETTERS: Final = "undelivered.jsonl"  # beside the store
 

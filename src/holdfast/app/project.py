@@ -40,10 +40,8 @@ from holdfast.reconcile.known_secrets import KnownSecrets
 from holdfast.reconcile.policy_evaluation import Rules
 from holdfast.reconcile.rate_limit import Limits
 from holdfast.reconcile.resolve import Fleet, Preparer
-from holdfast.reconcile.retry import Patience
-from holdfast.reconcile.send import Sender
 from holdfast.reconcile.undo import Undoer
-from holdfast.reconcile.write import Actor
+from holdfast.reconcile.write import ResourceWriter
 from holdfast.rollouts.core.template_groups import Brood
 from holdfast.rollouts.core.templates import Template
 from holdfast.store import audit_head_file, fingerprint_key
@@ -215,15 +213,12 @@ class Session:
     def applier(self, world: WritableWorld, **arguments: Any) -> Applier:  # noqa: ANN401 - fields of Applier
         """Return what brings the fleet to what is declared."""
         checker = self.checker(world)
-        actor = Actor(self.store, world, checker, self.clock, self.random01, self.owner)
-        return Applier(
-            self.store, self.preparer(world), checker, actor, undoer=self.undoer(world, checker), **arguments
-        )
+        writer = ResourceWriter(self.store, world, checker, self.clock, self.random01, self.owner)
+        return Applier(self.store, self.preparer(world), checker, writer, **arguments)
 
     def undoer(self, world: WritableWorld, checker: Checker) -> Undoer:
         """Return what takes corrections back."""
-        sender = Sender(world, self.clock, self.random01, Patience())
-        return Undoer(self.store, world, checker, self.clock, self.random01, self.owner, sender)
+        return Undoer(ResourceWriter(self.store, world, checker, self.clock, self.random01, self.owner))
 
 
 def _providers(connections: Mapping[str, Connection]) -> dict[str, Any]:

@@ -13,8 +13,8 @@ from holdfast.cli.render import reports
 from holdfast.cli.render import rollouts as broods
 from holdfast.errors import HoldfastError
 from holdfast.manifests import loader
-from holdfast.reconcile.apply import Report
 from holdfast.reconcile.connections import WritableWorld
+from holdfast.reconcile.report import Report
 from holdfast.rollouts import serialization
 from holdfast.rollouts.core.template_groups import Brood
 

@@ -12,9 +12,10 @@ from holdfast.model.address import Address
 from holdfast.model.resource import Declaration
 from holdfast.reconcile import apply
 from holdfast.reconcile.action_result import Result
-from holdfast.reconcile.apply import Applier, Report
+from holdfast.reconcile.apply import Applier
 from holdfast.reconcile.clock import Clock, SystemClock
 from holdfast.reconcile.connections import World, WritableWorld
+from holdfast.reconcile.report import Report
 from holdfast.reconcile.resolve import Fleet
 from holdfast.rollouts import adopt_scan, child_declarations, concurrency
 from holdfast.rollouts.controller import Rolled, Roller

@@ -1,6 +1,6 @@
-"""From a reading to a verdict: a total function, and the only place where a status is chosen.
+"""From a reading to a verdict: total functions, and the only place where a status is chosen or a Verdict is built.
 
-Only a successful answer may lead to *missing* or *drifted*; whatever could not be read is *unknown*.
+Only a successful answer may lead to *missing* or *drifted*. A resource that could not be read is *unknown*.
 """
 
 from __future__ import annotations
@@ -19,6 +19,9 @@ from holdfast.model.verdict import Status, Verdict
 SHOWN_PATHS = 3
 
 
+UNCHANGED = Verdict(Status.IN_SYNC, "nothing moved since the last check")
+
+
 def judge(
     reading: Reading,
     desired: Json,
@@ -27,33 +30,57 @@ def judge(
     applied: Json = ABSENT,
     baseline: diff.Baseline | None = None,
 ) -> Verdict:
-    """Say what is true of a resource, given what was read, declared, last applied and first seen after that."""
+    """Compare a reading three ways and conclude, with no suppression."""
+    if not isinstance(reading, Found):
+        return not_found(reading, was_there=applied is not ABSENT or baseline is not None)
+    findings = diff.findings(desired, reading.document, rules, baseline)
+    return conclude(findings, intent_moved=baseline is None and has_moved(desired, applied, rules))
+
+
+def not_found(reading: Gone | Unreadable, *, was_there: bool) -> Verdict:
+    """Return the verdict of a reading without a document; `was_there` if we wrote the resource before."""
     match reading:
         case Unreadable(trouble=trouble, detail=detail):
             return Verdict(Status.UNKNOWN, f"could not be read ({trouble.value}){': ' + detail if detail else ''}")
         case Gone():
-            if applied is ABSENT and baseline is None:
-                return Verdict(Status.PENDING, "declared, not there yet")
-            return Verdict(Status.MISSING, "was there, is gone")
-        case Found(document=document):
-            found = diff.findings(desired, document, rules, baseline)
-            return conclude(found, intent_moved=baseline is None and _has_moved(desired, applied, rules))
+            if was_there:
+                return Verdict(Status.MISSING, "was there, is gone")
+            return Verdict(Status.PENDING, "declared, not there yet")
         case _:
             assert_never(reading)
 
 
-def without_removed(verdict: Verdict) -> Verdict:
-    """Leave out what is declared no more, where nothing is ever written: nobody is going to remove it."""
-    left = [each for each in verdict.findings if each.cls is not FindingClass.REMOVED or each.side is not Side.INTENT]
-    return verdict if len(left) == len(verdict.findings) else conclude(left)
+def presence(reading: Reading) -> Verdict:
+    """Return the verdict of an unmanaged resource, which is read and never compared."""
+    if isinstance(reading, Unreadable):
+        return not_found(reading, was_there=False)
+    if isinstance(reading, Gone):
+        return Verdict(Status.MISSING, "unmanaged, and not there")
+    return Verdict(Status.IN_SYNC, "there; unmanaged resources are not compared")
+
+
+def unknown(reason: str) -> Verdict:
+    """Return the verdict that nothing can be said, with the reason."""
+    return Verdict(Status.UNKNOWN, reason)
+
+
+def recorded(status: Status, reason: str) -> Verdict:
+    """Return a verdict of an earlier check, as far as the store keeps it."""
+    return Verdict(status, reason)
 
 
 def uncompared() -> Verdict:
-    """Return what may be said of something that is there and is never compared: nothing."""
+    """Return the verdict of a resource that exists and is never compared."""
     return Verdict(Status.UNKNOWN, "there; not compared, because it is sent at every turn")
 
 
-def _has_moved(desired: Json, applied: Json, rules: RuleTree) -> bool:
+def counted(findings: Sequence[Finding]) -> list[Finding]:
+    """Return the findings without fields that are no longer declared, for a resource that is never written."""
+    return [each for each in findings if each.cls is not FindingClass.REMOVED or each.side is not Side.INTENT]
+
+
+def has_moved(desired: Json, applied: Json, rules: RuleTree) -> bool:
+    """Return True if the declaration differs from what was applied."""
     return applied is not ABSENT and bool(diff.differences(desired, applied, rules))
 
 

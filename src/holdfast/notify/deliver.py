@@ -26,7 +26,7 @@ from holdfast.notify import rules, sinks
 from holdfast.notify.cloudevents import CloudEvent, Type
 from holdfast.notify.rules import RESOLVED, SENT, UNDELIVERED, Message, Notice, Outlook, Told
 from holdfast.notify.sinks import Means, Undelivered
-from holdfast.reconcile.apply import Report
+from holdfast.reconcile.report import Report
 from holdfast.store.protocol import Event, Store, Transaction
 
 PREFIX: Final = "notify."

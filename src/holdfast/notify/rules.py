@@ -25,8 +25,8 @@ from holdfast.policy import source_location
 from holdfast.policy.decide import CORRECTED, Restraint
 from holdfast.reconcile import display_value
 from holdfast.reconcile.action_result import Acted, Result
-from holdfast.reconcile.apply import Report
 from holdfast.reconcile.check import Checked
+from holdfast.reconcile.report import Report
 from holdfast.reconcile.resolve import Waiting
 from holdfast.store.protocol import Event
 
@@ -107,7 +107,7 @@ class Notice:
 
 def statuses_before(report: Report) -> dict[Address, Status | None]:
     """Return how what was checked stood before the run, as the store had it."""
-    return {one.address: one.before.status for one in report.checked}
+    return {one.address: one.evaluation.before.status for one in report.checked}
 
 
 def outlook(report: Report, before: Mapping[Address, Status | None]) -> Outlook:

@@ -342,3 +342,6 @@ def decide_removal(policy: ManagementPolicy, origin: Origin, on_delete: OnDelete
     if origin is Origin.IMPORTED and not exists:
         return _decision(Action.NONE, "gone", "already gone")
     return _decision(Action.DELETE, "removed", "no longer declared")
+
+
+NOTHING_TO_DO = _decision(Action.NONE, "in_sync", "as declared")  # for a resource that did not change

@@ -19,7 +19,7 @@ from holdfast.model.path import Path
 from holdfast.model.verdict import Verdict
 from holdfast.providers.protocol import Signed, attribution
 from holdfast.reconcile.connections import World
-from holdfast.reconcile.evaluate import Judged
+from holdfast.reconcile.evaluate import Evaluation
 from holdfast.reconcile.known_secrets import KnownSecrets
 from holdfast.reconcile.rate_limit import Budget
 from holdfast.reconcile.resolved_resource import Prepared
@@ -46,28 +46,28 @@ async def suspects_of(world: World, item: Prepared) -> tuple[Suspect, ...]:
     return tuple(sorted((each for each in found if _is_shown(each, world.known, item.secret_values())), key=_rank))
 
 
-async def rivals(world: World, judged: Judged) -> tuple[Suspect, ...]:
+async def rivals(world: World, evaluation: Evaluation) -> tuple[Suspect, ...]:
     """Return who may have moved a resource away from what we wrote; the name our own writes bear is not among them."""
-    found = await suspects_of(world, judged.prepared)
-    ours = await _our_name(world, judged) if found else None
+    found = await suspects_of(world, evaluation.resource)
+    ours = await _our_name(world, evaluation) if found else None
     return tuple(each for each in found if each.who != ours)
 
 
-async def is_of_another(world: World, judged: Judged) -> bool:
+async def is_of_another(world: World, evaluation: Evaluation) -> bool:
     """Tell whether somebody else seems to have added what would join the baseline as a default of the service.
 
     Only where the provider knows our own name can it be told; a mere possibility is not enough.
     """
-    reader = await world.reader(judged.prepared.declaration.address.connection)
-    if attribution(reader) is None or await _our_name(world, judged) is None:
+    reader = await world.reader(evaluation.resource.declaration.address.connection)
+    if attribution(reader) is None or await _our_name(world, evaluation) is None:
         return False
-    added = [paths.parse_path(each.path) for each in judged.joined]
-    written = (judged.before.settle_until or 0.0) - judged.prepared.settings.settle_window - SKEW_SECONDS
+    added = [paths.parse_path(each.path) for each in evaluation.joined]
+    written = (evaluation.before.settle_until or 0.0) - evaluation.resource.settings.settle_window - SKEW_SECONDS
     return any(
         each.confidence is not Confidence.LOW
         and (each.at is None or each.at >= written)
         and (not each.paths or any(_is_about(text, added) for text in each.paths))
-        for each in await rivals(world, judged)
+        for each in await rivals(world, evaluation)
     )
 
 
@@ -97,13 +97,13 @@ def _is_about(text: str, found: Sequence[Path]) -> bool:
     return any(each[: len(path)] == path or path[: len(each)] == each for each in found)
 
 
-async def _our_name(world: World, judged: Judged) -> str | None:
+async def _our_name(world: World, evaluation: Evaluation) -> str | None:
     """Return the name under which we write: the one on what was read back after our last write."""
-    address = judged.prepared.declaration.address
+    address = evaluation.resource.declaration.address
     reader = await world.reader(address.connection)
-    if not isinstance(reader, Signed) or judged.baseline is None:
+    if not isinstance(reader, Signed) or evaluation.known.baseline is None:
         return None
-    return reader.signature(address.kind, judged.baseline.observed)
+    return reader.signature(address.kind, evaluation.known.baseline.observed)
 
 
 def as_data(suspects: Sequence[Suspect]) -> dict[str, Json]:

@@ -1,67 +1,67 @@
-"""Checking: read, compare, decide, record. Written against World, which has no writers."""
+"""One check from end to end: resolve, observe, evaluate, decide, limit, record.
+
+Written against World, which has no writers. A resource that did not change ends after `observe`: nothing is compared,
+decided or asked for it, and only the time of its check is recorded.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import functools
-from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Sequence
+import logging
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-from holdfast.model.absent import ABSENT
 from holdfast.model.address import Address
 from holdfast.model.attribution import Suspect
 from holdfast.model.budget_charge import Charge
 from holdfast.model.decision import Action, Decision, Reason
 from holdfast.model.json import Json
 from holdfast.model.read_result import Found, Reading
-from holdfast.model.verdict import Aside, SetAside, Status, Verdict
+from holdfast.model.verdict import Aside, Status, Verdict
 from holdfast.policy import write_reasons
-from holdfast.policy.contention_rules import Fight
-from holdfast.policy.decide import Situation, decide, hold
-from holdfast.policy.fleet_limits import Allowed
+from holdfast.policy.decide import NOTHING_TO_DO, Situation, hold
 from holdfast.policy.write_reasons import Motive
-from holdfast.providers.protocol import Habitual, Hint, Listed, Reader, Signed, Unchanged
-from holdfast.reconcile import (
-    api_version_migration,
-    attribution,
-    conditions,
-    decision_inputs,
-    decision_log,
-    evaluate,
-    fault_isolation,
-    observe,
-    rule_migration,
-    serialize,
-)
+from holdfast.providers.protocol import Habitual, Reader, Signed, Unchanged
+from holdfast.reconcile import evaluate, fault_isolation
 from holdfast.reconcile.clock import Clock
 from holdfast.reconcile.connections import World
-from holdfast.reconcile.evaluate import Judged
+from holdfast.reconcile.evaluate import Evaluation, Evidence, Observation, Overrides
 from holdfast.reconcile.known_secrets import Fingerprint
 from holdfast.reconcile.next_state import Memory
-from holdfast.reconcile.observe import Lists, Looker
-from holdfast.reconcile.policy_evaluation import FIGHT, Governor, Past, Rules, Standing
-from holdfast.reconcile.resolved_resource import Prepared, document_bytes
+from holdfast.reconcile.observe import LIST_FROM, Looker
+from holdfast.reconcile.policy_evaluation import Foreseen, Governor, Past, Rules, paused_by, still_unresolved
+from holdfast.reconcile.report import Report
+from holdfast.reconcile.resolve import Preparer, Waiting
+from holdfast.reconcile.resolved_resource import Prepared
 from holdfast.reconcile.retry import Patience
-from holdfast.store.protocol import DecisionRecord, Demotion, Digest, Event, ResourceState, Store, Touch, Transaction
+from holdfast.store.protocol import Event, ResourceState, Store, Touch, Transaction
+
+if TYPE_CHECKING:
+    from holdfast.compare.rule_tree import RuleTree
+    from holdfast.policy.contention_rules import Fight
+    from holdfast.policy.fleet_limits import Allowed
 
 BATCH = 500
-MOVED = frozenset({Status.DRIFTED, Status.CONFLICTED})  # somebody did it
-_NOTHING = decide(evaluate.STILL, Situation(applied=True))
+MOVED = frozenset({Status.DRIFTED, Status.CONFLICTED})  # by another writer
+_LOG = logging.getLogger("holdfast.reconcile")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Checked(Judged):
-    """What a check brought: the truth, what to do about it, and what to remember."""
+class Checked:
+    """What a check brought: the evaluation, the decision, and the state to remember."""
 
+    evaluation: Evaluation
     decision: Decision
     situation: Situation | None  # None: nothing had to be decided
     state: ResourceState
     asked: bool = False  # a person asked for exactly this
-    plan: str = ""  # what an approval must name
-    charges: tuple[Charge, ...] = ()  # what carrying it out takes from the budgets
-    fights: tuple[Fight, ...] = ()  # all that are under way
+    plan: str = ""  # the digest that an approval must name
+    charges: tuple[Charge, ...] = ()  # what the write takes from the budgets
+    fights: tuple[Fight, ...] = ()  # all contention that is under way
     new_fights: tuple[Fight, ...] = ()
-    suspects: tuple[Suspect, ...] = ()  # who may have moved it, where that was asked
+    suspects: tuple[Suspect, ...] = ()  # who may have changed it, where that was asked
     limit: Reason | None = None  # why a limit of the fleet holds it back, where one does
 
     @property
@@ -71,15 +71,109 @@ class Checked(Judged):
 
     @property
     def address(self) -> Address:
-        """Return whom it is about."""
-        return self.prepared.declaration.address
+        """The address of the resource."""
+        return self.evaluation.resource.declaration.address
+
+    @property
+    def prepared(self) -> Prepared:
+        """The resolved resource."""
+        return self.evaluation.resource
+
+    @property
+    def at(self) -> float:
+        """The time of the check."""
+        return self.evaluation.at
+
+    @property
+    def reading(self) -> Reading | Unchanged:
+        """What the provider returned, redacted."""
+        return self.evaluation.observation.reading
+
+    @property
+    def observed(self) -> Json:
+        """The live document, redacted; ABSENT if nothing was found."""
+        return self.evaluation.observation.document
+
+    @property
+    def tree(self) -> RuleTree | None:
+        """The rules in force; None: nothing was compared."""
+        return self.evaluation.tree
+
+    @property
+    def verdict(self) -> Verdict:
+        """What is true."""
+        return self.evaluation.verdict
+
+    @property
+    def unresolved(self) -> frozenset[str]:
+        """Paths that our last write failed to revert."""
+        return self.evaluation.known.unresolved
+
+    @property
+    def joined(self) -> list[Aside]:
+        """The defaults that joined the baseline with this check."""
+        return self.evaluation.joined
+
+    @property
+    def lapsed(self) -> str:
+        """Waivers that have expired, as a sentence."""
+        return self.evaluation.lapsed
+
+    @property
+    def is_still(self) -> bool:
+        """Whether nothing changed since the last check, so that nothing was compared or decided."""
+        return self.evaluation.is_unchanged
+
+    @property
+    def is_fast(self) -> bool:
+        """Whether nothing even had to be parsed to know that."""
+        return isinstance(self.reading, Unchanged) and not self.reading.parsed
+
+    def with_resource(self, item: Prepared) -> Checked:
+        """Return the same check of the resource as it is resolved otherwise."""
+        return replace(self, evaluation=replace(self.evaluation, resource=item))
 
 
 Progress = Callable[[Checked], None]
 
 
+async def check_resources(
+    preparer: Preparer,
+    checker: Checker,
+    addresses: Iterable[Address] | None = None,
+    progress: Callable[[Checked | Waiting], None] | None = None,
+    *,
+    record: bool = True,
+    attribute: bool = False,
+) -> Report:
+    """Check declared resources, all or some, and change nothing live.
+
+    With `attribute` the providers are also asked who changed what, once for each resource that changed.
+    """
+    report = Report()
+    wanted = list(addresses) if addresses is not None else list(preparer.fleet.graph.addresses)
+
+    async def turns() -> AsyncIterator[list[Prepared]]:
+        for part in preparer.in_turn(wanted):
+            ready, waiting = await preparer.prepare(part, ahead=True)
+            report.waiting += waiting
+            yield ready
+
+    def note(checked: Checked) -> None:
+        preparer.note(checked)
+        if progress is not None:
+            progress(checked)
+
+    checks = await checker.check_in_turn(turns(), note, record=record)
+    places = {address: place for place, address in enumerate(wanted)}
+    report.checked = sorted(checks, key=lambda checked: places[checked.address])
+    if attribute:
+        report.checked = await checker.attributed(report.checked)
+    return report
+
+
 class Checker:
-    """Checks prepared resources and records what it finds."""
+    """Checks resolved resources and records the results."""
 
     def __init__(  # noqa: PLR0913, PLR0917 - everything it looks through
         self,
@@ -92,49 +186,25 @@ class Checker:
         rules: Rules | None = None,
     ) -> None:
         self._store = store
-        self._governor = Governor(store, rules or Rules())
-        self._looker = Looker(world, clock, random01, patience or Patience(), fingerprint)
         self._clock = clock
         self._random01 = random01
+        self._governor = Governor(store, rules or Rules())
+        self._looker = Looker(world, clock, random01, patience or Patience(), fingerprint)
         self._memory = Memory(random01, patience or Patience())
-
-    def now(self) -> float:
-        """Return the present, as the clock of this checker has it."""
-        return self._clock.now()
-
-    @property
-    def rules(self) -> Rules:
-        """What the project says about correcting, and about assessing what was corrected."""
-        return self._governor.rules
-
-    def foresee(self, checks: Iterable[Checked]) -> None:
-        """Count with these where a storm is judged, though nothing is done about them yet."""
-        self._governor.foreseen = {checked.address: checked.verdict for checked in checks}
-
-    def foresee_also(self, checks: Iterable[Checked]) -> None:
-        """Count with these as well."""
-        self._governor.foreseen |= {checked.address: checked.verdict for checked in checks}
-
-    @property
-    def foreseen(self) -> set[Address]:
-        """What is counted with already."""
-        return set(self._governor.foreseen)
-
-    async def is_storm(self, checks: Sequence[Checked]) -> bool:
-        """Tell whether these are mass drift, with everything that is known of the rest."""
-        return await self._governor.is_storm(checks, self._clock.now())
+        self.rules = self._governor.rules
+        self.now = clock.now
+        self.pause = clock.sleep
+        self.read = self._looker.read
+        self.parsed = self._looker.parsed
 
     async def reader(self, connection: str) -> Reader:
         """Return the reader of a connection."""
         return await self._looker.world.reader(connection)
 
-    async def read(self, item: Prepared, hint: Hint | None) -> Reading | Unchanged:
-        """Read one thing, with patience for passing troubles."""
-        return await self._looker.read(item, hint)
-
-    async def parsed(self, item: Prepared, entry: Listed) -> Reading | Unchanged:
-        """Return a listed item as a read of it would be."""
-        return await self._looker.parsed(item, entry)
+    async def is_storm(self, checks: Sequence[Checked], foreseen: Foreseen) -> bool:
+        """Return True if these are mass drift, with all that is known of the other resources."""
+        sizes = await self._store.sizes()
+        return await self._governor.storm(checks, foreseen, sizes, self._clock.now()) is not None
 
     async def check_all(
         self,
@@ -143,395 +213,280 @@ class Checker:
         *,
         record: bool = True,
         fresh: bool = False,
-        meet: Callable[[Sequence[Checked]], Awaitable[None]] | None = None,
+        meet: Callable[[Sequence[Checked]], Awaitable[Foreseen]] | None = None,
     ) -> list[Checked]:
-        """Check many, batch by batch; what a batch found is recorded in one transaction before the next begins.
+        """Check many, batch by batch; the results of a batch are recorded in one transaction before the next begins.
 
-        What asks for a write is recorded last, once the limits of the fleet have said what becomes of it. With `fresh`
-        everything is read and compared, even what has not moved. `meet` is told what was found before the limits are
-        asked, and may wait for others.
+        A check that asks for a write is recorded last, when the limits of the fleet have said what becomes of it. With
+        `fresh` everything is read and compared, even what has not changed. `meet` is told what was found before the
+        limits are asked, may wait for others, and returns what else counts as drift of this run.
         """
-        found = await self._looked(prepared, progress, record=record, fresh=fresh)
-        if meet is not None:
-            await meet(found)
-        return await self._held_back(found, record=record)
-
-    async def pause(self, seconds: float) -> None:
-        """Wait, by the clock of this checker."""
-        await self._clock.sleep(seconds)
+        checks = await self._check(prepared, progress, record=record, fresh=fresh)
+        return await self._held_back(checks, await meet(checks) if meet is not None else {}, record=record)
 
     async def check_in_turn(
         self, turns: AsyncIterable[Sequence[Prepared]], progress: Progress | None = None, *, record: bool = True
     ) -> list[Checked]:
         """Check several parts of a fleet, one after the other, under limits that see them as a whole."""
-        found = [one async for part in turns for one in await self._looked(part, progress, record=record, fresh=False)]
-        return await self._held_back(found, record=record)
+        checks = [one async for part in turns for one in await self._check(part, progress, record=record, fresh=False)]
+        return await self._held_back(checks, {}, record=record)
 
-    async def _looked(
+    async def _check(
         self, prepared: Sequence[Prepared], progress: Progress | None, *, record: bool, fresh: bool
     ) -> list[Checked]:
-        out: list[Checked] = []
-        listed = await self._looker.lists(prepared, fresh=fresh)
-        standing = await self._governor.standing()
+        checks: list[Checked] = []
+        listed = await self._looker.lists(prepared, fresh=fresh) if len(prepared) >= LIST_FROM else {}
+        overrides: Overrides | None = None
         for start in range(0, len(prepared), BATCH):
-            judged = await self._judge_batch(prepared[start : start + BATCH], listed, standing, fresh=fresh)
-            done = await self._decide_batch(judged, standing, progress)
-            out += await self._recorded(done, lambda one: not one.decision.action.is_write) if record else done
-        return out
+            batch = prepared[start : start + BATCH]
+            is_known = [not fresh and evaluate.is_unchanged(item, item.state) for item in batch]
+            readings = await self._looker.read_all(batch, listed, is_known)
+            if overrides is None and not all(isinstance(reading, Unchanged) for reading in readings):
+                overrides = await self._governor.overrides()
+            evaluations = await self._evaluate(batch, readings, is_known, overrides)
+            past = await self._governor.past(evaluations, self._clock.now())
+            done: list[Checked] = []
+            for evaluation in evaluations:
+                checked = self._decide(evaluation, overrides, past)
+                if progress is not None:
+                    progress(checked)
+                done.append(checked)
+            checks += await self._recorded(done, lambda one: not one.decision.action.is_write) if record else done
+        return checks
 
-    async def _judge_batch(
-        self, batch: Sequence[Prepared], listed: Lists, standing: Standing, *, fresh: bool
-    ) -> list[Judged]:
-        hints = [None if fresh else observe.own_hint(item) for item in batch]
-        readings = await self._looker.read_all(batch, listed, hints)
-        pairs = await api_version_migration.in_old_version(self._looker, batch, readings)
-        seen: list[Digest | None] = []
-        for place, (item, reading) in enumerate(pairs):
-            contained, digest = evaluate.digested(item, reading)
-            pairs[place] = item, contained
-            seen.append(digest)
-        for place, (item, reading) in enumerate(pairs):
-            if hints[place] is not None and item.declaration.address not in standing.acceptances:
-                pairs[place] = item, evaluate.unmoved(item, reading, seen[place])
-        documents = await self._prefetch(
-            item
-            for (item, reading), digest in zip(pairs, seen, strict=True)
-            if isinstance(reading, Found)
-            and digest is not None
-            and (rule_migration.is_due(item) or not evaluate.is_baseline(item, digest))
-        )
-        means = evaluate.Means(documents, self._clock.now())
-        return [
-            evaluate.judge(*pair, digest, means)
-            if isinstance(pair[1], Unchanged)
-            else await self._judged_alone(pair, digest, means, (item, reading))
-            for pair, digest, item, reading in zip(pairs, seen, batch, readings, strict=True)
-        ]
+    # -- evaluate
 
-    async def _judged_alone(
+    async def _evaluate(
         self,
-        pair: tuple[Prepared, Reading | Unchanged],
-        digest: Digest | None,
-        means: evaluate.Means,
-        first: tuple[Prepared, Reading | Unchanged],
-    ) -> Judged:
-        """Judge one; an object that nobody can deal with is unknown, and stops no other."""
-        try:
-            return api_version_migration.carried_over(await self._judged(pair, digest, means), *first)
-        except Exception as error:  # noqa: BLE001 - whatever it is, the others go on
-            reading = fault_isolation.unreadable(error, pair[0].declaration.address)
-            return evaluate.judge(pair[0], reading, None, means)
-
-    async def _judged(
-        self, pair: tuple[Prepared, Reading | Unchanged], digest: Digest | None, means: evaluate.Means
-    ) -> Judged:
-        original, reading = pair
-        item = rule_migration.succeeded(original, means.documents) if digest is not None else original
-        if item.succession is not None:
-            means = replace(means, documents={**means.documents, **item.succession.documents})
-        if isinstance(reading, Found) and evaluate.is_settling(item, means.now):
-            means = replace(means, signature=await self._signature(item))
-        judged = evaluate.judge(item, reading, digest, means)
-        if judged.joined and await attribution.is_of_another(self._looker.world, judged):
-            judged = evaluate.judge(item, reading, digest, replace(means, touched=True))
-        return _concluded(judged)
-
-    async def _decide_batch(
-        self, batch: Iterable[Judged], standing: Standing, progress: Progress | None
-    ) -> list[Checked]:
-        judged = [self._governor.set_aside(each, standing) for each in await self._with_habits(batch)]
-        past = await self._governor.past(judged, self._clock.now())
-        out: list[Checked] = []
-        for each in judged:
-            checked = self._decided(self._governor.unresolved(each, past), standing, past)
-            if progress is not None:
-                progress(checked)
-            out.append(checked)
-        return out
-
-    async def _signature(self, item: Prepared) -> evaluate.Signature | None:
-        """Return what tells who wrote a document: what others add just after our write is theirs."""
-        address = item.declaration.address
-        reader = await self._looker.world.reader(address.connection)
-        return functools.partial(reader.signature, address.kind) if isinstance(reader, Signed) else None
-
-    async def _with_habits(self, batch: Iterable[Judged]) -> list[Judged]:
-        """Add what the platform itself seems to have moved, where its reader knows its habits."""
-        return [await self._with_habit(each) if each.verdict.findings else each for each in batch]
-
-    async def _with_habit(self, judged: Judged) -> Judged:
-        address, desired = judged.prepared.declaration.address, judged.prepared.desired
-        reader = await self._looker.world.reader(address.connection)
-        if not isinstance(reader, Habitual):
-            return judged
-        platform = reader.habits(address.kind, desired, judged.observed, judged.at)
-        return replace(judged, platform=platform) if platform else judged
-
-    async def _prefetch(self, batch: Iterable[Prepared]) -> dict[Digest, Json]:
+        batch: Sequence[Prepared],
+        readings: Sequence[Reading | Unchanged],
+        is_known: Sequence[bool],
+        overrides: Overrides | None,
+    ) -> list[Evaluation]:
+        now = self._clock.now()
+        if overrides is None:  # nothing changed
+            return [
+                evaluate.repeat_last(item, now, reading)
+                for item, reading in zip(batch, readings, strict=True)
+                if isinstance(reading, Unchanged)
+            ]
+        items, seen, newer = list(batch), [], [None] * len(batch)
+        for place, (item, reading) in enumerate(zip(batch, readings, strict=True)):
+            older = await self._in_old_version(item, reading)
+            observation = _digested(*(older or (item, reading)))
+            if older is not None:
+                items[place], newer[place] = older[0], (item, reading)
+            elif (
+                is_known[place]
+                and isinstance(observation.reading, Found)
+                and item.declaration.address not in overrides.acceptances  # which count at every check
+                and evaluate.is_unchanged(item, item.state, observation)
+            ):
+                tags = observation.reading
+                observation = Observation(Unchanged(tags.etag, tags.raw_digest, parsed=True))
+            seen.append(observation)
         wanted = {
             digest
-            for item in batch
-            if item.state is not None
-            for digest in (item.state.applied, item.state.baseline, item.state.known, *rule_migration.wanted(item))
-            if digest is not None
+            for item, observation in zip(items, seen, strict=True)
+            for digest in evaluate.wanted_documents(item, observation)
         }
-        return await self._store.documents(sorted(wanted))
+        documents = await self._store.documents(sorted(wanted)) if wanted else {}
+        evidence = Evidence(now, documents, overrides, self.rules.waivers)
+        return [
+            await self._evaluate_alone(item, observation, evidence, first)
+            for item, observation, first in zip(items, seen, newer, strict=True)
+        ]
 
-    # -- deciding
+    async def _in_old_version(self, item: Prepared, reading: Reading | Unchanged) -> tuple[Prepared, Found] | None:
+        """Read a resource once more in the API version that its baseline was learnt in, where that is another one.
 
-    def _decided(self, judged: Judged, standing: Standing, past: Past) -> Checked:
-        if judged.is_still:
-            return self._unchanged(judged)
-        governed = self._governor.govern(judged, decision_inputs.situation_of(judged), standing, past)
+        Another version shows other fields, so everything would drift at once. A version that the service does not
+        speak any more tells nothing. Then only the declaration is left to compare with.
+        """
+        if evaluate.outdated(item, reading) is None:
+            return None
+        assert item.state is not None
+        older = replace(item, version=item.state.version)
+        again = await self._looker.read(older, None)
+        return (older, again) if isinstance(again, Found) else None
+
+    async def _evaluate_alone(
+        self, item: Prepared, seen: Observation, evidence: Evidence, first: tuple[Prepared, Reading | Unchanged] | None
+    ) -> Evaluation:
+        """Evaluate one resource; one that cannot be dealt with is unknown, and stops no other."""
+        if isinstance(seen.reading, Unchanged):
+            return evaluate.repeat_last(item, evidence.now, seen.reading)
+        try:
+            if isinstance(seen.reading, Found):
+                evidence = await self._with_provider(item, evidence)
+            if first is not None:
+                evidence = replace(evidence, newer=(first[0], _digested(*first)))
+            evaluation = evaluate.evaluate(item, seen, evidence)
+            if evaluation.joined:
+                from holdfast.reconcile import attribution  # noqa: PLC0415 - only where a default joins
+
+                if await attribution.is_of_another(self._looker.world, evaluation):
+                    evaluation = evaluate.evaluate(item, seen, replace(evidence, touched=True))
+        except Exception as error:  # noqa: BLE001 - whatever it is, the others go on
+            unreadable = Observation(fault_isolation.unreadable(error, item.declaration.address))
+            return evaluate.evaluate(item, unreadable, evidence)
+        return evaluation
+
+    async def _with_provider(self, item: Prepared, evidence: Evidence) -> Evidence:
+        """Add what the provider can tell of the writers and the habits of its platform."""
+        address = item.declaration.address
+        reader = await self._looker.world.reader(address.connection)
+        habits = functools.partial(reader.habits, address.kind) if isinstance(reader, Habitual) else None
+        is_asked = isinstance(reader, Signed) and evaluate.is_settling(item, evidence.now)
+        signature = functools.partial(reader.signature, address.kind) if is_asked else None  # type: ignore[attr-defined]
+        return replace(evidence, habits=habits, signature=signature)
+
+    # -- decide
+
+    def _decide(self, evaluation: Evaluation, overrides: Overrides | None, past: Past) -> Checked:
+        if evaluation.is_unchanged:
+            state = self._memory.after_glance(evaluation)
+            return Checked(evaluation=evaluation, decision=NOTHING_TO_DO, situation=None, state=state)
+        from holdfast.reconcile import decision_inputs  # noqa: PLC0415 - only where something changed
+
+        assert overrides is not None
+        evaluation = still_unresolved(evaluation, past)
+        governed = self._governor.govern(evaluation, decision_inputs.situation_of(evaluation), overrides, past)
         return Checked(
-            **{name: getattr(judged, name) for name in Judged.__slots__},
+            evaluation=evaluation,
             decision=governed.decision,
             situation=governed.situation,
-            state=self._memory.after_check(judged, governed),
+            state=self._memory.after_check(evaluation, governed),
             plan=governed.plan,
             fights=governed.fights,
             new_fights=governed.new_fights,
         )
 
-    def _unchanged(self, judged: Judged) -> Checked:
-        return Checked(
-            judged.prepared,
-            judged.at,
-            judged.reading,
-            judged.observed,
-            judged.tree,
-            judged.verdict,
-            decision=_NOTHING,
-            situation=None,
-            state=self._memory.after_glance(judged),
-        )
-
-    # -- holding back
+    # -- limit
 
     async def paused(self, address: Address) -> str | None:
-        """Say who paused a resource, and why, if somebody did."""
-        return self._governor.paused(address, await self._governor.standing(), self._clock.now())
+        """Return who paused a resource, and why, or None."""
+        return paused_by(address, await self._store.pauses(), self._clock.now())
 
     async def stopped(self, checked: Checked, motive: Motive | None = None) -> str | None:
-        """Say what holds back a write in the moment before it is sent: a pause, or a window for its motive."""
+        """Return what holds back a write in the moment before it is sent: a pause, or a window for its motive."""
         motive = motive or _motive(checked)
         return await self._governor.stopped(checked.address, motive, self._clock.now())
 
     async def limited(self, checked: Checked) -> Checked:
-        """Hold back a decision that a person made, such as a deletion, where a pause or a budget says so."""
+        """Hold back a decision that a person made, such as a deletion, where a pause, a window or a budget says so."""
         paused = await self.paused(checked.address)
         if paused is not None:
             return replace(checked, decision=hold(checked.decision, Reason("paused", paused)))
         frozen = await self.stopped(checked)
         if frozen is not None:
             return replace(checked, decision=hold(checked.decision, Reason("frozen", frozen)))
-        (only,) = await self._held_back([checked], record=False)
+        (only,) = await self._held_back([checked], {}, record=False)
         return only
 
-    async def _held_back(self, checks: list[Checked], *, record: bool) -> list[Checked]:
-        """Hold back what a storm or an empty budget stops; only what is left of a decision then is recorded."""
-        held = await self._governor.held_back(checks, self._clock.now())
-        if not held.changed and not record:
+    async def _held_back(
+        self, checks: list[Checked], foreseen: Mapping[Address, Verdict], *, record: bool
+    ) -> list[Checked]:
+        """Hold back what mass drift or an empty budget stops; only what is left of a decision then is recorded."""
+        if not any(checked.decision.action.is_write for checked in checks):
             return checks
-        allowed = held.allowed or [Allowed(checked.decision) for checked in checks]
-        out = [self._with(checked, each) for checked, each in zip(checks, allowed, strict=True)]
+        held = await self._governor.held_back(checks, foreseen, self._clock.now())
+        limited = (
+            [_limit(checked, allowed) for checked, allowed in zip(checks, held.allowed, strict=True)]
+            if held.changed
+            else checks
+        )
         if not record:
-            return out
-        if held.storm is not None and any(one.limit is not None and _is_news(one) for one in out):
+            return limited
+        events: list[Event] = []
+        if held.storm is not None and any(checked.limit is not None and _is_news(checked) for checked in limited):
             data = {"count": held.storm.count, "total": held.storm.total, "message": str(held.storm)}
-            event = Event(self._clock.now(), "storm.held", "", data)
-            return await self._recorded(out, lambda one: one.wanted_write, [event])
-        return await self._recorded(out, lambda one: one.wanted_write)
+            events = [Event(self._clock.now(), "storm.held", "", data)]
+        return await self._recorded(limited, lambda checked: checked.wanted_write, events)
 
-    def _with(self, checked: Checked, allowed: Allowed) -> Checked:
-        if allowed.decision is checked.decision:
-            return replace(checked, charges=allowed.charges) if allowed.charges else checked
-        state = checked.state
-        outcome = conditions.Outcome(state.generation, checked.verdict, allowed.decision, checked.at, checked.situation)
-        state = replace(state, conditions=conditions.after(state.conditions, outcome))
-        return replace(checked, decision=allowed.decision, state=state, charges=(), limit=allowed.decision.reasons[0])
-
-    # -- recording
-
-    async def record(self, checks: Sequence[Checked], events: Sequence[Event] = ()) -> list[Checked]:
-        """Make what was found true in the store, in one transaction; return it with the rivals of new fights named."""
-        named = await asyncio.gather(*[self._named(each) for each in checks if each.new_fights])
-        rivals = {each.address: each for each in named}
-        out = [rivals.get(each.address, each) for each in checks] if rivals else list(checks)
-        transaction = Transaction(findings_at=self._clock.now(), events=list(events))
-        for checked in out:
-            self.add(transaction, checked)
-        await self._store.commit(transaction)
-        for checked in out:
-            decision_log.decided(checked)
-        return out
+    # -- record
 
     async def _recorded(
         self, checks: Sequence[Checked], chosen: Callable[[Checked], bool], events: Sequence[Event] = ()
     ) -> list[Checked]:
         """Record some of the checks, batch by batch; return all of them, in the same order."""
         places = [place for place, checked in enumerate(checks) if chosen(checked)]
-        out = list(checks)
+        recorded = list(checks)
         for start in range(0, len(places), BATCH):
             batch = places[start : start + BATCH]
             done = await self.record([checks[place] for place in batch], events if start == 0 else ())
             for place, checked in zip(batch, done, strict=True):
-                out[place] = checked
-        return out
+                recorded[place] = checked
+        return recorded
+
+    async def record(self, checks: Sequence[Checked], events: Sequence[Event] = ()) -> list[Checked]:
+        """Record checks in one transaction; return them with the other writers of new contention named."""
+        named = {
+            checked.address: checked
+            for checked in await asyncio.gather(*[self._named(checked) for checked in checks if checked.new_fights])
+        }
+        checks = [named.get(checked.address, checked) for checked in checks] if named else list(checks)
+        transaction = Transaction(findings_at=self._clock.now(), events=list(events))
+        for checked in checks:
+            if checked.is_still:
+                state = checked.state
+                transaction.touched.append(Touch(state.address, checked.at, state.due_at, state.etag, state.raw_digest))
+                continue
+            from holdfast.reconcile import record  # noqa: PLC0415 - only where something changed
+
+            record.add_check(transaction, checked, self._random01)
+        await self._store.commit(transaction)
+        if _LOG.isEnabledFor(logging.INFO):
+            from holdfast.reconcile import decision_log  # noqa: PLC0415 - only where somebody listens
+
+            for checked in checks:
+                decision_log.decided(checked)
+        return checks
 
     async def _named(self, checked: Checked) -> Checked:
-        return replace(checked, suspects=await attribution.rivals(self._looker.world, checked))
+        from holdfast.reconcile import attribution  # noqa: PLC0415 - only where something drifted
+
+        return replace(checked, suspects=await attribution.rivals(self._looker.world, checked.evaluation))
 
     async def attributed(self, checks: Sequence[Checked]) -> list[Checked]:
-        """Return the checks with who may have moved what; asks the provider once about each that the world moved."""
-        unnamed = [each for each in checks if each.verdict.status in MOVED and not each.suspects]
-        named = await asyncio.gather(*[self._named(each) for each in unnamed[: attribution.MOST]])
-        about = {each.address: attribution.about(each) for each in named}
-        return (
-            [replace(each, suspects=about.get(each.address, each.suspects)) for each in checks] if about else [*checks]
-        )
+        """Return the checks with who may have changed what; asks the provider once about each that drifted."""
+        unnamed = [checked for checked in checks if checked.verdict.status in MOVED and not checked.suspects]
+        if not unnamed:
+            return list(checks)
+        from holdfast.reconcile import attribution  # noqa: PLC0415 - only where something drifted
 
-    def add(self, transaction: Transaction, checked: Checked) -> str | None:
-        """Add a check to a transaction; return the id of its decision if it is one worth keeping."""
-        state = checked.state
-        if checked.is_still:
-            transaction.touched.append(Touch(state.address, checked.at, state.due_at, state.etag, state.raw_digest))
-            return None
-        item = checked.prepared
-        kept = item.state
-        known = () if kept is None else (kept.desired, kept.observed, kept.baseline)
-        if item.desired_digest not in known:
-            transaction.documents[item.desired_digest] = document_bytes(item.desired)
-        if checked.observed_digest is not None and checked.observed_digest not in known:
-            transaction.documents[checked.observed_digest] = document_bytes(checked.observed)
-        if (
-            checked.baseline is not None
-            and checked.baseline_digest is not None
-            and checked.baseline_digest not in known
-        ):
-            transaction.documents[checked.baseline_digest] = document_bytes(checked.baseline.observed)
-        if item.rules_digest not in transaction.documents:  # once for all of a kind
-            transaction.documents[item.rules_digest] = document_bytes(item.rules_document)
-        if item.succession is not None:
-            kept_ones = item.succession.documents.items()
-            transaction.documents.update({digest: document_bytes(each) for digest, each in kept_ones})
-            told: dict[str, Json] = {
-                "latent": list(item.succession.paths(SetAside.LATENT)),
-                "defaults_changed": list(item.succession.paths(SetAside.DEFAULTS_CHANGED)),
-                "why": item.succession.unreadable,
-            }
-            transaction.events.append(Event(checked.at, "rules.took_over", str(state.address), told))
-        transaction.states.append(state)
-        transaction.looked_at.add(state.address)
-        if checked.verdict.status is not Status.UNKNOWN:  # what could not be read has not gone away
-            transaction.findings[state.address] = checked.verdict.findings
-        before = item.state.status if item.state is not None else None
-        if before is not state.status:
-            data = {"status": state.status.value if state.status else None, "was": before.value if before else None}
-            transaction.events.append(
-                Event(
-                    checked.at,
-                    "check.status_changed",
-                    str(state.address),
-                    {**data, "reason": state.reason, "paths": serialize.finding_paths(checked.verdict.findings)},
-                )
-            )
-        if checked.invalid:
-            why: dict[str, Json] = {"why": checked.invalid, "carried_over": checked.carried_over}
-            transaction.events.append(Event(checked.at, "baseline.invalid", str(state.address), why))
-        if checked.joined:
-            joined = [{"path": each.path, **_observed(each)} for each in checked.joined]
-            transaction.events.append(Event(checked.at, "baseline.joined", str(state.address), {"defaults": joined}))
-        self._add_fights(transaction, checked)
-        if checked.decision.action is Action.NONE and before is state.status:
-            return None
-        return self._add_decision(transaction, checked)
+        named = await asyncio.gather(*[self._named(checked) for checked in unnamed[: attribution.MOST]])
+        about = {checked.address: attribution.about(checked) for checked in named}
+        return [replace(checked, suspects=about.get(checked.address, checked.suspects)) for checked in checks]
 
-    def _add_fights(self, transaction: Transaction, checked: Checked) -> None:
-        """Leave what is fought over to a person, from now on."""
-        for fight in checked.new_fights:
-            data: dict[str, Json] = {
-                "times": fight.times,
-                "period": fight.period,
-                "since": fight.first,
-                "ours": _plain(fight.ours),
-                "theirs": [_plain(value) for value in fight.theirs],
-                **attribution.as_data(checked.suspects),
-            }
-            transaction.demotions.append(Demotion(checked.address, fight.path, FIGHT, checked.at, data))
-            event = {"path": fight.path, "message": str(fight), **data}
-            transaction.events.append(Event(checked.at, "fight.detected", str(checked.address), event))
 
-    def _add_decision(self, transaction: Transaction, checked: Checked) -> str:
-        item = checked.prepared
-        before = item.state
-        assert checked.situation is not None
-        assert not isinstance(checked.reading, Unchanged)
-        inputs = serialize.keep(
-            transaction,
-            {
-                "desired": item.desired_digest,
-                "applied": before.applied if before is not None else None,
-                "baseline": checked.baseline_digest if checked.baseline else None,
-                "rules": serialize.keep(transaction, item.rules_document),
-                "secret_rules": checked.secret_rules,
-                "reading": serialize.reading_as_json(checked.reading, checked.observed_digest),
-                "situation": serialize.situation_as_json(checked.situation),
-                "aside": [[each.because.value, each.path, each.note] for each in checked.verdict.aside],
-                "lapsed": checked.lapsed,
-                **({"carried_over": True} if checked.carried_over else {}),
-                **(
-                    {"unreadable": item.succession.unreadable} if item.succession and item.succession.unreadable else {}
-                ),
-                "held": serialize.reason_as_json(checked.limit) if checked.limit is not None else None,
-            },
-        )
-        output = serialize.keep(transaction, serialize.outcome_as_json(checked.verdict, checked.decision))
-        chance = f"{int(self._random01() * 16**12):012x}"  # thousands may be decided alike in the same millisecond
-        ident = f"{int(checked.at * 1000):x}-{inputs[7:13]}{chance}"
-        summary = (
-            f"{checked.verdict.status.value}: {checked.decision.action.value}, {checked.decision.reasons[0].message}"
-        )
-        transaction.decisions.append(
-            DecisionRecord(
-                ident,
-                item.declaration.address,
-                checked.at,
-                checked.decision.action.value,
-                inputs,
-                output,
-                summary,
-                is_news=before is None or before.status is not checked.state.status,
-            )
-        )
-        return ident
+def _digested(item: Prepared, reading: Reading | Unchanged) -> Observation:
+    """Return a reading with the digest of its document; one that has no digest is unreadable."""
+    try:
+        return evaluate.observe_digest(item, reading)
+    except Exception as error:  # noqa: BLE001 - whatever it is, the others go on
+        return Observation(fault_isolation.unreadable(error, item.declaration.address))
+
+
+def _limit(checked: Checked, allowed: Allowed) -> Checked:
+    """Return a check with what the limits of the fleet left of its decision."""
+    if allowed.decision is checked.decision:
+        return replace(checked, charges=allowed.charges) if allowed.charges else checked
+    from holdfast.reconcile import conditions  # noqa: PLC0415 - only where something is held
+
+    state = checked.state
+    outcome = conditions.Outcome(state.generation, checked.verdict, allowed.decision, checked.at, checked.situation)
+    state = replace(state, conditions=conditions.after(state.conditions, outcome))
+    return replace(checked, decision=allowed.decision, state=state, charges=(), limit=allowed.decision.reasons[0])
 
 
 def _is_news(checked: Checked) -> bool:
-    """Tell whether a check tells anything that was not known of the resource."""
+    """Return True if a check says anything that was not known of the resource."""
     before = checked.prepared.state
     return before is None or before.conditions != checked.state.conditions
 
 
 def _motive(checked: Checked) -> Motive:
     """Return what a write is for; a deletion is asked for, whatever the live state is."""
-    return (
-        Motive.INTENT if checked.decision.action is Action.DELETE else write_reasons.of_status(checked.verdict.status)
-    )
-
-
-def _concluded(judged: Judged) -> Judged:
-    """Say nothing about what was judged before by rules that cannot be read here."""
-    succession = judged.prepared.succession
-    if succession is None or not succession.unreadable:
-        return judged
-    return replace(judged, verdict=Verdict(Status.UNKNOWN, succession.unreadable))
-
-
-def _observed(aside: Aside) -> dict[str, Json]:
-    return {} if aside.finding is None else {"value": _plain(aside.finding.observed)}
-
-
-def _plain(value: Json) -> Json:
-    """Return a value as events keep it: what is absent is null."""
-    return None if value is ABSENT else value
+    is_deletion = checked.decision.action is Action.DELETE
+    return Motive.INTENT if is_deletion else write_reasons.of_status(checked.verdict.status)

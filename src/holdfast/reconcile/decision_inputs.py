@@ -15,18 +15,18 @@ from holdfast.model.read_result import Found, Trouble, Unreadable
 from holdfast.policy.decide import ReconcileMode, Situation
 from holdfast.policy.settings import Level
 from holdfast.reconcile import evaluate
-from holdfast.reconcile.evaluate import Judged
+from holdfast.reconcile.evaluate import Evaluation
 
 _LIFTING: Final = ("onImmutable", "recreate", "resyncPeriod")
 
 
-def situation_of(judged: Judged) -> Situation:
+def situation_of(evaluation: Evaluation) -> Situation:
     """Gather everything that a decision depends on besides the verdict, as far as looking tells."""
-    item, verdict, tree, state = judged.prepared, judged.verdict, judged.tree, judged.before
+    item, verdict, tree, state = evaluation.resource, evaluation.verdict, evaluation.tree, evaluation.before
     assert tree is not None
     settings = item.settings
     fixed = frozenset(paths.format_path(finding.path) for finding in verdict.findings if _is_fixed(finding, tree))
-    edited = state.desired != item.desired_digest or _is_set_otherwise(judged)
+    edited = state.desired != item.desired_digest or _is_set_otherwise(evaluation)
     return Situation(
         policy=item.declaration.policy,
         origin=state.origin,
@@ -34,7 +34,7 @@ def situation_of(judged: Judged) -> Situation:
         on_immutable=settings.on_immutable,
         recreate=settings.recreate,
         resyncs=settings.resync_period > 0 or not settings.is_resync_set,
-        applied=state.applied is not None and not judged.invalid,  # what is known counts no more: it is learnt anew
+        applied=state.applied is not None and not evaluation.known.invalid,
         edited=state.applied is not None and state.applied != item.desired_digest,
         imports=item.declaration.import_from is not None,
         whole_writes=not item.kind.patches,
@@ -44,19 +44,19 @@ def situation_of(judged: Judged) -> Situation:
             for f in verdict.findings
             if _is_in_list(f, item.desired) or _is_in_whole_map(f, item.desired, tree)
         ),
-        unresolved=judged.unresolved,
+        unresolved=evaluation.known.unresolved,
         source=item.held,
         terminal=None if edited or item.is_retried else state.terminal,
-        **_mode(judged),
+        **_mode(evaluation),
     )
 
 
-def _is_set_otherwise(judged: Judged) -> bool:
+def _is_set_otherwise(evaluation: Evaluation) -> bool:
     """Return True if a setting that may lift a block is another one than when it was blocked: it was told to set it.
 
     A built-in value is nobody's setting: `watch` has another period than `plan` where nothing sets one.
     """
-    before, now = judged.before.options, judged.prepared.options
+    before, now = evaluation.before.options, evaluation.resource.options
     return any(
         before[name]["value"] != now[name]["value"] and not (_is_built_in(before[name]) and _is_built_in(now[name]))
         for name in _LIFTING
@@ -68,21 +68,21 @@ def _is_built_in(option: Mapping[str, Json]) -> bool:
     return str(option.get("from", "")).startswith(Level.BUILT_IN)
 
 
-def _mode(judged: Judged) -> dict[str, Any]:
+def _mode(evaluation: Evaluation) -> dict[str, Any]:
     """Return how looking leads to writing here: as the settings say, and without comparing what nobody can see."""
-    settings, reading = judged.prepared.settings, judged.reading
+    settings, reading = evaluation.resource.settings, evaluation.observation.reading
     mode = settings.reconcile_mode
     withheld = isinstance(reading, Unreadable) and reading.trouble is Trouble.WITHHELD
     if withheld and mode is not ReconcileMode.OBSERVE:
         mode = ReconcileMode.PUT_ONLY
     uncompared = withheld or (mode is ReconcileMode.PUT_ONLY and isinstance(reading, Found))
-    pinnable = judged.unresolved - judged.pinned if settings.pin_baseline else frozenset[str]()
-    known = {paths.format_path(f.path) for f in judged.verdict.findings if _has_baseline_only(f)}
-    is_ours = judged.before.applied != judged.prepared.desired_digest  # what failed was to bring this about
+    pinnable = evaluation.known.unresolved - evaluation.known.pinned if settings.pin_baseline else frozenset[str]()
+    known = {paths.format_path(f.path) for f in evaluation.verdict.findings if _has_baseline_only(f)}
+    is_ours = evaluation.before.applied != evaluation.resource.desired_digest  # what failed was to bring this about
     return {
         "mode": mode,
         "uncompared": uncompared,
-        "damaged": judged.invalid == evaluate.DAMAGED,
+        "damaged": evaluation.known.invalid == evaluate.DAMAGED,
         "failed": reading.failed if isinstance(reading, Found) and is_ours else "",
         "pinnable": pinnable & known,
     }

@@ -78,7 +78,7 @@ async def rebaseline(
 ) -> tuple[Finding, ...]:
     """Take live values as the new baseline; return the findings that are findings no more."""
     taken = chosen(checked, pattern)
-    if checked.baseline is None or not isinstance(checked.reading, Found):
+    if checked.evaluation.known.baseline is None or not isinstance(checked.reading, Found):
         message = f"{checked.address} has no baseline yet; apply or import it first"
         raise InputError(message)
     secret = [finding for finding in taken if finding.cls is FindingClass.SECRET]
@@ -86,7 +86,7 @@ async def rebaseline(
         raise InputError(
             f"{paths.format_path(secret[0].path)} is a secret; a secret is changed in its source, not here"
         )
-    baseline = known_differences.accept(checked.baseline, taken)
+    baseline = known_differences.accept(checked.evaluation.known.baseline, taken)
     rest = _remaining(checked, baseline)
     if any(each in rest for each in taken):
         message = "its value cannot be taken by itself; accept the whole document or edit the manifest"

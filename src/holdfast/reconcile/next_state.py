@@ -12,8 +12,7 @@ from holdfast.model.verdict import LASTING, Status, Verdict
 from holdfast.policy import resync_schedule
 from holdfast.policy.decide import ReconcileMode
 from holdfast.providers.protocol import Unchanged
-from holdfast.reconcile import conditions, rule_migration
-from holdfast.reconcile.evaluate import Judged
+from holdfast.reconcile.evaluate import Evaluation
 from holdfast.reconcile.policy_evaluation import Governed
 from holdfast.reconcile.resolved_resource import Prepared
 from holdfast.reconcile.retry import Patience
@@ -32,12 +31,14 @@ class Memory:
         period, jitter, shape = item.resync_seconds, item.settings.resync_jitter, item.settings.resync_jitter_shape
         return resync_schedule.next_due(now, period, jitter, self.random01(), shape) if period > 0 else None
 
-    def after_check(self, judged: Judged, governed: Governed) -> ResourceState:
+    def after_check(self, evaluation: Evaluation, governed: Governed) -> ResourceState:
         """Return the state after a check; a failed read changes only what is known about failing."""
-        item, now, state = judged.prepared, judged.at, judged.before
+        from holdfast.reconcile import conditions  # noqa: PLC0415 - only where something changed
+
+        item, now, state = evaluation.resource, evaluation.at, evaluation.before
         edited = state.desired != item.desired_digest
         generation = state.generation + 1 if edited and state.desired is not None else state.generation
-        outcome = conditions.Outcome(generation, judged.verdict, governed.decision, now, governed.situation)
+        outcome = conditions.Outcome(generation, evaluation.verdict, governed.decision, now, governed.situation)
         return replace(
             state,
             provider=item.declaration.provider,
@@ -49,34 +50,35 @@ class Memory:
             depends_on=item.depends_on,
             source=str(item.declaration.location) or None,
             checked_at=now,
-            status=judged.verdict.status,
-            repeated=state.repeated + 1 if {state.status, judged.verdict.status} == {Status.MISSING} else 1,
-            reason=judged.verdict.reason,
-            terminal=_terminal(judged, governed.decision),
+            status=evaluation.verdict.status,
+            repeated=state.repeated + 1 if {state.status, evaluation.verdict.status} == {Status.MISSING} else 1,
+            reason=evaluation.verdict.reason,
+            terminal=_terminal(evaluation, governed.decision),
             handled=state.requested,
-            aside=tuple((each.because.value, each.path, each.note) for each in judged.verdict.aside),
+            aside=tuple((each.because.value, each.path, each.note) for each in evaluation.verdict.aside),
             conditions=conditions.after(state.conditions, outcome),
-            **self._seen(judged),
+            **self._seen(evaluation),
         )
 
-    def after_glance(self, judged: Judged) -> ResourceState:
+    def after_glance(self, evaluation: Evaluation) -> ResourceState:
         """Return the state after a look that found nothing new: only its times and tags move."""
-        reading = judged.reading
+        reading = evaluation.observation.reading
         assert isinstance(reading, Unchanged)
         return replace(
-            judged.before,
-            checked_at=judged.at,
-            good_at=judged.at,
+            evaluation.before,
+            checked_at=evaluation.at,
+            good_at=evaluation.at,
             etag=reading.etag,
             raw_digest=reading.raw_digest,
-            due_at=self.next_due(judged.prepared, judged.at),
+            due_at=self.next_due(evaluation.resource, evaluation.at),
             failures=0,
-            handled=judged.before.requested,
+            handled=evaluation.before.requested,
         )
 
-    def _seen(self, judged: Judged) -> dict[str, Any]:
+    def _seen(self, evaluation: Evaluation) -> dict[str, Any]:
         """Return what a reading changes: times and tags if it succeeded, the count of failures if not."""
-        item, now, reading, state = judged.prepared, judged.at, judged.reading, judged.before
+        item, now, state = evaluation.resource, evaluation.at, evaluation.before
+        reading = evaluation.observation.reading
         due_at = self.next_due(item, now)
         if isinstance(reading, Unreadable):
             failures = state.failures + 1
@@ -84,39 +86,39 @@ class Memory:
             return {"failures": failures, "due_at": None if due_at is None else min(due_at, retry)}
         # Without tags nothing is ever taken as unchanged: what is set aside counts again once a waiver has run out.
         always = item.settings.reconcile_mode in (ReconcileMode.PUT_ONLY, ReconcileMode.SHADOW)
-        found = reading if isinstance(reading, Found) and not always and not _is_set_aside(judged.verdict) else None
+        found = reading if isinstance(reading, Found) and not always and not _is_set_aside(evaluation.verdict) else None
         return {
             "failures": 0,
             "due_at": due_at,
             "good_at": now,
             "etag": found.etag if found else None,
             "raw_digest": found.raw_digest if found else None,
-            "observed": judged.observed_digest,
-            "rules": _rules(judged),
-            "baseline": judged.baseline_digest or state.baseline,
+            "observed": evaluation.observation.digest,
+            "rules": _rules(evaluation),
+            "baseline": evaluation.known.baseline_digest or state.baseline,
         }
 
 
-def _rules(judged: Judged) -> Digest | None:
+def _rules(evaluation: Evaluation) -> Digest | None:
     """Return the rules to go by when others take over: those of the baseline, or of the last look at what has none."""
-    item, state = judged.prepared, judged.before
+    item, state = evaluation.resource, evaluation.before
     is_readable = item.succession is None or not item.succession.unreadable
-    is_compared = isinstance(judged.reading, Found) and is_readable
-    return item.rules_digest if is_compared and rule_migration.is_only_seen(item) else state.rules
+    is_compared = isinstance(evaluation.observation.reading, Found) and is_readable
+    return item.rules_digest if is_compared and item.is_only_seen else state.rules
 
 
 def _is_set_aside(verdict: Verdict) -> bool:
     return any(each.because not in LASTING for each in verdict.aside)
 
 
-def _terminal(judged: Judged, decision: Decision) -> str | None:
+def _terminal(evaluation: Evaluation, decision: Decision) -> str | None:
     """Say why nothing more is to be tried: a block holds until the user edits or asks for another try.
 
     An unknown verdict changes nothing, nor does the plan of another try: only its outcome does.
     """
-    state = judged.before
-    is_open = judged.prepared.is_retried and (decision.action.is_write or decision.action is Action.HOLD)
-    if judged.verdict.status is Status.UNKNOWN or is_open:
+    state = evaluation.before
+    is_open = evaluation.resource.is_retried and (decision.action.is_write or decision.action is Action.HOLD)
+    if evaluation.verdict.status is Status.UNKNOWN or is_open:
         return state.terminal
     reason = decision.reasons[0]
     if decision.action is not Action.BLOCK:

@@ -13,7 +13,7 @@ from holdfast.compare.rules import Rule
 from holdfast.model.condition import ConditionType
 from holdfast.model.json import Json
 from holdfast.model.path import Path
-from holdfast.model.resource import Declaration, Origin
+from holdfast.model.resource import Declaration, ManagementPolicy, Origin
 from holdfast.model.verdict import Aside, SetAside, Status
 from holdfast.policy.settings import Level, Settings
 from holdfast.providers.protocol import Kind, Target
@@ -89,6 +89,23 @@ class Prepared:
         address = self.declaration.address
         provider_id = self.state.provider_id if self.state is not None else None
         return Target(address.kind, address.name, provider_id, self.clear, address.namespace, self.version)
+
+    @property
+    def is_only_seen(self) -> bool:
+        """Whether it is observed and was never written, so that there is no baseline to compare with."""
+        if self.declaration.policy is not ManagementPolicy.OBSERVED:
+            return False
+        return self.state is None or (self.state.applied, self.state.baseline) == (None, None)
+
+    @property
+    def is_under_other_rules(self) -> bool:
+        """Whether it was last evaluated by other rules than those in force now."""
+        state = self.state
+        if state is None or state.rules is None or state.rules == self.rules_digest:
+            return False
+        if None in (state.observed, state.desired):
+            return False
+        return self.is_only_seen or None not in (state.applied, state.baseline)
 
     @property
     def is_urgent(self) -> bool:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 
 import orjson
 
-from holdfast.compare import apply_patch, diff, known_differences, paths, verdict_rules
+from holdfast.compare import apply_patch, diff, known_differences, paths
 from holdfast.compare.comparators import typed_equal
 from holdfast.compare.profiles import build, stack
 from holdfast.compare.rule_tree import RuleTree
@@ -25,13 +25,12 @@ from holdfast.errors import InputError
 from holdfast.model.absent import ABSENT
 from holdfast.model.finding import Finding
 from holdfast.model.json import Json
-from holdfast.model.resource import ManagementPolicy
-from holdfast.model.verdict import INHERITED, Aside, SetAside, Status, Verdict
+from holdfast.model.verdict import Aside, SetAside, Status
+from holdfast.reconcile.evaluate import inherited, told
 from holdfast.reconcile.redact import secret_profile
 from holdfast.reconcile.resolved_resource import POLICY, Prepared, Succession, digest_of
 from holdfast.store.protocol import Digest, ResourceState
 
-_NEVER = (None, None)
 _LATENT = "only the rules of now see it, and it was so when they took over"
 UNREADABLE = "it was last judged by rules of another release that this one cannot read; nothing is concluded"
 
@@ -48,29 +47,10 @@ class _Base:
         return diff.findings(self.desired, self.observed, rules, self.baseline)
 
 
-def is_due(item: Prepared) -> bool:
-    """Tell whether a resource has a settled past under other rules than those of now."""
-    state = item.state
-    if state is None or state.rules is None or state.rules == item.rules_digest:
-        return False
-    return None not in (state.observed, state.desired) and (is_only_seen(item) or None not in _written(state))
-
-
-def is_only_seen(item: Prepared) -> bool:
-    """Tell whether a resource is one that is looked at and never written, so that there is no baseline to go by."""
-    if item.declaration.policy is not ManagementPolicy.OBSERVED:
-        return False
-    return item.state is None or _written(item.state) == _NEVER
-
-
-def _written(state: ResourceState) -> tuple[Digest | None, Digest | None]:
-    return state.applied, state.baseline
-
-
 def wanted(item: Prepared) -> set[Digest]:
     """Return the documents that a succession is worked out from, or that tell whether what is latent still is so."""
     state = item.state
-    if state is None or not (is_due(item) or (is_only_seen(item) and inherited(state))):
+    if state is None or not (item.is_under_other_rules or (item.is_only_seen and inherited(state))):
         return set()
     found = (state.rules, state.applied, state.baseline, state.observed, state.desired)
     return {digest for digest in found if digest is not None}
@@ -79,7 +59,7 @@ def wanted(item: Prepared) -> set[Digest]:
 def succeeded(item: Prepared, documents: Mapping[Digest, Json]) -> Prepared:
     """Return a resource as the rules of now take it over; where nothing changes hands, as it is."""
     state = item.state
-    if state is None or not is_due(item) or not wanted(item) <= documents.keys():
+    if state is None or not item.is_under_other_rules or not wanted(item) <= documents.keys():
         return item
     if state.status in {None, Status.UNKNOWN, Status.MISSING}:
         return item  # there is no verdict to keep
@@ -88,7 +68,7 @@ def succeeded(item: Prepared, documents: Mapping[Digest, Json]) -> Prepared:
         return item.with_state(replace(state, rules=item.rules_digest))
     baseline = (
         None
-        if is_only_seen(item)
+        if item.is_only_seen
         else diff.Baseline(documents[_digest(state.applied)], documents[_digest(state.baseline)])
     )
     base = _Base(documents[_digest(state.desired)], documents[_digest(state.observed)], baseline)
@@ -130,26 +110,15 @@ def _shown(value: Json) -> str:
     return orjson.dumps(value).decode()
 
 
-def inherited(state: ResourceState) -> tuple[Aside, ...]:
-    """Return what was set aside when rules took over, at an earlier look."""
-    return tuple(Aside(SetAside(because), path, note) for because, path, note in state.aside if because in INHERITED)
+def without_latent(item: Prepared, findings: Sequence[Finding], documents: Mapping[Digest, Json]) -> Sequence[Finding]:
+    """Return the findings without those that only the new rules see, in a resource that is only observed.
 
-
-def told(item: Prepared) -> dict[str, Aside]:
-    """Return what is set aside because rules took over, now or at an earlier look, by path."""
-    before = inherited(item.state) if item.state is not None else ()
-    return {each.path: each for each in (*before, *(item.succession.aside if item.succession is not None else ()))}
-
-
-def without_latent(item: Prepared, verdict: Verdict, documents: Mapping[Digest, Json]) -> Verdict:
-    """Take out of a verdict what is latent in something that is only looked at, and so has no baseline to join.
-
-    It stays so while both sides are at its place what they were at the last look, and that since the rules took over.
+    They stay suppressed while both sides are what they were at the last check, since the rules took over.
     """
     state = item.state
     latent = {path for path, each in told(item).items() if each.because is SetAside.LATENT}
-    if not latent or state is None or not is_only_seen(item) or not {state.desired, state.observed} <= documents.keys():
-        return verdict
+    if not latent or state is None or not item.is_only_seen or not {state.desired, state.observed} <= documents.keys():
+        return findings
     desired, observed = documents[_digest(state.desired)], documents[_digest(state.observed)]
 
     def counts(finding: Finding) -> bool:
@@ -157,8 +126,7 @@ def without_latent(item: Prepared, verdict: Verdict, documents: Mapping[Digest, 
         is_still = typed_equal(was, finding.desired) and typed_equal(shown, finding.observed)
         return not is_still or paths.format_path(finding.path) not in latent
 
-    live = [each for each in verdict.findings if counts(each)]
-    return verdict if len(live) == len(verdict.findings) else verdict_rules.conclude(live)
+    return [finding for finding in findings if counts(finding)]
 
 
 def _absorbed(base: _Base, latent: list[Finding]) -> tuple[Json, Json]:

@@ -15,7 +15,7 @@ from holdfast.model.finding import Finding
 from holdfast.model.json import Json
 from holdfast.model.read_result import Found, Gone, Reading, Trouble, Unreadable
 from holdfast.model.resource import ManagementPolicy, OnDrift, Origin
-from holdfast.model.verdict import Aside, SetAside, Status, Verdict
+from holdfast.model.verdict import Aside, SetAside, Verdict
 from holdfast.policy.decide import OnImmutable, ReconcileMode, Recreate, Restrained, Restraint, Situation, decide, hold
 from holdfast.policy.settings import REGISTRY, Settings
 from holdfast.reconcile.resolved_resource import document_bytes
@@ -161,18 +161,23 @@ async def replay(store: Store, record: DecisionRecord) -> tuple[Json, Json]:
     observed = reading.document if isinstance(reading, Found) else ABSENT
     situation = situation_from_json(inputs["situation"])
     if inputs.get("unreadable"):
-        verdict = Verdict(Status.UNKNOWN, inputs["unreadable"])
+        verdict = verdict_rules.unknown(inputs["unreadable"])
     elif inputs.get("carried_over"):
         verdict = verdict_rules.conclude(())
-    elif situation.uncompared and isinstance(reading, Found):
+    elif not isinstance(reading, Found):
+        verdict = verdict_rules.not_found(reading, was_there=applied is not ABSENT or baseline is not None)
+    elif situation.uncompared:
         verdict = verdict_rules.uncompared()
     else:
-        verdict = verdict_rules.judge(
-            reading, desired, rules.tree(desired, observed), applied=applied, baseline=baseline
-        )
-    if situation.policy is ManagementPolicy.OBSERVED or situation.mode is ReconcileMode.OBSERVE:
-        verdict = verdict_rules.without_removed(verdict)
-    verdict = _without_aside(verdict, inputs)
+        tree = rules.tree(desired, observed)
+        findings: Sequence[Finding] = diff.findings(desired, observed, tree, baseline)
+        if situation.policy is ManagementPolicy.OBSERVED or situation.mode is ReconcileMode.OBSERVE:
+            findings = verdict_rules.counted(findings)
+        has_moved = baseline is None and verdict_rules.has_moved(desired, applied, tree)
+        verdict = verdict_rules.conclude(_counted(findings, inputs), intent_moved=has_moved)
+    suppressed = tuple(Aside(SetAside(because), path, note) for because, path, note in inputs["aside"])
+    reason = f"{verdict.reason}; {inputs['lapsed']}" if inputs["lapsed"] else verdict.reason
+    verdict = replace(verdict, reason=reason, aside=suppressed)
     decision = decide(verdict, situation)
     if inputs["held"] is not None:
         held = inputs["held"]
@@ -180,15 +185,10 @@ async def replay(store: Store, record: DecisionRecord) -> tuple[Json, Json]:
     return await store.document(record.output), outcome_as_json(verdict, decision)
 
 
-def _without_aside(verdict: Verdict, inputs: Mapping[str, Any]) -> Verdict:
-    """Set aside again what somebody answered for at the time."""
-    aside = tuple(Aside(SetAside(because), path, note) for because, path, note in inputs["aside"])
-    excused = {each.path for each in aside if each.because in (SetAside.WAIVED, SetAside.LATENT)}
-    live = [finding for finding in verdict.findings if paths.format_path(finding.path) not in excused]
-    if len(live) != len(verdict.findings):
-        verdict = verdict_rules.conclude(live)
-    reason = f"{verdict.reason}; {inputs['lapsed']}" if inputs["lapsed"] else verdict.reason
-    return replace(verdict, reason=reason, aside=aside)
+def _counted(findings: Sequence[Finding], inputs: Mapping[str, Any]) -> list[Finding]:
+    """Return the findings that were not suppressed at the time."""
+    excused = {path for because, path, _ in inputs["aside"] if because in (SetAside.WAIVED, SetAside.LATENT)}
+    return [finding for finding in findings if paths.format_path(finding.path) not in excused]
 
 
 def _reading_from_json(body: Mapping[str, Any], documents: Mapping[Digest, Json]) -> Reading:

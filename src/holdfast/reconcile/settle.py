@@ -1,360 +1,253 @@
-"""Settling: after a write, read until the state is settled, learn the baseline from it, and close the ledger.
+"""The last phases of a write: read until the state is settled, learn the baseline from it, and record the end.
 
-Whatever a write comes to is recorded here, in one transaction: what is there now, what did not take, the revision, the
-correction and the end of the operation.
+Whatever a write comes to is recorded in one transaction: what is there now, what did not take, the revision, the
+correction and the end of the operation. The claim is given back with it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import replace
 
-from holdfast.compare import diff, hash_schemes, known_differences, paths, verdict_rules
-from holdfast.compare.rule_tree import RuleTree
+from holdfast.compare import diff, hash_schemes, verdict_rules
 from holdfast.model.absent import ABSENT
-from holdfast.model.address import Address
 from holdfast.model.decision import Action
 from holdfast.model.json import Json
-from holdfast.model.read_result import Found, Gone, Reading, Trouble, Unreadable
-from holdfast.model.verdict import SetAside, Status
+from holdfast.model.read_result import Found, Gone, Trouble, Unreadable
+from holdfast.model.verdict import Status
 from holdfast.model.write_result import Refusal, Refused
 from holdfast.policy import decide
 from holdfast.policy.decide import ReconcileMode, Situation
 from holdfast.policy.settings import Assess
-from holdfast.providers.protocol import Unchanged
 from holdfast.reconcile import conditions, decision_log, serialize, settled_read
 from holdfast.reconcile.action_result import Acted, Result
-from holdfast.reconcile.check import Checked, Checker
-from holdfast.reconcile.clock import Clock
-from holdfast.reconcile.resolved_resource import Prepared, document_bytes, origin_of
-from holdfast.reconcile.retry import Patience
+from holdfast.reconcile.check import Checked
+from holdfast.reconcile.resolved_resource import document_bytes
 from holdfast.reconcile.settled_read import Learnt
+from holdfast.reconcile.write import ResourceWriter, Run
 from holdfast.remediation import own_corrections, target_state
 from holdfast.remediation.own_corrections import Written
-from holdfast.store.protocol import (
-    Claim,
-    Correction,
-    Digest,
-    Event,
-    Operation,
-    Outcome,
-    ResourceState,
-    Revision,
-    Store,
-    Transaction,
-)
+from holdfast.store.protocol import Outcome, ResourceState, Revision, Transaction
 
 SETTLE_READS = 60
-_TOLD_ANEW = (SetAside.BASELINED, SetAside.LATE)  # at the next look, if it is still so
 LAGGING_READS = 12
 LAGGING_LOOKS = 5  # at what seems not to have taken; with the waits of `Patience` that is 8 s at the least
 
 
-@dataclass(slots=True)
-class Settler:
-    """Brings writes to their end."""
+async def settle(writer: ResourceWriter, run: Run) -> Acted:
+    """Read until the state is settled, then learn from it."""
+    if run.operation.action == Action.DELETE.value:
+        return await _settle_deleted(writer, run)
+    checked, item = run.checked, run.item
+    state = item.state or ResourceState(item.declaration.address, item.declaration.provider)
+    item = replace(item, state=replace(state, provider_id=run.operation.token.get("id")), version=None)
+    absent = lagging = 0
+    for attempt in range(1, SETTLE_READS + 1):
+        reading = await writer.checker.read(item, None)
+        absent = absent + 1 if isinstance(reading, Gone) else 0
+        if absent >= LAGGING_READS:  # longer than any read lags behind a write
+            return await give_up(writer, run, "it was written, and is gone again")
+        if isinstance(reading, Found):
+            here = checked.with_resource(item)
+            learnt = settled_read.learn(here, run.operation, await writer.correction(run), reading)
+            if not learnt.stuck or lagging >= LAGGING_LOOKS:
+                run.checked = here
+                return await _record_learnt(writer, run, learnt)
+            lagging += 1  # it did not take, or the read is older than the write
+            await writer.clock.sleep(writer.patience.delay(lagging, None, writer.random01))
+            continue
+        if isinstance(reading, Unreadable) and reading.trouble is Trouble.WITHHELD:
+            run.checked = checked.with_resource(item)
+            return await _record_unread(writer, run, reading)
+        wait = writer.patience.delay(min(attempt, 8), None, writer.random01)
+        if isinstance(reading, Unreadable) and reading.trouble not in (Trouble.UNSETTLED, Trouble.UNCONFIRMED):
+            break
+        await writer.clock.sleep(wait)
+    return Acted(checked, Result.UNSETTLED, "written; its settled state could not be read yet")
 
-    store: Store
-    checker: Checker
-    clock: Clock
-    random01: Callable[[], float]
-    owner: str
-    patience: Patience
-    _rules: dict[Digest, bytes] = field(default_factory=dict)  # that baselines were captured under
-    _begun: dict[Address, Correction] = field(default_factory=dict)  # by us, and not ended: nobody else writes these
-    _given_back: set[tuple[Address, int]] = field(default_factory=set)  # claims, together with the end of a write
 
-    def begin(self, correction: Correction) -> None:
-        """Remember a correction that was recorded as begun, so that it need not be read again."""
-        self._begun[correction.address] = correction
+async def capture(writer: ResourceWriter, run: Run, reading: Found) -> Acted:
+    """Learn the baseline from what was just read, where nothing is written."""
+    learnt = settled_read.learn(run.checked, run.operation, await writer.correction(run), reading)
+    return await _record_learnt(writer, run, learnt)
 
-    async def correction(self, operation: Operation) -> Correction | None:
-        """Return the correction of a write as it was begun, by us or by another process."""
-        begun = self._begun.get(operation.address)
-        return begun if begun is not None and begun.id == operation.id else await self.store.correction(operation.id)
 
-    async def let_go(self, claim: Claim) -> None:
-        """Give a claim back, unless that was done with the end of its write."""
-        self._begun.pop(claim.address, None)
-        place = (claim.address, claim.fence)
-        if place in self._given_back:
-            self._given_back.discard(place)
-        else:
-            await self.store.release(claim)
+async def _record_learnt(writer: ResourceWriter, run: Run, learnt: Learnt) -> Acted:
+    """Make what was learnt the baseline, and record the end of the write, all in one transaction."""
+    checked, item, operation, now = run.checked, run.item, run.operation, writer.clock.now()
+    adopting = operation.action == Action.ADOPT.value
+    capture_, stuck, observed = learnt.capture, learnt.stuck, learnt.observed
+    transaction = Transaction(findings_at=now, fences=run.fences)
+    # Unless it was only adopted, what is declared was kept with the intent to write it.
+    written = serialize.keep(transaction, item.desired) if adopting else item.desired_digest
+    seen = serialize.keep(transaction, observed)
+    is_baseline = capture_.baseline.observed is observed
+    settled = verdict_rules.conclude(learnt.still)
+    outcome = conditions.Outcome(
+        checked.state.generation, settled, decide.decide(settled, _situation_now(checked)), now
+    )
+    pinned = settled_read.pinned_in_vain(checked, stuck)
+    transaction.documents[item.rules_digest] = document_bytes(item.rules_document)
+    after = replace(
+        settled_read.state_after(checked, operation, learnt.reading, now),
+        desired=written,
+        applied=written,
+        baseline=seen if is_baseline else serialize.keep(transaction, capture_.baseline.observed),
+        observed=seen,
+        # Where something stands apart it counts again one day, so nothing is ever taken as unchanged; and what
+        # appears beside it may be of the same writer, so nothing joins later.
+        etag=learnt.reading.etag if is_baseline else None,
+        raw_digest=learnt.reading.raw_digest if is_baseline else None,
+        settle_until=now + item.settings.settle_window if is_baseline and item.kind.fills_in else None,
+        known=serialize.keep(transaction, serialize.known_document(capture_.known, stuck, pinned)),
+        rules=item.rules_digest,
+        status=Status.DRIFTED if learnt.still else Status.IN_SYNC,
+        reason="our write did not take everywhere" if stuck else settled.reason,
+        conditions=conditions.after(checked.state.conditions, outcome),
+    )
+    transaction.states.append(after)
+    transaction.findings[after.address] = learnt.still
+    effects = serialize.finding_paths(capture_.side_effects)
+    more: dict[str, Json] = {
+        "pre_image": operation.pre_image,
+        "unresolved": list(stuck),
+        "paths": list(learnt.written),
+        "side_effects": effects,
+        **({"not_removed": list(learnt.kept)} if learnt.kept else {}),
+        **settled_read.shadow(checked, observed, learnt.tree),
+    }
+    _add_end(writer, run, transaction, "adopted" if adopting else "write.done", after, more)
+    await _end_correction(writer, run, transaction, Outcome.INEFFECTIVE if stuck else Outcome.DONE, stuck)
+    identity = learnt.reading.identity
+    confirmed = target_state.of_document(item, observed, learnt.tree, identity) if _is_assessed(checked) else None
+    await _assess(writer, run, transaction, Written(Outcome.DONE, now, confirmed))
+    await writer.conclude(run, transaction)
+    if not adopting:
+        decision_log.ended(checked, stuck, effects, learnt.kept)
+        decision_log.shortened(checked, capture_.digested)
+    return Acted(replace(checked, state=after), Result.DONE, learnt.account, stuck, operation.id)
 
-    async def _conclude(self, transaction: Transaction, claim: Claim) -> None:
-        """Make the end of a write true, and give its claim back with it."""
-        transaction.released.append(claim)
-        await self.store.commit(transaction)
-        self._given_back.add((claim.address, claim.fence))
 
-    async def settle(self, checked: Checked, operation: Operation, claim: Claim) -> Acted:
-        """Read until the state is settled, then learn from it."""
-        if operation.action == Action.DELETE.value:
-            return await self._deleted(checked, operation, claim)
-        provider_id = operation.token.get("id")
-        item = checked.prepared
-        state = item.state or ResourceState(item.declaration.address, item.declaration.provider)
-        item = replace(item, state=replace(state, provider_id=provider_id), version=None)
-        absent = lagging = 0
-        for attempt in range(1, SETTLE_READS + 1):
-            reading = await self.checker.read(item, None)
-            absent = absent + 1 if isinstance(reading, Gone) else 0
-            if absent >= LAGGING_READS:  # longer than any read lags behind a write
-                return await self.given_up(checked, operation, claim, "it was written, and is gone again")
-            if isinstance(reading, Found):
-                here = replace(checked, prepared=item)
-                learnt = settled_read.learn(here, operation, await self.correction(operation), reading)
-                if not learnt.stuck or lagging >= LAGGING_LOOKS:
-                    return await self._captured(here, operation, claim, learnt)
-                lagging += 1  # it did not take, or the read is older than the write
-                await self.clock.sleep(self.patience.delay(lagging, None, self.random01))
-                continue
-            if isinstance(reading, Unreadable) and reading.trouble is Trouble.WITHHELD:
-                return await self._uncaptured(replace(checked, prepared=item), operation, claim, reading)
-            wait = self.patience.delay(min(attempt, 8), None, self.random01)
-            if isinstance(reading, Unreadable) and reading.trouble not in (Trouble.UNSETTLED, Trouble.UNCONFIRMED):
-                break
-            await self.clock.sleep(wait)
-        return Acted(checked, Result.UNSETTLED, "written; its settled state could not be read yet")
+async def _record_unread(writer: ResourceWriter, run: Run, reading: Unreadable) -> Acted:
+    """End the write of something that nobody can read: it was sent, and what became of it stays unknown."""
+    checked, item, now = run.checked, run.item, writer.clock.now()
+    transaction = Transaction(findings_at=now, fences=run.fences)
+    after = replace(
+        settled_read.state_after(checked, run.operation, Found(None), now),
+        desired=item.desired_digest,
+        applied=item.desired_digest,
+        etag=None,
+        raw_digest=None,
+        settle_until=None,
+        status=Status.UNKNOWN,
+        reason=f"written; {reading.detail}",
+        conditions=checked.state.conditions,
+    )
+    transaction.states.append(after)
+    _add_end(writer, run, transaction, "write.done", after, {})
+    await _end_correction(writer, run, transaction, Outcome.DONE)
+    await _assess(writer, run, transaction, Written(Outcome.DONE, now))
+    await writer.conclude(run, transaction)
+    return Acted(replace(checked, state=after), Result.DONE, "sent; it cannot be read back", (), run.operation.id)
 
-    async def captured(
-        self, checked: Checked, operation: Operation, claim: Claim, reading: Reading | Unchanged
-    ) -> Acted:
-        """Learn the baseline from what was just read."""
-        assert isinstance(reading, Found)
-        learnt = settled_read.learn(checked, operation, await self.correction(operation), reading)
-        return await self._captured(checked, operation, claim, learnt)
 
-    async def _captured(self, checked: Checked, operation: Operation, claim: Claim, learnt: Learnt) -> Acted:
-        """Make what was learnt the baseline, and record the end of the write, all in one transaction."""
-        item, now = checked.prepared, self.clock.now()
-        adopting = operation.action == Action.ADOPT.value
-        capture, stuck, still, observed = learnt.capture, learnt.stuck, learnt.still, learnt.observed
-        transaction = Transaction(findings_at=now, fences={claim.address: claim.fence})
-        # Unless it was only adopted, what is declared was kept with the intent to write it.
-        written = serialize.keep(transaction, item.desired) if adopting else item.desired_digest
-        seen = serialize.keep(transaction, observed)
-        is_baseline = capture.baseline.observed is observed
-        settled = verdict_rules.conclude(still)
-        decision = decide.decide(settled, _situation_now(checked))
-        outcome = conditions.Outcome(checked.state.generation, settled, decision, now)
-        after = self._as_captured(
-            checked,
-            operation,
-            learnt.reading,
-            desired=written,
-            applied=written,
-            baseline=seen if is_baseline else serialize.keep(transaction, capture.baseline.observed),
-            observed=seen,
-            # Where something stands apart it counts again one day, so nothing is ever taken as unchanged; and what
-            # appears beside it may be of the same hand, so nothing joins later.
-            etag=learnt.reading.etag if is_baseline else None,
-            raw_digest=learnt.reading.raw_digest if is_baseline else None,
-            settle_until=now + item.settings.settle_window if is_baseline and item.kind.fills_in else None,
-            known=serialize.keep(transaction, serialize.known_document(capture.known, stuck, _pinned(checked, stuck))),
-            rules=self._with_rules(transaction, item),
-            status=Status.DRIFTED if still else Status.IN_SYNC,
-            reason="our write did not take everywhere" if stuck else settled.reason,
-            conditions=conditions.after(checked.state.conditions, outcome),
+def _add_end(
+    writer: ResourceWriter, run: Run, transaction: Transaction, kind: str, after: ResourceState, more: dict[str, Json]
+) -> None:
+    """Add the new revision, the end of the operation, and its event: what was written, and what became of it."""
+    item, operation = run.item, run.operation
+    assert after.applied is not None
+    stamp = str(hash_schemes.ORDERED.stamp(item.desired))
+    now = after.checked_at or writer.clock.now()
+    transaction.revisions.append(Revision(after.address, after.applied_revision, after.applied, stamp, now))
+    transaction.finished.append(operation.id)
+    # What a provider calls the kind: habits are those of a type, not of one resource.
+    type_ = item.declaration.type or item.declaration.address.kind
+    data: dict[str, Json] = {"operation": operation.id, "action": operation.action, "type": type_}
+    ends = {"revision": after.applied_revision, "id": after.provider_id}
+    transaction.events.append(writer.event(kind, run, {**data, **ends, **more}))
+
+
+async def _settle_deleted(writer: ResourceWriter, run: Run) -> Acted:
+    checked, operation = run.checked, run.operation
+    for attempt in range(1, SETTLE_READS + 1):
+        reading = await writer.checker.read(run.item, None)
+        if isinstance(reading, Gone):
+            break
+        if isinstance(reading, Found) and _is_another(checked, reading):
+            return await give_up(writer, run, "it was deleted, and somebody has made another")
+        await writer.clock.sleep(writer.patience.delay(min(attempt, 8), None, writer.random01))
+    else:
+        return Acted(checked, Result.UNSETTLED, "deleted, but it is still there")
+    transaction = Transaction(forgotten=[checked.address], finished=[operation.id], fences=run.fences)
+    data: dict[str, Json] = {
+        "operation": operation.id, "action": operation.action, "pre_image": operation.pre_image
+    }  # fmt: skip
+    transaction.events.append(writer.event("write.done", run, data))
+    await _end_correction(writer, run, transaction, Outcome.DONE)
+    await writer.conclude(run, transaction)
+    return Acted(checked, Result.DONE, "deleted", correction=operation.id)
+
+
+def _is_another(checked: Checked, reading: Found) -> bool:
+    """Return True if what is there after a deletion cannot be what was deleted, which a read that lags shows."""
+    if checked.tree is None or checked.observed is ABSENT:
+        return False
+    return bool(diff.differences(checked.observed, reading.document, checked.tree))
+
+
+async def refuse(writer: ResourceWriter, run: Run, refused: Refused) -> Acted:
+    """Record a refusal: a terminal one stops the resource, others leave it for the next round."""
+    checked, state = run.checked, run.checked.state
+    is_terminal = refused.refusal is Refusal.TERMINAL
+    after = replace(state, terminal=refused.message if is_terminal else None, failures=state.failures + 1)
+    transaction = Transaction(
+        states=[after],
+        finished=[run.operation.id],
+        findings={state.address: checked.verdict.findings},
+        findings_at=checked.at,
+        fences=run.fences,
+    )
+    data = {"operation": run.operation.id, "refusal": refused.refusal.value, "message": refused.message}
+    transaction.events.append(writer.event("write.refused", run, data))
+    await _end_correction(writer, run, transaction, Outcome.FAILED)
+    was_sent = refused.refusal is Refusal.RETRYABLE  # the answer may be lost, and not the write
+    await _assess(writer, run, transaction, Written(Outcome.FAILED, writer.clock.now(), was_sent=was_sent))
+    await writer.conclude(run, transaction)
+    if is_terminal:
+        return Acted(checked, Result.TERMINAL, refused.message)
+    return Acted(checked, Result.MOVED if refused.refusal is Refusal.MOVED else Result.FAILED, refused.message)
+
+
+async def give_up(writer: ResourceWriter, run: Run, why: str) -> Acted:
+    """End a write that leads nowhere; the next check says what is to be done now."""
+    transaction = Transaction(finished=[run.operation.id], fences=run.fences)
+    transaction.events.append(writer.event("write.given_up", run, {"operation": run.operation.id, "why": why}))
+    await _end_correction(writer, run, transaction, Outcome.FAILED)
+    await _assess(writer, run, transaction, Written(Outcome.FAILED, writer.clock.now()))
+    await writer.conclude(run, transaction)
+    return Acted(run.checked, Result.FAILED, why)
+
+
+async def _end_correction(
+    writer: ResourceWriter, run: Run, transaction: Transaction, outcome: Outcome, stuck: Sequence[str] = ()
+) -> None:
+    """Add how a correction ended to the transaction that ends it."""
+    begun = await writer.correction(run)
+    if begun is not None:
+        changed = tuple(
+            replace(each, took=not any(settled_read.is_part(each.path, path) for path in stuck)) for each in begun.paths
         )
-        transaction.states.append(after)
-        transaction.findings[after.address] = still
-        transaction.revisions.append(
-            Revision(after.address, after.applied_revision, written, str(hash_schemes.ORDERED.stamp(item.desired)), now)
-        )
-        transaction.finished.append(operation.id)
-        effects = serialize.finding_paths(capture.side_effects)
-        more: dict[str, Json] = {
-            "pre_image": operation.pre_image,
-            "unresolved": list(stuck),
-            "paths": list(learnt.written),
-            "side_effects": effects,
-            **({"not_removed": list(learnt.kept)} if learnt.kept else {}),
-            **_shadow(checked, observed, learnt.tree),
-        }
-        transaction.events.append(self._done("adopted" if adopting else "write.done", item, operation, after, more))
-        await self._end(transaction, operation, Outcome.INEFFECTIVE if stuck else Outcome.DONE, stuck)
-        identity = learnt.reading.identity
-        confirmed = target_state.of_document(item, observed, learnt.tree, identity) if _is_assessed(checked) else None
-        await self._assess(transaction, checked, operation, Written(Outcome.DONE, now, confirmed))
-        await self._conclude(transaction, claim)
-        if not adopting:
-            decision_log.ended(checked, stuck, effects, learnt.kept)
-            decision_log.shortened(checked, capture.digested)
-        return Acted(replace(checked, state=after), Result.DONE, learnt.account, stuck, operation.id)
+        transaction.unaccepted += [(begun.address, each.path) for each in begun.paths]
+        after = transaction.states[0].observed if transaction.states and outcome is not Outcome.FAILED else None
+        transaction.corrections.append(replace(begun, outcome=outcome, paths=changed, post_image=after))
 
-    def _with_rules(self, transaction: Transaction, item: Prepared) -> Digest:
-        """Keep the rules a baseline was captured under; there are few, so each is written out once."""
-        digest = item.rules_digest
-        if digest not in self._rules:
-            self._rules[digest] = document_bytes(item.rules_document)
-        transaction.documents[digest] = self._rules[digest]
-        return digest
 
-    def _as_captured(
-        self,
-        checked: Checked,
-        operation: Operation,
-        reading: Found,
-        **learnt: Any,  # noqa: ANN401 - fields of a state
-    ) -> ResourceState:
-        """Return what is remembered of a settled resource, with what was learnt from the read: documents, verdict."""
-        item, now = checked.prepared, self.clock.now()
-        state = item.state or checked.state
-        return replace(
-            state,
-            provider=item.declaration.provider,
-            provider_id=operation.token.get("id") or reading.id or state.provider_id or item.declaration.address.name,
-            applied_revision=checked.state.applied_revision + 1,
-            generation=checked.state.generation,
-            origin=origin_of(item.declaration, state),
-            checked_at=now,
-            good_at=now,
-            resync_seconds=item.resync_seconds,
-            due_at=checked.state.due_at,
-            handled=checked.state.handled,
-            labels=item.declaration.labels,
-            options=item.options,
-            aside=tuple(each for each in checked.state.aside if each[0] not in _TOLD_ANEW),
-            repeated=1,
-            depends_on=item.depends_on,
-            source=str(item.declaration.location) or None,
-            terminal=None,
-            failures=0,
-            identity=reading.identity,
-            version=reading.version,
-            **learnt,
-        )
-
-    async def _uncaptured(self, checked: Checked, operation: Operation, claim: Claim, reading: Unreadable) -> Acted:
-        """End the write of something that nobody can read: it was sent, and what became of it stays unknown."""
-        item, now = checked.prepared, self.clock.now()
-        transaction = Transaction(findings_at=now, fences={claim.address: claim.fence}, finished=[operation.id])
-        written = item.desired_digest
-        after = self._as_captured(
-            checked,
-            operation,
-            Found(None),
-            desired=written,
-            applied=written,
-            etag=None,
-            raw_digest=None,
-            settle_until=None,
-            status=Status.UNKNOWN,
-            reason=f"written; {reading.detail}",
-            conditions=checked.state.conditions,
-        )
-        transaction.states.append(after)
-        transaction.revisions.append(
-            Revision(after.address, after.applied_revision, written, str(hash_schemes.ORDERED.stamp(item.desired)), now)
-        )
-        transaction.events.append(self._done("write.done", item, operation, after, {}))
-        await self._end(transaction, operation, Outcome.DONE)
-        await self._assess(transaction, checked, operation, Written(Outcome.DONE, now))
-        await self._conclude(transaction, claim)
-        return Acted(replace(checked, state=after), Result.DONE, "sent; it cannot be read back", (), operation.id)
-
-    async def _deleted(self, checked: Checked, operation: Operation, claim: Claim) -> Acted:
-        address = checked.prepared.declaration.address
-        for attempt in range(1, SETTLE_READS + 1):
-            reading = await self.checker.read(checked.prepared, None)
-            if isinstance(reading, Gone):
-                break
-            if isinstance(reading, Found) and self._is_another(checked, reading):
-                return await self.given_up(checked, operation, claim, "it was deleted, and somebody has made another")
-            await self.clock.sleep(self.patience.delay(min(attempt, 8), None, self.random01))
-        else:
-            return Acted(checked, Result.UNSETTLED, "deleted, but it is still there")
-        transaction = Transaction(forgotten=[address], finished=[operation.id], fences={claim.address: claim.fence})
-        transaction.events.append(
-            self.event(
-                "write.done",
-                checked.prepared,
-                {"operation": operation.id, "action": operation.action, "pre_image": operation.pre_image},
-            )
-        )
-        await self._end(transaction, operation, Outcome.DONE)
-        await self._conclude(transaction, claim)
-        return Acted(checked, Result.DONE, "deleted", correction=operation.id)
-
-    def _is_another(self, checked: Checked, reading: Found) -> bool:
-        """Tell whether what is there after a deletion cannot be what was deleted: a read that lags shows just that."""
-        if checked.tree is None or checked.observed is ABSENT:
-            return False
-        return bool(diff.differences(checked.observed, reading.document, checked.tree))
-
-    async def refused(self, checked: Checked, operation: Operation, claim: Claim, refused: Refused) -> Acted:
-        """Remember a no: a terminal one stops the resource, others leave it for the next round."""
-        state = checked.state
-        terminal = refused.refusal is Refusal.TERMINAL
-        after = replace(state, terminal=refused.message if terminal else None, failures=state.failures + 1)
-        transaction = Transaction(
-            states=[after],
-            finished=[operation.id],
-            findings={state.address: checked.verdict.findings},
-            findings_at=checked.at,
-            fences={claim.address: claim.fence},
-        )
-        transaction.events.append(
-            self.event(
-                "write.refused",
-                checked.prepared,
-                {"operation": operation.id, "refusal": refused.refusal.value, "message": refused.message},
-            )
-        )
-        await self._end(transaction, operation, Outcome.FAILED)
-        was_sent = refused.refusal is Refusal.RETRYABLE  # the answer may be lost, and not the write
-        written = Written(Outcome.FAILED, self.clock.now(), was_sent=was_sent)
-        await self._assess(transaction, checked, operation, written)
-        await self._conclude(transaction, claim)
-        if terminal:
-            return Acted(checked, Result.TERMINAL, refused.message)
-        if refused.refusal is Refusal.MOVED:
-            return Acted(checked, Result.MOVED, refused.message)
-        return Acted(checked, Result.FAILED, refused.message)
-
-    async def given_up(self, checked: Checked, operation: Operation, claim: Claim, why: str) -> Acted:
-        """End a write that leads nowhere; what is to be done now is for the next check to say."""
-        transaction = Transaction(finished=[operation.id], fences={claim.address: claim.fence})
-        transaction.events.append(
-            self.event("write.given_up", checked.prepared, {"operation": operation.id, "why": why})
-        )
-        await self._end(transaction, operation, Outcome.FAILED)
-        await self._assess(transaction, checked, operation, Written(Outcome.FAILED, self.clock.now()))
-        await self._conclude(transaction, claim)
-        return Acted(checked, Result.FAILED, why)
-
-    async def _end(
-        self, transaction: Transaction, operation: Operation, outcome: Outcome, stuck: Sequence[str] = ()
-    ) -> None:
-        """Note in the ledger how a correction ended, together with whatever else becomes true."""
-        begun = await self.correction(operation)
-        if begun is not None:
-            changed = tuple(
-                replace(each, took=not any(settled_read.is_part(each.path, path) for path in stuck))
-                for each in begun.paths
-            )
-            transaction.unaccepted += [(begun.address, each.path) for each in begun.paths]
-            after = transaction.states[0].observed if transaction.states and outcome is not Outcome.FAILED else None
-            transaction.corrections.append(replace(begun, outcome=outcome, paths=changed, post_image=after))
-
-    async def _assess(self, transaction: Transaction, checked: Checked, operation: Operation, written: Written) -> None:
-        """Begin the assessment of a correction, where policy wants one."""
-        if _is_assessed(checked):
-            await own_corrections.end(transaction, self.store, operation, written, self.checker.rules.assessment)
-
-    def _done(
-        self, kind: str, item: Prepared, operation: Operation, after: ResourceState, more: dict[str, Json]
-    ) -> Event:
-        """Return the event of a write that has ended well: which, on what, and what became of it."""
-        data: dict[str, Json] = {"operation": operation.id, "action": operation.action, "type": _type(item)}
-        return self.event(kind, item, {**data, "revision": after.applied_revision, "id": after.provider_id, **more})
-
-    def event(self, kind: str, prepared: Prepared, data: dict[str, Json]) -> Event:
-        """Return an event of this worker about a resource."""
-        return Event(self.clock.now(), kind, str(prepared.declaration.address), {**data, "worker": self.owner})
+async def _assess(writer: ResourceWriter, run: Run, transaction: Transaction, written: Written) -> None:
+    """Begin the assessment of a correction, where policy wants one."""
+    if _is_assessed(run.checked):
+        rules = writer.checker.rules.assessment
+        await own_corrections.end(transaction, writer.store, run.operation, written, rules)
 
 
 def _situation_now(checked: Checked) -> Situation:
@@ -365,24 +258,3 @@ def _situation_now(checked: Checked) -> Situation:
 
 def _is_assessed(checked: Checked) -> bool:
     return checked.prepared.settings.assess is not Assess.OFF
-
-
-def _type(item: Prepared) -> str:
-    """Return what a provider calls the kind of a resource: habits are those of a type, not of one resource."""
-    return item.declaration.type or item.declaration.address.kind
-
-
-def _pinned(checked: Checked, stuck: Sequence[str]) -> list[str]:
-    """Return what did not go back though its baseline value was sent; it is not sent again."""
-    tried = {path for reason in checked.decision.reasons if reason.code == "pin" for path in reason.paths}
-    return [path for path in stuck if path in tried or path in checked.pinned]
-
-
-def _shadow(checked: Checked, observed: Json, tree: RuleTree) -> dict[str, Json]:
-    """Return, for a resource in shadow mode, whether the write was needed by our reckoning, and what it changed."""
-    if checked.prepared.settings.reconcile_mode is not ReconcileMode.SHADOW or checked.observed is ABSENT:
-        return {}
-    moved = diff.differences(checked.observed, observed, tree)
-    changed = [each for each in moved if not known_differences.node_at(tree, each.path).hidden_unless_declared]
-    needed = checked.decision.reasons[0].code != "shadow"
-    return {"shadow": {"needed": needed, "changed": [paths.format_path(each.path) for each in changed]}}

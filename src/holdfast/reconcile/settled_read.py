@@ -1,4 +1,4 @@
-"""Learning: what the settled read after a write says of it. Pure.
+"""What the settled read after a write teaches. Pure.
 
 What the service made of our write is a known difference from then on. What the write was to change and has not changed
 is not: it did not take, and is told, however the read looks afterwards.
@@ -6,19 +6,25 @@ is not: it did not take, and is told, however the read looks afterwards.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from holdfast.compare import diff, known_differences, paths
 from holdfast.compare.known_differences import Capture
 from holdfast.compare.rule_tree import RuleTree
+from holdfast.model.absent import ABSENT
 from holdfast.model.decision import Action
 from holdfast.model.finding import Finding, Side
 from holdfast.model.json import Json
 from holdfast.model.read_result import Found
 from holdfast.model.verdict import SetAside
+from holdfast.policy.decide import ReconcileMode
 from holdfast.reconcile import serialize
 from holdfast.reconcile.check import Checked
-from holdfast.store.protocol import Correction, Operation
+from holdfast.reconcile.resolved_resource import origin_of
+from holdfast.store.protocol import Correction, Operation, ResourceState
+
+_TOLD_AGAIN = (SetAside.BASELINED, SetAside.LATE)  # at the next check, if it is still so
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +58,7 @@ def learn(checked: Checked, operation: Operation, begun: Correction | None, read
         item.desired,
         observed,
         tree,
-        before=checked.baseline,
+        before=checked.evaluation.known.baseline,
         drift=_before(checked, operation),
         adopted=operation.action == Action.ADOPT.value,
         chained=item.kind.conditional and reading.etag is not None,
@@ -79,7 +85,8 @@ def _before(checked: Checked, operation: Operation) -> tuple[Finding, ...]:
 
     Where what was known counts no more there is nothing to compare with, and everything is learnt anew.
     """
-    known = [each for each in operation.drift if each.side is not Side.UNSETTLED or not checked.invalid]
+    invalid = checked.evaluation.known.invalid
+    known = [each for each in operation.drift if each.side is not Side.UNSETTLED or not invalid]
     waived = [each.finding for each in checked.verdict.aside if each.because is SetAside.WAIVED and each.finding]
     return (*known, *waived)
 
@@ -99,3 +106,48 @@ def _replaced(operation: Operation) -> tuple[str, ...]:
 def is_part(path: str, whole: str) -> bool:
     """Tell whether a path is another one, or leads into what stands there."""
     return path == whole or path.startswith((f"{whole}/", f"{whole}["))
+
+
+def pinned_in_vain(checked: Checked, stuck: Sequence[str]) -> list[str]:
+    """Return the paths that were not reverted though their baseline value was sent; it is not sent again."""
+    tried = {path for reason in checked.decision.reasons if reason.code == "pin" for path in reason.paths}
+    return [path for path in stuck if path in tried or path in checked.evaluation.known.pinned]
+
+
+def shadow(checked: Checked, observed: Json, tree: RuleTree) -> dict[str, Json]:
+    """Return, for a resource in shadow mode, whether the write was needed by our comparison, and what it changed."""
+    if checked.prepared.settings.reconcile_mode is not ReconcileMode.SHADOW or checked.observed is ABSENT:
+        return {}
+    moved = diff.differences(checked.observed, observed, tree)
+    changed = [each for each in moved if not known_differences.node_at(tree, each.path).hidden_unless_declared]
+    needed = checked.decision.reasons[0].code != "shadow"
+    return {"shadow": {"needed": needed, "changed": [paths.format_path(each.path) for each in changed]}}
+
+
+def state_after(checked: Checked, operation: Operation, reading: Found, now: float) -> ResourceState:
+    """Return the state of a written resource, apart from its documents and its verdict."""
+    item = checked.prepared
+    state = item.state or checked.state
+    return replace(
+        state,
+        provider=item.declaration.provider,
+        provider_id=operation.token.get("id") or reading.id or state.provider_id or item.declaration.address.name,
+        applied_revision=checked.state.applied_revision + 1,
+        generation=checked.state.generation,
+        origin=origin_of(item.declaration, state),
+        checked_at=now,
+        good_at=now,
+        resync_seconds=item.resync_seconds,
+        due_at=checked.state.due_at,
+        handled=checked.state.handled,
+        labels=item.declaration.labels,
+        options=item.options,
+        aside=tuple(each for each in checked.state.aside if each[0] not in _TOLD_AGAIN),
+        repeated=1,
+        depends_on=item.depends_on,
+        source=str(item.declaration.location) or None,
+        terminal=None,
+        failures=0,
+        identity=reading.identity,
+        version=reading.version,
+    )

@@ -72,13 +72,13 @@ def _rehearsed(item: Prepared, documents: Mapping[Digest, Json]) -> Rehearsed | 
         return None
     taken = rule_migration.succeeded(item, documents)
     after_documents = {**documents, **(taken.succession.documents if taken.succession is not None else {})}
-    after = rule_migration.without_latent(taken, _verdict(taken, after_documents, taken.rules_document), documents)
+    after = _counted(taken, _verdict(taken, after_documents, taken.rules_document), documents)
     if taken.succession is not None and taken.succession.unreadable:
-        after = Verdict(Status.UNKNOWN, taken.succession.unreadable)
+        after = verdict_rules.unknown(taken.succession.unreadable)
     rules = None if state.rules is None else documents.get(state.rules)
-    before = None if rules is None else rule_migration.without_latent(item, _verdict(item, documents, rules), documents)
+    before = None if rules is None else _counted(item, _verdict(item, documents, rules), documents)
     if before is None:  # never captured: all there is to go by is what was concluded then
-        before = Verdict(state.status, state.reason)
+        before = verdict_rules.recorded(state.status, state.reason)
         after = _without_aside(after, state)
     told = taken.succession or Succession()
     return Rehearsed(
@@ -104,8 +104,14 @@ def _verdict(item: Prepared, documents: Mapping[Digest, Json], rules: Json) -> V
     try:
         tree = rule_migration.tree(item, rules, desired, observed)
     except rule_migration.Unreadable:
-        return Verdict(Status.UNKNOWN, rule_migration.UNREADABLE)
+        return verdict_rules.unknown(rule_migration.UNREADABLE)
     return verdict_rules.judge(Found(observed), desired, tree, applied=desired, baseline=baseline)
+
+
+def _counted(item: Prepared, verdict: Verdict, documents: Mapping[Digest, Json]) -> Verdict:
+    """Return a verdict without what only the new rules see."""
+    live = rule_migration.without_latent(item, verdict.findings, documents)
+    return verdict if len(live) == len(verdict.findings) else verdict_rules.conclude(live)
 
 
 def _without_aside(verdict: Verdict, state: ResourceState) -> Verdict:

@@ -16,7 +16,9 @@ from holdfast.model.address import Address
 from holdfast.model.json import Json
 from holdfast.model.resource import Declaration
 from holdfast.reconcile.action_result import Result
-from holdfast.reconcile.apply import Applier, Report, look
+from holdfast.reconcile.apply import Applier
+from holdfast.reconcile.check import check_resources
+from holdfast.reconcile.report import Report
 from holdfast.reconcile.resolve import Fleet
 from holdfast.rollouts import (
     adopt_scan,
@@ -130,7 +132,7 @@ class Roller:
 
     async def _look(self, wanted: Sequence[Declaration]) -> None:
         applier = self.applier(self._fleet(wanted))
-        await look(applier.preparer, applier.checker)
+        await check_resources(applier.preparer, applier.checker)
 
     async def _is_new(self, template: Template) -> bool:
         return owner_records.step(template, await self.shelves.owner(template)) is not None
@@ -313,9 +315,8 @@ class Roller:
 
     def _guarded(self, fleet: Fleet, guard: Guard) -> Applier:
         applier = self.applier(fleet)
-        applier.actor.still = guard.still
-        applier.actor.in_hand = asyncio.Semaphore(IN_HAND)
-        return applier
+        writer = replace(applier.writer, guard=guard.still, slots=asyncio.Semaphore(IN_HAND))
+        return replace(applier, writer=writer)
 
     async def _apply(self, brood: Brood, children: Sequence[ChildFile], guard: Guard, reports: list[Report]) -> Report:
         wanted = [child_declarations.declaration(brood, each, self.around) for each in children]

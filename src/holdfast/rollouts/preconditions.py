@@ -14,9 +14,9 @@ from holdfast.model.address import Address
 from holdfast.model.decision import Action
 from holdfast.policy import windows
 from holdfast.policy.write_reasons import Motive
-from holdfast.reconcile.apply import Report
 from holdfast.reconcile.check import Checked
 from holdfast.reconcile.clock import Clock
+from holdfast.reconcile.report import Report
 from holdfast.rollouts import serialization
 from holdfast.rollouts.core import group_rollouts
 from holdfast.rollouts.core.template_groups import Brood, ChildFile
@@ -33,7 +33,7 @@ class Guard:
     beginning: Collection[Address]  # those of which nothing was begun in the world yet
     held: set[Address] = field(default_factory=set)  # of these, the ones that were stopped
 
-    async def still(self, checked: Checked, was_sent: bool) -> str | None:  # noqa: FBT001 - as `Actor.still` asks
+    async def still(self, checked: Checked, was_sent: bool) -> str | None:  # noqa: FBT001 - as `Guard` of the writer asks
         """Return why a write is not to be made after all, or None; what was perhaps sent is not taken back."""
         paused = paused_by(self.brood, await self.store.pauses(), self.clock.now())
         why = None if paused is None else f"paused by {paused.who}"

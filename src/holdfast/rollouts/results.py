@@ -9,7 +9,7 @@ from holdfast.model.decision import Action
 from holdfast.model.json import Json
 from holdfast.model.verdict import Status
 from holdfast.reconcile.action_result import Result
-from holdfast.reconcile.apply import Report
+from holdfast.reconcile.report import Report
 from holdfast.rollouts import child_status
 from holdfast.rollouts.core.template_groups import Brood
 

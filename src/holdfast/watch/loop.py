@@ -18,8 +18,8 @@ from holdfast.model.decision import Action
 from holdfast.policy import resync_schedule
 from holdfast.reconcile import unchecked
 from holdfast.reconcile.action_result import Acted, Result
-from holdfast.reconcile.apply import Report
 from holdfast.reconcile.clock import Clock
+from holdfast.reconcile.report import Report
 from holdfast.store.protocol import Request, Store, Transaction
 from holdfast.watch.list_scan import Sweeper
 

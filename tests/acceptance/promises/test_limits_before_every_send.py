@@ -10,10 +10,10 @@ import pytest
 from holdfast.policy.correction_limits import CorrectionRules
 from holdfast.policy.windows import Mode, Window
 from holdfast.reconcile.action_result import Result
-from holdfast.reconcile.apply import Report
 from holdfast.reconcile.connections import WritableWorld
 from holdfast.reconcile.policy_evaluation import Rules
 from holdfast.reconcile.rate_limit import Limits
+from holdfast.reconcile.report import Report
 from holdfast.store.protocol import Pause, Transaction
 from holdfast.testing import virtual_time
 from holdfast.testing.virtual_time import VirtualClock

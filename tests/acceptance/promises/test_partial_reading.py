@@ -11,7 +11,7 @@ import yaml
 
 from holdfast.errors import InputError
 from holdfast.model.verdict import Status
-from holdfast.reconcile.apply import Report
+from holdfast.reconcile.report import Report
 from holdfast.watch.list_scan import Sweeper
 from holdfast.watch.loop import Watcher
 from tests.acceptance.promises.watching import said, until, watch

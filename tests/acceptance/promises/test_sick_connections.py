@@ -24,7 +24,7 @@ from holdfast.reconcile.check import Checker
 from holdfast.reconcile.connections import WritableWorld
 from holdfast.reconcile.policy_evaluation import Rules
 from holdfast.reconcile.resolve import Fleet, Preparer
-from holdfast.reconcile.write import Actor
+from holdfast.reconcile.write import ResourceWriter
 from holdfast.store.memory import MemoryStore
 from holdfast.testing import virtual_time
 from holdfast.testing.memory import MemoryProvider, MemoryWorld
@@ -107,8 +107,8 @@ class Two:
         rules = Rules(CorrectionRules(storm=None))
         preparer = Preparer(self.store, world, fleet, self.fingerprint, lambda _: Resolver({}))
         checker = Checker(self.store, world, self.clock, self.chance, self.fingerprint, rules=rules)
-        actor = Actor(self.store, world, checker, self.clock, self.chance, "one")
-        return Applier(self.store, preparer, checker, actor, **options)
+        writer = ResourceWriter(self.store, world, checker, self.clock, self.chance, "one")
+        return Applier(self.store, preparer, checker, writer, **options)
 
     def live(self, world: MemoryWorld, name: str) -> dict[str, Any]:
         ident = world.find("Thing", name)

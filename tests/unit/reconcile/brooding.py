@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from holdfast.model.json import Json
 from holdfast.model.resource import Declaration
 from holdfast.policy import dependency_graph
-from holdfast.reconcile.apply import Report
+from holdfast.reconcile.report import Report
 from holdfast.reconcile.resolve import Fleet
 from holdfast.rollouts.child_declarations import declarations
 from holdfast.rollouts.controller import Rolled, Roller

@@ -15,16 +15,16 @@ from holdfast.model.resource import Declaration, Import, ManagementPolicy
 from holdfast.policy import dependency_graph
 from holdfast.policy.correction_limits import CorrectionRules
 from holdfast.providers.protocol import Connection, Provider
-from holdfast.reconcile.apply import Applier, Report, look
-from holdfast.reconcile.check import Checker
+from holdfast.reconcile.apply import Applier
+from holdfast.reconcile.check import Checker, check_resources
 from holdfast.reconcile.connections import World, WritableWorld
 from holdfast.reconcile.policy_evaluation import Rules
 from holdfast.reconcile.rate_limit import Limits
+from holdfast.reconcile.report import Report
 from holdfast.reconcile.resolve import Fleet, Preparer
 from holdfast.reconcile.retry import Patience
-from holdfast.reconcile.send import Sender
 from holdfast.reconcile.undo import Undoer, Undone
-from holdfast.reconcile.write import Actor
+from holdfast.reconcile.write import ResourceWriter
 from holdfast.store.protocol import Store
 from holdfast.testing.clock import FakeClock
 from holdfast.testing.memory import MemoryProvider, MemoryWorld
@@ -101,18 +101,18 @@ class Bench:
         async with World(connections, providers, {}, self.clock) as world:
             preparer = Preparer(self.store, world, self.fleet(declarations), self.fingerprint, self.secrets)
             checker = Checker(self.store, world, self.clock, self.random, self.fingerprint, self.patience, self.rules)
-            return await look(preparer, checker, record=record)
+            return await check_resources(preparer, checker, record=record)
 
     def applier(self, world: WritableWorld, declarations: Sequence[Declaration], **options: object) -> Applier:
         preparer = Preparer(self.store, world, self.fleet(declarations), self.fingerprint, self.secrets)
         checker = Checker(self.store, world, self.clock, self.random, self.fingerprint, self.patience, self.rules)
-        actor = Actor(self.store, world, checker, self.clock, self.random, self.owner, self.patience)
-        undoer = self.undoer(world, checker)
-        return Applier(self.store, preparer, checker, actor, undoer=undoer, **options)  # type: ignore[arg-type]
+        return Applier(self.store, preparer, checker, self.writer(world, checker), **options)  # type: ignore[arg-type]
+
+    def writer(self, world: WritableWorld, checker: Checker) -> ResourceWriter:
+        return ResourceWriter(self.store, world, checker, self.clock, self.random, self.owner, self.patience)
 
     def undoer(self, world: WritableWorld, checker: Checker) -> Undoer:
-        sender = Sender(world, self.clock, self.random, self.patience)
-        return Undoer(self.store, world, checker, self.clock, self.random, self.owner, sender)
+        return Undoer(self.writer(world, checker))
 
     async def undo(self, correction_id: str, declarations: Sequence[Declaration]) -> Undone:
         async with self.world() as world:

@@ -27,8 +27,8 @@ from holdfast.notify.cloudevents import Type
 from holdfast.notify.deliver import Office, notify
 from holdfast.notify.rules import Happening, Outlook, Told
 from holdfast.notify.sinks import Means
-from holdfast.reconcile.apply import Report
 from holdfast.reconcile.check import Checked
+from holdfast.reconcile.report import Report
 from holdfast.reconcile.resolve import Waiting
 from holdfast.store.protocol import Event
 from holdfast.store.sqlite import SqliteStore

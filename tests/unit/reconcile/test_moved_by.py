@@ -13,8 +13,7 @@ from holdfast.model.decision import Action
 from holdfast.model.finding import Finding, FindingClass, Op, Side
 from holdfast.model.verdict import Status, Verdict
 from holdfast.reconcile import attribution, serialize
-from holdfast.reconcile.apply import look
-from holdfast.reconcile.check import Checked, Checker
+from holdfast.reconcile.check import Checked, Checker, check_resources
 from holdfast.reconcile.resolve import Preparer
 from tests.unit.reconcile.fixtures import Bench, declare
 
@@ -26,7 +25,7 @@ async def attributed(bench: Bench, things=THINGS):
     async with bench.world() as world:
         preparer = Preparer(bench.store, world, bench.fleet(things), bench.fingerprint, bench.secrets)
         checker = Checker(bench.store, world, bench.clock, bench.random, bench.fingerprint, bench.patience, bench.rules)
-        return {one.address.name: one for one in (await look(preparer, checker, attribute=True)).checked}
+        return {one.address.name: one for one in (await check_resources(preparer, checker, attribute=True)).checked}
 
 
 def moved(bench: Bench, name: str, by: str, **fields: object) -> None:

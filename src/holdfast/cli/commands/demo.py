@@ -17,7 +17,8 @@ from holdfast.cli.render import reports
 from holdfast.model.decision import Action
 from holdfast.model.json import Json
 from holdfast.model.verdict import Status
-from holdfast.reconcile.apply import Report, look
+from holdfast.reconcile.check import check_resources
+from holdfast.reconcile.report import Report
 from holdfast.testing.rest_data import Collection
 from holdfast.testing.rest_faults import Fault, Wrong
 from holdfast.testing.rest_server import RestServer
@@ -205,7 +206,7 @@ class Tour:
 
 async def _looked(session: Session) -> Report:
     async with session.world() as world:
-        return await look(session.preparer(world), session.checker(world), session.chosen)
+        return await check_resources(session.preparer(world), session.checker(world), session.chosen)
 
 
 def _rewrite(file: str, before: str, after: str) -> None:

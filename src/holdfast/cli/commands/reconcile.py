@@ -18,8 +18,8 @@ from holdfast.cli.render import remediations, report_files, reports, rollouts
 from holdfast.model.decision import Action
 from holdfast.reconcile import finding_actions, ineffective_creates, unchecked
 from holdfast.reconcile.action_result import LEFT_TO_OTHERS, Acted, Result
-from holdfast.reconcile.apply import Report, look
-from holdfast.reconcile.check import Checked
+from holdfast.reconcile.check import Checked, check_resources
+from holdfast.reconcile.report import Report
 from holdfast.reconcile.resolve import Waiting
 
 _FORMATS = ("table", "json", "yaml")
@@ -59,7 +59,7 @@ async def look_at(session: Session, *, record: bool = False) -> Report:
     async with session.world() as world:
         await template_groups.survey(session, world)
         preparer, checker = session.preparer(world), session.checker(world)
-        report = await look(preparer, checker, session.chosen, meter, record=record, attribute=record)
+        report = await check_resources(preparer, checker, session.chosen, meter, record=record, attribute=record)
         report.broods = template_groups.in_scope(session)
     meter.close()
     report.undeclared = list(session.undeclared)

@@ -31,10 +31,10 @@ from holdfast.manifests.validation import InputErrors
 from holdfast.model.address import Address
 from holdfast.notify.deliver import Office
 from holdfast.policy.strategies import Strategy
-from holdfast.reconcile.apply import Report, look
-from holdfast.reconcile.check import Checked
+from holdfast.reconcile.check import Checked, check_resources
 from holdfast.reconcile.connections import WritableWorld
 from holdfast.reconcile.mass_drift_scan import Scheduled
+from holdfast.reconcile.report import Report
 from holdfast.reconcile.resolve import Fleet
 from holdfast.reconcile.resolved_resource import Prepared
 from holdfast.rollouts.core.templates import Template
@@ -190,7 +190,7 @@ class Era:
         return await applier.apply(addresses)
 
     async def _look(self, session: Session, addresses: Sequence[Address]) -> Report:
-        return await look(session.preparer(self.world), session.checker(self.world), addresses)
+        return await check_resources(session.preparer(self.world), session.checker(self.world), addresses)
 
     async def _with_fleet(
         self, addresses: Sequence[Address], work: Callable[[Session, Sequence[Address]], Awaitable[Report]]

@@ -12,7 +12,7 @@ from typing import Final
 
 from holdfast.cli.render import html, junit, markdown, sarif
 from holdfast.cli.render.report_view import Around
-from holdfast.reconcile.apply import Report
+from holdfast.reconcile.report import Report
 
 __all__ = ["RENDERERS", "Around", "Renderer"]
 

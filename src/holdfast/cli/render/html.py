@@ -23,8 +23,8 @@ from holdfast.model.finding import Finding
 from holdfast.model.json import Json
 from holdfast.model.verdict import Aside, Status
 from holdfast.reconcile import display_value
-from holdfast.reconcile.apply import Report
 from holdfast.reconcile.check import Checked
+from holdfast.reconcile.report import Report
 from holdfast.reconcile.resolve import Waiting
 
 _VALUE_WIDTH: Final = 2_000  # characters

@@ -18,8 +18,8 @@ from holdfast.model.address import Address
 from holdfast.model.finding import Finding
 from holdfast.model.verdict import Aside, Status
 from holdfast.reconcile import display_value
-from holdfast.reconcile.apply import Report
 from holdfast.reconcile.check import Checked
+from holdfast.reconcile.report import Report
 from holdfast.reconcile.resolve import Waiting
 
 _WIDTH: Final = 400  # characters of a value

@@ -25,8 +25,8 @@ from holdfast.model.json import Json
 from holdfast.model.resource import Declaration
 from holdfast.model.verdict import Aside, Status
 from holdfast.reconcile import display_value
-from holdfast.reconcile.apply import Report
 from holdfast.reconcile.check import Checked
+from holdfast.reconcile.report import Report
 from holdfast.reconcile.resolve import Waiting
 
 LIMIT: Final = 65_536  # GitHub counts characters; we count bytes, which are never fewer

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from holdfast.cli import console
 from holdfast.cli.render.times import ago
 from holdfast.reconcile.action_result import Result
-from holdfast.reconcile.apply import Report
+from holdfast.reconcile.report import Report
 from holdfast.remediation import own_corrections
 from holdfast.remediation.attempt_history import Account, Told
 from holdfast.remediation.core.guard import Sighted

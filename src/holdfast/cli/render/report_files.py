@@ -12,7 +12,7 @@ import holdfast
 from holdfast.cli import atomic_write, console
 from holdfast.cli.render import RENDERERS, Around, reports
 from holdfast.notify.cloudevents import rfc3339
-from holdfast.reconcile.apply import Report
+from holdfast.reconcile.report import Report
 
 NAMES: Final = tuple(RENDERERS)
 _STRUCTURED: Final = ("json", "yaml")

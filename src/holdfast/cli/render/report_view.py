@@ -22,8 +22,8 @@ from holdfast.model.json import Json
 from holdfast.model.resource import Declaration
 from holdfast.model.verdict import Aside, SetAside, Status
 from holdfast.reconcile import display_value
-from holdfast.reconcile.apply import Report
 from holdfast.reconcile.check import Checked
+from holdfast.reconcile.report import Report
 
 LONGEST_VALUE: Final = 4_096  # characters of JSON; what is longer is shown by its beginning
 

@@ -13,8 +13,8 @@ from holdfast.model.decision import Action
 from holdfast.model.json import Json
 from holdfast.model.verdict import SetAside, Status
 from holdfast.reconcile.action_result import LEFT_TO_OTHERS, Acted, Result
-from holdfast.reconcile.apply import Report
 from holdfast.reconcile.check import Checked
+from holdfast.reconcile.report import Report
 from holdfast.reconcile.resolve import Waiting
 
 ASKING = frozenset({"approval", "storm", "futile"})  # what a yes answers; budgets, windows and pauses it does not

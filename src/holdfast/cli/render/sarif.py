@@ -26,8 +26,8 @@ from holdfast.model.json import Json
 from holdfast.model.resource import Declaration
 from holdfast.model.verdict import Aside, Status
 from holdfast.reconcile import display_value
-from holdfast.reconcile.apply import Report
 from holdfast.reconcile.check import Checked
+from holdfast.reconcile.report import Report
 from holdfast.reconcile.resolve import Waiting
 
 SCHEMA: Final = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"

@@ -16,12 +16,13 @@ from holdfast.model.address import Address
 from holdfast.model.json import Json
 from holdfast.model.resource import Declaration, Import
 from holdfast.policy import dependency_graph
-from holdfast.reconcile.apply import Applier, Report, look
-from holdfast.reconcile.check import Checker
+from holdfast.reconcile.apply import Applier
+from holdfast.reconcile.check import Checker, check_resources
 from holdfast.reconcile.connections import World, WritableWorld
+from holdfast.reconcile.report import Report
 from holdfast.reconcile.resolve import Fleet, Preparer
 from holdfast.reconcile.retry import Patience
-from holdfast.reconcile.write import Actor
+from holdfast.reconcile.write import ResourceWriter
 from holdfast.store.memory import MemoryStore
 from holdfast.store.protocol import ResourceState, Store
 from holdfast.testing.clock import FakeClock
@@ -124,14 +125,14 @@ class Process:
         """Look at all of it, or at some, and remember what was seen."""
         connections, providers = self._ways()
         async with World(connections, providers, {}, self.clock) as world:
-            return await look(self._preparer(world, declarations), self._checker(world), only)
+            return await check_resources(self._preparer(world, declarations), self._checker(world), only)
 
     async def apply(self, declarations: Sequence[Declaration], only: Sequence[Address] | None = None) -> Report:
         """Finish what was begun, then make all of it so, or some."""
         connections, providers = self._ways()
         async with WritableWorld(connections, providers, {}, self.clock) as world:
             checker = self._checker(world)
-            actor = Actor(
+            writer = ResourceWriter(
                 self._store,
                 world,
                 checker,
@@ -140,7 +141,7 @@ class Process:
                 f"process {self._seed}",
                 PATIENCE,
             )
-            return await Applier(self._store, self._preparer(world, declarations), checker, actor).apply(only)
+            return await Applier(self._store, self._preparer(world, declarations), checker, writer).apply(only)
 
     def _ways(self) -> tuple[dict[str, Json], dict[str, Json]]:
         connection = self.subject.connection

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from holdfast.compare import paths
 from holdfast.model.finding import Finding
 from holdfast.model.verdict import Status
-from holdfast.reconcile.apply import Report
 from holdfast.reconcile.check import Checked
+from holdfast.reconcile.report import Report
 
 
 class Disappointed(Exception):  # noqa: N818 - an outcome, not a mistake

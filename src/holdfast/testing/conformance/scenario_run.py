@@ -16,7 +16,7 @@ from holdfast.model.verdict import Status
 from holdfast.model.write_result import Done, UnderWay, Writing
 from holdfast.providers.protocol import Kind, Reader, Target, Writer
 from holdfast.reconcile.action_result import Result
-from holdfast.reconcile.apply import Report
+from holdfast.reconcile.report import Report
 from holdfast.testing.conformance.engine_process import Process
 from holdfast.testing.conformance.expectations import NotApplicable, expect, expect_status, named_paths, the_only
 from holdfast.testing.conformance.provider_under_test import Doing, Faults, Sample, Subject

@@ -18,8 +18,8 @@ from holdfast.policy.strategies import Strategy
 from holdfast.providers.azure import references
 from holdfast.providers.azure.provider import AzureProvider
 from holdfast.providers.protocol import Connection, Provider
-from holdfast.reconcile.apply import Report
 from holdfast.reconcile.policy_evaluation import Rules
+from holdfast.reconcile.report import Report
 from holdfast.reconcile.resolve import Fleet
 from holdfast.store.memory import MemoryStore
 from holdfast.store.protocol import Event

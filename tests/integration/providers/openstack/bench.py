@@ -19,10 +19,11 @@ from holdfast.model.verdict import Status
 from holdfast.providers import registry
 from holdfast.providers.protocol import Connection, Reader, Writer
 from holdfast.reconcile.action_result import Result
-from holdfast.reconcile.apply import Applier, Report
+from holdfast.reconcile.apply import Applier
 from holdfast.reconcile.check import Checked
 from holdfast.reconcile.connections import WritableWorld
-from holdfast.reconcile.write import Actor
+from holdfast.reconcile.report import Report
+from holdfast.reconcile.write import ResourceWriter
 from holdfast.store.protocol import ResourceState, Store
 from holdfast.testing.conformance import Subject
 from holdfast.testing.conformance.engine_process import PATIENCE, Process, RealClock
@@ -176,8 +177,8 @@ class Bench:
         async with WritableWorld(connections, providers, {}, process.clock) as world:
             checker = process._checker(world)
             chance = process._chance.random
-            actor = Actor(process._store, world, checker, process.clock, chance, "remove", PATIENCE)
-            applier = Applier(process._store, process._preparer(world, declarations), checker, actor)
+            writer = ResourceWriter(process._store, world, checker, process.clock, chance, "remove", PATIENCE)
+            applier = Applier(process._store, process._preparer(world, declarations), checker, writer)
             return await applier.delete([each.address for each in declarations])
 
     def spread(self) -> None:
@@ -190,11 +191,11 @@ class Bench:
         async with WritableWorld(connections, providers, {}, process.clock) as world:
             checker = process._checker(world)
             chance = process._chance.random
-            actor = Actor(process._store, world, checker, process.clock, chance, "watch", PATIENCE)
+            writer = ResourceWriter(process._store, world, checker, process.clock, chance, "watch", PATIENCE)
 
             async def correct(addresses: Sequence[Address]) -> Report:
                 preparer = process._preparer(world, declarations)
-                reports.append(await Applier(process._store, preparer, checker, actor).apply(addresses))
+                reports.append(await Applier(process._store, preparer, checker, writer).apply(addresses))
                 return reports[-1]
 
             sweeper = Sweeper(process._store, world, process.clock, chance)

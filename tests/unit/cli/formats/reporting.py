@@ -15,9 +15,9 @@ from holdfast.model.finding import Finding, FindingClass, Op, Side
 from holdfast.model.json import Json
 from holdfast.model.read_result import Trouble, Unreadable
 from holdfast.model.resource import Declaration
-from holdfast.model.verdict import Aside, SetAside
-from holdfast.reconcile.apply import Report
+from holdfast.model.verdict import Aside, SetAside, Verdict
 from holdfast.reconcile.check import Checked
+from holdfast.reconcile.report import Report
 from holdfast.reconcile.resolve import Waiting
 from tests.unit.reconcile.fixtures import Bench
 
@@ -111,7 +111,7 @@ async def _troubled(found: dict[str, Declaration], value: Json) -> Report:
 def with_asides(report: Report, *asides: Aside) -> Report:
     """Return the report in which the drifted resource has something set aside."""
     checked = [
-        replace(one, verdict=replace(one.verdict, aside=asides)) if one.address.name == "drifted" else one
+        with_verdict(one, replace(one.verdict, aside=asides)) if one.address.name == "drifted" else one
         for one in report.checked
     ]
     return replace(report, checked=checked)
@@ -146,6 +146,11 @@ def many(folder: Path, number: int, size: int = 10) -> Report:
     return asyncio.run(drift())
 
 
+def with_verdict(one: Checked, verdict: Verdict) -> Checked:
+    """Return the check with another verdict."""
+    return replace(one, evaluation=replace(one.evaluation, verdict=verdict))
+
+
 def with_values(report: Report, *values: Json) -> Report:
     """Return the report with other live values in the first findings of the drifted resource, whatever they are."""
     return replace(
@@ -155,7 +160,7 @@ def with_values(report: Report, *values: Json) -> Report:
 
 def _with_values(one: Checked, values: tuple[Json, ...]) -> Checked:
     findings = [finding._replace(observed=value) for finding, value in zip(one.verdict.findings, values, strict=False)]
-    return replace(one, verdict=replace(one.verdict, findings=(*findings, *one.verdict.findings[len(findings) :])))
+    return with_verdict(one, replace(one.verdict, findings=(*findings, *one.verdict.findings[len(findings) :])))
 
 
 def with_path(report: Report, step: str) -> Report:
@@ -166,4 +171,4 @@ def with_path(report: Report, step: str) -> Report:
 def _with_path(one: Checked, step: str) -> Checked:
     finding = Finding((step,), Op.ADDED, FindingClass.UNDECLARED, Side.WORLD, observed=step)
     verdict = replace(one.verdict, findings=(*one.verdict.findings, finding), reason=f"moved: {step}")
-    return replace(one, verdict=verdict)
+    return with_verdict(one, verdict)

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.cli.render import html
-from holdfast.reconcile.apply import Report
+from holdfast.reconcile.report import Report
 from tests.unit.cli.formats import reporting
 
 VOID = {"meta"}

@@ -14,7 +14,7 @@ from holdfast.compare import apply_patch, paths
 from holdfast.model.json import Json
 from holdfast.model.read_result import Trouble
 from holdfast.model.verdict import Status
-from holdfast.reconcile.apply import Report
+from holdfast.reconcile.report import Report
 from holdfast.store.protocol import Store
 from holdfast.store.sqlite import SqliteStore
 from holdfast.testing.conformance.engine_process import Process

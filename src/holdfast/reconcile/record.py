@@ -1,0 +1,137 @@
+"""What a check that found a change records: documents, state, findings, events and the decision."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from holdfast.model.absent import ABSENT
+from holdfast.model.decision import Action
+from holdfast.model.json import Json
+from holdfast.model.verdict import Aside, SetAside, Status
+from holdfast.providers.protocol import Unchanged
+from holdfast.reconcile import attribution, serialize
+from holdfast.reconcile.policy_evaluation import FIGHT
+from holdfast.reconcile.resolved_resource import document_bytes
+from holdfast.store.protocol import DecisionRecord, Demotion, Event, Transaction
+
+if TYPE_CHECKING:
+    from holdfast.reconcile.check import Checked
+
+
+def add_check(transaction: Transaction, checked: Checked, random01: Callable[[], float]) -> str | None:
+    """Add a check to a transaction; return the id of its decision if it is one worth keeping."""
+    state, evaluation = checked.state, checked.evaluation
+    item, known_now, seen = evaluation.resource, evaluation.known, evaluation.observation
+    kept = item.state
+    known = () if kept is None else (kept.desired, kept.observed, kept.baseline)
+    if item.desired_digest not in known:
+        transaction.documents[item.desired_digest] = document_bytes(item.desired)
+    if seen.digest is not None and seen.digest not in known:
+        transaction.documents[seen.digest] = document_bytes(seen.document)
+    if known_now.baseline is not None and known_now.baseline_digest not in (None, *known):
+        assert known_now.baseline_digest is not None
+        transaction.documents[known_now.baseline_digest] = document_bytes(known_now.baseline.observed)
+    if item.rules_digest not in transaction.documents:  # once for all of a kind
+        transaction.documents[item.rules_digest] = document_bytes(item.rules_document)
+    if item.succession is not None:
+        kept_ones = item.succession.documents.items()
+        transaction.documents.update({digest: document_bytes(each) for digest, each in kept_ones})
+        told: dict[str, Json] = {
+            "latent": list(item.succession.paths(SetAside.LATENT)),
+            "defaults_changed": list(item.succession.paths(SetAside.DEFAULTS_CHANGED)),
+            "why": item.succession.unreadable,
+        }
+        transaction.events.append(Event(checked.at, "rules.took_over", str(state.address), told))
+    transaction.states.append(state)
+    transaction.looked_at.add(state.address)
+    if checked.verdict.status is not Status.UNKNOWN:  # what could not be read has not gone away
+        transaction.findings[state.address] = checked.verdict.findings
+    before = item.state.status if item.state is not None else None
+    if before is not state.status:
+        data = {"status": state.status.value if state.status else None, "was": before.value if before else None}
+        transaction.events.append(
+            Event(
+                checked.at,
+                "check.status_changed",
+                str(state.address),
+                {**data, "reason": state.reason, "paths": serialize.finding_paths(checked.verdict.findings)},
+            )
+        )
+    if known_now.invalid:
+        why: dict[str, Json] = {"why": known_now.invalid, "carried_over": evaluation.carried_over}
+        transaction.events.append(Event(checked.at, "baseline.invalid", str(state.address), why))
+    if evaluation.joined:
+        joined = [{"path": each.path, **_observed(each)} for each in evaluation.joined]
+        transaction.events.append(Event(checked.at, "baseline.joined", str(state.address), {"defaults": joined}))
+    _add_fights(transaction, checked)
+    if checked.decision.action is Action.NONE and before is state.status:
+        return None
+    return _add_decision(transaction, checked, random01)
+
+
+def _add_fights(transaction: Transaction, checked: Checked) -> None:
+    """Leave what is fought over to a person, from now on."""
+    for fight in checked.new_fights:
+        data: dict[str, Json] = {
+            "times": fight.times,
+            "period": fight.period,
+            "since": fight.first,
+            "ours": _plain(fight.ours),
+            "theirs": [_plain(value) for value in fight.theirs],
+            **attribution.as_data(checked.suspects),
+        }
+        transaction.demotions.append(Demotion(checked.address, fight.path, FIGHT, checked.at, data))
+        event = {"path": fight.path, "message": str(fight), **data}
+        transaction.events.append(Event(checked.at, "fight.detected", str(checked.address), event))
+
+
+def _add_decision(transaction: Transaction, checked: Checked, random01: Callable[[], float]) -> str:
+    evaluation = checked.evaluation
+    item, known, seen = evaluation.resource, evaluation.known, evaluation.observation
+    before = item.state
+    assert checked.situation is not None
+    assert not isinstance(seen.reading, Unchanged)
+    inputs = serialize.keep(
+        transaction,
+        {
+            "desired": item.desired_digest,
+            "applied": before.applied if before is not None else None,
+            "baseline": known.baseline_digest if known.baseline else None,
+            "rules": serialize.keep(transaction, item.rules_document),
+            "secret_rules": evaluation.secret_rules,
+            "reading": serialize.reading_as_json(seen.reading, seen.digest),
+            "situation": serialize.situation_as_json(checked.situation),
+            "aside": [[each.because.value, each.path, each.note] for each in checked.verdict.aside],
+            "lapsed": evaluation.lapsed,
+            **({"carried_over": True} if evaluation.carried_over else {}),
+            **({"unreadable": item.succession.unreadable} if item.succession and item.succession.unreadable else {}),
+            "held": serialize.reason_as_json(checked.limit) if checked.limit is not None else None,
+        },
+    )
+    output = serialize.keep(transaction, serialize.outcome_as_json(checked.verdict, checked.decision))
+    chance = f"{int(random01() * 16**12):012x}"  # thousands may be decided alike in the same millisecond
+    ident = f"{int(checked.at * 1000):x}-{inputs[7:13]}{chance}"
+    summary = f"{checked.verdict.status.value}: {checked.decision.action.value}, {checked.decision.reasons[0].message}"
+    transaction.decisions.append(
+        DecisionRecord(
+            ident,
+            item.declaration.address,
+            checked.at,
+            checked.decision.action.value,
+            inputs,
+            output,
+            summary,
+            is_news=before is None or before.status is not checked.state.status,
+        )
+    )
+    return ident
+
+
+def _observed(aside: Aside) -> dict[str, Json]:
+    return {} if aside.finding is None else {"value": _plain(aside.finding.observed)}
+
+
+def _plain(value: Json) -> Json:
+    """Return a value as events keep it: what is absent is null."""
+    return None if value is ABSENT else value
