@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from holdfast.manifests.loader import Manifests
 from holdfast.model.address import Address
 from holdfast.model.resource import Declaration
-from holdfast.reconcile import apply
 from holdfast.reconcile.action_result import Result
 from holdfast.reconcile.apply import Applier
+from holdfast.reconcile.check import check_resources
 from holdfast.reconcile.clock import Clock, SystemClock
 from holdfast.reconcile.connections import World, WritableWorld
 from holdfast.reconcile.report import Report
@@ -102,7 +102,7 @@ async def survey(session: Session, world: World) -> None:
     async def look_at(wanted: Sequence[Declaration]) -> None:
         preparer = session.preparer(world)
         preparer.fleet = adopt_scan.fleet_of(session.fleet, wanted, session.fleet.graph.addresses)
-        await apply.look(preparer, session.checker(world))
+        await check_resources(preparer, session.checker(world))
 
     shelves = Shelves(session.store, session.clock)
     if await adopt_scan.survey(shelves, session.templates, around(session), look_at):

@@ -321,7 +321,7 @@ class Applier:
         out: list[tuple[Operation, Acted]] = []
         for together in self._side_by_side(left) if left else ():
             async with asyncio.TaskGroup() as group:
-                tasks = [group.create_task(self._resume(one, writer), name=f"resume {one.address}") for one in together]
+                tasks = [group.create_task(self.resume(one, writer), name=f"resume {one.address}") for one in together]
             ended = zip(together, tasks, strict=True)
             out += [(one, acted) for one, task in ended if (acted := task.result()) is not None]
         return out
@@ -332,12 +332,12 @@ class Applier:
         layer_of = {address: number for number, layer in enumerate(layers) for address in layer}
         return [list(group) for _, group in itertools.groupby(operations, key=lambda each: layer_of[each.address])]
 
-    async def _resume(self, operation: Operation, writer: ResourceWriter) -> Acted | None:
+    async def resume(self, operation: Operation, writer: ResourceWriter | None = None) -> Acted | None:
         """Finish one unfinished write, if its resource can be looked at now."""
         ready, _ = await self.preparer.prepare([operation.address])
         if not ready:
             return None
-        item = ready[0]
+        item, writer = ready[0], writer or self.writer
         if operation.phase == "write" and operation.action in (Action.RECREATE.value, Action.REPLACE.value):
             # The old thing is known to be gone, so its id must not be asked for.
             item = item.with_state(replace(item.state, provider_id=None) if item.state is not None else None)

@@ -270,7 +270,8 @@ class Checker:
                 for item, reading in zip(batch, readings, strict=True)
                 if isinstance(reading, Unchanged)
             ]
-        items, seen, newer = list(batch), [], [None] * len(batch)
+        items, seen = list(batch), list[Observation]()
+        newer: list[tuple[Prepared, Reading | Unchanged] | None] = [None] * len(batch)
         for place, (item, reading) in enumerate(zip(batch, readings, strict=True)):
             older = await self._in_old_version(item, reading)
             observation = _digested(*(older or (item, reading)))

@@ -53,8 +53,7 @@ class Nursery(Bench):
 
         def applier(fleet: Fleet):
             made = self.applier(world, [])
-            made.preparer = dataclasses.replace(made.preparer, fleet=fleet)
-            return made
+            return dataclasses.replace(made, preparer=dataclasses.replace(made.preparer, fleet=fleet))
 
         return Roller(self.shelves(), templates, self.around(), base, applier)
 
