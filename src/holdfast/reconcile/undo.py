@@ -258,7 +258,7 @@ class UndoIntent:
         if promotes:
             demoted = [each.path for each in taken.paths] if taken.action == _UPDATED else [WHOLE]
             transaction.promoted += [(taken.address, path) for path in demoted]
-        await writer.conclude(run, transaction)
+        await writer.store.commit(transaction)
 
     async def _record(self, writer: ResourceWriter, run: Run, stuck: Sequence[str]) -> Undone:
         correction, taken = self.correction, run.begun
@@ -280,7 +280,7 @@ class UndoIntent:
         state = await writer.store.state(correction.address)
         if state is not None:  # a check is due: what is there is not what was last seen
             transaction.states.append(replace(state, raw_digest=None, etag=None, due_at=now))
-        await writer.conclude(run, transaction)
+        await writer.store.commit(transaction)
         message = f"undone, but {', '.join(stuck)} did not go back" if stuck else "as it was before"
         return Undone(done, message)
 

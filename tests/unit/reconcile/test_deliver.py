@@ -318,7 +318,8 @@ def decided(report: Report, action: Action, code: str, held: Action | None = Non
     """Return the report in which something was decided for the first resource."""
     one = report.checked[0]
     decision = replace(one.decision, action=action, reasons=(Reason(code, "because", ("/colour",)),), held=held)
-    first: Checked = replace(one, decision=decision, **fields)
+    lapsed = fields.pop("lapsed", "")
+    first: Checked = replace(one, decision=decision, evaluation=replace(one.evaluation, lapsed=lapsed), **fields)
     return replace(report, checked=[first, *report.checked[1:]])
 
 
