@@ -225,14 +225,17 @@ class Run:
         for checked in report.checked:
             for finding in checked.verdict.findings:
                 pointer = "/" + "/".join(map(str, finding.pointer))
-                self.seen.append((checked.at, str(checked.state.provider_id).casefold(), pointer))
+                self.seen.append((checked.at, str(checked.state.observed.provider_id).casefold(), pointer))
 
     async def _spread(self, addresses: list[Address]) -> None:
         """Spread the checks over a period, as jitter does after a while."""
         now = self.clock.now()
         states = await self.store.states(addresses)
         step = PERIOD / len(states)
-        moved = [replace(state, due_at=now + number * step) for number, state in enumerate(states.values())]
+        moved = [
+            replace(state, schedule=replace(state.schedule, due_at=now + number * step))
+            for number, state in enumerate(states.values())
+        ]
         await self.store.commit(Transaction(states=moved))
 
     def _edit_later(self, chance: random.Random) -> None:

@@ -41,7 +41,7 @@ from holdfast.reconcile.clock import SystemClock
 from holdfast.reconcile.connections import World
 from holdfast.reconcile.resolve import Fleet, Preparer
 from holdfast.reconcile.resolved_resource import Prepared, digest_of, document_bytes
-from holdfast.store.protocol import ResourceState, Transaction
+from holdfast.store.protocol import Applied, Declared, Observed, ResourceState, Schedule, Transaction
 from holdfast.store.sqlite import SqliteStore
 from holdfast.watch.list_scan import Sweeper
 from tests.benchmarks import harness, inputs
@@ -148,21 +148,15 @@ class Setting:
                 transaction.states.append(
                     ResourceState(
                         self.addresses[i],
-                        "http",
-                        desired=digest_of(_BODY),
-                        applied=digest_of(_BODY),
-                        applied_revision=1,
-                        baseline=digest,
-                        observed=digest,
-                        rules=rules,
-                        provider_id=str(i),
-                        status=Status.IN_SYNC,
-                        raw_digest=_raw_digest(i) if i < self.count - drifted and not raw_moved else None,
-                        checked_at=1.0,
-                        good_at=1.0,
-                        resync_seconds=3600.0,
-                        due_at=1.0,
-                        options=sample.options,
+                        declared=Declared("http", document=digest_of(_BODY), options=sample.options),
+                        applied=Applied(document=digest_of(_BODY), revision=1, baseline=digest, rules=rules),
+                        observed=Observed(
+                            document=digest,
+                            provider_id=str(i),
+                            status=Status.IN_SYNC,
+                            raw_digest=_raw_digest(i) if i < self.count - drifted and not raw_moved else None,
+                        ),
+                        schedule=Schedule(checked_at=1.0, good_at=1.0, resync_seconds=3600.0, due_at=1.0),
                     )
                 )
             await self.store.commit(transaction)

@@ -29,7 +29,18 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from holdfast.model.address import Address
 from holdfast.model.condition import Condition, ConditionType, Truth
 from holdfast.model.verdict import Status
-from holdfast.store.protocol import Digest, Event, ResourceState, Touch, Transaction
+from holdfast.store.protocol import (
+    Applied,
+    Declared,
+    Digest,
+    Event,
+    Observed,
+    PartialUpdates,
+    ResourceState,
+    Schedule,
+    Touch,
+    Transaction,
+)
 from holdfast.store.sqlite import SqliteStore
 from tests.benchmarks import harness
 
@@ -65,32 +76,35 @@ def state(number: int) -> ResourceState:
     settled = digest("settled", number)
     return ResourceState(
         Address(*FAMILY, f"network-{number:06}", f"team-{number % 7}"),
-        "openstack",
-        generation=3,
-        desired=digest("desired", number),
-        applied=digest("desired", number),
-        applied_revision=2,
-        baseline=settled,
-        known=digest("known", number),
-        observed=settled,
-        rules=digest("rules"),
-        provider_id=provider_id(number),
-        status=Status.IN_SYNC,
-        reason="as declared",
-        etag=f'W/"{number:08x}"',
-        raw_digest=digest("raw", number),
-        state_hash="spec-sha256/1:" + digest("state", number),
-        checked_at=NOW,
-        good_at=NOW,
-        resync_seconds=3600.0,
-        due_at=NOW + number * 0.01,
-        conditions=tuple(
-            Condition(kind, Truth.TRUE, "Success", "the resource is as declared", 3, NOW + number)
-            for kind in ConditionType
+        declared=Declared(
+            "openstack",
+            generation=3,
+            document=digest("desired", number),
+            labels={"tier": "1", "app": "web"},
+            options={"onDrift": "correct", "resyncPeriod": 3600, "policy": "managed"},
+            source=f"infra/networks-{number % 50}.yaml:{number % 900}",
         ),
-        labels={"tier": "1", "app": "web"},
-        options={"onDrift": "correct", "resyncPeriod": 3600, "policy": "managed"},
-        source=f"infra/networks-{number % 50}.yaml:{number % 900}",
+        applied=Applied(
+            document=digest("desired", number),
+            revision=2,
+            baseline=settled,
+            known_differences=digest("known", number),
+            rules=digest("rules"),
+        ),
+        observed=Observed(
+            document=settled,
+            provider_id=provider_id(number),
+            status=Status.IN_SYNC,
+            reason="as declared",
+            etag=f'W/"{number:08x}"',
+            raw_digest=digest("raw", number),
+            state_hash="spec-sha256/1:" + digest("state", number),
+            conditions=tuple(
+                Condition(kind, Truth.TRUE, "Success", "the resource is as declared", 3, NOW + number)
+                for kind in ConditionType
+            ),
+        ),
+        schedule=Schedule(checked_at=NOW, good_at=NOW, resync_seconds=3600.0, due_at=NOW + number * 0.01),
     )
 
 
@@ -119,7 +133,9 @@ class Filled:
     def push_back(self) -> None:
         """Take what is due and put it at the end of the line."""
         due = self.runner.run(self.store.due(2 * NOW, DUE))
-        self.commit(Transaction(touched=[Touch(one.address, NOW, next(self.later)) for one in due]))
+        self.commit(
+            Transaction(updates=PartialUpdates(unchanged=[Touch(one.address, NOW, next(self.later)) for one in due]))
+        )
 
     def bytes_each(self) -> float:
         """Return the size on disk of each resource, indices and all."""
@@ -208,12 +224,14 @@ def recording(filled: Filled, plain: Plain) -> dict[str, Call]:
     batches = [chance.sample(range(SMALL // 2), BATCH) for _ in range(4)]
     others = [chance.sample(range(SMALL // 2, SMALL), BATCH) for _ in range(4)]
     changed = [replace_all(batch, reason) for reason in ("as declared again", "as declared") for batch in others]
-    touched = [[Touch(one.address, NOW, one.due_at) for one in map(state, batch)] for batch in batches]
+    touched = [[Touch(one.address, NOW, one.schedule.due_at) for one in map(state, batch)] for batch in batches]
     return {
         ANCHOR: in_turn(plain.anchor(batch) for batch in batches),
         WITH_EVENT: in_turn(plain.anchor(batch, logged=True) for batch in batches),
         SAME_ROWS: in_turn(plain.same_rows(batch) for batch in batches),
-        TOUCH: in_turn(partial(filled.commit, Transaction(touched=batch)) for batch in touched),
+        TOUCH: in_turn(
+            partial(filled.commit, Transaction(updates=PartialUpdates(unchanged=batch))) for batch in touched
+        ),
         UNCHANGED: in_turn(partial(filled.commit, checked(list(map(state, batch)))) for batch in batches),
         CHANGED: in_turn(partial(filled.commit, checked(batch)) for batch in changed),
     }

@@ -48,7 +48,7 @@ class Brought:
         """Return what is not as asked for, though nothing stands in the way."""
         stuck = self.acted.unresolved if self.acted is not None else ()
         notes = [f"{path} was written and did not take" for path in stuck]
-        moved = before is not None and before.labels.get(object_declarations.STAMP, stamp) != stamp
+        moved = before is not None and before.declared.labels.get(object_declarations.STAMP, stamp) != stamp
         if moved and not self.changes and not self.checked.verdict.findings:
             notes.append("the configuration moved, but in nothing that the provider keeps")
         return tuple(notes)
@@ -86,7 +86,7 @@ async def removed(bench: Workbench, state: ResourceState, declaration: Declarati
     if acted is None or acted.result is not Result.DONE:
         message = acted.message if acted is not None else "it could not be looked at"
         raise DeployError(str(state.address), f"{message}; it stays tracked")
-    return Undeployed(state.address, state.provider_id, acted.message)
+    return Undeployed(state.address, state.observed.provider_id, acted.message)
 
 
 async def _undisturbed(

@@ -27,7 +27,11 @@ class Tracked:
 def tracked(state: ResourceState) -> Tracked:
     """Return what is told of a resource."""
     return Tracked(
-        state.address, state.provider_id, state.status, state.labels.get(object_declarations.STAMP), state.labels
+        state.address,
+        state.observed.provider_id,
+        state.observed.status,
+        state.declared.labels.get(object_declarations.STAMP),
+        state.declared.labels,
     )
 
 

@@ -87,11 +87,11 @@ class ResourceManager:
             states = await bench.store.states(list(draft.declarations))
             brought = await deploy_steps.about(bench, draft.known(states), address)
             before, now = states.get(address), await bench.store.state(address)
-            if now is None or now.provider_id is None:
+            if now is None or now.observed.provider_id is None:
                 raise DeployError(str(address), "it is there, and its id is not known")
             deployment = Deployment(
-                config.deployed(now.provider_id),
-                now.provider_id,
+                config.deployed(now.observed.provider_id),
+                now.observed.provider_id,
                 address,
                 brought.action,
                 brought.checked.verdict,
@@ -159,7 +159,10 @@ class ResourceManager:
         async with workbench.memory(self._project()) as store:
             states = await self._states_in(store)
             return [
-                (inventory.tracked(each), await store.document(each.desired) if each.desired is not None else {})
+                (
+                    inventory.tracked(each),
+                    await store.document(each.declared.document) if each.declared.document is not None else {},
+                )
                 for each in states
             ]
 
@@ -175,7 +178,7 @@ class ResourceManager:
             provider, meant = object_declarations.provider_of(config), None
         else:
             meant = inventory.named(config, await self._states(self._project()))
-            provider = meant.provider
+            provider = meant.declared.provider
         async with self._opened(provider) as bench:
             place = self._place(bench)
             address = meant.address if meant is not None else Draft(place).add(config)  # type: ignore[arg-type]
@@ -185,7 +188,9 @@ class ResourceManager:
             if state.address.connection != place.connection:
                 raise InputError(f"{address} is not in {place.connection}, which this manager is for")
             object_declarations.insist_on_account(state, place.account)
-            document = await bench.store.document(state.desired) if state.desired is not None else {}
+            document = (
+                await bench.store.document(state.declared.document) if state.declared.document is not None else {}
+            )
             return await deploy_steps.removed(bench, state, object_declarations.remembered(state, document))
 
     # -- where

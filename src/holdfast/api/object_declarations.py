@@ -100,11 +100,13 @@ class Draft:
 
     def _known(self, declaration: Declaration, state: ResourceState | None) -> Declaration:
         ident, address = self.outlines[declaration.address].id, declaration.address
-        if state is None or state.provider_id is None:
+        if state is None or state.observed.provider_id is None:
             return declaration if ident is None else replace(declaration, import_from=Import(id=ident))
         insist_on_account(state, self.place.account)
-        if ident is not None and ident != state.provider_id:
-            raise InputError(f"{address} is {state.provider_id}, not {ident}; undeploy the one before taking the other")
+        if ident is not None and ident != state.observed.provider_id:
+            raise InputError(
+                f"{address} is {state.observed.provider_id}, not {ident}; undeploy the one before taking the other"
+            )
         return declaration
 
 
@@ -118,7 +120,7 @@ def provider_of(thing: object) -> str:
 
 def insist_on_account(state: ResourceState, account: str | None) -> None:
     """Refuse to take another account for the one that a resource is in: there it would look as if it were gone."""
-    before = state.labels.get(ACCOUNT)
+    before = state.declared.labels.get(ACCOUNT)
     if before is not None and account is not None and before != account:
         message = f"it was deployed in the account {before}, and the key of this connection opens {account}"
         raise InputError(f"{state.address}: {message}; declare a connection for each account")
@@ -151,8 +153,8 @@ def remembered(state: ResourceState, document: Json) -> Declaration:
     desired: Sequence[tuple[str, Json]] = list(document.items()) if isinstance(document, Mapping) else []
     return Declaration(
         state.address,
-        state.provider,
-        f"{state.provider}.{GROUP}/{VERSION}",
+        state.declared.provider,
+        f"{state.declared.provider}.{GROUP}/{VERSION}",
         {name: written(value) for name, value in desired},
-        labels=state.labels,
+        labels=state.declared.labels,
     )

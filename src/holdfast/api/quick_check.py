@@ -48,7 +48,7 @@ async def unmoved(
     for sketch in sketches:
         address, outline, _ = sketch
         state = states.get(address)
-        if state is not None and not outline.refers and state.labels == draft.labels(outline):
+        if state is not None and not outline.refers and state.declared.labels == draft.labels(outline):
             groups.setdefault((outline.kind, repr(outline.options)), []).append((sketch, state))
     found: set[Address] = set()
     for members in groups.values():
@@ -63,12 +63,12 @@ async def _of_group(
     """Glance at things of one kind under the same options: what holds for one of them holds for all."""
     (first, _, config), state = members[0]
     sample = await _prepared(bench, world, draft, config)
-    if sample is None or sample.desired_digest != state.desired:
+    if sample is None or sample.desired_digest != state.declared.document:
         return set()  # the same object means another document now: a release of ours has come between
     expected = {
-        each.provider_id: each.raw_digest
+        each.observed.provider_id: each.observed.raw_digest
         for _, each in members
-        if each.provider_id is not None and evaluate.is_unchanged(sample, each)
+        if each.observed.provider_id is not None and evaluate.is_unchanged(sample, each)
     }
     looker = Looker(world, bench.clock, bench.random01, bench.patience, bench.fingerprint)
     items = await looker.listed(first.connection, first.kind, expected)
@@ -77,7 +77,7 @@ async def _of_group(
     return {
         address
         for (address, _, _), each in members
-        if each.provider_id is not None and isinstance(items.get(each.provider_id), Unchanged)
+        if each.observed.provider_id is not None and isinstance(items.get(each.observed.provider_id), Unchanged)
     }
 
 

@@ -31,7 +31,7 @@ async def fleet_for(
     What else stands in those files is not asked about: whatever it refers to may be in files that are not read.
     """
     states = await _with_needs(session.store, addresses)
-    files = {state.source.rpartition(":")[0] for state in states.values() if state.source}
+    files = {state.declared.source.rpartition(":")[0] for state in states.values() if state.declared.source}
     there = sorted(filter(os.path.exists, files))
     project = session.project
     manifests = loader.read(there, project, whole=False) if there else Manifests(project)
@@ -48,7 +48,7 @@ async def _with_needs(store: Store, addresses: Iterable[Address]) -> dict[Addres
     while missing:
         found = await store.states(sorted(missing, key=str))
         out.update(found)
-        needed = {Address.parse(text) for state in found.values() for text in state.depends_on}
+        needed = {Address.parse(text) for state in found.values() for text in state.declared.depends_on}
         missing = needed - out.keys() - missing
     return out
 

@@ -454,7 +454,9 @@ def addresses_of(texts: Sequence[str]) -> list[Address]:
 async def known_documents(session: Session) -> dict[Address, list[Json]]:
     """Return what is known of every resource: what is declared, and what was last seen."""
     out: dict[Address, list[Json]] = {a: [dict(d.desired)] for a, d in session.fleet.declarations.items()}
-    states = {state.address: state.observed async for state in session.store.all_states() if state.observed}
+    states = {
+        state.address: state.observed.document async for state in session.store.all_states() if state.observed.document
+    }
     documents = await session.store.documents(sorted(set(states.values())))
     for address, digest in states.items():
         if digest in documents:

@@ -26,7 +26,7 @@ class Scope:
         if self.is_all:
             return True
         state = self.states.get(address)
-        return self.targets.matches(address) and self.labels.matches(state.labels if state is not None else {})
+        return self.targets.matches(address) and self.labels.matches(state.declared.labels if state is not None else {})
 
     def covers_text(self, subject: str) -> bool:
         """Return True if the subject of an event is asked for; events about no resource belong to the whole only."""

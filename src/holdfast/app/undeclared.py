@@ -69,7 +69,7 @@ def _bases(project: Project, store: Path) -> list[Path]:
 
 def is_missed(state: ResourceState, declared: Collection[Address], broods: Iterable[Brood], reach: Reach) -> bool:
     """Return True if a resource is no longer declared; children of templates come and go with these."""
-    if state.address in declared or not reach.covers(state.source):
+    if state.address in declared or not reach.covers(state.declared.source):
         return False
     return not any(state.address in brood.children for brood in broods)
 
@@ -87,13 +87,13 @@ async def edited_away(states: Sequence[ResourceState], project: Project, store: 
     out = {state.address for state in states if is_no_longer_declared(state)}
     by_file: dict[str, list[ResourceState]] = {}
     for state in states:
-        name = (state.source or "").rpartition(":")[0]
+        name = (state.declared.source or "").rpartition(":")[0]
         if name.lower().endswith(file_discovery.SUFFIXES) and state.address not in out:
             by_file.setdefault(name, []).append(state)
     moved: list[ResourceState] = []
     for name, declared in by_file.items():
         place = next((base / name for base in _bases(project, path) if (base / name).exists()), None)
-        if place is None or place.stat().st_mtime > min(state.checked_at or 0.0 for state in declared):
+        if place is None or place.stat().st_mtime > min(state.schedule.checked_at or 0.0 for state in declared):
             moved += declared
     if not moved:
         return out
@@ -108,7 +108,7 @@ async def _declared_now(
     if project.file is not None:
         files = [str(project.folder)]
     else:
-        names = {(state.source or "").rpartition(":")[0] for state in moved}
+        names = {(state.declared.source or "").rpartition(":")[0] for state in moved}
         places = (base / name for name in sorted(names) for base in _bases(project, path)[:1])
         files = [str(place) for place in places if place.exists()]
     try:
@@ -135,9 +135,9 @@ def show(states: Sequence[ResourceState]) -> None:
 
 
 def _where(state: ResourceState) -> str:
-    return f"was in {state.source}" if state.source else "source unknown"
+    return f"was in {state.declared.source}" if state.declared.source else "source unknown"
 
 
 def as_json(states: Sequence[ResourceState]) -> Json:
     """Return what is no longer declared for programs."""
-    return [{"address": str(state.address), "source": state.source} for state in states]
+    return [{"address": str(state.address), "source": state.declared.source} for state in states]

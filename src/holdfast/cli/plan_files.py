@@ -127,7 +127,7 @@ def _entry(checked: Checked) -> Json:
     still = checked.is_still
     return {
         "desired": checked.prepared.desired_digest,
-        "observed": checked.state.observed
+        "observed": checked.state.observed.document
         if still
         else digest_of(checked.observed)
         if checked.observed is not ABSENT

@@ -22,16 +22,22 @@ def is_stale(state: ResourceState, now: float) -> bool:
 
     What has no periodic checks does not become so by age: nobody said how often it is to be looked at.
     """
-    if state.good_at is None or state.status in (None, Status.UNKNOWN) or _is_ahead(state.good_at, now):
+    if (
+        state.schedule.good_at is None
+        or state.observed.status in (None, Status.UNKNOWN)
+        or _is_ahead(state.schedule.good_at, now)
+    ):
         return True
-    return state.resync_seconds > 0 and now - state.good_at > _MISSED * state.resync_seconds
+    return state.schedule.resync_seconds > 0 and now - state.schedule.good_at > _MISSED * state.schedule.resync_seconds
 
 
 def is_overdue(state: ResourceState, now: float) -> bool:
     """Return True if a check should have been made by now; what was checked later than now must be checked again."""
-    if state.due_at is None:
+    if state.schedule.due_at is None:
         return False
-    return state.due_at <= now or (state.checked_at is not None and _is_ahead(state.checked_at, now))
+    return state.schedule.due_at <= now or (
+        state.schedule.checked_at is not None and _is_ahead(state.schedule.checked_at, now)
+    )
 
 
 def _is_ahead(at: float, now: float) -> bool:
@@ -41,22 +47,22 @@ def _is_ahead(at: float, now: float) -> bool:
 
 def is_held(state: ResourceState) -> bool:
     """Tell whether something is to be written and is held back; the decision says why."""
-    if state.terminal is not None:
+    if state.schedule.terminal is not None:
         return False
-    return any(each.type is ConditionType.PROGRESSING and each.reason == "Hold" for each in state.conditions)
+    return any(each.type is ConditionType.PROGRESSING and each.reason == "Hold" for each in state.observed.conditions)
 
 
 def count(readings: Readings, state: ResourceState, now: float) -> None:
     """Count one resource."""
     where = (state.address.connection, state.address.kind)
-    status = UNCHECKED if state.status is None else state.status.value
+    status = UNCHECKED if state.observed.status is None else state.observed.status.value
     readings.add(definitions.RESOURCES, *where, status)
     readings.add(definitions.STALE, *where, by=is_stale(state, now))
     readings.add(definitions.OVERDUE, *where, by=is_overdue(state, now))
-    readings.add(definitions.FAILING, *where, by=state.failures > 0)
-    readings.add(definitions.BLOCKED, *where, TERMINAL, by=state.terminal is not None)
-    readings.earliest(definitions.OLDEST_GOOD_CHECK, *where, at=state.good_at or 0.0)
-    for because, _, _ in state.aside:
+    readings.add(definitions.FAILING, *where, by=state.schedule.failures > 0)
+    readings.add(definitions.BLOCKED, *where, TERMINAL, by=state.schedule.terminal is not None)
+    readings.earliest(definitions.OLDEST_GOOD_CHECK, *where, at=state.schedule.good_at or 0.0)
+    for because, _, _ in state.observed.suppressed:
         readings.add(definitions.SET_ASIDE, *where, because)
 
 

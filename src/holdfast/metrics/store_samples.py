@@ -63,7 +63,7 @@ class _Gatherer:
             for state in page:
                 resources.count(self.readings, state, self.now)
                 if per_resource:
-                    status = UNCHECKED if state.status is None else state.status.value
+                    status = UNCHECKED if state.observed.status is None else state.observed.status.value
                     self.readings.put(definitions.RESOURCE_STATUS, str(state.address), status, value=1)
             for address, found in (await self.store.findings_of([each.address for each in page])).items():
                 resources.count_findings(self.readings, address, found)

@@ -107,7 +107,7 @@ class Notice:
 
 def statuses_before(report: Report) -> dict[Address, Status | None]:
     """Return how what was checked stood before the run, as the store had it."""
-    return {one.address: one.evaluation.before.status for one in report.checked}
+    return {one.address: one.evaluation.before.observed.status for one in report.checked}
 
 
 def outlook(report: Report, before: Mapping[Address, Status | None]) -> Outlook:
@@ -133,8 +133,8 @@ def _acted_on(report: Report) -> dict[tuple[Address, int], Acted]:
 
 
 def _status_after(checked: Checked, acted: Acted | None) -> Status:
-    if acted is not None and acted.result is Result.DONE and acted.checked.state.status is not None:
-        return acted.checked.state.status
+    if acted is not None and acted.result is Result.DONE and acted.checked.state.observed.status is not None:
+        return acted.checked.state.observed.status
     return checked.verdict.status
 
 
@@ -157,10 +157,10 @@ def _corrected(acted: Acted, was: Status | None, now: Status) -> Happening:
     data = {
         **_about(checked, now, was),
         "found": checked.verdict.status.value,
-        "revision": checked.state.applied_revision,
+        "revision": checked.state.applied.revision,
         "unresolved": list(acted.unresolved),
     }
-    key = key_of(checked.address, f"corrected:{checked.state.applied_revision}", ())
+    key = key_of(checked.address, f"corrected:{checked.state.applied.revision}", ())
     return Happening(Type.CORRECTION_DONE, Topic.CORRECTED, checked.address, key, data, lasts=False)
 
 

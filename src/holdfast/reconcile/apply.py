@@ -253,7 +253,7 @@ class Applier:
         said = [(item.as_declared(), item.state) for item in left]
         states = [after for after, before in said if after is not None and after is not before]
         if states:
-            await self.store.commit(Transaction(states=states, looked_at={state.address for state in states}))
+            await self.store.commit(Transaction(states=states, checked={state.address for state in states}))
         return [item for item in ready if not self._is_left_alone(item)]
 
     def _in_turn(self, ready: Sequence[Prepared]) -> list[Sequence[Prepared]]:
@@ -340,7 +340,11 @@ class Applier:
         item, writer = ready[0], writer or self.writer
         if operation.phase == "write" and operation.action in (Action.RECREATE.value, Action.REPLACE.value):
             # The old thing is known to be gone, so its id must not be asked for.
-            item = item.with_state(replace(item.state, provider_id=None) if item.state is not None else None)
+            item = item.with_state(
+                replace(item.state, observed=replace(item.state.observed, provider_id=None))
+                if item.state is not None
+                else None
+            )
         (checked,) = await self.checker.check_all([item], record=False, fresh=True)
         if operation.phase == undo.PHASE:
             acted = await _resume_undo(operation, checked, writer)
@@ -380,7 +384,9 @@ class Applier:
     async def _delete_one(self, checked: Checked, writer: ResourceWriter) -> Acted:
         item = checked.prepared
         exists = not isinstance(checked.reading, Gone)
-        decision = decide_removal(item.declaration.policy, checked.state.origin, item.settings.on_delete, exists=exists)
+        decision = decide_removal(
+            item.declaration.policy, checked.state.applied.origin, item.settings.on_delete, exists=exists
+        )
         if decision.action is Action.DELETE and exists:
             checked = await self.checker.limited(replace(checked, decision=decision))
             decision = checked.decision

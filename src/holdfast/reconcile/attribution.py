@@ -62,7 +62,9 @@ async def is_of_another(world: World, evaluation: Evaluation) -> bool:
     if attribution(reader) is None or await _our_name(world, evaluation) is None:
         return False
     added = [paths.parse_path(each.path) for each in evaluation.joined]
-    written = (evaluation.before.settle_until or 0.0) - evaluation.resource.settings.settle_window - SKEW_SECONDS
+    written = (
+        (evaluation.before.applied.settle_until or 0.0) - evaluation.resource.settings.settle_window - SKEW_SECONDS
+    )
     return any(
         each.confidence is not Confidence.LOW
         and (each.at is None or each.at >= written)

@@ -307,7 +307,7 @@ class Checker:
         if evaluate.outdated(item, reading) is None:
             return None
         assert item.state is not None
-        older = replace(item, version=item.state.version)
+        older = replace(item, version=item.state.applied.api_version)
         again = await self._looker.read(older, None)
         return (older, again) if isinstance(again, Found) else None
 
@@ -431,7 +431,11 @@ class Checker:
         for checked in checks:
             if checked.is_still:
                 state = checked.state
-                transaction.touched.append(Touch(state.address, checked.at, state.due_at, state.etag, state.raw_digest))
+                transaction.updates.unchanged.append(
+                    Touch(
+                        state.address, checked.at, state.schedule.due_at, state.observed.etag, state.observed.raw_digest
+                    )
+                )
                 continue
             from holdfast.reconcile import record  # noqa: PLC0415 - only where something changed
 
@@ -476,15 +480,19 @@ def _limit(checked: Checked, allowed: Allowed) -> Checked:
     from holdfast.reconcile import conditions  # noqa: PLC0415 - only where something is held
 
     state = checked.state
-    outcome = conditions.Outcome(state.generation, checked.verdict, allowed.decision, checked.at, checked.situation)
-    state = replace(state, conditions=conditions.after(state.conditions, outcome))
+    outcome = conditions.Outcome(
+        state.declared.generation, checked.verdict, allowed.decision, checked.at, checked.situation
+    )
+    state = replace(
+        state, observed=replace(state.observed, conditions=conditions.after(state.observed.conditions, outcome))
+    )
     return replace(checked, decision=allowed.decision, state=state, charges=(), limit=allowed.decision.reasons[0])
 
 
 def _is_news(checked: Checked) -> bool:
     """Return True if a check says anything that was not known of the resource."""
     before = checked.prepared.state
-    return before is None or before.conditions != checked.state.conditions
+    return before is None or before.observed.conditions != checked.state.observed.conditions
 
 
 def _motive(checked: Checked) -> Motive:

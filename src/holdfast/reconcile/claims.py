@@ -54,7 +54,7 @@ class Keeper:
     async def commit(self, transaction: Transaction, claim: Claim) -> None:
         """Commit facts together with the renewal of the claim they rely on; raise ClaimLost if it is not ours."""
         asked = self.clock.now()
-        transaction.renewed.append(replace(claim, until=asked + CLAIM_SECONDS))
+        transaction.writes.renewed.append(replace(claim, until=asked + CLAIM_SECONDS))
         await self.store.commit(transaction)
         if abs(self.clock.now() - asked) >= _RENEW_SECONDS:  # the process was stopped meanwhile
             await self.ensure(claim)

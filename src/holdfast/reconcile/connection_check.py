@@ -55,8 +55,10 @@ def _targets(declared: Sequence[Declaration], states: Mapping[Address, ResourceS
     out: dict[str, Target] = {}
     for each in declared:
         address, state = each.address, states.get(each.address)
-        if state is not None and state.provider_id is not None and address.kind not in out:
-            out[address.kind] = Target(address.kind, address.name, state.provider_id, each.desired, address.namespace)
+        if state is not None and state.observed.provider_id is not None and address.kind not in out:
+            out[address.kind] = Target(
+                address.kind, address.name, state.observed.provider_id, each.desired, address.namespace
+            )
     return out
 
 

@@ -26,16 +26,16 @@ def situation_of(evaluation: Evaluation) -> Situation:
     assert tree is not None
     settings = item.settings
     fixed = frozenset(paths.format_path(finding.path) for finding in verdict.findings if _is_fixed(finding, tree))
-    edited = state.desired != item.desired_digest or _is_set_otherwise(evaluation)
+    edited = state.declared.document != item.desired_digest or _is_set_otherwise(evaluation)
     return Situation(
         policy=item.declaration.policy,
-        origin=state.origin,
+        origin=state.applied.origin,
         on_drift=settings.on_drift,
         on_immutable=settings.on_immutable,
         recreate=settings.recreate,
         resyncs=settings.resync_period > 0 or not settings.is_resync_set,
-        applied=state.applied is not None and not evaluation.known.invalid,
-        edited=state.applied is not None and state.applied != item.desired_digest,
+        applied=state.applied.document is not None and not evaluation.known.invalid,
+        edited=state.applied.document is not None and state.applied.document != item.desired_digest,
         imports=item.declaration.import_from is not None,
         whole_writes=not item.kind.patches,
         immutable=fixed,
@@ -46,7 +46,7 @@ def situation_of(evaluation: Evaluation) -> Situation:
         ),
         unresolved=evaluation.known.unresolved,
         source=item.held,
-        terminal=None if edited or item.is_retried else state.terminal,
+        terminal=None if edited or item.is_retried else state.schedule.terminal,
         **_mode(evaluation),
     )
 
@@ -56,7 +56,7 @@ def _is_set_otherwise(evaluation: Evaluation) -> bool:
 
     A built-in value is nobody's setting: `watch` has another period than `plan` where nothing sets one.
     """
-    before, now = evaluation.before.options, evaluation.resource.options
+    before, now = evaluation.before.declared.options, evaluation.resource.options
     return any(
         before[name]["value"] != now[name]["value"] and not (_is_built_in(before[name]) and _is_built_in(now[name]))
         for name in _LIFTING
@@ -78,7 +78,9 @@ def _mode(evaluation: Evaluation) -> dict[str, Any]:
     uncompared = withheld or (mode is ReconcileMode.PUT_ONLY and isinstance(reading, Found))
     pinnable = evaluation.known.unresolved - evaluation.known.pinned if settings.pin_baseline else frozenset[str]()
     known = {paths.format_path(f.path) for f in evaluation.verdict.findings if _has_baseline_only(f)}
-    is_ours = evaluation.before.applied != evaluation.resource.desired_digest  # what failed was to bring this about
+    is_ours = (
+        evaluation.before.applied.document != evaluation.resource.desired_digest
+    )  # what failed was to bring this about
     return {
         "mode": mode,
         "uncompared": uncompared,

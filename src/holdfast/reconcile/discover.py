@@ -172,8 +172,8 @@ class Discoverer:
         unknown: list[Address] = []
         for address, declaration in mine.items():
             state, pool = states.get(address), _pool_of(reader, address.kind)
-            if state is not None and state.provider_id is not None:
-                placed.add(pool, state.provider_id)
+            if state is not None and state.observed.provider_id is not None:
+                placed.add(pool, state.observed.provider_id)
             elif declaration.import_from is not None and declaration.import_from.id is not None:
                 placed.add(pool, declaration.import_from.id)
             elif declaration.import_from is not None:

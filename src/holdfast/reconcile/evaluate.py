@@ -25,7 +25,7 @@ from holdfast.policy.decide import ReconcileMode
 from holdfast.policy.waivers import Waiver
 from holdfast.providers.protocol import Unchanged
 from holdfast.reconcile.resolved_resource import Prepared, digest_of
-from holdfast.store.protocol import Acceptance, Demotion, Digest, Pause, ResourceState
+from holdfast.store.protocol import Acceptance, Declared, Demotion, Digest, Pause, ResourceState
 
 Signature = Callable[[Json], str | None]  # who wrote a document; None: unknown
 Habits = Callable[[Json, Json, float], Mapping[str, str]]  # desired, observed, time: paths that the platform changes
@@ -94,7 +94,7 @@ class Evaluation:
     def before(self) -> ResourceState:
         """Return the state before this check."""
         declaration = self.resource.declaration
-        return self.resource.state or ResourceState(declaration.address, declaration.provider)
+        return self.resource.state or ResourceState(declaration.address, declared=Declared(declaration.provider))
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,29 +137,38 @@ def is_unchanged(item: Prepared, state: ResourceState | None, seen: Observation 
 
     `store/sql/queries.sql` has the part of it that a list scan asks of a whole kind, under the name `at_rest`.
     """
-    if state is None or state.status is not Status.IN_SYNC or state.baseline is None or state.desired is None:
+    if (
+        state is None
+        or state.observed.status is not Status.IN_SYNC
+        or state.applied.baseline is None
+        or state.declared.document is None
+    ):
         return False
     if item.settings.reconcile_mode in _ALWAYS_SENT:  # a resource that is sent at every turn is compared every time
         return False
-    if state.requested != state.handled:  # a full check was requested
+    if state.schedule.requested != state.schedule.handled:  # a full check was requested
         return False
-    if state.applied != state.desired or state.rules != item.rules_digest or state.terminal is not None:
+    if (
+        state.applied.document != state.declared.document
+        or state.applied.rules != item.rules_digest
+        or state.schedule.terminal is not None
+    ):
         return False
     declared = item.declaration
     if state.address == declared.address and not (
-        state.desired == item.desired_digest
-        and state.options == item.options
-        and state.labels == declared.labels
-        and state.depends_on == item.depends_on
-        and state.provider == declared.provider
-        and (state.source or "") == str(declared.location)
+        state.declared.document == item.desired_digest
+        and state.declared.options == item.options
+        and state.declared.labels == declared.labels
+        and state.declared.depends_on == item.depends_on
+        and state.declared.provider == declared.provider
+        and (state.declared.source or "") == str(declared.location)
     ):
         return False
     if seen is None:
         return True
-    if seen.digest is None or state.observed != seen.digest or not _is_baseline(item, seen.digest):
+    if seen.digest is None or state.observed.document != seen.digest or not _is_baseline(item, seen.digest):
         return False
-    return not _invalid(item, seen.reading) and all(each[0] in LASTING for each in state.aside)
+    return not _invalid(item, seen.reading) and all(each[0] in LASTING for each in state.observed.suppressed)
 
 
 def _is_baseline(item: Prepared, digest: Digest | None) -> bool:
@@ -167,7 +176,7 @@ def _is_baseline(item: Prepared, digest: Digest | None) -> bool:
     state = item.state
     if digest is None or state is None or item.secrets or not item.settings.state_hash:
         return False
-    return state.applied == item.desired_digest and state.baseline == digest
+    return state.applied.document == item.desired_digest and state.applied.baseline == digest
 
 
 def observe_digest(item: Prepared, reading: Reading | Unchanged) -> Observation:
@@ -177,13 +186,13 @@ def observe_digest(item: Prepared, reading: Reading | Unchanged) -> Observation:
     state = item.state
     if (
         state is not None
-        and state.observed is not None
+        and state.observed.document is not None
         and reading.raw_digest is not None
-        and reading.raw_digest == state.raw_digest
-        and state.rules == item.rules_digest
+        and reading.raw_digest == state.observed.raw_digest
+        and state.applied.rules == item.rules_digest
         and not item.secrets
     ):
-        return Observation(reading, state.observed)
+        return Observation(reading, state.observed.document)
     return Observation(reading, digest_of(reading.document))
 
 
@@ -195,9 +204,9 @@ def wanted_documents(item: Prepared, seen: Observation) -> set[Digest]:
     is_migrated = item.is_under_other_rules
     if not is_migrated and _is_baseline(item, seen.digest):
         return set()
-    wanted = {state.applied, state.baseline, state.known}
+    wanted = {state.applied.document, state.applied.baseline, state.applied.known_differences}
     if is_migrated or (item.is_only_seen and inherited(state)):
-        wanted |= {state.rules, state.observed, state.desired}
+        wanted |= {state.applied.rules, state.observed.document, state.declared.document}
     return {digest for digest in wanted if digest is not None}
 
 
@@ -224,23 +233,29 @@ def recall(evaluation: Evaluation, evidence: Evidence) -> Evaluation:
     documents = {**evidence.documents, **succession.documents} if succession is not None else evidence.documents
     unresolved, pinned = _of_last_write(item, documents)
     known = Known(unresolved=unresolved, pinned=pinned)
-    if state.applied is None:
+    if state.applied.document is None:
         return replace(evaluation, known=replace(known, invalid=_invalid(item, seen.reading)))
     if not isinstance(seen.reading, Found):
         return replace(evaluation, known=replace(known, applied=item.desired))
     is_baseline = _is_baseline(item, seen.digest)
-    kept = documents.get(state.baseline, ABSENT) if state.baseline is not None and not is_baseline else ABSENT
+    kept = (
+        documents.get(state.applied.baseline, ABSENT)
+        if state.applied.baseline is not None and not is_baseline
+        else ABSENT
+    )
     is_damaged = (
-        state.baseline is not None and not is_baseline and (kept is ABSENT or digest_of(kept) != state.baseline)
+        state.applied.baseline is not None
+        and not is_baseline
+        and (kept is ABSENT or digest_of(kept) != state.applied.baseline)
     )
     # One and the same object where nothing was edited, which the comparison sees at once.
-    same = state.applied == item.desired_digest
-    applied = item.desired if same else _kept(documents, state.applied, item)
+    same = state.applied.document == item.desired_digest
+    applied = item.desired if same else _kept(documents, state.applied.document, item)
     invalid = DAMAGED if is_damaged else _invalid(item, seen.reading)
-    if invalid or state.baseline is None:
+    if invalid or state.applied.baseline is None:
         return replace(evaluation, known=replace(known, applied=applied, invalid=invalid))
     baseline = diff.Baseline(applied, seen.document if is_baseline else kept)
-    known = replace(known, applied=applied, baseline=baseline, baseline_digest=state.baseline)
+    known = replace(known, applied=applied, baseline=baseline, baseline_digest=state.applied.baseline)
     return replace(evaluation, known=known)
 
 
@@ -367,7 +382,7 @@ def evaluate(item: Prepared, seen: Observation, evidence: Evidence) -> Evaluatio
 def repeat_last(item: Prepared, now: float, reading: Unchanged) -> Evaluation:
     """Return the evaluation of a resource that did not change: as declared, with what was suppressed before."""
     evaluation = Evaluation(item, now, Observation(reading))
-    if not item.settings.ignored_paths and (item.state is None or not item.state.aside):
+    if not item.settings.ignored_paths and (item.state is None or not item.state.observed.suppressed):
         return evaluation
     suppressed = (*_ignored(item), *told(item).values())
     return replace(evaluation, suppressed=suppressed, verdict=replace(evaluation.verdict, aside=suppressed))
@@ -410,9 +425,9 @@ def _invalid(item: Prepared, reading: Reading | Unchanged) -> str:
     Where either side has no identity, or no version, nothing speaks against it.
     """
     state = item.state
-    if state is None or state.baseline is None or not isinstance(reading, Found):
+    if state is None or state.applied.baseline is None or not isinstance(reading, Found):
         return ""
-    was = Validity(state.identity or reading.identity, state.version or reading.version)
+    was = Validity(state.applied.identity or reading.identity, state.applied.api_version or reading.version)
     now = Validity(reading.identity or was.identity, reading.version or was.api_version)
     return known_differences.invalid_because(was, now) or ""
 
@@ -420,19 +435,19 @@ def _invalid(item: Prepared, reading: Reading | Unchanged) -> str:
 def outdated(item: Prepared, reading: Reading | Unchanged) -> str | None:
     """Return why the baseline was learnt in another API version than this reading, or None."""
     state = item.state
-    if state is None or state.baseline is None or state.version is None:
+    if state is None or state.applied.baseline is None or state.applied.api_version is None:
         return None
     if not isinstance(reading, Found) or reading.version is None:
         return None
-    return known_differences.invalid_because(Validity(None, state.version), Validity(None, reading.version))
+    return known_differences.invalid_because(Validity(None, state.applied.api_version), Validity(None, reading.version))
 
 
 def is_settling(item: Prepared, now: float) -> bool:
     """Return True if a service may still be filling in defaults after our last write, and nothing else changed."""
     state = item.state
-    if state is None or state.settle_until is None or not item.kind.fills_in:
+    if state is None or state.applied.settle_until is None or not item.kind.fills_in:
         return False
-    return now < state.settle_until and state.status not in _DRIFTED
+    return now < state.applied.settle_until and state.observed.status not in _DRIFTED
 
 
 def _is_touched(evaluation: Evaluation, baseline: diff.Baseline, signature: Signature | None) -> bool:
@@ -446,9 +461,9 @@ def _is_touched(evaluation: Evaluation, baseline: diff.Baseline, signature: Sign
 def _of_last_write(item: Prepared, documents: Mapping[Digest, Json]) -> tuple[frozenset[str], frozenset[str]]:
     """Return the paths that our last write failed to revert, and those pinned in vain, until the next edit."""
     state = item.state
-    if state is None or state.known is None or state.desired != item.desired_digest:
+    if state is None or state.applied.known_differences is None or state.declared.document != item.desired_digest:
         return frozenset(), frozenset()
-    known = documents.get(state.known) or {}
+    known = documents.get(state.applied.known_differences) or {}
     return frozenset(known.get("unresolved", ())), frozenset(known.get("pinned", ()))
 
 
@@ -463,12 +478,16 @@ def _kept(documents: Mapping[Digest, Json], digest: Digest, item: Prepared) -> J
 
 def inherited(state: ResourceState) -> tuple[Aside, ...]:
     """Return what was suppressed when rules took over, at an earlier check."""
-    return tuple(Aside(SetAside(because), path, note) for because, path, note in state.aside if because in INHERITED)
+    return tuple(
+        Aside(SetAside(because), path, note)
+        for because, path, note in state.observed.suppressed
+        if because in INHERITED
+    )
 
 
 def told(item: Prepared) -> dict[str, Aside]:
     """Return what is suppressed because rules took over, now or at an earlier check, by path."""
-    before = inherited(item.state) if item.state is not None and item.state.aside else ()
+    before = inherited(item.state) if item.state is not None and item.state.observed.suppressed else ()
     return {each.path: each for each in (*before, *(item.succession.aside if item.succession is not None else ()))}
 
 

@@ -70,21 +70,27 @@ async def tell(store: Store, state: ResourceState, pattern: str | None) -> Story
     demotions = {each.path: each for each in await store.demotions([address])}
     decisions = await store.decisions(address, 1)
     inputs = await store.document(decisions[0].inputs) if decisions else {}
-    rules = inputs.get("rules") or state.rules
-    changed = bool(state.rules and rules != state.rules)
+    rules = inputs.get("rules") or state.applied.rules
+    changed = bool(state.applied.rules and rules != state.applied.rules)
     corrections = await store.corrections([address], limit=HISTORY)
     told = tuple(
         _told(record, address, everything, demotions, Evidence(corrections, rules_changed=changed))
         for record in everything.get(address, [])
         if matcher is None or matcher.matches(record.finding.path, below=True)
     )
-    known = await store.document(state.known) if state.known else {"known": [], "unresolved": []}
+    known = (
+        await store.document(state.applied.known_differences)
+        if state.applied.known_differences
+        else {"known": [], "unresolved": []}
+    )
     return Story(
         state,
         told,
         [entry for entry in known["known"] if _is_about(matcher, entry["path"])],
         known["unresolved"],
-        await _rule_at(store, replace(state, rules=rules), pattern) if pattern else None,
+        await _rule_at(store, replace(state, applied=replace(state.applied, rules=rules)), pattern)
+        if pattern
+        else None,
         decisions[0] if decisions else None,
         await store.document(decisions[0].output) if decisions else None,
         corrections,
@@ -128,14 +134,18 @@ def _is_same(one: Finding, other: Finding) -> bool:
 
 async def _rule_at(store: Store, state: ResourceState, path: str) -> Rule | None:
     """Say which rule decides about a path, whether anything is found there or not."""
-    if state.rules is None or "*" in path:
+    if state.applied.rules is None or "*" in path:
         return None
-    wanted = [digest for digest in (state.rules, state.desired, state.observed) if digest is not None]
+    wanted = [
+        digest
+        for digest in (state.applied.rules, state.declared.document, state.observed.document)
+        if digest is not None
+    ]
     documents = await store.documents(wanted)
-    raw = documents.get(state.rules)
+    raw = documents.get(state.applied.rules)
     if raw is None:
         return None
-    desired, observed = _document(documents, state.desired), _document(documents, state.observed)
+    desired, observed = _document(documents, state.declared.document), _document(documents, state.observed.document)
     tree = profiles.stack([profiles.build(each) for each in raw], None).tree(desired, observed)
     asked = paths.parse_path(path)
     nodes = [known_differences.node_at(tree, asked[:length]) for length in range(len(asked) + 1)]

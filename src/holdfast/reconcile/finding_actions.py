@@ -18,7 +18,7 @@ from holdfast.model.resource import OnDrift
 from holdfast.policy.decide import Recreate, Restrained, Restraint, decide
 from holdfast.reconcile import serialize
 from holdfast.reconcile.check import Checked
-from holdfast.store.protocol import Acceptance, Claim, Event, Store, Transaction
+from holdfast.store.protocol import Acceptance, Claim, Event, Store, Transaction, WriteChanges
 
 CLAIM_SECONDS = 60.0
 _NOT_ASKED = Restrained(Restraint.REPORT, "nobody asked for this one to be put back")
@@ -115,24 +115,27 @@ def _rebaselined(
     claim: Claim,
 ) -> Transaction:
     verdict = verdict_rules.conclude(rest)
-    transaction = Transaction(findings_at=checked.at, fences={claim.address: claim.fence})
+    transaction = Transaction(findings_at=checked.at, writes=WriteChanges(fences={claim.address: claim.fence}))
     after = replace(
         checked.state,
-        baseline=serialize.keep(transaction, baseline.observed),
-        observed=serialize.keep(transaction, checked.observed),
-        status=verdict.status,
-        reason=verdict.reason,
-        etag=None,  # so that nothing is taken as unchanged before it was compared with the new baseline
-        raw_digest=None,
+        applied=replace(checked.state.applied, baseline=serialize.keep(transaction, baseline.observed)),
+        observed=replace(
+            checked.state.observed,
+            document=serialize.keep(transaction, checked.observed),
+            status=verdict.status,
+            reason=verdict.reason,
+            etag=None,
+            raw_digest=None,
+        ),
     )
     serialize.keep(transaction, checked.prepared.desired)
     transaction.states.append(after)
     transaction.findings[checked.address] = tuple(rest)
-    transaction.acceptances += [
+    transaction.governance.accepted += [
         Acceptance(checked.address, paths.format_path(f.path), f.observed, person.who, person.why, checked.at)
         for f in taken
     ]
-    transaction.promoted += [(checked.address, paths.format_path(finding.path)) for finding in taken]
+    transaction.governance.unquarantined += [(checked.address, paths.format_path(finding.path)) for finding in taken]
     values = {paths.format_path(f.path): None if f.observed is ABSENT else f.observed for f in taken}
     data: dict[str, Json] = {"who": person.who, "why": person.why, "values": values}
     transaction.events.append(Event(checked.at, "baselined", str(checked.address), data))

@@ -19,7 +19,11 @@ _MAKING: Final = frozenset({Action.CREATE, Action.RECREATE, Action.REPLACE})
 async def note(store: Store, report: Report) -> None:
     """Note in a report what the services keep otherwise than the declarations of new resources say."""
     made = [one for one in report.acted if one.result is Result.DONE and one.checked.decision.action in _MAKING]
-    known = {one.checked.address: one.checked.state.known for one in made if one.checked.state.known is not None}
+    known = {
+        one.checked.address: one.checked.state.applied.known_differences
+        for one in made
+        if one.checked.state.applied.known_differences is not None
+    }
     documents = await store.documents(sorted(set(known.values())))
     for address, digest in known.items():
         entries = documents[digest]["known"] if digest in documents else ()

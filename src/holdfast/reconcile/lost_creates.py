@@ -53,7 +53,7 @@ async def _candidates(checker: Checker, store: Store, item: Prepared) -> list[st
     """Return the ids of listed things that are as declared, or cannot be read, and are not another resource."""
     address = item.declaration.address
     states = store.all_states(connection=address.connection, kind=address.kind)
-    bound = {state.provider_id async for state in states if state.address != address}
+    bound = {state.observed.provider_id async for state in states if state.address != address}
     reader = await checker.reader(address.connection)
     return [
         listed.id

@@ -22,7 +22,7 @@ from holdfast.reconcile.clock import Clock
 from holdfast.reconcile.policy_evaluation import Foreseen, is_approved
 from holdfast.reconcile.resolve import Preparer
 from holdfast.reconcile.resolved_resource import Prepared
-from holdfast.store.protocol import Store, Transaction
+from holdfast.store.protocol import PartialUpdates, Store, Transaction
 from holdfast.watch.list_scan import Sweeper
 
 AGAIN_SECONDS: Final = 60.0  # for which a watch does not look at a kind again
@@ -170,7 +170,7 @@ class Scheduled:
             return None
         closer = [each async for batch in self.sweeper.closer(*family, swept) for each in batch if each not in without]
         states = await self.sweeper.store.states(closer)
-        return [address for address, state in states.items() if state.status not in CORRECTED]
+        return [address for address, state in states.items() if state.observed.status not in CORRECTED]
 
     async def unlooked(self, family: Family, without: Collection[Address]) -> list[Address]:
         """Return those that were not checked within the last minute."""
@@ -182,7 +182,9 @@ class Scheduled:
         """Make them due: they were checked just now, and their next turn would be a period away."""
         if addresses:
             now = self.clock.now()
-            await self.sweeper.store.commit(Transaction(rescheduled=[(address, now) for address in addresses]))
+            await self.sweeper.store.commit(
+                Transaction(updates=PartialUpdates(rescheduled=[(address, now) for address in addresses]))
+            )
 
 
 def _is_correction(checked: Checked) -> bool:

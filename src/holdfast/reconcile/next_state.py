@@ -36,28 +36,43 @@ class Memory:
         from holdfast.reconcile import conditions  # noqa: PLC0415 - only where something changed
 
         item, now, state = evaluation.resource, evaluation.at, evaluation.before
-        edited = state.desired != item.desired_digest
-        generation = state.generation + 1 if edited and state.desired is not None else state.generation
+        edited = state.declared.document != item.desired_digest
+        generation = (
+            state.declared.generation + 1
+            if edited and state.declared.document is not None
+            else state.declared.generation
+        )
         outcome = conditions.Outcome(generation, evaluation.verdict, governed.decision, now, governed.situation)
         return replace(
             state,
-            provider=item.declaration.provider,
-            generation=generation,
-            desired=item.desired_digest,
-            labels=item.declaration.labels,
-            options=item.options,
-            resync_seconds=item.resync_seconds,
-            depends_on=item.depends_on,
-            source=str(item.declaration.location) or None,
-            checked_at=now,
-            status=evaluation.verdict.status,
-            repeated=state.repeated + 1 if {state.status, evaluation.verdict.status} == {Status.MISSING} else 1,
-            reason=evaluation.verdict.reason,
-            terminal=_terminal(evaluation, governed.decision),
-            handled=state.requested,
-            aside=tuple((each.because.value, each.path, each.note) for each in evaluation.verdict.aside),
-            conditions=conditions.after(state.conditions, outcome),
             **self._seen(evaluation),
+            declared=replace(
+                state.declared,
+                provider=item.declaration.provider,
+                generation=generation,
+                document=item.desired_digest,
+                labels=item.declaration.labels,
+                options=item.options,
+                depends_on=item.depends_on,
+                source=str(item.declaration.location) or None,
+            ),
+            schedule=replace(
+                state.schedule,
+                resync_seconds=item.resync_seconds,
+                checked_at=now,
+                terminal=_terminal(evaluation, governed.decision),
+                handled=state.schedule.requested,
+            ),
+            observed=replace(
+                state.observed,
+                status=evaluation.verdict.status,
+                missing_checks=state.observed.missing_checks + 1
+                if {state.observed.status, evaluation.verdict.status} == {Status.MISSING}
+                else 1,
+                reason=evaluation.verdict.reason,
+                suppressed=tuple((each.because.value, each.path, each.note) for each in evaluation.verdict.aside),
+                conditions=conditions.after(state.observed.conditions, outcome),
+            ),
         )
 
     def after_glance(self, evaluation: Evaluation) -> ResourceState:
@@ -66,13 +81,15 @@ class Memory:
         assert isinstance(reading, Unchanged)
         return replace(
             evaluation.before,
-            checked_at=evaluation.at,
-            good_at=evaluation.at,
-            etag=reading.etag,
-            raw_digest=reading.raw_digest,
-            due_at=self.next_due(evaluation.resource, evaluation.at),
-            failures=0,
-            handled=evaluation.before.requested,
+            schedule=replace(
+                evaluation.before.schedule,
+                checked_at=evaluation.at,
+                good_at=evaluation.at,
+                due_at=self.next_due(evaluation.resource, evaluation.at),
+                failures=0,
+                handled=evaluation.before.schedule.requested,
+            ),
+            observed=replace(evaluation.before.observed, etag=reading.etag, raw_digest=reading.raw_digest),
         )
 
     def _seen(self, evaluation: Evaluation) -> dict[str, Any]:
@@ -81,7 +98,7 @@ class Memory:
         reading = evaluation.observation.reading
         due_at = self.next_due(item, now)
         if isinstance(reading, Unreadable):
-            failures = state.failures + 1
+            failures = state.schedule.failures + 1
             retry = now + self.patience.delay(min(failures, 20), reading.retry_after_seconds, self.random01)
             return {"failures": failures, "due_at": None if due_at is None else min(due_at, retry)}
         # Without tags nothing is ever taken as unchanged: what is set aside counts again once a waiver has run out.
@@ -95,7 +112,7 @@ class Memory:
             "raw_digest": found.raw_digest if found else None,
             "observed": evaluation.observation.digest,
             "rules": _rules(evaluation),
-            "baseline": evaluation.known.baseline_digest or state.baseline,
+            "baseline": evaluation.known.baseline_digest or state.applied.baseline,
         }
 
 
@@ -104,7 +121,7 @@ def _rules(evaluation: Evaluation) -> Digest | None:
     item, state = evaluation.resource, evaluation.before
     is_readable = item.succession is None or not item.succession.unreadable
     is_compared = isinstance(evaluation.observation.reading, Found) and is_readable
-    return item.rules_digest if is_compared and item.is_only_seen else state.rules
+    return item.rules_digest if is_compared and item.is_only_seen else state.applied.rules
 
 
 def _is_set_aside(verdict: Verdict) -> bool:
@@ -119,8 +136,8 @@ def _terminal(evaluation: Evaluation, decision: Decision) -> str | None:
     state = evaluation.before
     is_open = evaluation.resource.is_retried and (decision.action.is_write or decision.action is Action.HOLD)
     if evaluation.verdict.status is Status.UNKNOWN or is_open:
-        return state.terminal
+        return state.schedule.terminal
     reason = decision.reasons[0]
     if decision.action is not Action.BLOCK:
         return None
-    return state.terminal if reason.code == "terminal" else reason.message
+    return state.schedule.terminal if reason.code == "terminal" else reason.message

@@ -65,10 +65,12 @@ class Looker:
         """Read whole kinds with one call where many of them are asked for and the provider can."""
         groups: dict[tuple[str, str], dict[str, str | None]] = {}
         for item in prepared:
-            if item.kind.lists and item.state is not None and item.state.provider_id is not None:
+            if item.kind.lists and item.state is not None and item.state.observed.provider_id is not None:
                 key = (item.declaration.address.connection, item.declaration.address.kind)
                 is_known = not fresh and evaluate.is_unchanged(item, item.state)
-                groups.setdefault(key, {})[item.state.provider_id] = item.state.raw_digest if is_known else None
+                groups.setdefault(key, {})[item.state.observed.provider_id] = (
+                    item.state.observed.raw_digest if is_known else None
+                )
         wanted = {key: expected for key, expected in groups.items() if len(expected) >= LIST_FROM}
         async with asyncio.TaskGroup() as group:
             tasks = {key: group.create_task(self.listed(*key, expected)) for key, expected in wanted.items()}
@@ -103,11 +105,13 @@ class Looker:
         address = item.declaration.address
         found = listed.get((address.connection, address.kind))
         state = item.state
-        if found is None or state is None or state.provider_id is None:
-            return await self.read(item, Hint(state.etag, state.raw_digest) if is_known and state is not None else None)
+        if found is None or state is None or state.observed.provider_id is None:
+            return await self.read(
+                item, Hint(state.observed.etag, state.observed.raw_digest) if is_known and state is not None else None
+            )
         if isinstance(found, Unreadable):
             return found
-        entry = found.get(state.provider_id)
+        entry = found.get(state.observed.provider_id)
         if entry is None:
             # Not in the list, or in it twice: gone, or the list was wrong. Only an answer about the thing counts.
             return await self.read(item, None)

@@ -216,10 +216,10 @@ def _unripe(verdict: Verdict, item: Prepared, records: Sequence[FindingRecord], 
 def _missing_since(item: Prepared, now: float) -> tuple[int, float]:
     """Return how many looks in a row, with this one, found nothing, and since when."""
     state = item.state
-    if state is None or state.status is not Status.MISSING:
+    if state is None or state.observed.status is not Status.MISSING:
         return 1, now
-    drifted = next((each for each in state.conditions if each.type is ConditionType.DRIFTED), None)
-    return state.repeated + 1, drifted.last_transition if drifted is not None else now
+    drifted = next((each for each in state.observed.conditions if each.type is ConditionType.DRIFTED), None)
+    return state.observed.missing_checks + 1, drifted.last_transition if drifted is not None else now
 
 
 def _still_unripe(times: int, checks: int, age: float, seconds: float) -> str:

@@ -24,7 +24,7 @@ def add_check(transaction: Transaction, checked: Checked, random01: Callable[[],
     state, evaluation = checked.state, checked.evaluation
     item, known_now, seen = evaluation.resource, evaluation.known, evaluation.observation
     kept = item.state
-    known = () if kept is None else (kept.desired, kept.observed, kept.baseline)
+    known = () if kept is None else (kept.declared.document, kept.observed.document, kept.applied.baseline)
     if item.desired_digest not in known:
         transaction.documents[item.desired_digest] = document_bytes(item.desired)
     if seen.digest is not None and seen.digest not in known:
@@ -44,18 +44,21 @@ def add_check(transaction: Transaction, checked: Checked, random01: Callable[[],
         }
         transaction.events.append(Event(checked.at, "rules.took_over", str(state.address), told))
     transaction.states.append(state)
-    transaction.looked_at.add(state.address)
+    transaction.checked.add(state.address)
     if checked.verdict.status is not Status.UNKNOWN:  # what could not be read has not gone away
         transaction.findings[state.address] = checked.verdict.findings
-    before = item.state.status if item.state is not None else None
-    if before is not state.status:
-        data = {"status": state.status.value if state.status else None, "was": before.value if before else None}
+    before = item.state.observed.status if item.state is not None else None
+    if before is not state.observed.status:
+        data = {
+            "status": state.observed.status.value if state.observed.status else None,
+            "was": before.value if before else None,
+        }
         transaction.events.append(
             Event(
                 checked.at,
                 "check.status_changed",
                 str(state.address),
-                {**data, "reason": state.reason, "paths": serialize.finding_paths(checked.verdict.findings)},
+                {**data, "reason": state.observed.reason, "paths": serialize.finding_paths(checked.verdict.findings)},
             )
         )
     if known_now.invalid:
@@ -65,7 +68,7 @@ def add_check(transaction: Transaction, checked: Checked, random01: Callable[[],
         joined = [{"path": each.path, **_observed(each)} for each in evaluation.joined]
         transaction.events.append(Event(checked.at, "baseline.joined", str(state.address), {"defaults": joined}))
     _add_fights(transaction, checked)
-    if checked.decision.action is Action.NONE and before is state.status:
+    if checked.decision.action is Action.NONE and before is state.observed.status:
         return None
     return _add_decision(transaction, checked, random01)
 
@@ -81,7 +84,7 @@ def _add_fights(transaction: Transaction, checked: Checked) -> None:
             "theirs": [_plain(value) for value in fight.theirs],
             **attribution.as_data(checked.suspects),
         }
-        transaction.demotions.append(Demotion(checked.address, fight.path, FIGHT, checked.at, data))
+        transaction.governance.quarantines.append(Demotion(checked.address, fight.path, FIGHT, checked.at, data))
         event = {"path": fight.path, "message": str(fight), **data}
         transaction.events.append(Event(checked.at, "fight.detected", str(checked.address), event))
 
@@ -96,7 +99,7 @@ def _add_decision(transaction: Transaction, checked: Checked, random01: Callable
         transaction,
         {
             "desired": item.desired_digest,
-            "applied": before.applied if before is not None else None,
+            "applied": before.applied.document if before is not None else None,
             "baseline": known.baseline_digest if known.baseline else None,
             "rules": serialize.keep(transaction, item.rules_document),
             "secret_rules": evaluation.secret_rules,
@@ -122,7 +125,7 @@ def _add_decision(transaction: Transaction, checked: Checked, random01: Callable
             inputs,
             output,
             summary,
-            is_news=before is None or before.status is not checked.state.status,
+            is_news=before is None or before.observed.status is not checked.state.observed.status,
         )
     )
     return ident

@@ -43,7 +43,7 @@ class Sources:
     def look_up(self, wanted: Field) -> Json | Unresolved | Held:
         """Return the value of a referenced field, why there is none yet, or why it cannot be relied on now."""
         state = self.states.get(wanted.address)
-        if state is None or (state.observed is None and state.applied is None):
+        if state is None or (state.observed.document is None and state.applied.document is None):
             declared = self._declared(wanted, None) if self.ahead and not wanted.is_id else ABSENT
             return Unresolved(f"known after {wanted.address} is applied") if declared is ABSENT else declared
         if wanted.is_id:
@@ -62,17 +62,17 @@ class Sources:
 
     @staticmethod
     def _id(wanted: Field, state: ResourceState) -> Json | Unresolved | Held:
-        if state.provider_id is None:
+        if state.observed.provider_id is None:
             return Unresolved("it has no id yet")
-        if state.status is Status.MISSING:
-            return Held(state.provider_id, f"{wanted.address} is missing")
-        return state.provider_id
+        if state.observed.status is Status.MISSING:
+            return Held(state.observed.provider_id, f"{wanted.address} is missing")
+        return state.observed.provider_id
 
     def _declared(self, wanted: Field, state: ResourceState | None) -> Json | Unresolved | Held:
         """Return what is declared at a field, ABSENT if nothing is."""
         resolution = self.declared.get(wanted.address)
         if resolution is None:  # its declaration is not at hand: as it was last seen, secrets as fingerprints
-            desired = None if state is None else state.desired
+            desired = None if state is None else state.declared.document
             value = ABSENT if desired is None else paths.resolve(self.documents.get(desired, ABSENT), wanted.path)
             return value if value is ABSENT else _readable(wanted, value)
         for pending in resolution.pending:
@@ -83,9 +83,13 @@ class Sources:
         return value if held is None or value is ABSENT else Held(value, held.reason)
 
     def _live(self, wanted: Field, state: ResourceState) -> Json | Unresolved | Held:
-        observed = self.documents.get(state.observed, ABSENT) if state.observed is not None else ABSENT
+        observed = (
+            self.documents.get(state.observed.document, ABSENT) if state.observed.document is not None else ABSENT
+        )
         why = self._unreliable(wanted, state)
-        baseline = self.documents.get(state.baseline, ABSENT) if why and state.baseline is not None else ABSENT
+        baseline = (
+            self.documents.get(state.applied.baseline, ABSENT) if why and state.applied.baseline is not None else ABSENT
+        )
         value = paths.resolve(observed if baseline is ABSENT else baseline, wanted.path)
         if value is ABSENT:
             return Unresolved(why or f"{wanted.address} has no field {paths.format_path(wanted.path)}")
@@ -94,11 +98,11 @@ class Sources:
 
     def _unreliable(self, wanted: Field, state: ResourceState) -> str:
         """Say why the live value of a field cannot be relied on now, if that is so."""
-        if state.status is Status.MISSING:
+        if state.observed.status is Status.MISSING:
             return f"{wanted.address} is missing"
-        if state.status is Status.UNKNOWN:
-            return f"{wanted.address} is unknown: {state.reason}"
-        if state.status in MOVED:
+        if state.observed.status is Status.UNKNOWN:
+            return f"{wanted.address} is unknown: {state.observed.reason}"
+        if state.observed.status in MOVED:
             for finding in self.findings.get(wanted.address, ()):
                 if finding.side is not Side.INTENT and touches(_place(finding), wanted.path):
                     return f"{wanted.address} was changed outside Holdfast at {paths.format_path(finding.path)}"

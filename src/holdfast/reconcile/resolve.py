@@ -33,7 +33,7 @@ from holdfast.reconcile.reference_values import Sources
 from holdfast.reconcile.resolved_resource import POLICY, Prepared, digest_of, origin_of, rules_of
 from holdfast.reconcile.secret_paths import Place
 from holdfast.reconcile.serialize import settings_as_json
-from holdfast.store.protocol import Digest, ResourceState, Store
+from holdfast.store.protocol import Declared, Digest, ResourceState, Store
 
 if TYPE_CHECKING:
     from holdfast.reconcile.check import Checked
@@ -124,9 +124,16 @@ class Preparer:
         fresh = {address: self._looked[address] for address in needed if address in self._looked}
         states |= {address: checked.state for address, checked in fresh.items()}
         known = [states[address] for address in needed if address in states]
-        kept = {digest for state in known for digest in (state.observed, state.baseline, state.desired) if digest}
+        kept = {
+            digest
+            for state in known
+            for digest in (state.observed.document, state.applied.baseline, state.declared.document)
+            if digest
+        }
         moved = [
-            state.address for state in known if state.status in reference_values.MOVED and state.address not in fresh
+            state.address
+            for state in known
+            if state.observed.status in reference_values.MOVED and state.address not in fresh
         ]
         records = await self.store.findings_of(moved) if moved else {}
         findings: dict[Address, Sequence[Finding]] = {
@@ -222,8 +229,10 @@ class Preparer:
             state = found
         desired = _completed(declaration, kind, desired, state)
         settings, options = self._settings_for(declaration)
-        if state is not None and state.options == options:
-            state = replace(state, options=options)  # one object for all of a large fleet, not one each
+        if state is not None and state.declared.options == options:
+            state = replace(
+                state, declared=replace(state.declared, options=options)
+            )  # one object for all of a large fleet, not one each
         rules, document, digest = self._rules_for(declaration, kind, desired, settings.ignored_paths)
         if digest in self._secretive:
             desired = guarded(desired, rules.tree(desired, ABSENT))
@@ -299,10 +308,14 @@ class Preparer:
         """Find what is to be taken over: by its id, or by a filter that must match exactly one."""
         wanted = declaration.import_from
         assert wanted is not None
-        base = state or ResourceState(declaration.address, declaration.provider)
-        origin = base.origin if base.applied is not None else Origin.IMPORTED
+        base = state or ResourceState(declaration.address, declared=Declared(declaration.provider))
+        origin = base.applied.origin if base.applied.document is not None else Origin.IMPORTED
         if wanted.id is not None:
-            return replace(base, provider_id=wanted.id, origin=origin)
+            return replace(
+                base,
+                observed=replace(base.observed, provider_id=wanted.id),
+                applied=replace(base.applied, origin=origin),
+            )
         connection = declaration.address.connection
         reader = await self.world.reader(connection)
         try:
@@ -311,7 +324,11 @@ class Preparer:
         except ReadFailed as error:
             return Waiting(declaration, self.world.known.hidden(f"what to import could not be looked up: {error}"))
         if len(found) == 1:
-            return replace(base, provider_id=found[0], origin=origin)
+            return replace(
+                base,
+                observed=replace(base.observed, provider_id=found[0]),
+                applied=replace(base.applied, origin=origin),
+            )
         if not found:
             return Waiting(declaration, "nothing to import matches the filter yet")
         shown = ", ".join(sorted(found)[:4])
@@ -322,9 +339,9 @@ class Preparer:
 
 def _is_bound(wanted: Import, state: ResourceState | None) -> bool:
     """Return True if it is known which live thing is meant; an id that was tried in vain gives way to another one."""
-    if state is None or state.provider_id is None:
+    if state is None or state.observed.provider_id is None:
         return False
-    return state.applied is not None or wanted.id is None or wanted.id == state.provider_id
+    return state.applied.document is not None or wanted.id is None or wanted.id == state.observed.provider_id
 
 
 def _completed(declaration: Declaration, kind: Kind, desired: Json, state: ResourceState | None) -> Json:

@@ -87,7 +87,7 @@ class Prepared:
     def target(self) -> Target:
         """Name the live thing for the provider."""
         address = self.declaration.address
-        provider_id = self.state.provider_id if self.state is not None else None
+        provider_id = self.state.observed.provider_id if self.state is not None else None
         return Target(address.kind, address.name, provider_id, self.clear, address.namespace, self.version)
 
     @property
@@ -95,31 +95,35 @@ class Prepared:
         """Whether it is observed and was never written, so that there is no baseline to compare with."""
         if self.declaration.policy is not ManagementPolicy.OBSERVED:
             return False
-        return self.state is None or (self.state.applied, self.state.baseline) == (None, None)
+        return self.state is None or (self.state.applied.document, self.state.applied.baseline) == (None, None)
 
     @property
     def is_under_other_rules(self) -> bool:
         """Whether it was last evaluated by other rules than those in force now."""
         state = self.state
-        if state is None or state.rules is None or state.rules == self.rules_digest:
+        if state is None or state.applied.rules is None or state.applied.rules == self.rules_digest:
             return False
-        if None in (state.observed, state.desired):
+        if None in (state.observed.document, state.declared.document):
             return False
-        return self.is_only_seen or None not in (state.applied, state.baseline)
+        return self.is_only_seen or None not in (state.applied.document, state.applied.baseline)
 
     @property
     def is_urgent(self) -> bool:
         """Whether somebody waits for it: the declaration was edited, or a look was asked for."""
         state = self.state
-        return state is None or state.applied != self.desired_digest or state.requested != state.handled
+        return (
+            state is None
+            or state.applied.document != self.desired_digest
+            or state.schedule.requested != state.schedule.handled
+        )
 
     @property
     def resync_seconds(self) -> float:
         """How long after a check the next one is due; where nobody says so, what a watch has made of that."""
         if self.settings.resync_period > 0 or self.settings.is_resync_set or self.state is None:
             return self.settings.resync_period
-        before = self.state.options.get("resyncPeriod", {}).get("from", "")
-        return self.state.resync_seconds if str(before).startswith(Level.BUILT_IN) else 0.0
+        before = self.state.declared.options.get("resyncPeriod", {}).get("from", "")
+        return self.state.schedule.resync_seconds if str(before).startswith(Level.BUILT_IN) else 0.0
 
     @property
     def is_left_alone(self) -> bool:
@@ -127,8 +131,13 @@ class Prepared:
         state = self.state
         if state is None or self.settings.resync_period > 0 or not self.settings.is_resync_set:
             return False
-        is_settled = state.status not in (None, Status.PENDING) and state.requested == state.handled
-        is_same = state.desired == self.desired_digest and state.applied in (None, self.desired_digest)
+        is_settled = (
+            state.observed.status not in (None, Status.PENDING) and state.schedule.requested == state.schedule.handled
+        )
+        is_same = state.declared.document == self.desired_digest and state.applied.document in (
+            None,
+            self.desired_digest,
+        )
         return is_settled and is_same and not is_no_longer_declared(state)
 
     def as_declared(self) -> ResourceState | None:
@@ -138,18 +147,28 @@ class Prepared:
             return None
         said = replace(
             state,
-            options=self.options,
-            labels=self.declaration.labels,
-            depends_on=self.depends_on,
-            source=str(self.declaration.location) or None,
-            resync_seconds=self.resync_seconds,
-            due_at=None if self.resync_seconds <= 0 else state.due_at,
+            declared=replace(
+                state.declared,
+                options=self.options,
+                labels=self.declaration.labels,
+                depends_on=self.depends_on,
+                source=str(self.declaration.location) or None,
+            ),
+            schedule=replace(
+                state.schedule,
+                resync_seconds=self.resync_seconds,
+                due_at=None if self.resync_seconds <= 0 else state.schedule.due_at,
+            ),
         )
         return state if said == state else said
 
     def without_id(self) -> Prepared:
         """Return the same for when what had the id is gone: whatever bears the name now is meant."""
-        return self.with_state(replace(self.state, provider_id=None) if self.state is not None else None)
+        return self.with_state(
+            replace(self.state, observed=replace(self.state.observed, provider_id=None))
+            if self.state is not None
+            else None
+        )
 
     def rules_for(self, observed: Json) -> tuple[RuleTree, Json]:
         """Return the rules in force for an observation, and the part of them that the secrets brought in."""
@@ -165,7 +184,7 @@ class Prepared:
 
 def is_no_longer_declared(state: ResourceState) -> bool:
     """Return True if a resource was found to be declared nowhere any more."""
-    return any(each.type is ConditionType.FRESH and each.reason == NOT_DECLARED for each in state.conditions)
+    return any(each.type is ConditionType.FRESH and each.reason == NOT_DECLARED for each in state.observed.conditions)
 
 
 def rules_of(profiles: Sequence[Profile], schema: Sequence[Rule] | None = None) -> tuple[RuleSet, Json, Digest]:
@@ -186,6 +205,6 @@ def digest_of(document: Json) -> Digest:
 
 def origin_of(declaration: Declaration, state: ResourceState | None) -> Origin:
     """Return how a resource comes to us: said once, when it is first written or taken over, and never changed."""
-    if state is not None and (state.applied is not None or state.origin is Origin.IMPORTED):
-        return state.origin
+    if state is not None and (state.applied.document is not None or state.applied.origin is Origin.IMPORTED):
+        return state.applied.origin
     return Origin.IMPORTED if declaration.import_from is not None else Origin.CREATED

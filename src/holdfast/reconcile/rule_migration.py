@@ -52,7 +52,13 @@ def wanted(item: Prepared) -> set[Digest]:
     state = item.state
     if state is None or not (item.is_under_other_rules or (item.is_only_seen and inherited(state))):
         return set()
-    found = (state.rules, state.applied, state.baseline, state.observed, state.desired)
+    found = (
+        state.applied.rules,
+        state.applied.document,
+        state.applied.baseline,
+        state.observed.document,
+        state.declared.document,
+    )
     return {digest for digest in found if digest is not None}
 
 
@@ -61,17 +67,17 @@ def succeeded(item: Prepared, documents: Mapping[Digest, Json]) -> Prepared:
     state = item.state
     if state is None or not item.is_under_other_rules or not wanted(item) <= documents.keys():
         return item
-    if state.status in {None, Status.UNKNOWN, Status.MISSING}:
+    if state.observed.status in {None, Status.UNKNOWN, Status.MISSING}:
         return item  # there is no verdict to keep
-    before = documents[_digest(state.rules)]
+    before = documents[_digest(state.applied.rules)]
     if _without_policy(before) == _without_policy(item.rules_document):
-        return item.with_state(replace(state, rules=item.rules_digest))
+        return item.with_state(replace(state, applied=replace(state.applied, rules=item.rules_digest)))
     baseline = (
         None
         if item.is_only_seen
-        else diff.Baseline(documents[_digest(state.applied)], documents[_digest(state.baseline)])
+        else diff.Baseline(documents[_digest(state.applied.document)], documents[_digest(state.applied.baseline)])
     )
-    base = _Base(documents[_digest(state.desired)], documents[_digest(state.observed)], baseline)
+    base = _Base(documents[_digest(state.declared.document)], documents[_digest(state.observed.document)], baseline)
     try:
         old = tree(item, [*_policy(item.rules_document), *_without_policy(before)], base.desired, base.observed)
     except Unreadable:
@@ -86,12 +92,23 @@ def _taken_over(item: Prepared, state: ResourceState, base: _Base, old: RuleTree
     latent = [each for each in base.findings(new) if paths.format_path(each.path) not in known]
     aside = tuple(_aside(base, latent, old, new))
     if base.baseline is None:
-        return replace(item, state=replace(state, rules=item.rules_digest), succession=Succession(aside))
+        return replace(
+            item,
+            state=replace(state, applied=replace(state.applied, rules=item.rules_digest)),
+            succession=Succession(aside),
+        )
     applied, observed = (base.desired, base.observed) if not were else _absorbed(base, latent)
     kept = {digest_of(document): document for document in (applied, observed)}
-    after = replace(state, applied=digest_of(applied), baseline=digest_of(observed), rules=item.rules_digest)
+    after = replace(
+        state,
+        applied=replace(
+            state.applied, document=digest_of(applied), baseline=digest_of(observed), rules=item.rules_digest
+        ),
+    )
     if not latent:  # nothing comes in: what was written and first seen stays what it was
-        after = replace(after, applied=state.applied, baseline=state.baseline)
+        after = replace(
+            after, applied=replace(after.applied, document=state.applied.document, baseline=state.applied.baseline)
+        )
     return replace(item, state=after, succession=Succession(aside, kept))
 
 
@@ -117,9 +134,14 @@ def without_latent(item: Prepared, findings: Sequence[Finding], documents: Mappi
     """
     state = item.state
     latent = {path for path, each in told(item).items() if each.because is SetAside.LATENT}
-    if not latent or state is None or not item.is_only_seen or not {state.desired, state.observed} <= documents.keys():
+    if (
+        not latent
+        or state is None
+        or not item.is_only_seen
+        or not {state.declared.document, state.observed.document} <= documents.keys()
+    ):
         return findings
-    desired, observed = documents[_digest(state.desired)], documents[_digest(state.observed)]
+    desired, observed = documents[_digest(state.declared.document)], documents[_digest(state.observed.document)]
 
     def counts(finding: Finding) -> bool:
         was, shown = paths.resolve(desired, finding.path), paths.resolve(observed, finding.path)

@@ -27,7 +27,7 @@ from holdfast.reconcile.settled_read import Learnt
 from holdfast.reconcile.write import ResourceWriter, Run
 from holdfast.remediation import own_corrections, target_state
 from holdfast.remediation.own_corrections import Written
-from holdfast.store.protocol import Outcome, ResourceState, Revision, Transaction
+from holdfast.store.protocol import Declared, Outcome, ResourceState, Revision, Transaction, WriteChanges
 
 SETTLE_READS = 60
 LAGGING_READS = 12
@@ -39,8 +39,12 @@ async def settle(writer: ResourceWriter, run: Run) -> Acted:
     if run.operation.action == Action.DELETE.value:
         return await _settle_deleted(writer, run)
     checked, item = run.checked, run.item
-    state = item.state or ResourceState(item.declaration.address, item.declaration.provider)
-    item = replace(item, state=replace(state, provider_id=run.operation.token.get("id")), version=None)
+    state = item.state or ResourceState(item.declaration.address, declared=Declared(item.declaration.provider))
+    item = replace(
+        item,
+        state=replace(state, observed=replace(state.observed, provider_id=run.operation.token.get("id"))),
+        version=None,
+    )
     absent = lagging = 0
     for attempt in range(1, SETTLE_READS + 1):
         reading = await writer.checker.read(item, None)
@@ -77,14 +81,14 @@ async def _record_learnt(writer: ResourceWriter, run: Run, learnt: Learnt) -> Ac
     checked, item, operation, now = run.checked, run.item, run.operation, writer.clock.now()
     adopting = operation.action == Action.ADOPT.value
     capture_, stuck, observed = learnt.capture, learnt.stuck, learnt.observed
-    transaction = Transaction(findings_at=now, fences=run.fences)
+    transaction = Transaction(findings_at=now, writes=WriteChanges(fences=run.fences))
     # Unless it was only adopted, what is declared was kept with the intent to write it.
     written = serialize.keep(transaction, item.desired) if adopting else item.desired_digest
     seen = serialize.keep(transaction, observed)
     is_baseline = capture_.baseline.observed is observed
     settled = verdict_rules.conclude(learnt.still)
     outcome = conditions.Outcome(
-        checked.state.generation, settled, decide.decide(settled, _situation_now(checked)), now
+        checked.state.declared.generation, settled, decide.decide(settled, _situation_now(checked)), now
     )
     pinned = settled_read.pinned_in_vain(checked, stuck)
     transaction.documents[item.rules_digest] = document_bytes(item.rules_document)
@@ -103,7 +107,7 @@ async def _record_learnt(writer: ResourceWriter, run: Run, learnt: Learnt) -> Ac
         rules=item.rules_digest,
         status=Status.DRIFTED if learnt.still else Status.IN_SYNC,
         reason="our write did not take everywhere" if stuck else settled.reason,
-        conditions=conditions.after(checked.state.conditions, outcome),
+        conditions=conditions.after(checked.state.observed.conditions, outcome),
     )
     transaction.states.append(after)
     transaction.findings[after.address] = learnt.still
@@ -131,7 +135,7 @@ async def _record_learnt(writer: ResourceWriter, run: Run, learnt: Learnt) -> Ac
 async def _record_unread(writer: ResourceWriter, run: Run, reading: Unreadable) -> Acted:
     """End the write of something that nobody can read: it was sent, and what became of it stays unknown."""
     checked, item, now = run.checked, run.item, writer.clock.now()
-    transaction = Transaction(findings_at=now, fences=run.fences)
+    transaction = Transaction(findings_at=now, writes=WriteChanges(fences=run.fences))
     after = replace(
         settled_read.state_after(checked, run.operation, Found(None), now),
         desired=item.desired_digest,
@@ -141,7 +145,7 @@ async def _record_unread(writer: ResourceWriter, run: Run, reading: Unreadable) 
         settle_until=None,
         status=Status.UNKNOWN,
         reason=f"written; {reading.detail}",
-        conditions=checked.state.conditions,
+        conditions=checked.state.observed.conditions,
     )
     transaction.states.append(after)
     _add_end(writer, run, transaction, "write.done", after, {})
@@ -156,15 +160,15 @@ def _add_end(
 ) -> None:
     """Add the new revision, the end of the operation, and its event: what was written, and what became of it."""
     item, operation = run.item, run.operation
-    assert after.applied is not None
+    assert after.applied.document is not None
     stamp = str(hash_schemes.ORDERED.stamp(item.desired))
-    now = after.checked_at or writer.clock.now()
-    transaction.revisions.append(Revision(after.address, after.applied_revision, after.applied, stamp, now))
-    transaction.finished.append(operation.id)
+    now = after.schedule.checked_at or writer.clock.now()
+    transaction.revisions.append(Revision(after.address, after.applied.revision, after.applied.document, stamp, now))
+    transaction.writes.finished.append(operation.id)
     # What a provider calls the kind: habits are those of a type, not of one resource.
     type_ = item.declaration.type or item.declaration.address.kind
     data: dict[str, Json] = {"operation": operation.id, "action": operation.action, "type": type_}
-    ends = {"revision": after.applied_revision, "id": after.provider_id}
+    ends = {"revision": after.applied.revision, "id": after.observed.provider_id}
     transaction.events.append(writer.event(kind, run, {**data, **ends, **more}))
 
 
@@ -179,7 +183,9 @@ async def _settle_deleted(writer: ResourceWriter, run: Run) -> Acted:
         await writer.clock.sleep(writer.patience.delay(min(attempt, 8), None, writer.random01))
     else:
         return Acted(checked, Result.UNSETTLED, "deleted, but it is still there")
-    transaction = Transaction(forgotten=[checked.address], finished=[operation.id], fences=run.fences)
+    transaction = Transaction(
+        forgotten=[checked.address], writes=WriteChanges(finished=[operation.id], fences=run.fences)
+    )
     data: dict[str, Json] = {
         "operation": operation.id, "action": operation.action, "pre_image": operation.pre_image
     }  # fmt: skip
@@ -200,13 +206,17 @@ async def refuse(writer: ResourceWriter, run: Run, refused: Refused) -> Acted:
     """Record a refusal: a terminal one stops the resource, others leave it for the next round."""
     checked, state = run.checked, run.checked.state
     is_terminal = refused.refusal is Refusal.TERMINAL
-    after = replace(state, terminal=refused.message if is_terminal else None, failures=state.failures + 1)
+    after = replace(
+        state,
+        schedule=replace(
+            state.schedule, terminal=refused.message if is_terminal else None, failures=state.schedule.failures + 1
+        ),
+    )
     transaction = Transaction(
         states=[after],
-        finished=[run.operation.id],
         findings={state.address: checked.verdict.findings},
         findings_at=checked.at,
-        fences=run.fences,
+        writes=WriteChanges(finished=[run.operation.id], fences=run.fences),
     )
     data = {"operation": run.operation.id, "refusal": refused.refusal.value, "message": refused.message}
     transaction.events.append(writer.event("write.refused", run, data))
@@ -221,7 +231,7 @@ async def refuse(writer: ResourceWriter, run: Run, refused: Refused) -> Acted:
 
 async def give_up(writer: ResourceWriter, run: Run, why: str) -> Acted:
     """End a write that leads nowhere; the next check says what is to be done now."""
-    transaction = Transaction(finished=[run.operation.id], fences=run.fences)
+    transaction = Transaction(writes=WriteChanges(finished=[run.operation.id], fences=run.fences))
     transaction.events.append(writer.event("write.given_up", run, {"operation": run.operation.id, "why": why}))
     await _end_correction(writer, run, transaction, Outcome.FAILED)
     await _assess(writer, run, transaction, Written(Outcome.FAILED, writer.clock.now()))
@@ -238,9 +248,11 @@ async def _end_correction(
         changed = tuple(
             replace(each, took=not any(settled_read.is_part(each.path, path) for path in stuck)) for each in begun.paths
         )
-        transaction.unaccepted += [(begun.address, each.path) for each in begun.paths]
-        after = transaction.states[0].observed if transaction.states and outcome is not Outcome.FAILED else None
-        transaction.corrections.append(replace(begun, outcome=outcome, paths=changed, post_image=after))
+        transaction.governance.unaccepted += [(begun.address, each.path) for each in begun.paths]
+        after = (
+            transaction.states[0].observed.document if transaction.states and outcome is not Outcome.FAILED else None
+        )
+        transaction.governance.corrections.append(replace(begun, outcome=outcome, paths=changed, post_image=after))
 
 
 async def _assess(writer: ResourceWriter, run: Run, transaction: Transaction, written: Written) -> None:

@@ -19,9 +19,13 @@ async def unresolved(store: Store, reasons: Mapping[Address, str], now: float) -
 
     def after(state: ResourceState) -> ResourceState:
         verdict = verdict_rules.unknown(f"not checked: {reasons[state.address]}")
-        outcome = conditions.Outcome(state.generation, verdict, _nothing("unknown", verdict.reason), now)
-        told = conditions.after(state.conditions, outcome)
-        return replace(state, status=verdict.status, reason=verdict.reason, checked_at=now, conditions=told)
+        outcome = conditions.Outcome(state.declared.generation, verdict, _nothing("unknown", verdict.reason), now)
+        told = conditions.after(state.observed.conditions, outcome)
+        return replace(
+            state,
+            observed=replace(state.observed, status=verdict.status, reason=verdict.reason, conditions=told),
+            schedule=replace(state.schedule, checked_at=now),
+        )
 
     await _record(store, reasons, after, now)
 
@@ -30,10 +34,14 @@ async def no_longer_declared(store: Store, addresses: Sequence[Address], now: fl
     """Record that resources are declared nowhere any more: nobody checks them, so nothing is said about them."""
 
     def after(state: ResourceState) -> ResourceState:
-        was = f" (it was in {state.source})" if state.source else ""
+        was = f" (it was in {state.declared.source})" if state.declared.source else ""
         reason = f"no longer declared{was}; it is neither checked nor corrected"
-        told = conditions.undeclared(state.conditions, state.generation, now, reason)
-        return replace(state, status=Status.UNKNOWN, reason=reason, due_at=None, conditions=told)
+        told = conditions.undeclared(state.observed.conditions, state.declared.generation, now, reason)
+        return replace(
+            state,
+            observed=replace(state.observed, status=Status.UNKNOWN, reason=reason, conditions=told),
+            schedule=replace(state.schedule, due_at=None),
+        )
 
     await _record(store, addresses, after, now)
 
@@ -41,8 +49,8 @@ async def no_longer_declared(store: Store, addresses: Sequence[Address], now: fl
 async def set_back(store: Store, addresses: Sequence[Address], now: float) -> None:
     """Record that resources are due now, because the clock was set back since they were checked."""
     states = await store.states(addresses)
-    after = [replace(state, checked_at=None, due_at=now) for state in states.values()]
-    await store.commit(Transaction(states=after, looked_at=set(states)))
+    after = [replace(state, schedule=replace(state.schedule, checked_at=None, due_at=now)) for state in states.values()]
+    await store.commit(Transaction(states=after, checked=set(states)))
 
 
 def _nothing(code: str, message: str) -> Decision:
@@ -55,14 +63,17 @@ async def _record(
     transaction = Transaction()
     for state in (await store.states(list(addresses))).values():
         changed = after(state)
-        if state.status is None or (changed.status, changed.reason) == (state.status, state.reason):
+        if state.observed.status is None or (changed.observed.status, changed.observed.reason) == (
+            state.observed.status,
+            state.observed.reason,
+        ):
             continue  # it was never checked, or this is known
         transaction.states.append(changed)
-        transaction.looked_at.add(state.address)
+        transaction.checked.add(state.address)
         data: dict[str, Json] = {
             "status": Status.UNKNOWN.value,
-            "was": state.status.value,
-            "reason": changed.reason,
+            "was": state.observed.status.value,
+            "reason": changed.observed.reason,
             "paths": [],
         }
         transaction.events.append(Event(now, "check.status_changed", str(state.address), data))

@@ -36,10 +36,12 @@ from holdfast.store.protocol import (
     Correction,
     Demotion,
     Event,
+    GovernanceChanges,
     Operation,
     Outcome,
     Step,
     Transaction,
+    WriteChanges,
 )
 
 PHASE: Final = "undo"  # of the operation of an undo
@@ -241,11 +243,9 @@ class UndoIntent:
             else [Demotion(taken.address, WHOLE, UNDONE, taken.at, {**data, "declared": item.desired_digest})]
         )
         transaction = Transaction(
-            corrections=[taken],
-            operations=[run.operation],
-            demotions=demotions,
             events=[Event(writer.clock.now(), "undo.intended", str(self.address), {**data, "by": taken.id})],
-            fences=run.fences,
+            governance=GovernanceChanges(corrections=[taken], quarantines=demotions),
+            writes=WriteChanges(operations=[run.operation], fences=run.fences),
         )
         await writer.keeper.commit(transaction, run.claim)
 
@@ -253,11 +253,12 @@ class UndoIntent:
         taken = run.begun
         assert taken is not None
         transaction = Transaction(
-            corrections=[replace(taken, outcome=Outcome.FAILED)], finished=[run.operation.id], fences=run.fences
+            governance=GovernanceChanges(corrections=[replace(taken, outcome=Outcome.FAILED)]),
+            writes=WriteChanges(finished=[run.operation.id], fences=run.fences),
         )
         if promotes:
             demoted = [each.path for each in taken.paths] if taken.action == _UPDATED else [WHOLE]
-            transaction.promoted += [(taken.address, path) for path in demoted]
+            transaction.governance.unquarantined += [(taken.address, path) for path in demoted]
         await writer.store.commit(transaction)
 
     async def _record(self, writer: ResourceWriter, run: Run, stuck: Sequence[str]) -> Undone:
@@ -265,9 +266,12 @@ class UndoIntent:
         assert taken is not None
         changed = tuple(replace(each, took=each.path not in stuck) for each in taken.paths)
         done = replace(taken, outcome=Outcome.INEFFECTIVE if stuck else Outcome.DONE, paths=changed)
-        transaction = Transaction(corrections=[done], finished=[run.operation.id], fences=run.fences)
+        transaction = Transaction(
+            governance=GovernanceChanges(corrections=[done]),
+            writes=WriteChanges(finished=[run.operation.id], fences=run.fences),
+        )
         if not stuck:
-            transaction.corrections.append(replace(correction, outcome=Outcome.UNDONE))
+            transaction.governance.corrections.append(replace(correction, outcome=Outcome.UNDONE))
         data: dict[str, Json] = {
             "correction": correction.id,
             "by": done.id,
@@ -279,7 +283,13 @@ class UndoIntent:
         transaction.events.append(Event(now, "undo.done", str(self.address), data))
         state = await writer.store.state(correction.address)
         if state is not None:  # a check is due: what is there is not what was last seen
-            transaction.states.append(replace(state, raw_digest=None, etag=None, due_at=now))
+            transaction.states.append(
+                replace(
+                    state,
+                    observed=replace(state.observed, raw_digest=None, etag=None),
+                    schedule=replace(state.schedule, due_at=now),
+                )
+            )
         await writer.store.commit(transaction)
         message = f"undone, but {', '.join(stuck)} did not go back" if stuck else "as it was before"
         return Undone(done, message)

@@ -61,24 +61,34 @@ async def resources(store: Store, prepared: Sequence[Prepared]) -> list[Rehearse
 def _wanted(item: Prepared) -> set[Digest]:
     state = item.state
     assert state is not None
-    found = (state.rules, state.applied, state.baseline, state.observed, state.desired)
+    found = (
+        state.applied.rules,
+        state.applied.document,
+        state.applied.baseline,
+        state.observed.document,
+        state.declared.document,
+    )
     return {digest for digest in found if digest is not None} | rule_migration.wanted(item)
 
 
 def _rehearsed(item: Prepared, documents: Mapping[Digest, Json]) -> Rehearsed | None:
     state = item.state
     assert state is not None
-    if state.status not in _JUDGED or state.observed not in documents or state.desired not in documents:
+    if (
+        state.observed.status not in _JUDGED
+        or state.observed.document not in documents
+        or state.declared.document not in documents
+    ):
         return None
     taken = rule_migration.succeeded(item, documents)
     after_documents = {**documents, **(taken.succession.documents if taken.succession is not None else {})}
     after = _counted(taken, _verdict(taken, after_documents, taken.rules_document), documents)
     if taken.succession is not None and taken.succession.unreadable:
         after = verdict_rules.unknown(taken.succession.unreadable)
-    rules = None if state.rules is None else documents.get(state.rules)
+    rules = None if state.applied.rules is None else documents.get(state.applied.rules)
     before = None if rules is None else _counted(item, _verdict(item, documents, rules), documents)
     if before is None:  # never captured: all there is to go by is what was concluded then
-        before = verdict_rules.recorded(state.status, state.reason)
+        before = verdict_rules.recorded(state.observed.status, state.observed.reason)
         after = _without_aside(after, state)
     told = taken.succession or Succession()
     return Rehearsed(
@@ -95,12 +105,16 @@ def _verdict(item: Prepared, documents: Mapping[Digest, Json], rules: Json) -> V
     """Judge what was last seen by some rules."""
     state = item.state
     assert state is not None
-    assert state.observed is not None
-    assert state.desired is not None
-    desired, observed = documents[state.desired], documents[state.observed]
+    assert state.observed.document is not None
+    assert state.declared.document is not None
+    desired, observed = documents[state.declared.document], documents[state.observed.document]
     baseline = None
-    if state.applied is not None and state.baseline is not None and {state.applied, state.baseline} <= documents.keys():
-        baseline = diff.Baseline(documents[state.applied], documents[state.baseline])
+    if (
+        state.applied.document is not None
+        and state.applied.baseline is not None
+        and {state.applied.document, state.applied.baseline} <= documents.keys()
+    ):
+        baseline = diff.Baseline(documents[state.applied.document], documents[state.applied.baseline])
     try:
         tree = rule_migration.tree(item, rules, desired, observed)
     except rule_migration.Unreadable:
@@ -115,7 +129,7 @@ def _counted(item: Prepared, verdict: Verdict, documents: Mapping[Digest, Json])
 
 
 def _without_aside(verdict: Verdict, state: ResourceState) -> Verdict:
-    aside = {path for _, path, _ in state.aside}
+    aside = {path for _, path, _ in state.observed.suppressed}
     rest = tuple(each for each in verdict.findings if paths.format_path(each.path) not in aside)
     return verdict if len(rest) == len(verdict.findings) else verdict_rules.conclude(rest)
 

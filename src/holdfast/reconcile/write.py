@@ -35,7 +35,17 @@ from holdfast.reconcile.rate_limit import Budget
 from holdfast.reconcile.resolved_resource import Prepared
 from holdfast.reconcile.retry import Patience
 from holdfast.reconcile.send import Leave, PollLimit, Sender, StillUnderWay
-from holdfast.store.protocol import Claim, ClaimLost, Correction, Event, Operation, Step, Store, Transaction
+from holdfast.store.protocol import (
+    Claim,
+    ClaimLost,
+    Correction,
+    Event,
+    Operation,
+    Step,
+    Store,
+    Transaction,
+    WriteChanges,
+)
 
 # Asked right before a write, and told whether an earlier attempt went out: why it is not to be made after all.
 Guard = Callable[[Checked, bool], Awaitable[str | None]]
@@ -163,7 +173,7 @@ class ResourceWriter:
         operation = run.operation
         data: dict[str, Json] = {"operation": operation.id, "action": operation.action, "phase": operation.phase}
         events = [self.event(event, run, {**data, **(more or {})})]
-        return Transaction(operations=[operation], fences=run.fences, events=events)
+        return Transaction(events=events, writes=WriteChanges(operations=[operation], fences=run.fences))
 
     # -- send
 
@@ -234,7 +244,7 @@ class ResourceWriter:
 
     async def conclude(self, run: Run, transaction: Transaction) -> None:
         """Record the end of a write, and give its claim back with it."""
-        transaction.released.append(run.claim)
+        transaction.writes.released.append(run.claim)
         await self.store.commit(transaction)
         self._released.add((run.claim.address, run.claim.fence))
 

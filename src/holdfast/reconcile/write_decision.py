@@ -24,7 +24,7 @@ from holdfast.reconcile.resolved_resource import Prepared, digest_of, document_b
 from holdfast.reconcile.send import HeldBack
 from holdfast.reconcile.write import ResourceWriter, Run
 from holdfast.remediation import own_corrections
-from holdfast.store.protocol import BudgetSpent, Claim, Correction, Operation, Step, Transaction
+from holdfast.store.protocol import BudgetSpent, Claim, Correction, Operation, Step, Transaction, WriteChanges
 
 _DELETING = (Action.DELETE, Action.REPLACE)  # whose first send is a deletion
 
@@ -69,7 +69,7 @@ class WriteIntent:
         """Read again just before writing; if live state changed since the decision, write nothing."""
         checked = self.checked
         before = checked.prepared.state
-        if claim.revision != (before.applied_revision if before is not None else 0):
+        if claim.revision != (before.applied.revision if before is not None else 0):
             return Acted(checked, Result.OVERTAKEN, "another worker has just written it")
         run = Run(claim, checked, _operation(writer, checked), checked.reading, slot=slot)
         if checked.decision.action is Action.ADOPT:
@@ -123,12 +123,12 @@ def _changed_since(checked: Checked, again: Reading | Unchanged) -> str | None:
 
 async def _abort(writer: ResourceWriter, run: Run, reason: str, again: Reading | Unchanged) -> Acted:
     """Record that nothing was written; if another resource bears the name by now, that is checked next."""
-    transaction = Transaction(fences=run.fences)
+    transaction = Transaction(writes=WriteChanges(fences=run.fences))
     transaction.events.append(writer.event("write.aborted", run, {"reason": reason}))
     state = await writer.store.state(run.claim.address)
     is_recreation = run.checked.decision.action is Action.RECREATE
     if is_recreation and state is not None and isinstance(again, Found) and again.id:
-        transaction.states.append(replace(state, provider_id=again.id))
+        transaction.states.append(replace(state, observed=replace(state.observed, provider_id=again.id)))
     await writer.store.commit(transaction)
     return Acted(run.checked, Result.MOVED, reason)
 
@@ -150,10 +150,10 @@ async def _intend(writer: ResourceWriter, run: Run) -> None:
         pre_image=operation.pre_image,
         who=writer.owner,
     )
-    transaction.corrections.append(run.begun)
+    transaction.governance.corrections.append(run.begun)
     transaction.documents[run.item.desired_digest] = document_bytes(run.item.desired)
     own_corrections.begin(transaction, checked, operation, writer.checker.rules.assessment, writer.owner)
-    transaction.charges[operation.id] = list(checked.charges)
+    transaction.governance.charges[operation.id] = list(checked.charges)
     if checked.observed is not ABSENT:
         serialize.keep(transaction, checked.observed)
     if is_approved(checked) and checked.plan:
@@ -161,7 +161,7 @@ async def _intend(writer: ResourceWriter, run: Run) -> None:
         if not used and not checked.asked:
             run.begun = None
             raise HeldBack("its approval was used meanwhile")
-        transaction.approvals += [replace(each, used_at=operation.started_at) for each in used]
+        transaction.governance.approvals += [replace(each, used_at=operation.started_at) for each in used]
     await writer.keeper.commit(transaction, run.claim)
 
 
@@ -201,13 +201,16 @@ async def finish(writer: ResourceWriter, run: Run, writing: Writing) -> Acted:
             return await _look_for_created(writer, run, writing)
         if writing.refusal is Refusal.MOVED and operation.action == Action.RECREATE.value:
             # The name is taken: what is there is checked next, and not the id of what was deleted.
-            run.checked = replace(run.checked, state=replace(run.checked.state, provider_id=None))
+            run.checked = replace(
+                run.checked,
+                state=replace(run.checked.state, observed=replace(run.checked.state.observed, provider_id=None)),
+            )
         return await settle.refuse(writer, run, writing)
     assert isinstance(writing, Done)
     if operation.phase == "delete":
         run.operation = replace(operation, phase="write", step=Step.INTENDED, token={})
         # Whatever comes of it, the old id is from now on that of something deleted.
-        state = replace(run.checked.state, provider_id=None)
+        state = replace(run.checked.state, observed=replace(run.checked.state.observed, provider_id=None))
         run.checked = replace(run.checked, state=state).with_resource(run.item.without_id())
         await writer.store.commit(writer.step(run, "write.intended"))
         return await send(writer, run)
@@ -246,7 +249,7 @@ async def take_found(writer: ResourceWriter, run: Run, reading: Found) -> Acted:
     if diff.findings(run.item.desired, reading.document, tree):
         # Perhaps ours, perhaps created by another writer under the same name: not to be learnt from.
         return await settle.give_up(writer, run, "what is there is not what was asked for")
-    provider_id = reading.id or run.checked.state.provider_id
+    provider_id = reading.id or run.checked.state.observed.provider_id
     run.operation = replace(run.operation, step=Step.SETTLING, token={"id": provider_id} if provider_id else {})
     return await settle.settle(writer, run)
 

@@ -95,13 +95,13 @@ class ResumeIntent:
                 if isinstance(seen, lost_creates.Unsure):
                     return await write_decision.leave_unsure(writer, run, seen)
         if _is_deletion(operation) and isinstance(reading, Gone):
-            return await write_decision.finish(writer, run, Done(checked.state.provider_id or ""))
-        if digest_of(run.item.desired) != checked.state.desired and operation.action != Action.DELETE.value:
+            return await write_decision.finish(writer, run, Done(checked.state.observed.provider_id or ""))
+        if digest_of(run.item.desired) != checked.state.declared.document and operation.action != Action.DELETE.value:
             return await settle.give_up(writer, run, "superseded by an edit before it was sent")
         if not is_creation and not await is_unmoved(writer, run):
             if not await _is_written(writer, run):
                 return await settle.give_up(writer, run, "it moved since the write was begun")
-            provider_id = checked.state.provider_id
+            provider_id = checked.state.observed.provider_id
             run.operation = replace(operation, step=Step.SETTLING, token={"id": provider_id} if provider_id else {})
             return await settle.settle(writer, run)
         return await write_decision.send(writer, run)

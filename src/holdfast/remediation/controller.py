@@ -26,7 +26,7 @@ from holdfast.remediation.core.rules import AssessmentRules
 from holdfast.remediation.core.state_machine import Facts
 from holdfast.remediation.measurement import Instruments, Subject
 from holdfast.remediation.repository import SHELF, Kept
-from holdfast.store.protocol import Dossier, DossierMoved, Store, Transaction
+from holdfast.store.protocol import Dossier, DossierMoved, RecordChanges, Store, Transaction
 
 BATCH: Final = 100
 AT_ONCE: Final = 10  # targets looked at together
@@ -94,7 +94,7 @@ class Assessor:
         if state.phase.is_terminal and auto_undo.is_wanted(record, subject.item):
             record, wake_at = replace(record, undo=Undo.WANTED), self.clock.now()
         transaction = Transaction(
-            dossiers=[replace(found, record=record).dossier(wake_at)], events=repository.audit(told)
+            events=repository.audit(told), records=RecordChanges(put=[replace(found, record=record).dossier(wake_at)])
         )
         await self.store.commit(transaction)
         return record
@@ -109,13 +109,15 @@ class Assessor:
         if held is not None:
             left = Undo.REFUSED if held.until is None else Undo.WANTED
             record = replace(found.record, undo=left, undo_note=str(held))
-            await self.store.commit(Transaction(dossiers=[replace(found, record=record).dossier(held.until)]))
+            await self.store.commit(
+                Transaction(records=RecordChanges(put=[replace(found, record=record).dossier(held.until)]))
+            )
             return record
         item = await self.prepare(Address.parse(found.record.target))
         tried = await auto_undo.undo(found.record, item, self.store, self.undoer)
         record = replace(found.record, undo=tried.undo, undo_note=tried.note, undo_tries=found.record.undo_tries + 1)
         wait = None if record.undo is not Undo.WANTED else self.clock.now() + auto_undo.wait(record.undo_tries)
-        transaction = Transaction(dossiers=[replace(found, record=record).dossier(wait)])
+        transaction = Transaction(records=RecordChanges(put=[replace(found, record=record).dossier(wait)]))
         if record.undo is not Undo.WANTED:
             transaction.events += repository.audit([auto_undo.told(record, self.clock.now())])
         await self.store.commit(transaction)

@@ -24,7 +24,7 @@ from holdfast.remediation.core.past_attempts import Today
 from holdfast.remediation.core.records import Ending, Record, Source
 from holdfast.remediation.core.rules import AssessmentRules
 from holdfast.remediation.repository import Closing, Kept
-from holdfast.store.protocol import DossierMoved, Store, Transaction
+from holdfast.store.protocol import DossierMoved, RecordChanges, Store, Transaction
 
 
 class Refused(HoldfastError):  # noqa: N818 - an answer
@@ -69,7 +69,9 @@ class Announcer:
             refused = events.told(EventType.REFUSED, record.remediation(), record.started_at, {"details": why})
             await self.store.commit(Transaction(events=repository.audit([refused])))
             raise Refused(f"{target}: {why}")
-        transaction = Transaction(dossiers=[Kept(record).dossier(record.started_at + self.rules.patience)])
+        transaction = Transaction(
+            records=RecordChanges(put=[Kept(record).dossier(record.started_at + self.rules.patience)])
+        )
         transaction.events += repository.audit([plain.created(record)])
         try:
             await self.store.commit(transaction)

@@ -74,7 +74,7 @@ def begin(transaction: Transaction, checked: Checked, operation: Operation, rule
         pre=seen if isinstance(seen, Sighted) else None,
         pre_note=seen.detail if isinstance(seen, Unread) else "",
     )
-    transaction.dossiers.append(Kept(record).dossier(operation.started_at + rules.patience))
+    transaction.records.put.append(Kept(record).dossier(operation.started_at + rules.patience))
     transaction.events += repository.audit([plain.created(record)])
 
 

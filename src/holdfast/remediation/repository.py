@@ -128,7 +128,7 @@ def close(transaction: Transaction, found: Kept, closing: Closing, rules: Assess
         record = replace(record, assessment=begun)
         told += wants.events
         wake_at = wants.wake_at
-    transaction.dossiers.append(replace(found, record=record).dossier(wake_at))
+    transaction.records.put.append(replace(found, record=record).dossier(wake_at))
     transaction.events += audit(told)
     return record
 

@@ -27,7 +27,7 @@ async def survey(
     """Look at what was never written by us and has no record; return whether there was anything."""
     found = [address for each in templates for address in await _unrecorded(shelves, each, around)]
     states = await shelves.store.states(found) if found else {}
-    new = {each for each in found if each not in states or states[each].applied is None}
+    new = {each for each in found if each not in states or states[each].applied.document is None}
     if not new:
         return False
     wanted = {each: around[each] for each in new}

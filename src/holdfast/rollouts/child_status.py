@@ -27,7 +27,11 @@ from holdfast.store.protocol import Store
 async def observed(store: Store, addresses: Sequence[Address]) -> dict[Address, Json]:
     """Return what was last seen of resources that were there when they were last looked at."""
     states = await store.states(addresses) if addresses else {}
-    there = {a: s.observed for a, s in states.items() if s.observed is not None and s.status is not Status.MISSING}
+    there = {
+        a: s.observed.document
+        for a, s in states.items()
+        if s.observed.document is not None and s.observed.status is not Status.MISSING
+    }
     documents = await store.documents(sorted(set(there.values())))
     return {address: documents[digest] for address, digest in there.items() if digest in documents}
 
@@ -44,12 +48,14 @@ async def sighted(store: Store, brood: Brood, addresses: Sequence[Address]) -> S
     """Return what the store knows of resources; those that nobody could look at are neither there nor absent."""
     states = await store.states(addresses) if addresses else {}
     seen = await observed(store, list(states))
-    there = {address for address, state in states.items() if state.applied is not None} | seen.keys()
+    there = {address for address, state in states.items() if state.applied.document is not None} | seen.keys()
     out: dict[Address, dict[str, Stamp]] = {}
     for address in there:
         found = ((owner.uid, rendering.stamp_on(owner, seen.get(address, ABSENT))) for owner in brood.owners)
         out[address] = {uid: stamp for uid, stamp in found if stamp is not None}
-    absent = {a for a, state in states.items() if a not in there and state.status not in (None, Status.UNKNOWN)}
+    absent = {
+        a for a, state in states.items() if a not in there and state.observed.status not in (None, Status.UNKNOWN)
+    }
     return Sighted(out, absent)
 
 
@@ -75,7 +81,7 @@ async def _dated(store: Store, found: Mapping[Address, tuple[Breach, ...]]) -> d
     """Return breaches with the moment that what tells was read: the child, or the resource that shows the offers."""
     shown = {each.predicate.offer.resource for one in found.values() for each in one if each.predicate.offer}
     states = await store.states([*found, *shown]) if found else {}
-    read_at = {address: state.good_at or 0.0 for address, state in states.items()}
+    read_at = {address: state.schedule.good_at or 0.0 for address, state in states.items()}
 
     def dated(address: Address, breach: Breach) -> Breach:
         offer = breach.predicate.offer
@@ -109,7 +115,7 @@ async def unready_parts(store: Store, brood: Brood) -> list[Address]:
     """Return the parts that are resources and were not seen to be as declared: no child is made with these."""
     wanted = [each.template.address for each in brood.owners if each.template.address is not None]
     states = await store.states(wanted) if wanted else {}
-    return [each for each in wanted if each not in states or states[each].status is not Status.IN_SYNC]
+    return [each for each in wanted if each not in states or states[each].observed.status is not Status.IN_SYNC]
 
 
 @dataclass(frozen=True, slots=True)

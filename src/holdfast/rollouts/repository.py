@@ -19,7 +19,7 @@ from holdfast.rollouts.core import group_findings, group_rollouts, option1_group
 from holdfast.rollouts.core.template_groups import Brood, ChildFile, Owned, RolloutFile
 from holdfast.rollouts.core.templates import Compatibility, Template
 from holdfast.rollouts.stored_groups import Records
-from holdfast.store.protocol import Dossier, DossierMoved, Event, Transaction
+from holdfast.store.protocol import Dossier, DossierMoved, Event, RecordChanges, Transaction
 
 ASK_AGAIN_SECONDS: Final = 60.0  # after which the predicates of a template are asked again
 _TRIES: Final = 20
@@ -53,11 +53,11 @@ class Shelves(Records):
         name = brood.template.name
         children = [replace(each, version=each.version + 1) for each in batch.children]
         transaction = Transaction(events=batch.events)
-        transaction.dossiers += [serialization.owner_dossier(each) for each in batch.owners]
-        transaction.dossiers += [serialization.child_dossier(each, name) for each in children]
-        transaction.dossiers += [serialization.rollout_dossier(each, name) for each in batch.rollouts]
-        transaction.dossiers += batch.besides
-        transaction.closed += [(serialization.CHILDREN, str(address)) for address in batch.gone]
+        transaction.records.put += [serialization.owner_dossier(each) for each in batch.owners]
+        transaction.records.put += [serialization.child_dossier(each, name) for each in children]
+        transaction.records.put += [serialization.rollout_dossier(each, name) for each in batch.rollouts]
+        transaction.records.put += batch.besides
+        transaction.records.deleted += [(serialization.CHILDREN, str(address)) for address in batch.gone]
         await self.store.commit(transaction)
         return _with(brood.with_children(children, batch.gone), batch)
 
@@ -105,7 +105,7 @@ class Shelves(Records):
                 return owned
             change, after = step
             event = self.event(f"template.{change.value}", template.name, revision=after.record.current)
-            transaction = Transaction(dossiers=[serialization.owner_dossier(after)], events=[event])
+            transaction = Transaction(events=[event], records=RecordChanges(put=[serialization.owner_dossier(after)]))
             try:
                 await self.store.commit(transaction)
             except DossierMoved:
@@ -212,7 +212,7 @@ class Shelves(Records):
             return Batch()
         now, unborn = self.clock.now(), [each.address for each in group_rollouts.unborn(brood)]
         states = await self.store.states(unborn) if unborn else {}
-        never = {address for address in unborn if address not in states or states[address].applied is None}
+        never = {address for address in unborn if address not in states or states[address].applied.document is None}
         busy = {each.address for each in await self.store.operations()} if never else set()
         batch = Batch(children=list(group_rollouts.reborn(brood, never - busy)))
         for child in group_rollouts.missing(brood, now):
@@ -254,18 +254,18 @@ class Shelves(Records):
         parts = {each.name: each.owner_id for each in declared if each.address in deleted}
         for brood in known:
             name, gone = brood.template.name, [each for each in brood.children if each in deleted]
-            transaction.closed += [(serialization.CHILDREN, str(address)) for address in gone]
+            transaction.records.deleted += [(serialization.CHILDREN, str(address)) for address in gone]
             if gone and len(gone) == len(brood.children):
-                transaction.closed.append((serialization.TEMPLATES, name))
+                transaction.records.deleted.append((serialization.TEMPLATES, name))
                 parts |= {each.template.name: each.uid for each in brood.owners[:-1]}
                 old = await self.rollouts(name)
-                transaction.closed += [
+                transaction.records.deleted += [
                     (serialization.ROLLOUTS, serialization.rollout_key(name, each.number)) for each in old
                 ]
                 transaction.events.append(self.event("template.forgotten", name))
         if parts:
-            transaction.closed += await self._unused(parts, transaction.closed)
-        if transaction.closed:
+            transaction.records.deleted += await self._unused(parts, transaction.records.deleted)
+        if transaction.records.deleted:
             await self.store.commit(transaction)
 
     async def _unused(self, parts: Mapping[str, str], closed: Collection[tuple[str, str]]) -> list[tuple[str, str]]:

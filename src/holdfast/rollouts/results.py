@@ -20,7 +20,7 @@ def well(report: Report) -> set[Address]:
     """Return what a run left in sync: written and settled, or found so."""
     fine = {each.address for each in report.checked if each.verdict.status is Status.IN_SYNC}
     for each in report.acted:
-        status = each.checked.state.status
+        status = each.checked.state.observed.status
         if each.result is Result.DONE and status is Status.IN_SYNC:
             fine.add(each.checked.address)
         else:

@@ -91,8 +91,8 @@ class MemoryStore:
             self._commit(escape.transaction(transaction))
 
     def _commit(self, transaction: Transaction) -> None:
-        self._require_fences(transaction.fences)
-        self._require_held(transaction.renewed)
+        self._require_fences(transaction.writes.fences)
+        self._require_held(transaction.writes.renewed)
         for digest, data in transaction.documents.items():
             blobs.require_match(digest, data)
         revisions = self._new_revisions(transaction)
@@ -105,12 +105,14 @@ class MemoryStore:
         self._documents |= transaction.documents
         self._forget(transaction.forgotten)
         good_at = {
-            address: self._states[address].good_at for address in transaction.findings if address in self._states
+            address: self._states[address].schedule.good_at
+            for address in transaction.findings
+            if address in self._states
         }
         states = {state.address: self._with_request(_own(state)) for state in transaction.states}
-        overtaken = {address for address in transaction.looked_at if self._is_overtaken(states.get(address))}
+        overtaken = {address for address in transaction.checked if self._is_overtaken(states.get(address))}
         self._states |= {address: state for address, state in states.items() if address not in overtaken}
-        for touch in transaction.touched:
+        for touch in transaction.updates.unchanged:
             self._touch(touch)
         self._reschedule(transaction)
         for address in transaction.findings:
@@ -124,16 +126,18 @@ class MemoryStore:
         self._decisions |= decisions
         self._newest |= {each.address: each for each in decisions.values()}
         self._put_operations(transaction)
-        self._corrections |= {correction.id: copy.deepcopy(correction) for correction in transaction.corrections}
+        self._corrections |= {
+            correction.id: copy.deepcopy(correction) for correction in transaction.governance.corrections
+        }
         for purse, taken in charges.items():
             self._charges.setdefault(purse, {}).update(taken)
         self._govern(transaction)
         self._dossiers = dossiers
         self._links += links
         self._head = head
-        for claim in transaction.renewed:
+        for claim in transaction.writes.renewed:
             self._claims[claim.address] = claim
-        for claim in transaction.released:
+        for claim in transaction.writes.released:
             self._let_go(claim)
 
     def _with_request(self, state: ResourceState) -> ResourceState:
@@ -141,24 +145,33 @@ class MemoryStore:
         kept = self._states.get(state.address)
         if kept is None:
             return state
-        done = kept.handled if kept.handled == kept.requested else None  # done meanwhile, and it stays so
-        is_open = kept.requested is not None and kept.requested not in (state.handled, done)
-        due_at = earlier(kept.due_at, state.due_at) if is_open else state.due_at
-        return replace(state, requested=kept.requested, handled=done or state.handled, due_at=due_at)
+        done = (
+            kept.schedule.handled if kept.schedule.handled == kept.schedule.requested else None
+        )  # done meanwhile, and it stays so
+        is_open = kept.schedule.requested is not None and kept.schedule.requested not in (state.schedule.handled, done)
+        due_at = earlier(kept.schedule.due_at, state.schedule.due_at) if is_open else state.schedule.due_at
+        return replace(
+            state,
+            schedule=replace(
+                state.schedule, requested=kept.schedule.requested, handled=done or state.schedule.handled, due_at=due_at
+            ),
+        )
 
     def _reschedule(self, facts: Transaction) -> None:
-        for address, due_at in facts.rescheduled:
+        for address, due_at in facts.updates.rescheduled:
             if address in self._states:
                 self._states[address] = replace(self._states[address], due_at=due_at)
-        for one in facts.requested:
+        for one in facts.updates.requested:
             if one.address in self._states:
                 state = self._states[one.address]
-                self._states[one.address] = replace(state, requested=one.token, due_at=one.due_at)
+                self._states[one.address] = replace(
+                    state, schedule=replace(state.schedule, requested=one.token, due_at=one.due_at)
+                )
 
     def _is_overtaken(self, state: ResourceState | None) -> bool:
         """Tell whether somebody wrote to the resource after it was read for the check that is being recorded."""
         kept = None if state is None else self._states.get(state.address)
-        return state is not None and kept is not None and kept.applied_revision != state.applied_revision
+        return state is not None and kept is not None and kept.applied.revision != state.applied.revision
 
     def _require_fences(self, fences: Mapping[Address, int]) -> None:
         for address, fence in fences.items():
@@ -193,8 +206,8 @@ class MemoryStore:
 
     def _new_dossiers(self, facts: Transaction) -> dict[tuple[str, str], Dossier]:
         """Return what the shelves hold afterwards; what is closed goes first, so it can begin anew at once."""
-        kept = {place: dossier for place, dossier in self._dossiers.items() if place not in facts.closed}
-        for dossier in facts.dossiers:
+        kept = {place: dossier for place, dossier in self._dossiers.items() if place not in facts.records.deleted}
+        for dossier in facts.records.put:
             place = dossier.shelf, dossier.key
             if dossier.version != (kept[place].version if place in kept else 0) + 1:
                 raise DossierMoved(*place)
@@ -214,21 +227,23 @@ class MemoryStore:
     def _touch(self, touch: Touch) -> None:
         state = self._states.get(touch.address)
         if state is not None:
-            is_open = state.requested != state.handled
-            due_at = earlier(state.due_at, touch.due_at) if is_open else touch.due_at
+            is_open = state.schedule.requested != state.schedule.handled
+            due_at = earlier(state.schedule.due_at, touch.due_at) if is_open else touch.due_at
             self._states[touch.address] = replace(
                 state,
-                checked_at=touch.checked_at,
-                good_at=touch.checked_at,
-                due_at=due_at,
-                failures=0,
-                etag=state.etag if touch.etag is None else touch.etag,
-                raw_digest=state.raw_digest if touch.raw_digest is None else touch.raw_digest,
+                schedule=replace(
+                    state.schedule, checked_at=touch.checked_at, good_at=touch.checked_at, due_at=due_at, failures=0
+                ),
+                observed=replace(
+                    state.observed,
+                    etag=state.observed.etag if touch.etag is None else touch.etag,
+                    raw_digest=state.observed.raw_digest if touch.raw_digest is None else touch.raw_digest,
+                ),
             )
 
     def _put_findings(self, facts: Transaction, address: Address, clean_at: float | None) -> None:
         kept = {_identity(record.finding): record for record in self._findings.pop(address, [])}
-        at, more = facts.findings_at, 1 if address in facts.looked_at else 0
+        at, more = facts.findings_at, 1 if address in facts.checked else 0
         for finding in copy.deepcopy(facts.findings[address]):
             known = kept.get(_identity(finding))
             if known is None:
@@ -238,15 +253,15 @@ class MemoryStore:
             self._findings.setdefault(address, []).append(record)
 
     def _put_operations(self, facts: Transaction) -> None:
-        self._operations |= {operation.id: copy.deepcopy(operation) for operation in facts.operations}
-        for identity in facts.finished:
+        self._operations |= {operation.id: copy.deepcopy(operation) for operation in facts.writes.operations}
+        for identity in facts.writes.finished:
             self._operations.pop(identity, None)
 
     def _new_charges(self, facts: Transaction) -> dict[str, dict[str, float]]:
         """Return what is to be taken from which purse for which correction; raise if a purse holds no more."""
-        at = {correction.id: correction.at for correction in facts.corrections}
+        at = {correction.id: correction.at for correction in facts.governance.corrections}
         new: dict[str, dict[str, float]] = {}
-        for identity, charges in facts.charges.items():
+        for identity, charges in facts.governance.charges.items():
             if identity not in at and identity not in self._corrections:
                 raise ValueError(f"correction {identity} cannot be charged: it is not kept, nor in the transaction")
             for charge in charges:
@@ -260,16 +275,16 @@ class MemoryStore:
 
     def _govern(self, facts: Transaction) -> None:
         """Keep what people decided; what ends goes first, so it can begin anew at once."""
-        for scope in facts.resumed:
+        for scope in facts.governance.resumed:
             self._pauses.pop(scope, None)
-        for key in facts.promoted:
+        for key in facts.governance.unquarantined:
             self._demotions.pop(key, None)
-        for key in facts.unaccepted:
+        for key in facts.governance.unaccepted:
             self._acceptances.pop(key, None)
-        self._pauses |= {pause.scope: pause for pause in facts.pauses}
-        self._approvals |= {approval.plan: approval for approval in facts.approvals}
-        self._demotions |= {(one.address, one.path): copy.deepcopy(one) for one in facts.demotions}
-        self._acceptances |= {(one.address, one.path): copy.deepcopy(one) for one in facts.acceptances}
+        self._pauses |= {pause.scope: pause for pause in facts.governance.pauses}
+        self._approvals |= {approval.plan: approval for approval in facts.governance.approvals}
+        self._demotions |= {(one.address, one.path): copy.deepcopy(one) for one in facts.governance.quarantines}
+        self._acceptances |= {(one.address, one.path): copy.deepcopy(one) for one in facts.governance.accepted}
 
     async def claim(self, address: Address, owner: str, now: float, until: float) -> Claim | None:
         """Take the right to write a resource, if nobody holds it any more."""
@@ -277,7 +292,7 @@ class MemoryStore:
             return None
         fence = self._fences[address] = self._fences.get(address, 0) + 1
         state = self._states.get(address)
-        revision = state.applied_revision if state is not None else 0
+        revision = state.applied.revision if state is not None else 0
         claim = self._claims[address] = Claim(address, owner, fence, until, revision)
         return claim
 
@@ -338,9 +353,11 @@ class MemoryStore:
         """Return what is at rest and unmoved; of a thing listed twice the later digest counts."""
         digests = dict(listed)
         return [
-            Settled(state.address, state.resync_seconds)
+            Settled(state.address, state.schedule.resync_seconds)
             async for state in self.all_states(connection=connection, kind=kind)
-            if state.provider_id in digests and digests[state.provider_id] == state.raw_digest and _is_at_rest(state)
+            if state.observed.provider_id in digests
+            and digests[state.observed.provider_id] == state.observed.raw_digest
+            and _is_at_rest(state)
         ]
 
     async def unlooked(
@@ -348,15 +365,19 @@ class MemoryStore:
     ) -> AsyncIterator[Address]:
         """Go through what was not checked since a time by namespace and name."""
         async for state in self.all_states(connection=connection, kind=kind):
-            if state.due_at is not None and (state.checked_at is None or not since <= state.checked_at <= until):
+            if state.schedule.due_at is not None and (
+                state.schedule.checked_at is None or not since <= state.schedule.checked_at <= until
+            ):
                 yield state.address
 
     async def due(self, now: float, limit: int, without: Collection[str] = ()) -> list[ResourceState]:
         """Return what is due and unclaimed, the longest overdue first."""
         due = (
-            (state.due_at, order, state)
+            (state.schedule.due_at, order, state)
             for order, state in enumerate(self._states.values())
-            if state.due_at is not None and state.due_at <= now and not self._is_claimed(state.address, now)
+            if state.schedule.due_at is not None
+            and state.schedule.due_at <= now
+            and not self._is_claimed(state.address, now)
         )
         found = (each for each in due if each[2].address.connection not in without)
         return [_own(state) for _, _, state in heapq.nsmallest(limit, found)]
@@ -368,7 +389,7 @@ class MemoryStore:
     async def next_due(self, without: Collection[str] = ()) -> float | None:
         """Return the earliest due time, claimed or not."""
         states = (state for state in self._states.values() if state.address.connection not in without)
-        return min((state.due_at for state in states if state.due_at is not None), default=None)
+        return min((state.schedule.due_at for state in states if state.schedule.due_at is not None), default=None)
 
     async def sizes(self) -> dict[tuple[str, str], int]:
         """Count resources by connection and kind."""
@@ -376,14 +397,17 @@ class MemoryStore:
 
     async def with_status(self, status: Status) -> list[Address]:
         """Return the resources whose last verdict was this."""
-        return sorted((a for a, state in self._states.items() if state.status is status), key=_order)
+        return sorted((a for a, state in self._states.items() if state.observed.status is status), key=_order)
 
     async def tally(self, now: float) -> Tally:
         """Count."""
         states = self._states.values()
-        by_status = Counter(UNCHECKED if state.status is None else state.status.value for state in states)
+        by_status = Counter(
+            UNCHECKED if state.observed.status is None else state.observed.status.value for state in states
+        )
         overdue = sum(
-            (state.due_at is not None and state.due_at <= now) or _is_ahead(state, now + CLOCK_SLACK_SECONDS)
+            (state.schedule.due_at is not None and state.schedule.due_at <= now)
+            or _is_ahead(state, now + CLOCK_SLACK_SECONDS)
             for state in states
         )
         return Tally(dict(by_status), len(states), overdue)
@@ -518,13 +542,18 @@ def _of(addresses: Sequence[Address] | None, records: Iterable[Record]) -> list[
 
 def _own(state: ResourceState) -> ResourceState:
     """Return a state that shares nothing changeable with the one given."""
-    return replace(state, labels=dict(state.labels), options=copy.deepcopy(dict(state.options)))
+    return replace(
+        state,
+        declared=replace(
+            state.declared, labels=dict(state.declared.labels), options=copy.deepcopy(dict(state.declared.options))
+        ),
+    )
 
 
 def _is_at_rest(state: ResourceState) -> bool:
-    is_waited_for = state.requested != state.handled or state.terminal is not None
-    is_applied = state.due_at is not None and state.applied == state.desired
-    return state.status is Status.IN_SYNC and is_applied and not is_waited_for
+    is_waited_for = state.schedule.requested != state.schedule.handled or state.schedule.terminal is not None
+    is_applied = state.schedule.due_at is not None and state.applied.document == state.declared.document
+    return state.observed.status is Status.IN_SYNC and is_applied and not is_waited_for
 
 
 def _identity(finding: Finding) -> tuple[str, str]:
@@ -538,4 +567,6 @@ def _order(address: Address) -> tuple[str, str, str]:
 
 
 def _is_ahead(state: ResourceState, now: float) -> bool:
-    return state.due_at is not None and state.checked_at is not None and state.checked_at > now
+    return (
+        state.schedule.due_at is not None and state.schedule.checked_at is not None and state.schedule.checked_at > now
+    )

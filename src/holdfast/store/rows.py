@@ -24,6 +24,7 @@ from holdfast.store.damage import undamaged
 from holdfast.store.protocol import (
     ChainedEvent,
     DecisionRecord,
+    Declared,
     Digest,
     FindingRecord,
     Operation,
@@ -65,21 +66,29 @@ _SAME: Final = b""  # applied as desired, observed as baseline: so it is at rest
 
 def resource_row(number: int, state: ResourceState, mark: int | None) -> Row:
     """Return what changes with every check."""
-    status = None if state.status is None else STATUS_NUMBERS[state.status]
-    return number, status, state.failures, state.due_at, state.checked_at, state.good_at, mark
+    status = None if state.observed.status is None else STATUS_NUMBERS[state.observed.status]
+    return (
+        number,
+        status,
+        state.schedule.failures,
+        state.schedule.due_at,
+        state.schedule.checked_at,
+        state.schedule.good_at,
+        mark,
+    )
 
 
 def mark_of_detail(state: ResourceState) -> int | None:
     """Return a number that is the same only for the same detail, or None where that cannot be had cheaply."""
     conditions = [
         (one.type, one.status, one.reason, one.message, one.observed_generation, one.last_transition)
-        for one in state.conditions
+        for one in state.observed.conditions
     ]
     detail = (
-        state.provider_id, state.raw_digest, state.resync_seconds, state.etag, state.state_hash, state.generation,
-        state.applied_revision, state.origin, state.settle_until, state.desired, state.applied, state.baseline,
-        state.known, state.observed, state.rules, state.provider, state.source, state.reason, state.terminal,
-        state.requested, state.handled, conditions, state.labels, state.options, state.depends_on, _more(state),
+        state.observed.provider_id, state.observed.raw_digest, state.schedule.resync_seconds, state.observed.etag, state.observed.state_hash, state.declared.generation,
+        state.applied.revision, state.applied.origin, state.applied.settle_until, state.declared.document, state.applied.document, state.applied.baseline,
+        state.applied.known_differences, state.observed.document, state.applied.rules, state.declared.provider, state.declared.source, state.observed.reason, state.schedule.terminal,
+        state.schedule.requested, state.schedule.handled, conditions, state.declared.labels, state.declared.options, state.declared.depends_on, _more(state),
     )  # fmt: skip
     try:
         return int.from_bytes(hashlib.sha256(orjson.dumps(detail)).digest()[:8], signed=True)
@@ -89,30 +98,30 @@ def mark_of_detail(state: ResourceState) -> int | None:
 
 def detail_row(number: int, state: ResourceState) -> Row:
     """Return what changes when something happened."""
-    desired, baseline = state.desired, state.baseline
+    desired, baseline = state.declared.document, state.applied.baseline
     return (
         number,
-        state.provider_id,
-        packed(state.raw_digest),
-        state.resync_seconds,
-        state.etag,
-        packed(state.state_hash),
-        state.generation,
-        state.applied_revision,
-        ORIGIN_NUMBERS[state.origin],
-        state.settle_until,
+        state.observed.provider_id,
+        packed(state.observed.raw_digest),
+        state.schedule.resync_seconds,
+        state.observed.etag,
+        packed(state.observed.state_hash),
+        state.declared.generation,
+        state.applied.revision,
+        ORIGIN_NUMBERS[state.applied.origin],
+        state.applied.settle_until,
         packed(desired),
-        _SAME if desired is not None and state.applied == desired else packed(state.applied),
+        _SAME if desired is not None and state.applied.document == desired else packed(state.applied.document),
         packed(baseline),
-        packed(state.known),
-        _SAME if baseline is not None and state.observed == baseline else packed(state.observed),
-        packed(state.rules),
-        state.provider,
-        state.source,
-        state.reason,
-        state.terminal,
-        state.requested,
-        state.handled,
+        packed(state.applied.known_differences),
+        _SAME if baseline is not None and state.observed.document == baseline else packed(state.observed.document),
+        packed(state.applied.rules),
+        state.declared.provider,
+        state.declared.source,
+        state.observed.reason,
+        state.schedule.terminal,
+        state.schedule.requested,
+        state.schedule.handled,
         _rest(state),
     )
 
@@ -142,12 +151,17 @@ def _conditions(state: ResourceState) -> list[Row]:
             one.observed_generation,
             one.last_transition,
         )
-        for one in state.conditions
+        for one in state.observed.conditions
     ]
 
 
 def _rest(state: ResourceState) -> bytes:
-    rest: tuple[Json, ...] = (_conditions(state), state.labels, state.options, state.depends_on)
+    rest: tuple[Json, ...] = (
+        _conditions(state),
+        state.declared.labels,
+        state.declared.options,
+        state.declared.depends_on,
+    )
     more = _more(state)
     return blobs.pack(value_codec.dumps((*rest, more) if more else rest), _PACK_REST_AT)
 
@@ -155,10 +169,10 @@ def _rest(state: ResourceState) -> bytes:
 def _more(state: ResourceState) -> dict[str, Json]:
     """Return what few resources have; the others pay nothing for it."""
     found: dict[str, Json] = {
-        "aside": state.aside,
-        "identity": state.identity,
-        "version": state.version,
-        "repeated": state.repeated if state.repeated > 1 else None,
+        "aside": state.observed.suppressed,
+        "identity": state.applied.identity,
+        "version": state.applied.api_version,
+        "repeated": state.observed.missing_checks if state.observed.missing_checks > 1 else None,
     }
     return {name: value for name, value in found.items() if value}
 
@@ -177,7 +191,6 @@ def state_of(row: Row) -> ResourceState:
     wanted, settled = unpacked(desired), unpacked(baseline)
     return ResourceState(
         address_ids.address_of(connection, kind, local),
-        provider,
         generation,
         wanted,
         wanted if applied == _SAME else unpacked(applied),
@@ -211,6 +224,7 @@ def state_of(row: Row) -> ResourceState:
         tuple((because, path, note) for because, path, note in more.get("aside", ())),
         more.get("identity"),
         more.get("version"),
+        declared=Declared(provider),
     )
 
 

@@ -117,9 +117,9 @@ class Committer:
             self._good_at = self._good_times()
         if facts.states:
             self._put_states()
-        if facts.touched:
+        if facts.updates.unchanged:
             self._touch()
-        if facts.rescheduled or facts.requested:
+        if facts.updates.rescheduled or facts.updates.requested:
             self._reschedule()
         if facts.findings:
             self._put_findings()
@@ -138,8 +138,8 @@ class Committer:
         """Return every name once, in the order given, so that what is declared together lies together."""
         facts = self._facts
         mentioned = dict.fromkeys(self._stated)
-        history = (facts.revisions, facts.decisions, facts.operations, facts.corrections)
-        records = (*history, facts.approvals, facts.demotions, facts.acceptances)
+        history = (facts.revisions, facts.decisions, facts.writes.operations, facts.governance.corrections)
+        records = (*history, facts.governance.approvals, facts.governance.quarantines, facts.governance.accepted)
         mentioned.update(dict.fromkeys([text_of(record.address) for group in records for record in group]))
         mentioned.update(dict.fromkeys(map(text_of, facts.findings)))
         mentioned.update(dict.fromkeys([event.subject for event in facts.events]))
@@ -153,7 +153,7 @@ class Committer:
             self._connection.executemany(SQL[statement], values)
 
     def _require_fences(self) -> None:
-        for address, fence in self._facts.fences.items():
+        for address, fence in self._facts.writes.fences.items():
             number = self._names.find(text_of(address))
             row = self._connection.execute(SQL["claim_of"], (number,)).fetchone()
             if fence != (row[0] if row else 0):
@@ -188,11 +188,11 @@ class Committer:
 
     def _find_overtaken(self, states: dict[int, ResourceState], known: dict[int, _Known]) -> set[int]:
         """Return the resources that somebody wrote to after they were read for the check that is being recorded."""
-        seen = self._facts.looked_at
+        seen = self._facts.checked
         return {
             number
             for number, kept in known.items()
-            if kept.revision != states[number].applied_revision and states[number].address in seen
+            if kept.revision != states[number].applied.revision and states[number].address in seen
         }
 
     def _with_requests(self, states: dict[int, ResourceState], known: dict[int, _Known]) -> dict[int, ResourceState]:
@@ -202,19 +202,24 @@ class Committer:
         """
         asked = {number: kept for number, kept in known.items() if number in states}
         out = {
-            number: replace(states[number], requested=kept.requested, handled=kept.done or states[number].handled)
+            number: replace(
+                states[number], requested=kept.requested, handled=kept.done or states[number].schedule.handled
+            )
             for number, kept in asked.items()
-            if kept.requested != states[number].requested or kept.done not in (None, states[number].handled)
+            if kept.requested != states[number].schedule.requested
+            or kept.done not in (None, states[number].schedule.handled)
         }
         waiting = [
             number
             for number, kept in asked.items()
-            if kept.requested is not None and kept.done is None and kept.requested != states[number].handled
+            if kept.requested is not None and kept.done is None and kept.requested != states[number].schedule.handled
         ]
         for chunk in in_lists(waiting):
             for number, due_at in self._connection.execute(sized("due_times", chunk), chunk):
                 state = out.get(number, states[number])
-                out[number] = replace(state, due_at=earlier(state.due_at, due_at))
+                out[number] = replace(
+                    state, schedule=replace(state.schedule, due_at=earlier(state.schedule.due_at, due_at))
+                )
         return out
 
     def _marks(self, numbers: list[int]) -> dict[int, int | None]:
@@ -223,7 +228,7 @@ class Committer:
         )
 
     def _touch(self) -> None:
-        touches = [(text_of(touch.address), touch) for touch in self._facts.touched]
+        touches = [(text_of(touch.address), touch) for touch in self._facts.updates.unchanged]
         numbers = self._names.find_all([text for text, _ in touches])
         found = [(numbers[text], touch) for text, touch in touches if text in numbers]
         found.sort(key=itemgetter(0))
@@ -233,8 +238,8 @@ class Committer:
         self._many("retag", [rows.tags(number, touch) for number, touch in found if rows.has_tags(touch)])
 
     def _reschedule(self) -> None:
-        moved = [(due_at, text_of(address)) for address, due_at in self._facts.rescheduled]
-        asked = [(one.token, one.due_at, text_of(one.address)) for one in self._facts.requested]
+        moved = [(due_at, text_of(address)) for address, due_at in self._facts.updates.rescheduled]
+        asked = [(one.token, one.due_at, text_of(one.address)) for one in self._facts.updates.requested]
         numbers = self._names.find_all([*(text for _, text in moved), *(text for _, _, text in asked)])
         self._many("reschedule", [(due_at, numbers[text]) for due_at, text in moved if text in numbers])
         self._many("request", [(token, numbers[text]) for token, _, text in asked if text in numbers])
@@ -248,7 +253,7 @@ class Committer:
         )
 
     def _put_findings(self) -> None:
-        at, looked_at = self._facts.findings_at, self._facts.looked_at
+        at, looked_at = self._facts.findings_at, self._facts.checked
         numbers = {address: self._number(address) for address in self._facts.findings}
         current = {address: number for address, number in numbers.items() if number not in self._overtaken}
         kept = self._ages(list(current.values()))
@@ -304,19 +309,19 @@ class Committer:
         return last is not None and decision.repeats(rows.decision_of(last))
 
     def _put_operations(self) -> None:
-        operations = self._facts.operations
+        operations = self._facts.writes.operations
         self._many("put_operation", [rows.operation_row(self._number(one.address), one) for one in operations])
-        self._many("remove_operation", [(identity,) for identity in self._facts.finished])
+        self._many("remove_operation", [(identity,) for identity in self._facts.writes.finished])
 
     def _put_corrections(self) -> None:
-        corrections = self._facts.corrections
+        corrections = self._facts.governance.corrections
         self._many(
             "put_correction", [governance_rows.correction_row(self._number(one.address), one) for one in corrections]
         )
 
     def _charge(self) -> None:
         """Take from the purses; the write lock is held, so nobody takes from them between counting and taking."""
-        for identity, charges in self._facts.charges.items():
+        for identity, charges in self._facts.governance.charges.items():
             correction = self._connection.execute(SQL["chargeable"], (identity,)).fetchone()
             if correction is None:
                 raise ValueError(f"correction {identity} cannot be charged: it is not kept, nor in the transaction")
@@ -334,23 +339,36 @@ class Committer:
     def _govern(self) -> None:
         """Write what people decided; what ends goes first, so it can begin anew at once."""
         facts, number = self._facts, self._number
-        ending = facts.resumed or facts.promoted or facts.unaccepted
-        if not (ending or facts.pauses or facts.approvals or facts.demotions or facts.acceptances):
+        ending = facts.governance.resumed or facts.governance.unquarantined or facts.governance.unaccepted
+        if not (
+            ending
+            or facts.governance.pauses
+            or facts.governance.approvals
+            or facts.governance.quarantines
+            or facts.governance.accepted
+        ):
             return
-        self._many("remove_pause", [(scope,) for scope in facts.resumed])
-        self._many("remove_demotion", self._found(facts.promoted))
-        self._many("remove_acceptance", self._found(facts.unaccepted))
-        self._many("put_pause", [governance_rows.pause_row(one) for one in facts.pauses])
-        self._many("put_approval", [governance_rows.approval_row(number(one.address), one) for one in facts.approvals])
-        self._many("put_demotion", [governance_rows.demotion_row(number(one.address), one) for one in facts.demotions])
+        self._many("remove_pause", [(scope,) for scope in facts.governance.resumed])
+        self._many("remove_demotion", self._found(facts.governance.unquarantined))
+        self._many("remove_acceptance", self._found(facts.governance.unaccepted))
+        self._many("put_pause", [governance_rows.pause_row(one) for one in facts.governance.pauses])
         self._many(
-            "put_acceptance", [governance_rows.acceptance_row(number(one.address), one) for one in facts.acceptances]
+            "put_approval",
+            [governance_rows.approval_row(number(one.address), one) for one in facts.governance.approvals],
+        )
+        self._many(
+            "put_demotion",
+            [governance_rows.demotion_row(number(one.address), one) for one in facts.governance.quarantines],
+        )
+        self._many(
+            "put_acceptance",
+            [governance_rows.acceptance_row(number(one.address), one) for one in facts.governance.accepted],
         )
 
     def _file(self) -> None:
         """Write the next versions of matters; the write lock is held, so nobody writes one in between."""
-        self._many("remove_dossier", self._facts.closed)
-        for dossier in self._facts.dossiers:
+        self._many("remove_dossier", self._facts.records.deleted)
+        for dossier in self._facts.records.put:
             place = dossier.shelf, dossier.key
             row = self._connection.execute(SQL["version_of_dossier"], place).fetchone()
             if dossier.version != (row[0] if row else 0) + 1:
@@ -358,13 +376,13 @@ class Committer:
             self._connection.execute(SQL["put_dossier"], versioned_records.row(dossier))
 
     def _renew(self) -> None:
-        for claim in self._facts.renewed:
+        for claim in self._facts.writes.renewed:
             key = (self._names.find(text_of(claim.address)), claim.fence, claim.owner)
             if self._connection.execute(SQL["renew_claim"], (claim.until, *key)).rowcount == 0:
                 raise ClaimLost(f"another worker has claimed {claim.address} since; nothing was recorded")
 
     def _release(self) -> None:
-        for claim in self._facts.released:
+        for claim in self._facts.writes.released:
             key = (self._names.find(text_of(claim.address)), claim.fence, claim.owner)
             self._connection.execute(SQL["release_claim"], key)
 

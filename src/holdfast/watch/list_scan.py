@@ -18,7 +18,7 @@ from holdfast.providers.protocol import ItemFailed, ReadFailed
 from holdfast.reconcile.clock import Clock
 from holdfast.reconcile.connections import World
 from holdfast.reconcile.rate_limit import Budget
-from holdfast.store.protocol import Store, Touch, Transaction
+from holdfast.store.protocol import PartialUpdates, Store, Touch, Transaction
 
 BATCH = 1000
 
@@ -87,7 +87,7 @@ class Sweeper:
             for address, period in settled
         ]
         if touched:
-            await self.store.commit(Transaction(touched=touched))
+            await self.store.commit(Transaction(updates=PartialUpdates(unchanged=touched)))
         out.unchanged += len(touched)
 
 

@@ -20,7 +20,7 @@ from holdfast.reconcile import unchecked
 from holdfast.reconcile.action_result import Acted, Result
 from holdfast.reconcile.clock import Clock
 from holdfast.reconcile.report import Report
-from holdfast.store.protocol import Request, Store, Transaction
+from holdfast.store.protocol import PartialUpdates, Request, Store, Transaction
 from holdfast.watch.list_scan import Sweeper
 
 BATCH = 500
@@ -228,12 +228,20 @@ class Watcher:
             return
         now = self.clock.now()
         every = self.store.all_states()
-        states = [state async for state in every if state.resync_seconds > 0 and made.intersection(state.depends_on)]
-        await self.store.commit(Transaction(rescheduled=[(state.address, now) for state in states]))
+        states = [
+            state
+            async for state in every
+            if state.schedule.resync_seconds > 0 and made.intersection(state.declared.depends_on)
+        ]
+        await self.store.commit(
+            Transaction(updates=PartialUpdates(rescheduled=[(state.address, now) for state in states]))
+        )
 
     async def _put_off(self, addresses: Sequence[Address], when: float | None) -> None:
         if addresses:
-            await self.store.commit(Transaction(rescheduled=[(address, when) for address in addresses]))
+            await self.store.commit(
+                Transaction(updates=PartialUpdates(rescheduled=[(address, when) for address in addresses]))
+            )
 
     async def spread_backlog(self) -> None:
         """After a restart, spread what is overdue over a while instead of reading it all in the first second."""
@@ -246,7 +254,7 @@ class Watcher:
             moved: list[tuple[Address, float | None]] = [
                 (state.address, next(times, now + SPREAD_SECONDS)) for state in batch
             ]
-            await self.store.commit(Transaction(rescheduled=moved))
+            await self.store.commit(Transaction(updates=PartialUpdates(rescheduled=moved)))
 
     async def _wait(self) -> None:
         """Sleep until something is due or has ended, or for a while; a stop ends the sleep."""
@@ -280,5 +288,7 @@ async def request(store: Store, addresses: list[Address], token: str, now: float
     """Ask for a check now; the token comes back as `handled` once it was done."""
     states = await store.states(addresses)
     if states:
-        await store.commit(Transaction(requested=[Request(address, token, now) for address in states]))
+        await store.commit(
+            Transaction(updates=PartialUpdates(requested=[Request(address, token, now) for address in states]))
+        )
     return len(states)

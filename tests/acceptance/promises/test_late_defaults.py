@@ -138,7 +138,7 @@ def test_what_is_waived_is_not_learnt_by_a_write_and_counts_again_afterwards():
         await bench.apply(fleet)
         state = await bench.store.state(fleet[0].address)
         assert state is not None
-        assert state.status is Status.IN_SYNC
+        assert state.observed.status is Status.IN_SYNC
         (checked,) = (await bench.check(fleet)).checked
         assert checked.verdict.status is Status.IN_SYNC
         bench.clock.advance(2000)

@@ -14,7 +14,7 @@ from holdfast.reconcile.connections import WritableWorld
 from holdfast.reconcile.policy_evaluation import Rules
 from holdfast.reconcile.rate_limit import Limits
 from holdfast.reconcile.report import Report
-from holdfast.store.protocol import Pause, Transaction
+from holdfast.store.protocol import GovernanceChanges, Pause, Transaction
 from holdfast.testing import virtual_time
 from holdfast.testing.virtual_time import VirtualClock
 from holdfast.watch.list_scan import Sweeper
@@ -97,11 +97,13 @@ def test_what_was_begun_and_not_sent_waits_for_the_end_of_a_pause(tmp_path: Path
         bench.live.faults.clear()
         bench.clock.advance(1000)
         other = Bench(live=bench.live, store=bench.store, clock=bench.clock, seed=2, owner="two")
-        await bench.store.commit(Transaction(pauses=[Pause("", "ada", "incident", bench.clock.now())]))
+        await bench.store.commit(
+            Transaction(governance=GovernanceChanges(pauses=[Pause("", "ada", "incident", bench.clock.now())]))
+        )
         report = await other.apply(fleet(1))
         assert bench.live.writes == []
         assert [each.result for each in report.acted] == [Result.HELD]
-        await bench.store.commit(Transaction(resumed=[""]))
+        await bench.store.commit(Transaction(governance=GovernanceChanges(resumed=[""])))
         await other.apply(fleet(1))
         assert bench.live_thing("n0")["color"] == "red"
         assert await bench.store.operations() == []
@@ -164,7 +166,9 @@ def test_a_pause_stops_deletions_that_wait_for_their_turn():
 
         async def pause() -> None:
             await clock.sleep(25)
-            await bench.store.commit(Transaction(pauses=[Pause("", "ada", "incident", clock.now())]))
+            await bench.store.commit(
+                Transaction(governance=GovernanceChanges(pauses=[Pause("", "ada", "incident", clock.now())]))
+            )
 
         pausing = asyncio.ensure_future(pause())
         report = await bench.delete(fleet(6))

@@ -13,7 +13,7 @@ from holdfast.policy.correction_limits import CorrectionRules
 from holdfast.reconcile.check import check_resources
 from holdfast.reconcile.mass_drift_scan import Scheduled
 from holdfast.reconcile.policy_evaluation import Rules
-from holdfast.store.protocol import Approval, Transaction
+from holdfast.store.protocol import Approval, GovernanceChanges, PartialUpdates, Transaction
 from holdfast.watch.list_scan import Sweeper
 from holdfast.watch.loop import Watcher
 from tests.unit.reconcile.fixtures import Bench, declare
@@ -74,7 +74,7 @@ async def scattered(bench: Bench, things, seconds: float) -> None:
     """Spread the due times over a period."""
     now = bench.clock.now()
     times = [(thing.address, now + 1 + place * seconds / len(things)) for place, thing in enumerate(things)]
-    await bench.store.commit(Transaction(rescheduled=times))
+    await bench.store.commit(Transaction(updates=PartialUpdates(rescheduled=times)))
 
 
 @pytest.mark.parametrize("lists", [True, False])
@@ -215,7 +215,7 @@ def test_what_a_person_approved_is_not_counted_against_what_comes_after():
             if each.decision.action is Action.HOLD
         ]
         assert len(yes) == 12
-        await bench.store.commit(Transaction(approvals=yes))
+        await bench.store.commit(Transaction(governance=GovernanceChanges(approvals=yes)))
         await bench.apply(things)
         assert updates(bench) == 12
         bench.clock.advance(60)

@@ -56,7 +56,7 @@ def test_origin_survives_corrections_edits_and_takeovers(live, edit):
             await bench.apply([thing])
         state = await bench.store.state(thing.address)
         assert state is not None
-        assert state.origin is Origin.IMPORTED
+        assert state.applied.origin is Origin.IMPORTED
         bench.live.things.clear()
         (checked,) = (await bench.apply([thing])).checked
         assert (checked.decision.action, checked.decision.reasons[0].code) == (Action.BLOCK, "imported_deleted")
@@ -75,6 +75,6 @@ def test_what_we_made_stays_ours_when_an_import_is_declared_later():
         await bench.apply([later])
         state = await bench.store.state(thing.address)
         assert state is not None
-        assert state.origin is Origin.CREATED
+        assert state.applied.origin is Origin.CREATED
 
     asyncio.run(story())

@@ -79,11 +79,15 @@ def test_what_cannot_be_resolved_while_watching_is_unknown_and_told():
             watcher.complain = lambda error: told.append(str(error))
             await watcher.round()
         states = await bench.store.states([each.address for each in fleet])
-        assert [states[each.address].status for each in fleet] == [Status.IN_SYNC, Status.UNKNOWN, Status.IN_SYNC]
+        assert [states[each.address].observed.status for each in fleet] == [
+            Status.IN_SYNC,
+            Status.UNKNOWN,
+            Status.IN_SYNC,
+        ]
         broken = states[fleet[1].address]
-        assert "there is no resource" in broken.reason
-        assert {str(c.type): str(c.status) for c in broken.conditions}["Fresh"] == "False"
-        assert broken.due_at is not None
+        assert "there is no resource" in broken.observed.reason
+        assert {str(c.type): str(c.status) for c in broken.observed.conditions}["Fresh"] == "False"
+        assert broken.schedule.due_at is not None
         assert told
 
     asyncio.run(whole())

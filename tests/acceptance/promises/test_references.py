@@ -170,7 +170,12 @@ def test_a_secret_that_is_referred_to_stays_one():
         report = await bench.check(declared)
         assert [each.verdict.status for each in report.checked] == [Status.IN_SYNC] * 2
         assert "t0ps3cret-value" not in repr([each.prepared for each in report.checked])
-        digests = [digest for each in report.checked for digest in (each.state.desired, each.state.observed) if digest]
+        digests = [
+            digest
+            for each in report.checked
+            for digest in (each.state.declared.document, each.state.observed.document)
+            if digest
+        ]
         assert "t0ps3cret-value" not in repr(await bench.store.documents(digests))
 
     asyncio.run(whole())

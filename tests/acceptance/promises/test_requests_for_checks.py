@@ -46,8 +46,8 @@ def test_a_request_that_an_apply_overtakes_leaves_revision_and_id_alone():
         asked = await loop.request(Interrupted(bench.store, overtake), [declared.address], "now", bench.clock.now())
         state = await bench.store.state(declared.address)
         assert state is not None
-        assert (asked, state.applied_revision, state.provider_id) == (1, 2, bench.id_of("a"))
-        assert state.requested == "now"
+        assert (asked, state.applied.revision, state.observed.provider_id) == (1, 2, bench.id_of("a"))
+        assert state.schedule.requested == "now"
 
     asyncio.run(whole())
 
@@ -73,13 +73,17 @@ def test_a_request_made_while_a_check_is_under_way_is_not_lost(moved):
         await bench.check(fleet)
         state = await bench.store.state(declared.address)
         assert state is not None
-        assert (state.requested, state.handled, state.due_at) == ("now", None, bench.clock.now())
+        assert (state.schedule.requested, state.schedule.handled, state.schedule.due_at) == (
+            "now",
+            None,
+            bench.clock.now(),
+        )
         await watched(bench, fleet)
         state = await bench.store.state(declared.address)
         assert state is not None
-        assert state.handled == "now"
-        assert state.due_at is not None
-        assert state.due_at > bench.clock.now()
+        assert state.schedule.handled == "now"
+        assert state.schedule.due_at is not None
+        assert state.schedule.due_at > bench.clock.now()
 
     asyncio.run(whole())
 

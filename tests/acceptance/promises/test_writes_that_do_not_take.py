@@ -67,7 +67,7 @@ def test_an_ignored_edit_is_told_and_never_a_baseline(patches, conditional):
         assert "did not take" in acted.message
         state = await bench.store.state(red.address)
         assert state is not None
-        assert state.status is Status.DRIFTED
+        assert state.observed.status is Status.DRIFTED
         (correction, *_) = await bench.store.corrections([red.address])
         assert correction.outcome is Outcome.INEFFECTIVE
         for _ in range(3):

@@ -102,7 +102,7 @@ def test_a_kill_at_any_request_loses_nothing_and_doubles_nothing(tmp_path, befor
             assert list(server.account.endpoints) == [done.id], f"killed at request {number}"
             assert live(server, done.id) == wanted, f"killed at request {number}"
             states, operations = left(folder)
-            assert ([state.provider_id for state in states], operations) == ([done.id], [])
+            assert ([state.observed.provider_id for state in states], operations) == ([done.id], [])
             server.journal.clear()
             here(folder, server, wanted, ahead=LATER_SECONDS)
             assert server.writes() == [], f"killed at request {number}: not clean afterwards"

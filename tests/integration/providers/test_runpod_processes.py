@@ -36,7 +36,7 @@ def test_four_processes_that_deploy_at_once_keep_four_records(tmp_path, server):
     assert {each["action"] for each in said} == {"create"}
     assert {each["id"] for each in said} == set(server.account.endpoints)
     states, operations = left(tmp_path)
-    assert {(state.address.name, state.provider_id) for state in states} == {
+    assert {(state.address.name, state.observed.provider_id) for state in states} == {
         (config["name"], each["id"]) for config, each in zip(configs, said, strict=True)
     }
     assert operations == []
@@ -51,7 +51,7 @@ def test_four_processes_that_deploy_the_same_make_one(tmp_path, server):
     assert [each["id"] for each in said] == [ident] * COUNT
     assert [each["action"] for each in said].count("create") == 1
     states, operations = left(tmp_path)
-    assert ([state.provider_id for state in states], operations) == ([ident], [])
+    assert ([state.observed.provider_id for state in states], operations) == ([ident], [])
 
 
 def test_four_processes_that_change_the_same_leave_what_was_asked(tmp_path, server):

@@ -21,7 +21,7 @@ async def last_batch(store: SqliteStore) -> int:
     last = max(numbers, default=0)
     assert numbers == list(range(last, 0, -1))
     states = await listed(store.all_states())
-    assert {state.generation for state in states} == ({last} if last else set())
+    assert {state.declared.generation for state in states} == ({last} if last else set())
     assert len(states) == (worker.BATCH if last else 0)
     assert await store.verify_chain() == last * worker.BATCH
     kept = await store.documents([revision.document for revision in revisions])

@@ -61,7 +61,9 @@ def test_processes_that_open_a_new_store_at_once_all_succeed_and_no_commit_is_lo
         assert set(seen.values()) == {worker.BATCH}
         assert len(seen) == len(owners) * count
         states = await listed(store.all_states())
-        assert len({(state.provider, state.generation) for state in states}) == 1  # all from one transaction
+        assert (
+            len({(state.declared.provider, state.declared.generation) for state in states}) == 1
+        )  # all from one transaction
         for owner in owners:
             kept: list[Revision] = await store.revisions(worker.account(owner))
             assert [revision.number for revision in kept] == list(range(count, 0, -1))
@@ -89,7 +91,7 @@ def test_fenced_writes_under_claims_that_run_out_lose_no_update(tmp_path):
     async def look(store: SqliteStore) -> None:
         state = await store.state(worker.address(0))
         assert state is not None
-        assert state.generation == len(owners) * count
+        assert state.declared.generation == len(owners) * count
         raised = [entry.event.data["to"] async for entry in store.events()]
         assert raised == list(range(1, len(owners) * count + 1))
         assert await store.verify_chain() == len(raised)

@@ -14,7 +14,17 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
 from holdfast.model.address import Address
 from holdfast.model.verdict import Status
 from holdfast.store import blobs
-from holdfast.store.protocol import ClaimLost, Event, ResourceState, Revision, Transaction
+from holdfast.store.protocol import (
+    ClaimLost,
+    Declared,
+    Event,
+    Observed,
+    ResourceState,
+    Revision,
+    Schedule,
+    Transaction,
+    WriteChanges,
+)
 from holdfast.store.sqlite import SqliteStore
 
 BATCH = 40  # facts of each sort in one transaction
@@ -40,12 +50,9 @@ def batch(owner: str, number: int) -> Transaction:
     states = [
         ResourceState(
             address(n),
-            owner,
-            generation=number,
-            desired=name,
-            status=Status.IN_SYNC,
-            due_at=float(number),
-            reason="y" * n,
+            declared=Declared(owner, generation=number, document=name),
+            observed=Observed(status=Status.IN_SYNC, reason="y" * n),
+            schedule=Schedule(due_at=float(number)),
         )
         for n in range(BATCH)
     ]
@@ -71,7 +78,9 @@ async def claim_all(store: SqliteStore, owner: str, count: int) -> None:
     for number in range(count):
         claim = await store.claim(address(number), owner, now=0.0, until=1.0)
         if claim is not None:
-            await store.commit(Transaction(events=[Event(0.0, "won", owner)], fences={claim.address: claim.fence}))
+            await store.commit(
+                Transaction(events=[Event(0.0, "won", owner)], writes=WriteChanges(fences={claim.address: claim.fence}))
+            )
             say("won", number, claim.fence)
     say("done")
 
@@ -85,13 +94,13 @@ async def count_up(store: SqliteStore, owner: str, count: int) -> None:
         if claim is None:
             continue
         state = await store.state(address(0))
-        value = state.generation if state else 0
+        value = state.declared.generation if state else 0
         try:
             await store.commit(
                 Transaction(
-                    states=[ResourceState(address(0), owner, generation=value + 1)],
+                    states=[ResourceState(address(0), declared=Declared(owner, generation=value + 1))],
                     events=[Event(now, "raised", owner, {"to": value + 1})],
-                    fences={claim.address: claim.fence},
+                    writes=WriteChanges(fences={claim.address: claim.fence}),
                 )
             )
         except ClaimLost:
@@ -113,13 +122,13 @@ AT_ONCE = 60  # calls that are under way at the same time
 
 def numbered(owner: str, number: int) -> Transaction:
     """Return a small transaction: a state and an event with the same number."""
-    state = ResourceState(Address("prod", owner, f"n{number}"), owner, generation=number)
+    state = ResourceState(Address("prod", owner, f"n{number}"), declared=Declared(owner, generation=number))
     return Transaction(states=[state], events=[Event(0.0, "numbered", str(state.address), {"n": number})])
 
 
 async def commit_at_once(store: SqliteStore, owner: str, count: int) -> None:
     """Commit numbered facts, many at a time, with one among them that has to fail every time."""
-    lost = Transaction(events=[Event(0.0, "lost", owner)], fences={address(0): 1000})
+    lost = Transaction(events=[Event(0.0, "lost", owner)], writes=WriteChanges(fences={address(0): 1000}))
     for start in range(1, count + 1, AT_ONCE):
         numbers = range(start, min(start + AT_ONCE, count + 1))
         calls = [store.commit(numbered(owner, number)) for number in numbers]

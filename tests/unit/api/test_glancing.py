@@ -10,7 +10,7 @@ from holdfast.model.json import Json
 from holdfast.model.verdict import Status
 from holdfast.providers.runpod import CpuLoadBalancerSlsResource, NetworkVolume, ServerlessEndpoint
 from holdfast.providers.runpod import declaration as runpod_declaring
-from holdfast.store.protocol import Request, Transaction
+from holdfast.store.protocol import PartialUpdates, Request, Transaction
 from holdfast.store.sqlite import SqliteStore
 from holdfast_emulators.runpod import Fault
 from tests.unit.api.desk import Desk, at_desk, balancer
@@ -101,7 +101,7 @@ def test_a_look_that_somebody_asked_for_is_one(tmp_path):
         await deployed(desk)
         store = await SqliteStore.open(desk.folder / ".holdfast/holdfast.db")
         requests = [Request(state.address, "now", 0.0) async for state in store.all_states()]
-        await store.commit(Transaction(requested=requests))
+        await store.commit(Transaction(updates=PartialUpdates(requested=requests)))
         await store.close()
         return {each.verdict.reason for each in await desk.manager().check(*fleet())}
 

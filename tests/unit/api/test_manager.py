@@ -21,7 +21,7 @@ from holdfast.providers.runpod import (
     ServerlessResource,
 )
 from holdfast.reconcile.claims import CLAIM_SECONDS
-from holdfast.store.protocol import Pause, Transaction
+from holdfast.store.protocol import GovernanceChanges, Pause, Transaction
 from holdfast.store.sqlite import SqliteStore
 from holdfast_emulators.runpod import Fault, Wrong
 from tests.unit.api.desk import at_desk, balancer
@@ -92,7 +92,9 @@ def test_a_deploy_waits_for_whoever_is_at_it_or_was_killed_at_it(tmp_path):
 def test_what_is_asked_for_and_held_back_is_an_error_and_what_the_world_did_is_told(tmp_path):
     async def story(desk):
         first = await desk.manager().deploy(balancer())
-        await committed(desk, Transaction(pauses=[Pause("", "ada", "a party", desk.clock.now())]))
+        await committed(
+            desk, Transaction(governance=GovernanceChanges(pauses=[Pause("", "ada", "a party", desk.clock.now())]))
+        )
         with pytest.raises(DeployError, match=r"held back: everything is paused by ada: a party"):
             await desk.manager().deploy(balancer(workersMax=6))
         with pytest.raises(DeployError, match="held back"):

@@ -29,15 +29,21 @@ from holdfast.store.memory import MemoryStore
 from holdfast.store.protocol import (
     UNCHECKED,
     Claim,
+    Declared,
     Demotion,
     Event,
+    GovernanceChanges,
+    Observed,
     Operation,
     Outcome,
     Pause,
+    RecordChanges,
     ResourceState,
+    Schedule,
     Step,
     Store,
     Transaction,
+    WriteChanges,
 )
 from holdfast.testing.memory import once
 from tests.unit.reconcile.brooding import Nursery, template
@@ -83,7 +89,9 @@ class Read:
 
 def state(name: str, status: Status | None, **more) -> ResourceState:
     given = {"checked_at": NOW - 10, "good_at": NOW - 10, **more}
-    return ResourceState(Address("mem", "Thing", name), "memory", status=status, **given)
+    return ResourceState(
+        Address("mem", "Thing", name), **given, declared=Declared("memory"), observed=Observed(status=status)
+    )
 
 
 def stored(*states: ResourceState, **more) -> MemoryStore:
@@ -168,11 +176,9 @@ STATES = st.lists(
     st.builds(
         lambda connection, kind, number, status, good, resync, terminal: ResourceState(
             Address(connection, kind, f"n{number}"),
-            "memory",
-            status=status,
-            good_at=good,
-            resync_seconds=resync,
-            terminal=terminal,
+            declared=Declared("memory"),
+            observed=Observed(status=status),
+            schedule=Schedule(good_at=good, resync_seconds=resync, terminal=terminal),
         ),
         st.sampled_from(["a", 'b"\\', "c d"]),
         st.sampled_from(["X", "Y\n"]),
@@ -243,7 +249,11 @@ def test_unknown_is_told_when_a_read_fails_and_green_only_when_it_does_not():
 def test_what_is_held_back_is_told_by_its_cause():
     bench, fleet = Bench(), [declare("a", {"v": 1}), declare("b", {"v": 1}, onDrift=OnDrift.APPROVE.value)]
     run(bench.apply(fleet))
-    run(bench.store.commit(Transaction(pauses=[Pause("mem/Thing/a", "ada", "busy", bench.clock.now())])))
+    run(
+        bench.store.commit(
+            Transaction(governance=GovernanceChanges(pauses=[Pause("mem/Thing/a", "ada", "busy", bench.clock.now())]))
+        )
+    )
     for name in "ab":
         bench.live_thing(name)["v"] = 2
     run(bench.check(fleet))
@@ -282,13 +292,15 @@ def test_what_is_under_way_and_what_people_said():
     run(
         store.commit(
             Transaction(
-                operations=[Operation("1", address, "update", Step.SENT, NOW - 40, None, None)],
-                pauses=[
-                    Pause("", "ada", "all", NOW),
-                    Pause("mem", "ada", "over", NOW - 9, NOW - 1),
-                    Pause("mem/Thing", "ada", "kind", NOW),
-                ],
-                demotions=[Demotion(address, "/v", "fight", NOW)],
+                writes=WriteChanges(operations=[Operation("1", address, "update", Step.SENT, NOW - 40, None, None)]),
+                governance=GovernanceChanges(
+                    pauses=[
+                        Pause("", "ada", "all", NOW),
+                        Pause("mem", "ada", "over", NOW - 9, NOW - 1),
+                        Pause("mem/Thing", "ada", "kind", NOW),
+                    ],
+                    quarantines=[Demotion(address, "/v", "fight", NOW)],
+                ),
             )
         )
     )
@@ -367,7 +379,11 @@ def test_a_rollout_that_halted_backs_off_and_says_why_it_waits():
 def test_a_pause_of_everything_holds_a_rollout_and_a_hold_of_a_slot_is_in_the_manifests():
     nursery, before = Nursery(), template({"v": 1}, 4, limits=CAREFUL)
     rolled(nursery, before)
-    run(nursery.store.commit(Transaction(pauses=[Pause("mem", "ada", "busy", nursery.clock.now())])))
+    run(
+        nursery.store.commit(
+            Transaction(governance=GovernanceChanges(pauses=[Pause("mem", "ada", "busy", nursery.clock.now())]))
+        )
+    )
     after = dataclasses.replace(template({"v": 2}, 4, limits=CAREFUL), holds={"web-1": 3600.0})
     rolled(nursery, after)
     causes = [each["cause"] for each in reading(nursery).of("holdfast_rollout_blocked")]
@@ -429,7 +445,7 @@ def test_a_stamp_of_another_revision_is_seen_whoever_put_it_there():
     births = {"web": [*old.data["births"]["web"][:2], *stamps[2]]}
     forged = dataclasses.replace(old, data={**old.data, "births": births}, version=old.version + 1)
     assert reading(nursery)("holdfast_template_restamped_children", template="web") == 0
-    run(nursery.store.commit(Transaction(dossiers=[forged])))
+    run(nursery.store.commit(Transaction(records=RecordChanges(put=[forged]))))
     assert reading(nursery)("holdfast_template_restamped_children", template="web") == 1
 
 

@@ -20,7 +20,7 @@ from holdfast.policy.write_reasons import EVERY
 from holdfast.reconcile.action_result import Result
 from holdfast.reconcile.finding_actions import reverted
 from holdfast.reconcile.policy_evaluation import Rules
-from holdfast.store.protocol import Approval, Outcome, Pause, Transaction
+from holdfast.store.protocol import Approval, GovernanceChanges, Outcome, Pause, Transaction
 from tests.unit.reconcile.fixtures import Bench, declare
 
 
@@ -277,10 +277,14 @@ def test_a_pause_at_any_level_stops_writes_and_says_who_and_why(scope):
     fleet = reds(1)
     run(bench.apply(fleet))
     drift(bench, "n0")
-    run(bench.store.commit(Transaction(pauses=[Pause(scope, "ada", "migration", bench.clock.now())])))
+    run(
+        bench.store.commit(
+            Transaction(governance=GovernanceChanges(pauses=[Pause(scope, "ada", "migration", bench.clock.now())]))
+        )
+    )
     reason = decisions(run(bench.apply(fleet)))["n0"].reasons[0]
     assert (reason.code, "ada" in reason.message, "migration" in reason.message) == ("paused", True, True)
-    run(bench.store.commit(Transaction(resumed=[scope])))
+    run(bench.store.commit(Transaction(governance=GovernanceChanges(resumed=[scope]))))
     run(bench.apply(fleet))
     assert bench.live_thing("n0")["color"] == "red"
 
@@ -303,7 +307,11 @@ def test_a_pause_also_stops_what_a_person_asks_for():
     bench = governed()
     fleet = reds(1)
     run(bench.apply(fleet))
-    run(bench.store.commit(Transaction(pauses=[Pause("", "ada", "incident", bench.clock.now())])))
+    run(
+        bench.store.commit(
+            Transaction(governance=GovernanceChanges(pauses=[Pause("", "ada", "incident", bench.clock.now())]))
+        )
+    )
     (acted,) = run(bench.delete(fleet)).acted
     assert (acted.result, "incident" in acted.message) == (Result.HELD, True)
     assert bench.live_thing("n0") is not None
@@ -408,7 +416,7 @@ def test_a_person_who_reverts_begins_a_new_count():
     run(bench.apply(fleet))
     fought(bench, fleet, 3)
     run(bench.apply(fleet, reconsider=lambda checked: reverted(checked, "/color")))
-    run(bench.store.commit(Transaction(promoted=[(address("n0"), "/color")])))
+    run(bench.store.commit(Transaction(governance=GovernanceChanges(unquarantined=[(address("n0"), "/color")]))))
     bench.clock.advance(1)
     assert decisions(fought(bench, fleet, 1))["n0"].action is Action.UPDATE
     assert decisions(fought(bench, fleet, 2))["n0"].reasons[0].code == "fight"
@@ -485,4 +493,4 @@ async def listed(iterator):
 
 def approve(bench, name, plan):
     yes = Approval(plan, address(name), "ada", "looked at it", bench.clock.now())
-    run(bench.store.commit(Transaction(approvals=[yes])))
+    run(bench.store.commit(Transaction(governance=GovernanceChanges(approvals=[yes]))))

@@ -21,7 +21,7 @@ from holdfast.remediation.core.past_attempts import Effect, Limits, Match
 from holdfast.remediation.core.records import Ending, Undo
 from holdfast.remediation.core.state import Phase
 from holdfast.remediation.intake import Refused
-from holdfast.store.protocol import Approval, Outcome, Pause, Transaction
+from holdfast.store.protocol import Approval, GovernanceChanges, Outcome, Pause, Transaction
 from holdfast.testing.memory import once
 from tests.unit.reconcile.fixtures import declare
 from tests.unit.reconcile.remedying import TARGET, Ward
@@ -108,7 +108,11 @@ def test_what_somebody_moves_between_the_verdict_and_the_undo_is_not_undone():
 def test_an_undo_waits_for_the_end_of_a_pause_and_is_given_up_at_last():
     ward = failing(undoBelow=0.9)
     run(ward.correct())
-    run(ward.store.commit(Transaction(pauses=[Pause("", "ada", "incident", ward.clock.now())])))
+    run(
+        ward.store.commit(
+            Transaction(governance=GovernanceChanges(pauses=[Pause("", "ada", "incident", ward.clock.now())]))
+        )
+    )
     record = run(ward.finish())
     assert (record.undo, "incident" in record.undo_note) == (Undo.REFUSED, True)
     assert ward.live_thing("a")["color"] == "red"
@@ -117,11 +121,15 @@ def test_an_undo_waits_for_the_end_of_a_pause_and_is_given_up_at_last():
 def test_an_undo_that_waited_is_done_when_the_pause_ends():
     ward = failing(undoBelow=0.9)
     run(ward.correct())
-    run(ward.store.commit(Transaction(pauses=[Pause("", "ada", "incident", ward.clock.now())])))
+    run(
+        ward.store.commit(
+            Transaction(governance=GovernanceChanges(pauses=[Pause("", "ada", "incident", ward.clock.now())]))
+        )
+    )
     while run(ward.all())[-1].undo_tries < 2:
         run(ward.look())
         run(ward.sleep())
-    run(ward.store.commit(Transaction(resumed=[""])))
+    run(ward.store.commit(Transaction(governance=GovernanceChanges(resumed=[""]))))
     assert run(ward.finish()).undo is Undo.DONE
     assert ward.live_thing("a")["color"] == "black"
 
@@ -190,7 +198,7 @@ def test_our_correction_is_held_once_it_failed_so_often_on_this_state_and_a_yes_
     assert (one.decision.reasons[0].code, "failed 2 times" in one.decision.reasons[0].message) == ("futile", True)
     assert ward.live_thing("a")["color"] == "black"
     yes = Approval(one.plan, one.address, "ada", "seen", ward.clock.now())
-    run(ward.store.commit(Transaction(approvals=[yes])))
+    run(ward.store.commit(Transaction(governance=GovernanceChanges(approvals=[yes]))))
     run(ward.apply(ward.declarations))
     assert ward.live_thing("a")["color"] == "red"
 

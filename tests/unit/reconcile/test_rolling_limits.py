@@ -22,7 +22,7 @@ from holdfast.rollouts.core.records import Phase
 from holdfast.rollouts.core.requirements import Asks, Debounce, Offer, Predicate
 from holdfast.rollouts.core.rollout_limits import Limits
 from holdfast.rollouts.core.templates import FieldClasses, Method, Mode
-from holdfast.store.protocol import Pause, Transaction
+from holdfast.store.protocol import GovernanceChanges, Pause, Transaction
 from tests.unit.reconcile.brooding import Nursery, template
 from tests.unit.reconcile.fixtures import declare
 
@@ -245,7 +245,11 @@ def now(coroutine) -> None:
 
 
 def pause(nursery: Nursery) -> None:
-    now(nursery.store.commit(Transaction(pauses=[Pause("", "ada", "enough", nursery.clock.now())])))
+    now(
+        nursery.store.commit(
+            Transaction(governance=GovernanceChanges(pauses=[Pause("", "ada", "enough", nursery.clock.now())]))
+        )
+    )
 
 
 @pytest.mark.parametrize(
@@ -265,7 +269,7 @@ def test_a_pause_that_is_set_by_the_first_write_of_a_pass_stops_the_next_child(n
     assert len(one.live.writes) == 4 + 1
     states = Counter(each.state.value for each in brood.children.values())
     assert states == left, "no intent is left behind"
-    asyncio.run(one.store.commit(Transaction(resumed=[""])))
+    asyncio.run(one.store.commit(Transaction(governance=GovernanceChanges(resumed=[""]))))
     rolled(one, template({"level": 2}, 4, method=method, limits=WIDE))
     assert set(one.values("level").values()) == {2}
     assert len(one.values("level")) == 4

@@ -20,7 +20,7 @@ from holdfast.rollouts.core.requirements import Asks, Offer, Predicate
 from holdfast.rollouts.core.rollout_limits import Limits, OnHalt
 from holdfast.rollouts.core.template_groups import Brood
 from holdfast.rollouts.core.templates import FieldClasses, Gate, Method, Mode
-from holdfast.store.protocol import Pause, Transaction
+from holdfast.store.protocol import GovernanceChanges, Pause, RecordChanges, Transaction
 from holdfast.testing.memory import once
 from tests.unit.reconcile.brooding import Nursery, template
 from tests.unit.reconcile.fixtures import declare
@@ -374,10 +374,14 @@ def test_windows_holds_gates_and_pauses_hold_it_back(nursery):
     (brood,) = rolled(nursery, wanted)
     assert "web-2" in nursery.names()
     assert phase(brood) is Phase.PROGRESSING
-    asyncio.run(nursery.store.commit(Transaction(pauses=[Pause("mem/Thing", "ada", "stop", nursery.clock.now())])))
+    asyncio.run(
+        nursery.store.commit(
+            Transaction(governance=GovernanceChanges(pauses=[Pause("mem/Thing", "ada", "stop", nursery.clock.now())]))
+        )
+    )
     (brood,) = rolled(nursery, dataclasses.replace(wanted, holds={}))
     assert "web-2" in nursery.names()
-    asyncio.run(nursery.store.commit(Transaction(resumed=["mem/Thing"])))
+    asyncio.run(nursery.store.commit(Transaction(governance=GovernanceChanges(resumed=["mem/Thing"]))))
     (brood,) = rolled(nursery, dataclasses.replace(wanted, holds={}))
     assert phase(brood) is Phase.COMPLETE
 
@@ -465,7 +469,9 @@ def test_a_scheme_of_a_newer_release_gives_unknown_or_its_stored_verdict_and_nev
         data["regimes"].append([1, "template-of-the-future/2", 1])
         data["policies"]["template-of-the-future/2"] = {"anything": True}
         await nursery.store.commit(
-            Transaction(dossiers=[dataclasses.replace(dossier, data=data, version=dossier.version + 1)])
+            Transaction(
+                records=RecordChanges(put=[dataclasses.replace(dossier, data=data, version=dossier.version + 1)])
+            )
         )
 
     asyncio.run(newer())

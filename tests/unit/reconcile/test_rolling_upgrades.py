@@ -16,7 +16,7 @@ from holdfast.rollouts.core.adoption import Unstamped
 from holdfast.rollouts.core.option1 import NODEPOOL
 from holdfast.rollouts.core.records import Phase
 from holdfast.rollouts.core.templates import Compatibility, FieldClasses, Method, Mode, Stamping, Template
-from holdfast.store.protocol import Transaction
+from holdfast.store.protocol import RecordChanges, Transaction
 from tests.unit.reconcile.brooding import Nursery, template
 from tests.unit.reconcile.fixtures import declare
 
@@ -177,7 +177,7 @@ def test_23_the_stamps_of_children_without_a_record_are_read_and_bind_them_or_le
 
     async def lose() -> None:
         closed = [(serialization.CHILDREN, str(each)) for each in first.children]
-        await nursery.store.commit(Transaction(closed=closed))
+        await nursery.store.commit(Transaction(records=RecordChanges(deleted=closed)))
 
     asyncio.run(lose())
     writes = len(nursery.live.writes)

@@ -69,7 +69,9 @@ def test_a_secret_is_written_to_the_provider_and_nowhere_else(tmp_path_factory, 
                 json.dumps(await store.document(record.inputs)) + json.dumps(await store.document(record.output))
             )
         for digest in {
-            d for s in [x async for x in store.all_states()] for d in (s.desired, s.applied, s.observed, s.known)
+            d
+            for s in [x async for x in store.all_states()]
+            for d in (s.declared.document, s.applied.document, s.observed.document, s.applied.known_differences)
         }:
             shown.append(json.dumps(await store.document(digest)) if digest else "")
         await store.close()
@@ -108,7 +110,17 @@ def test_what_a_profile_calls_secret_is_one_though_it_was_declared_in_clear(tmp_
         assert bench.live_thing("a")["env"]["KEY"] == "plain-secret-1"
         state = await store.state(fleet[0].address)
         assert state is not None
-        kept = [d for d in (state.desired, state.applied, state.baseline, state.observed, state.known) if d]
+        kept = [
+            d
+            for d in (
+                state.declared.document,
+                state.applied.document,
+                state.applied.baseline,
+                state.observed.document,
+                state.applied.known_differences,
+            )
+            if d
+        ]
         documents = [await store.document(digest) for digest in kept]
         ledger = [repr(each) for each in await store.corrections()]
         events = [dict(event.event.data) async for event in store.events()]

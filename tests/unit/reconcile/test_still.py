@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from holdfast.model.verdict import SetAside, Status
-from holdfast.store.protocol import Acceptance, Request, ResourceState, Transaction
+from holdfast.store.protocol import Acceptance, GovernanceChanges, PartialUpdates, Request, ResourceState, Transaction
 from tests.unit.reconcile.fixtures import Bench, declare
 
 
@@ -34,7 +34,11 @@ def state(bench: Bench) -> ResourceState:
 
 def remember(bench: Bench, **changes) -> None:
     asked = [Request(state(bench).address, changes.pop("requested"), 0.0)] if "requested" in changes else []
-    run(bench.store.commit(Transaction(states=[replace(state(bench), **changes)], requested=asked)))
+    run(
+        bench.store.commit(
+            Transaction(states=[replace(state(bench), **changes)], updates=PartialUpdates(requested=asked))
+        )
+    )
 
 
 def test_an_answer_that_says_the_same_in_other_bytes_is_parsed_hashed_and_found_unmoved():
@@ -45,7 +49,7 @@ def test_an_answer_that_says_the_same_in_other_bytes_is_parsed_hashed_and_found_
     assert checked.is_still
     assert not checked.is_fast
     after = state(bench)
-    assert (after.checked_at, after.good_at) == (bench.clock.now(), bench.clock.now())
+    assert (after.schedule.checked_at, after.schedule.good_at) == (bench.clock.now(), bench.clock.now())
     assert run(bench.check(fleet)).checked[0].is_fast, "the new tags are remembered"
 
 
@@ -89,13 +93,13 @@ def test_what_was_not_at_rest_is_looked_at_whole(before):
     remember(bench, **before)
     (checked,) = run(bench.check(fleet)).checked
     assert not checked.is_still
-    assert state(bench).status is Status.IN_SYNC or before.get("terminal")
+    assert state(bench).observed.status is Status.IN_SYNC or before.get("terminal")
 
 
 def test_what_a_person_accepted_is_counted_at_every_look():
     bench, fleet = at_rest()
     accepted = Acceptance(fleet[0].address, "/size", "small", "ada", "it is fine", 1.0)
-    run(bench.store.commit(Transaction(acceptances=[accepted])))
+    run(bench.store.commit(Transaction(governance=GovernanceChanges(accepted=[accepted]))))
     for _ in range(2):
         (checked,) = run(bench.check(fleet)).checked
         assert [each.because for each in checked.verdict.aside] == [SetAside.BASELINED]
@@ -110,8 +114,8 @@ def test_an_edit_beside_the_content_is_remembered_though_nothing_moved(edit):
     run(bench.check(fleet))
     after = state(bench)
     if edit == "labels":
-        assert after.labels == {"tier": "1"}
+        assert after.declared.labels == {"tier": "1"}
     else:
-        assert after.resync_seconds == 7200.0
-        assert after.options["resyncPeriod"]["value"] != "1h"
+        assert after.schedule.resync_seconds == 7200.0
+        assert after.declared.options["resyncPeriod"]["value"] != "1h"
     assert run(bench.check(fleet)).checked[0].is_fast, "and once it is, looks are short again"

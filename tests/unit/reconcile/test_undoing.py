@@ -11,7 +11,7 @@ from holdfast.model.read_result import Trouble, Unreadable
 from holdfast.model.write_result import Refusal, Refused
 from holdfast.reconcile.action_result import Result
 from holdfast.reconcile.undo import CannotUndo
-from holdfast.store.protocol import Outcome, Pause, Transaction
+from holdfast.store.protocol import GovernanceChanges, Outcome, Pause, Transaction
 from holdfast.testing.memory import once
 from tests.unit.reconcile.fixtures import Bench, declare
 
@@ -70,7 +70,11 @@ def test_what_cannot_be_read_is_not_undone():
 
 def test_a_pause_holds_an_undo_too():
     bench, fleet, ident = corrected()
-    run(bench.store.commit(Transaction(pauses=[Pause("mem", "ada", "incident", bench.clock.now())])))
+    run(
+        bench.store.commit(
+            Transaction(governance=GovernanceChanges(pauses=[Pause("mem", "ada", "incident", bench.clock.now())]))
+        )
+    )
     with pytest.raises(CannotUndo, match="incident"):
         run(bench.undo(ident, fleet))
     assert bench.live_thing("a")["color"] == "red"

@@ -130,9 +130,13 @@ async def seed(folder: Path, start: float) -> None:
         for index in range(first, min(first + 1000, MANY)):
             name, ident = f"web-{index}", f"id-{index + 1}"
             address = dataclasses.replace(child.address, name=name)
-            transaction.states.append(dataclasses.replace(state, address=address, provider_id=ident))
+            transaction.states.append(
+                dataclasses.replace(
+                    state, address=address, observed=dataclasses.replace(state.observed, provider_id=ident)
+                )
+            )
             copy = dataclasses.replace(child, address=address, slot=name, version=1)
-            transaction.dossiers.append(serialization.child_dossier(copy, "web"))
+            transaction.records.put.append(serialization.child_dossier(copy, "web"))
             live.things["Thing", ident] = {**body, "name": name}
             live.writes.append(("create", "Thing", ident))
             live.seen_keys[f"seed-{index}"] = ident

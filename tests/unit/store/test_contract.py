@@ -10,7 +10,18 @@ import pytest
 from holdfast.errors import StoreError
 from holdfast.model.address import Address
 from holdfast.model.verdict import Status
-from holdfast.store.protocol import UNCHECKED, Pause, ResourceState, Settled, Store, Touch, Transaction
+from holdfast.store.protocol import (
+    UNCHECKED,
+    Declared,
+    GovernanceChanges,
+    PartialUpdates,
+    Pause,
+    ResourceState,
+    Settled,
+    Store,
+    Touch,
+    Transaction,
+)
 from tests.unit.store.examples import (
     A,
     B,
@@ -78,23 +89,23 @@ async def test_a_very_deep_document_can_be_kept(store: Store):
 
 @on_every_store
 async def test_a_state_comes_back_field_by_field(store: Store):
-    bare, full = ResourceState(B, "file"), full_state(A)
+    bare, full = ResourceState(B, declared=Declared("file")), full_state(A)
     await store.commit(Transaction(states=[bare, full]))
     assert await store.state(A) == full
     assert await store.state(B) == bare
-    assert type((await store.states([A]))[A].options["f"]) is float
+    assert type((await store.states([A]))[A].declared.options["f"]) is float
 
 
 @on_every_store
 async def test_a_state_replaces_the_whole_one_before_it(store: Store):
     await store.commit(Transaction(states=[full_state(requested=None, handled=None)]))
-    await store.commit(Transaction(states=[ResourceState(A, "file")]))
-    assert await store.state(A) == ResourceState(A, "file")
+    await store.commit(Transaction(states=[ResourceState(A, declared=Declared("file"))]))
+    assert await store.state(A) == ResourceState(A, declared=Declared("file"))
 
 
 @pytest.mark.parametrize("field", [name for name in ResourceState.__slots__ if name not in ("address", "requested")])
 def test_a_change_of_any_one_field_is_kept(field, tmp_path):
-    bare = ResourceState(A, "file")
+    bare = ResourceState(A, declared=Declared("file"))
     value = getattr(full_state(), field)
     changed = replace(bare, **{field: value})
     assert changed != bare
@@ -114,7 +125,9 @@ async def test_a_text_that_utf8_cannot_carry_is_kept_in_some_form_and_harms_nobo
     odd = "odd \ud800 text"
     states = [full_state(A, reason=odd, provider_id=odd, etag=odd), full_state(B)]
     pause = Pause("", "ada", "from a broken terminal \udcff", 1.0)
-    await store.commit(Transaction(states=states, events=[event(said=odd)], pauses=[pause]))
+    await store.commit(
+        Transaction(states=states, events=[event(said=odd)], governance=GovernanceChanges(pauses=[pause]))
+    )
     kept = await store.states([A, B])
     assert kept[B] == full_state(B)
     assert kept[A] == full_state(A, reason="odd \\ud800 text", provider_id="odd \\ud800 text", etag="odd \\ud800 text")
@@ -125,7 +138,7 @@ async def test_a_text_that_utf8_cannot_carry_is_kept_in_some_form_and_harms_nobo
 @on_every_store
 async def test_of_two_states_of_a_resource_in_one_transaction_the_later_wins(store: Store):
     await store.commit(Transaction(states=[full_state(generation=1), full_state(B), full_state(generation=2)]))
-    assert (await store.states([A]))[A].generation == 2
+    assert (await store.states([A]))[A].declared.generation == 2
 
 
 @on_every_store
@@ -133,8 +146,8 @@ async def test_a_state_is_not_shared_with_writer_or_reader(store: Store):
     options = {"list": [1]}
     await store.commit(Transaction(states=[full_state(options=options)]))
     options["list"].append(2)
-    (await store.states([A]))[A].options["list"].append(3)
-    assert (await store.states([A]))[A].options == {"list": [1]}
+    (await store.states([A]))[A].declared.options["list"].append(3)
+    assert (await store.states([A]))[A].declared.options == {"list": [1]}
 
 
 @on_every_store
@@ -244,7 +257,7 @@ async def test_many_are_settled_at_once(store: Store):
 async def test_a_touch_with_a_new_digest_settles_what_had_moved(store: Store):
     await store.commit(Transaction(states=[at_rest(A)]))
     assert await store.settled("prod", "Network", [("a", "new")]) == []
-    await store.commit(Transaction(touched=[Touch(A, 50.0, 60.0, raw_digest="new")]))
+    await store.commit(Transaction(updates=PartialUpdates(unchanged=[Touch(A, 50.0, 60.0, raw_digest="new")])))
     assert await store.settled("prod", "Network", [("a", "new")]) == [Settled(A, 3600.0)]
 
 
@@ -266,7 +279,7 @@ async def test_what_is_looked_at_while_going_through_the_unlooked_is_not_met_twi
     met = []
     async for address in store.unlooked("prod", "Network", 10.0):
         met.append(address)
-        await store.commit(Transaction(touched=[Touch(address, 10.0, 20.0)]))
+        await store.commit(Transaction(updates=PartialUpdates(unchanged=[Touch(address, 10.0, 20.0)])))
     assert met == many
     assert await listed(store.unlooked("prod", "Network", 10.0)) == []
 
@@ -275,7 +288,9 @@ async def test_what_is_looked_at_while_going_through_the_unlooked_is_not_met_twi
 async def test_a_touch_moves_the_times_of_a_good_check_and_nothing_else(store: Store):
     done = {"handled": "token-1"}
     await store.commit(Transaction(states=[full_state(A, **done), full_state(B, **done)]))
-    await store.commit(Transaction(touched=[Touch(A, 50.0, 60.0), Touch(B, 51.0, None, 'W/"2"', "raw-2")]))
+    await store.commit(
+        Transaction(updates=PartialUpdates(unchanged=[Touch(A, 50.0, 60.0), Touch(B, 51.0, None, 'W/"2"', "raw-2")]))
+    )
     assert await store.state(A) == full_state(A, checked_at=50.0, good_at=50.0, due_at=60.0, failures=0, **done)
     tagged = {"etag": 'W/"2"', "raw_digest": "raw-2", **done}
     assert await store.state(B) == full_state(B, checked_at=51.0, good_at=51.0, due_at=None, failures=0, **tagged)
@@ -285,14 +300,14 @@ async def test_a_touch_moves_the_times_of_a_good_check_and_nothing_else(store: S
 async def test_a_state_after_a_touch_replaces_what_the_touch_changed(store: Store):
     state = full_state(handled="token-1")
     await store.commit(Transaction(states=[state]))
-    await store.commit(Transaction(touched=[Touch(A, 50.0, 60.0, "new")]))
+    await store.commit(Transaction(updates=PartialUpdates(unchanged=[Touch(A, 50.0, 60.0, "new")])))
     await store.commit(Transaction(states=[state]))
     assert await store.state(A) == state
 
 
 @on_every_store
 async def test_touching_an_unknown_resource_does_nothing(store: Store):
-    await store.commit(Transaction(touched=[Touch(A, 50.0, 60.0)]))
+    await store.commit(Transaction(updates=PartialUpdates(unchanged=[Touch(A, 50.0, 60.0)])))
     assert await store.state(A) is None
 
 
@@ -319,9 +334,11 @@ async def test_forgetting_takes_state_findings_and_revisions_and_leaves_history(
 async def test_a_resource_can_be_forgotten_and_begun_anew_in_one_transaction(store: Store):
     await store.commit(Transaction(states=[full_state()], revisions=[revision(1, content="old")]))
     await store.commit(
-        Transaction(forgotten=[A], states=[ResourceState(A, "file")], revisions=[revision(1, content="new")])
+        Transaction(
+            forgotten=[A], states=[ResourceState(A, declared=Declared("file"))], revisions=[revision(1, content="new")]
+        )
     )
-    assert await store.state(A) == ResourceState(A, "file")
+    assert await store.state(A) == ResourceState(A, declared=Declared("file"))
     assert await store.revisions(A) == [revision(1, content="new")]
 
 
@@ -330,7 +347,7 @@ async def test_what_was_only_looked_at_gives_way_to_a_newer_revision(store: Stor
     await store.commit(Transaction(states=[full_state(A, applied_revision=2), full_state(B, applied_revision=1)]))
     seen = [full_state(address, applied_revision=1, reason="seen before the write") for address in (A, B, C)]
     await store.commit(
-        Transaction(states=seen, findings=dict.fromkeys((A, B), (finding("x"),)), looked_at={A, B, C}, events=[event()])
+        Transaction(states=seen, findings=dict.fromkeys((A, B), (finding("x"),)), checked={A, B, C}, events=[event()])
     )
     assert await store.states([A, B, C]) == {A: full_state(A, applied_revision=2), B: seen[1], C: seen[2]}
     assert list(await store.findings()) == [B]

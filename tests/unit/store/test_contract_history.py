@@ -21,10 +21,13 @@ from holdfast.store.protocol import (
     Dossier,
     DossierMoved,
     Event,
+    PartialUpdates,
+    RecordChanges,
     Step,
     Store,
     Touch,
     Transaction,
+    WriteChanges,
 )
 from tests.unit.store.examples import (
     A,
@@ -76,7 +79,7 @@ async def test_a_claim_says_which_revision_was_applied_when_it_was_taken(store: 
     first = await store.claim(A, "one", now=0.0, until=10.0)
     assert first is not None
     assert first.revision == 0
-    await store.commit(Transaction(states=[full_state(applied_revision=7)], released=[first]))
+    await store.commit(Transaction(states=[full_state(applied_revision=7)], writes=WriteChanges(released=[first])))
     second = await store.claim(A, "two", now=0.0, until=10.0)
     assert second is not None
     assert (second.fence, second.revision) == (2, 7)
@@ -87,9 +90,13 @@ async def test_a_claim_is_given_back_with_what_a_transaction_makes_true_or_not_a
     claim = await store.claim(A, "one", now=0.0, until=10.0)
     assert claim is not None
     with pytest.raises(DossierMoved):
-        await store.commit(Transaction(dossiers=[Dossier("matter", "one", {}, 5)], released=[claim]))
+        await store.commit(
+            Transaction(
+                records=RecordChanges(put=[Dossier("matter", "one", {}, 5)]), writes=WriteChanges(released=[claim])
+            )
+        )
     assert await store.claims() == [claim]
-    await store.commit(Transaction(events=[event()], fences={A: claim.fence}, released=[claim]))
+    await store.commit(Transaction(events=[event()], writes=WriteChanges(fences={A: claim.fence}, released=[claim])))
     assert await store.claims() == []
     await store.release(claim)  # once more is harmless
     second = await store.claim(A, "two", now=0.0, until=10.0)
@@ -103,7 +110,7 @@ async def test_a_claim_that_was_lost_is_not_taken_from_whoever_has_it_now(store:
     held = await store.claim(A, "two", now=2.0, until=10.0)
     assert lost is not None
     assert held is not None
-    await store.commit(Transaction(events=[event()], released=[lost]))
+    await store.commit(Transaction(events=[event()], writes=WriteChanges(released=[lost])))
     assert await store.claims() == [held]
 
 
@@ -111,7 +118,8 @@ async def test_a_claim_that_was_lost_is_not_taken_from_whoever_has_it_now(store:
 async def test_of_calls_at_the_same_time_each_succeeds_or_fails_by_itself_and_in_its_turn(store: Store):
     versions = [1, 2, 9, 3, 4]
     calls = [
-        store.commit(Transaction(dossiers=[Dossier("matter", "one", {}, n)], events=[event(n=n)])) for n in versions
+        store.commit(Transaction(events=[event(n=n)], records=RecordChanges(put=[Dossier("matter", "one", {}, n)])))
+        for n in versions
     ]
     *results, read = await asyncio.gather(*calls, store.dossier("matter", "one"), return_exceptions=True)
     assert [type(result) for result in results] == [type(None), type(None), DossierMoved, type(None), type(None)]
@@ -136,8 +144,8 @@ async def test_a_released_claim_is_free_at_once_and_its_fence_is_not_used_again(
 async def test_fences_go_on_growing_after_a_resource_was_forgotten(store: Store):
     first = await store.claim(A, "me", 1.0, 2.0)
     assert first is not None
-    await store.commit(Transaction(states=[full_state()], fences={A: first.fence}))
-    await store.commit(Transaction(forgotten=[A], fences={A: first.fence}))
+    await store.commit(Transaction(states=[full_state()], writes=WriteChanges(fences={A: first.fence})))
+    await store.commit(Transaction(forgotten=[A], writes=WriteChanges(fences={A: first.fence})))
     second = await store.claim(A, "me", 3.0, 4.0)
     assert second is not None
     assert second.fence == 2
@@ -154,9 +162,11 @@ async def test_a_transaction_with_a_lost_fence_keeps_nothing(store: Store):
         findings={A: (finding("x"),)},
         revisions=[revision(1)],
         decisions=[decision("d")],
-        operations=[operation()],
         events=[event()],
-        fences={address: claim.fence for address, claim in claims.items() if claim is not None},
+        writes=WriteChanges(
+            operations=[operation()],
+            fences={address: claim.fence for address, claim in claims.items() if claim is not None},
+        ),
     )
     with pytest.raises(ClaimLost):
         await store.commit(lost)
@@ -167,7 +177,7 @@ async def test_a_transaction_with_a_lost_fence_keeps_nothing(store: Store):
     assert await store.decision("d") is None
     assert await store.operations() == []
     assert await store.verify_chain() == 0
-    await store.commit(replace(lost, fences={A: 1, B: 2}))
+    await store.commit(replace(lost, writes=replace(lost.writes, fences={A: 1, B: 2})))
     assert len(await store.states([A, B])) == 2
 
 
@@ -250,7 +260,7 @@ async def look(store: Store, at: float, *paths: str, **changes: Any) -> None:
     """Record a good check of A that found something."""
     state = full_state(A, checked_at=at, good_at=at, **changes)
     findings = {A: tuple(finding(path, observed=at) for path in paths)}
-    await store.commit(Transaction(states=[state], findings=findings, findings_at=at, looked_at={A}))
+    await store.commit(Transaction(states=[state], findings=findings, findings_at=at, checked={A}))
 
 
 async def ages(store: Store) -> dict[str, tuple[float | None, float, float, int]]:
@@ -284,9 +294,14 @@ async def test_a_check_that_failed_is_no_time_without_a_finding(store: Store):
 @on_every_store
 async def test_a_touch_is_a_good_check_but_not_one_of_the_same_transaction(store: Store):
     await look(store, 1.0)
-    await store.commit(Transaction(touched=[Touch(A, 2.0, 9.0)]))
+    await store.commit(Transaction(updates=PartialUpdates(unchanged=[Touch(A, 2.0, 9.0)])))
     await store.commit(
-        Transaction(touched=[Touch(A, 3.0, 9.0)], findings={A: (finding("size"),)}, findings_at=3.0, looked_at={A})
+        Transaction(
+            findings={A: (finding("size"),)},
+            findings_at=3.0,
+            checked={A},
+            updates=PartialUpdates(unchanged=[Touch(A, 3.0, 9.0)]),
+        )
     )
     assert await ages(store) == {"size": (2.0, 3.0, 3.0, 1)}
 
@@ -294,7 +309,7 @@ async def test_a_touch_is_a_good_check_but_not_one_of_the_same_transaction(store
 @on_every_store
 async def test_the_times_of_a_finding_grow_with_looks_only(store: Store):
     await look(store, 1.0, "size")
-    await store.commit(Transaction(findings={A: (finding("size"), finding("name"))}, findings_at=2.0, looked_at={B}))
+    await store.commit(Transaction(findings={A: (finding("size"), finding("name"))}, findings_at=2.0, checked={B}))
     assert await ages(store) == {"size": (None, 1.0, 2.0, 1), "name": (1.0, 2.0, 2.0, 1)}
     await look(store, 3.0, "size", "name")
     assert await ages(store) == {"size": (None, 1.0, 3.0, 2), "name": (1.0, 2.0, 3.0, 2)}
@@ -306,7 +321,7 @@ async def test_a_finding_that_came_back_or_changed_its_operation_is_counted_anew
         await look(store, float(at), *paths)
     assert await ages(store) == {"size": (2.0, 3.0, 3.0, 1)}
     other = finding("size", op=Op.MISSING)
-    await store.commit(Transaction(findings={A: (other,)}, findings_at=4.0, looked_at={A}))
+    await store.commit(Transaction(findings={A: (other,)}, findings_at=4.0, checked={A}))
     assert await ages(store) == {"size": (3.0, 4.0, 4.0, 1)}
 
 
@@ -392,14 +407,14 @@ async def test_a_decision_is_never_changed(store: Store):
 @on_every_store
 async def test_operations_are_kept_replaced_and_removed(store: Store):
     first, second, third = operation("1"), operation("2", B, started_at=3.0), operation("3", started_at=4.0)
-    await store.commit(Transaction(operations=[first, second, third]))
+    await store.commit(Transaction(writes=WriteChanges(operations=[first, second, third])))
     assert await store.operations() == [second, first, third]
     assert await store.operations(B) == [second]
     assert await store.operations(C) == []
     moved = replace(first, step=Step.SETTLING, attempts=9, poll_at=None, drift=(), token={})
-    await store.commit(Transaction(operations=[moved], finished=["2", "never heard of"]))
+    await store.commit(Transaction(writes=WriteChanges(operations=[moved], finished=["2", "never heard of"])))
     assert await store.operations() == [moved, third]
-    await store.commit(Transaction(operations=[moved], finished=["1", "3"]))
+    await store.commit(Transaction(writes=WriteChanges(operations=[moved], finished=["1", "3"])))
     assert await store.operations() == []
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from holdfast.store.protocol import Dossier, DossierMoved, Store, Transaction
+from holdfast.store.protocol import Dossier, DossierMoved, RecordChanges, Store, Transaction
 from holdfast.store.sqlite import SqliteStore
 from tests.unit.store.examples import event, on_every_store
 
@@ -21,7 +21,7 @@ async def keys(store: Store, shelf: str, owner: str | None = None) -> list[str]:
 @on_every_store
 async def test_a_matter_comes_back_as_it_was(store):
     full = replace(PLAN, owner="template web", due_at=12.5)
-    await store.commit(Transaction(dossiers=[full]))
+    await store.commit(Transaction(records=RecordChanges(put=[full])))
     assert await store.dossier("rollout", "web/7") == full
     assert await store.dossier("rollout", "web/8") is None
     assert await store.dossier("other", "web/7") is None
@@ -29,11 +29,11 @@ async def test_a_matter_comes_back_as_it_was(store):
 
 @on_every_store
 async def test_only_who_saw_the_last_version_takes_it_further(store):
-    await store.commit(Transaction(dossiers=[PLAN]))
+    await store.commit(Transaction(records=RecordChanges(put=[PLAN])))
     second = replace(PLAN, data={"phase": "waves"}, version=2)
-    await store.commit(Transaction(dossiers=[second]))
+    await store.commit(Transaction(records=RecordChanges(put=[second])))
     for version in (1, 2, 4):
-        late = Transaction(dossiers=[replace(PLAN, version=version)], events=[event("x")])
+        late = Transaction(events=[event("x")], records=RecordChanges(put=[replace(PLAN, version=version)]))
         with pytest.raises(DossierMoved) as caught:
             await store.commit(late)
         assert (caught.value.shelf, caught.value.key) == ("rollout", "web/7")
@@ -43,16 +43,16 @@ async def test_only_who_saw_the_last_version_takes_it_further(store):
 
 @on_every_store
 async def test_a_new_matter_is_begun_once(store):
-    await store.commit(Transaction(dossiers=[PLAN]))
+    await store.commit(Transaction(records=RecordChanges(put=[PLAN])))
     with pytest.raises(DossierMoved):
-        await store.commit(Transaction(dossiers=[PLAN]))
+        await store.commit(Transaction(records=RecordChanges(put=[PLAN])))
     with pytest.raises(DossierMoved):
-        await store.commit(Transaction(dossiers=[replace(PLAN, key="never begun", version=2)]))
+        await store.commit(Transaction(records=RecordChanges(put=[replace(PLAN, key="never begun", version=2)])))
 
 
 @on_every_store
 async def test_a_transaction_takes_a_matter_several_steps(store):
-    await store.commit(Transaction(dossiers=[replace(PLAN, version=1), replace(PLAN, version=2)]))
+    await store.commit(Transaction(records=RecordChanges(put=[replace(PLAN, version=1), replace(PLAN, version=2)])))
     found = await store.dossier("rollout", "web/7")
     assert found is not None
     assert found.version == 2
@@ -60,17 +60,19 @@ async def test_a_transaction_takes_a_matter_several_steps(store):
 
 @on_every_store
 async def test_what_is_closed_is_gone_and_can_begin_anew(store):
-    await store.commit(Transaction(dossiers=[PLAN, replace(PLAN, version=2)]))
-    await store.commit(Transaction(dossiers=[PLAN], closed=[("rollout", "web/7")]))
+    await store.commit(Transaction(records=RecordChanges(put=[PLAN, replace(PLAN, version=2)])))
+    await store.commit(Transaction(records=RecordChanges(put=[PLAN], deleted=[("rollout", "web/7")])))
     assert await store.dossier("rollout", "web/7") == PLAN
-    await store.commit(Transaction(closed=[("rollout", "web/7"), ("rollout", "nothing")]))
+    await store.commit(Transaction(records=RecordChanges(deleted=[("rollout", "web/7"), ("rollout", "nothing")])))
     assert await store.dossier("rollout", "web/7") is None
 
 
 @on_every_store
 async def test_a_shelf_is_gone_through_in_order_and_by_owner(store):
     mixed = [Dossier("child", f"{number:04}", {}, owner=f"t{number % 2}") for number in (*range(1200), 5000)]
-    await store.commit(Transaction(dossiers=[*mixed[::-1], Dossier("childish", "a", {}), Dossier("child", "zz", {})]))
+    await store.commit(
+        Transaction(records=RecordChanges(put=[*mixed[::-1], Dossier("childish", "a", {}), Dossier("child", "zz", {})]))
+    )
     assert await keys(store, "child") == [*sorted(each.key for each in mixed), "zz"]
     assert await keys(store, "child", "t1") == [each.key for each in mixed if each.owner == "t1"]
     assert await keys(store, "child", "t") == []
@@ -79,19 +81,23 @@ async def test_a_shelf_is_gone_through_in_order_and_by_owner(store):
 @on_every_store
 async def test_what_is_due_comes_with_the_longest_overdue_first(store):
     times = {"a": 30.0, "b": 10.0, "c": None, "d": 10.0, "e": 50.0}
-    await store.commit(Transaction(dossiers=[Dossier("s", key, {}, due_at=at) for key, at in times.items()]))
+    await store.commit(
+        Transaction(records=RecordChanges(put=[Dossier("s", key, {}, due_at=at) for key, at in times.items()]))
+    )
     assert [each.key for each in await store.due_dossiers("s", 30.0, 9)] == ["b", "d", "a"]
     assert [each.key for each in await store.due_dossiers("s", 30.0, 1)] == ["b"]
     assert await store.next_due_dossier("s") == 10.0
     assert await store.next_due_dossier("t") is None
-    await store.commit(Transaction(dossiers=[Dossier("s", "b", {}, version=2), Dossier("s", "d", {}, version=2)]))
+    await store.commit(
+        Transaction(records=RecordChanges(put=[Dossier("s", "b", {}, version=2), Dossier("s", "d", {}, version=2)]))
+    )
     assert await store.next_due_dossier("s") == 30.0
 
 
 @on_every_store
 async def test_what_is_done_to_an_answer_is_not_done_to_the_store(store):
     data = {"list": [1]}
-    await store.commit(Transaction(dossiers=[Dossier("s", "k", data)]))
+    await store.commit(Transaction(records=RecordChanges(put=[Dossier("s", "k", data)])))
     data["list"].append(2)
     found = await store.dossier("s", "k")
     assert found is not None
@@ -105,11 +111,13 @@ def test_of_two_processes_one_takes_the_step(tmp_path):
     async def race() -> list[str]:
         one, other = [await SqliteStore.open(tmp_path / "s.db") for _ in range(2)]
         try:
-            await one.commit(Transaction(dossiers=[PLAN]))
+            await one.commit(Transaction(records=RecordChanges(put=[PLAN])))
 
             async def step(store: Store, name: str) -> str:
                 try:
-                    await store.commit(Transaction(dossiers=[replace(PLAN, data={"by": name}, version=2)]))
+                    await store.commit(
+                        Transaction(records=RecordChanges(put=[replace(PLAN, data={"by": name}, version=2)]))
+                    )
                 except DossierMoved:
                     return "refused"
                 return name

@@ -16,7 +16,19 @@ from holdfast.errors import StoreError
 from holdfast.model.address import Address
 from holdfast.model.budget_charge import Charge
 from holdfast.store import call_batching
-from holdfast.store.protocol import BudgetSpent, ClaimLost, Dossier, DossierMoved, Event, ResourceState, Transaction
+from holdfast.store.protocol import (
+    BudgetSpent,
+    ClaimLost,
+    Declared,
+    Dossier,
+    DossierMoved,
+    Event,
+    GovernanceChanges,
+    RecordChanges,
+    ResourceState,
+    Transaction,
+    WriteChanges,
+)
 from holdfast.store.sqlite import SqliteStore
 from tests.unit.store.examples import A, correction, digest, event, full_state, listed, revision
 
@@ -43,7 +55,7 @@ def resource(number: int) -> Address:
 
 
 def fact(number: int) -> Transaction:
-    state = ResourceState(resource(number), "memory", generation=number + 1)
+    state = ResourceState(resource(number), declared=Declared("memory", generation=number + 1))
     return Transaction(states=[state], events=[Event(float(number), "fact", str(state.address), {"n": number})])
 
 
@@ -116,16 +128,20 @@ async def test_claims_renewals_releases_and_reads_share_a_visit_with_commits(sto
 @on_disk
 async def test_what_changes_does_so_in_the_order_it_was_asked_for_and_a_read_sees_all_of_it(store: SqliteStore):
     versions = [Dossier("matter", "one", {"n": number}, number) for number in range(1, 51)]
-    calls = [store.commit(Transaction(dossiers=[each])) for each in versions]
+    calls = [store.commit(Transaction(records=RecordChanges(put=[each]))) for each in versions]
     *done, read = await gathered(store, *calls, store.dossier("matter", "one"))
     assert done == [None] * 50
     assert read == versions[-1]
 
 
 FAILING = {
-    ClaimLost: Transaction(fences={A: 7}),
-    BudgetSpent: Transaction(corrections=[correction("c")], charges={"c": [Charge("purse", limit=0, since=0.0)]}),
-    DossierMoved: Transaction(dossiers=[Dossier("matter", "one", {}, 5)]),
+    ClaimLost: Transaction(writes=WriteChanges(fences={A: 7})),
+    BudgetSpent: Transaction(
+        governance=GovernanceChanges(
+            corrections=[correction("c")], charges={"c": [Charge("purse", limit=0, since=0.0)]}
+        )
+    ),
+    DossierMoved: Transaction(records=RecordChanges(put=[Dossier("matter", "one", {}, 5)])),
     StoreError: Transaction(revisions=[revision(1, content="another")]),
     ValueError: Transaction(documents={digest("wrong"): b"{}"}),
 }
@@ -159,13 +175,13 @@ def test_a_commit_that_fails_among_many_fails_alone_and_leaves_nothing(tmp_path,
 async def test_a_name_that_a_failing_commit_brought_in_is_known_again_when_it_is_met_again(store: SqliteStore):
     """It had a number in the part that was undone; somebody else may have that number now."""
     bad = fact(1)
-    bad.fences = {A: 7}
+    bad.writes.fences = {A: 7}
     good, claimed = fact(2), fact(1)
     results = await gathered(store, store.commit(bad), store.commit(good), store.commit(claimed))
     assert isinstance(results[0], ClaimLost)
     assert results[1:] == [None, None]
     states = await store.states([resource(1), resource(2)])
-    assert {address: state.generation for address, state in states.items()} == {resource(1): 2, resource(2): 3}
+    assert {address: state.declared.generation for address, state in states.items()} == {resource(1): 2, resource(2): 3}
     assert [each.event.subject async for each in store.events()] == [str(resource(2)), str(resource(1))]
 
 
@@ -179,7 +195,7 @@ async def test_whoever_gives_up_while_waiting_harms_nobody(store: SqliteStore):
         await asyncio.sleep(0)
     results = await asyncio.gather(*tasks, return_exceptions=True)
     assert [number for number in range(10) if results[number] is None] == [1, 2, 4, 5, 7, 8]
-    kept = {state.generation - 1 for state in await listed(store.all_states())}
+    kept = {state.declared.generation - 1 for state in await listed(store.all_states())}
     assert kept == {1, 2, 4, 5, 7, 8}  # nobody's turn had come
     await store.verify_chain()
 

@@ -19,7 +19,15 @@ from holdfast.errors import StoreError
 from holdfast.model.absent import ABSENT
 from holdfast.model.address import Address
 from holdfast.model.budget_charge import Charge
-from holdfast.store.protocol import BudgetSpent, ClaimLost, CorrectedPath, Outcome, Store, Transaction
+from holdfast.store.protocol import (
+    BudgetSpent,
+    ClaimLost,
+    CorrectedPath,
+    GovernanceChanges,
+    Outcome,
+    Store,
+    Transaction,
+)
 from holdfast.store.sqlite import SqliteStore
 from tests.unit.store.examples import (
     A,
@@ -58,7 +66,7 @@ ODD_VALUES = [
 async def test_a_correction_comes_back_field_by_field(store: Store):
     bare = correction("c1", paths=(), pre_image=None, post_image=None, undoes=None, who="")
     full = correction("c2", B, outcome=Outcome.UNDONE)
-    await store.commit(Transaction(corrections=[bare, full]))
+    await store.commit(Transaction(governance=GovernanceChanges(corrections=[bare, full])))
     assert await store.correction("c1") == bare
     assert await store.correction("c2") == full
     assert await store.correction("c3") is None
@@ -71,7 +79,9 @@ def test_values_come_back_as_what_they_were(value, tmp_path):
         paths = (CorrectedPath("a", value, ABSENT, took=False), CorrectedPath("b[name=x]", ABSENT, value))
         taken, put_down = acceptance("size", value=value), demotion("size", data={"values": [value], "$": value})
         corrected = correction("c", paths=paths)
-        await store.commit(Transaction(corrections=[corrected], acceptances=[taken], demotions=[put_down]))
+        await store.commit(
+            Transaction(governance=GovernanceChanges(corrections=[corrected], accepted=[taken], quarantines=[put_down]))
+        )
         assert await store.correction("c") == corrected
         assert await store.acceptances() == [taken]
         assert await store.demotions() == [put_down]
@@ -89,8 +99,8 @@ async def test_corrections_come_newest_first_of_some_or_of_all(store: Store):
         correction("c3", C, at=1.0),
         correction("c4", at=2.0),
     ]
-    await store.commit(Transaction(corrections=given[:2]))
-    await store.commit(Transaction(corrections=given[2:]))
+    await store.commit(Transaction(governance=GovernanceChanges(corrections=given[:2])))
+    await store.commit(Transaction(governance=GovernanceChanges(corrections=given[2:])))
 
     async def chosen(*asked: Any, **filters: Any) -> list[str]:
         return [one.id for one in await store.corrections(*asked, **filters)]
@@ -109,7 +119,7 @@ async def test_corrections_come_newest_first_of_some_or_of_all(store: Store):
 async def test_the_corrections_of_many_resources_come_in_one_order(store: Store):
     many = [Address("prod", "Network", f"n{n}") for n in range(450)]
     given = [correction(f"c{n}", address, at=float(n * 7 % 450)) for n, address in enumerate(many)]
-    await store.commit(Transaction(corrections=given))
+    await store.commit(Transaction(governance=GovernanceChanges(corrections=given)))
     newest_first = sorted(given, key=lambda one: one.at, reverse=True)
     assert await store.corrections(many) == newest_first
     assert await store.corrections(many, limit=300) == newest_first[:300]
@@ -119,9 +129,9 @@ async def test_the_corrections_of_many_resources_come_in_one_order(store: Store)
 @on_every_store
 async def test_a_correction_is_replaced_by_one_of_its_id_and_keeps_its_place(store: Store):
     first, second = correction("c1", outcome=Outcome.BEGUN), correction("c2")
-    await store.commit(Transaction(corrections=[first, second]))
+    await store.commit(Transaction(governance=GovernanceChanges(corrections=[first, second])))
     ended = replace(first, outcome=Outcome.INEFFECTIVE, paths=(CorrectedPath("x", 1, 2, took=False),), who="she")
-    await store.commit(Transaction(corrections=[ended]))
+    await store.commit(Transaction(governance=GovernanceChanges(corrections=[ended])))
     assert await store.corrections() == [second, ended]
 
 
@@ -129,9 +139,11 @@ async def test_a_correction_is_replaced_by_one_of_its_id_and_keeps_its_place(sto
 async def test_what_is_kept_is_not_shared_with_writer_or_reader(store: Store):
     values = [1]
     facts = Transaction(
-        corrections=[correction("c", paths=(CorrectedPath("x", values),))],
-        acceptances=[acceptance("x", value=values)],
-        demotions=[demotion("x", data={"values": values})],
+        governance=GovernanceChanges(
+            corrections=[correction("c", paths=(CorrectedPath("x", values),))],
+            accepted=[acceptance("x", value=values)],
+            quarantines=[demotion("x", data={"values": values})],
+        )
     )
     await store.commit(facts)
     values.append(2)
@@ -152,7 +164,7 @@ async def test_what_is_kept_is_not_shared_with_writer_or_reader(store: Store):
 def charging(name: str, at: float, *purses: str, limit: int = 2, since: float = 0.0) -> Transaction:
     """Return a correction that is charged to purses."""
     charges = [Charge(purse, limit, since) for purse in purses]
-    return Transaction(corrections=[correction(name, at=at)], charges={name: charges})
+    return Transaction(governance=GovernanceChanges(corrections=[correction(name, at=at)], charges={name: charges}))
 
 
 @on_every_store
@@ -174,8 +186,8 @@ async def test_a_transaction_that_finds_a_purse_empty_keeps_nothing(store: Store
     new = Address("new", "Thing", "x")
     facts = charging("c2", 2.0, "other", "full", limit=1)
     facts.states, facts.events, facts.revisions = [full_state(new)], [event()], [revision(1)]
-    facts.pauses, facts.approvals = [pause("")], [approval("p")]
-    facts.demotions, facts.acceptances = [demotion("x")], [acceptance("x")]
+    facts.governance.pauses, facts.governance.approvals = [pause("")], [approval("p")]
+    facts.governance.quarantines, facts.governance.accepted = [demotion("x")], [acceptance("x")]
     with pytest.raises(BudgetSpent, match="full"):
         await store.commit(facts)
     assert await store.spent([("other", 0.0), ("full", 0.0)]) == [0, 1]
@@ -185,7 +197,7 @@ async def test_a_transaction_that_finds_a_purse_empty_keeps_nothing(store: Store
     assert await store.pauses() == []
     assert (await store.approvals(), await store.demotions(), await store.acceptances()) == ([], [], [])
     assert await store.verify_chain() == 0
-    facts.charges = {}
+    facts.governance.charges = {}
     await store.commit(facts)
     assert list(await store.states([new])) == [new]
 
@@ -194,35 +206,39 @@ async def test_a_transaction_that_finds_a_purse_empty_keeps_nothing(store: Store
 async def test_a_correction_is_charged_to_a_purse_once_even_when_the_purse_is_empty(store: Store):
     await store.commit(charging("c1", 1.0, "p", "p", limit=1))
     await store.commit(charging("c1", 5.0, "p", limit=1))  # asked again after a crash, at another time
-    await store.commit(Transaction(charges={"c1": [Charge("p", 0, 0.0)]}))
+    await store.commit(Transaction(governance=GovernanceChanges(charges={"c1": [Charge("p", 0, 0.0)]})))
     assert await store.spent([("p", 0.0), ("p", 1.5)]) == [1, 0]
 
 
 @on_every_store
 async def test_charges_of_one_transaction_count_each_other(store: Store):
     facts = Transaction(
-        corrections=[correction(f"c{n}", at=1.0) for n in range(3)],
-        charges={f"c{n}": [Charge("p", 2, 0.0)] for n in range(3)},
+        governance=GovernanceChanges(
+            corrections=[correction(f"c{n}", at=1.0) for n in range(3)],
+            charges={f"c{n}": [Charge("p", 2, 0.0)] for n in range(3)},
+        )
     )
     with pytest.raises(BudgetSpent):
         await store.commit(facts)
     assert await store.spent([("p", 0.0)]) == [0]
-    del facts.charges["c2"]
+    del facts.governance.charges["c2"]
     await store.commit(facts)
     assert await store.spent([("p", 0.0)]) == [2]
 
 
 @on_every_store
 async def test_a_correction_that_is_kept_can_be_charged_later_at_its_own_time(store: Store):
-    await store.commit(Transaction(corrections=[correction("c1", at=3.0)]))
-    await store.commit(Transaction(charges={"c1": [Charge("p", 1, 0.0)]}))
+    await store.commit(Transaction(governance=GovernanceChanges(corrections=[correction("c1", at=3.0)])))
+    await store.commit(Transaction(governance=GovernanceChanges(charges={"c1": [Charge("p", 1, 0.0)]})))
     assert await store.spent([("p", 3.0), ("p", 3.5)]) == [1, 0]
 
 
 @on_every_store
 async def test_charging_an_unknown_correction_is_a_mistake_and_nothing_is_kept(store: Store):
     with pytest.raises(ValueError, match="correction c9"):
-        await store.commit(Transaction(states=[full_state()], charges={"c9": [Charge("p", 1, 0.0)]}))
+        await store.commit(
+            Transaction(states=[full_state()], governance=GovernanceChanges(charges={"c9": [Charge("p", 1, 0.0)]}))
+        )
     assert await store.state(A) is None
     assert await store.spent([("p", 0.0)]) == [0]
 
@@ -240,7 +256,7 @@ async def test_a_lost_claim_or_a_broken_fact_takes_nothing_from_a_purse(store: S
     await store.commit(Transaction(revisions=[revision(1)]))
     facts = charging("c1", 1.0, "p")
     with pytest.raises(ClaimLost):
-        await store.commit(replace(facts, fences={A: 7}))
+        await store.commit(replace(facts, writes=replace(facts.writes, fences={A: 7})))
     with pytest.raises(StoreError):
         await store.commit(replace(facts, revisions=[revision(1, content="y")]))
     assert await store.spent([("p", 0.0)]) == [0]
@@ -321,60 +337,78 @@ async def refusing(store: Store, facts: Transaction) -> str | None:
 @on_every_store
 async def test_pauses_are_kept_by_scope_until_resumed(store: Store):
     given = [pause("prod/Network/a"), pause("prod", until=9.0), pause(""), pause("prod/Network")]
-    await store.commit(Transaction(pauses=given))
+    await store.commit(Transaction(governance=GovernanceChanges(pauses=given)))
     in_order = [given[2], given[1], given[3], given[0]]
     assert await store.pauses() == in_order
     longer = pause("prod", until=None, why="longer than thought")
-    await store.commit(Transaction(pauses=[longer], resumed=["", "prod/Network/a", "never paused"]))
+    await store.commit(
+        Transaction(governance=GovernanceChanges(pauses=[longer], resumed=["", "prod/Network/a", "never paused"]))
+    )
     assert await store.pauses() == [longer, given[3]]
 
 
 @on_every_store
 async def test_a_scope_can_be_resumed_and_paused_anew_at_once(store: Store):
-    await store.commit(Transaction(pauses=[pause("prod")]))
+    await store.commit(Transaction(governance=GovernanceChanges(pauses=[pause("prod")])))
     anew = pause("prod", at=9.0)
-    await store.commit(Transaction(pauses=[anew], resumed=["prod"]))
+    await store.commit(Transaction(governance=GovernanceChanges(pauses=[anew], resumed=["prod"])))
     assert await store.pauses() == [anew]
 
 
 @on_every_store
 async def test_an_approval_is_there_until_it_is_used(store: Store):
     given = [approval("p2"), approval("p1"), approval("p3", B), approval("p4", D, used_at=3.0)]
-    await store.commit(Transaction(approvals=given))
+    await store.commit(Transaction(governance=GovernanceChanges(approvals=given)))
     assert await store.approvals() == [given[1], given[0], given[2]]
     assert await store.approvals([B, D, C]) == [given[2]]
     assert await store.approvals([]) == []
-    await store.commit(Transaction(approvals=[replace(given[1], used_at=5.0), replace(given[0], who="she")]))
+    await store.commit(
+        Transaction(
+            governance=GovernanceChanges(approvals=[replace(given[1], used_at=5.0), replace(given[0], who="she")])
+        )
+    )
     assert await store.approvals([A]) == [replace(given[0], who="she")]
 
 
 @on_every_store
 async def test_demotions_are_kept_by_address_and_path_until_promoted(store: Store):
     given = [demotion("size", B), demotion("size"), demotion("name"), demotion("size", C)]
-    await store.commit(Transaction(demotions=given))
+    await store.commit(Transaction(governance=GovernanceChanges(quarantines=given)))
     assert await store.demotions() == [given[2], given[1], given[0], given[3]]
     assert await store.demotions([C, A, D]) == [given[2], given[1], given[3]]
     assert await store.demotions([]) == []
     undone = demotion("size", cause="undone", data={})
     unknown = Address("new", "Thing", "x")
-    await store.commit(Transaction(demotions=[undone], promoted=[(A, "name"), (B, "x"), (C, "size"), (unknown, "x")]))
+    await store.commit(
+        Transaction(
+            governance=GovernanceChanges(
+                quarantines=[undone], unquarantined=[(A, "name"), (B, "x"), (C, "size"), (unknown, "x")]
+            )
+        )
+    )
     assert await store.demotions() == [undone, given[0]]
     anew = demotion("size", B, since=99.0)
-    await store.commit(Transaction(demotions=[anew], promoted=[(A, "size"), (B, "size")]))
+    await store.commit(
+        Transaction(governance=GovernanceChanges(quarantines=[anew], unquarantined=[(A, "size"), (B, "size")]))
+    )
     assert await store.demotions() == [anew]
 
 
 @on_every_store
 async def test_acceptances_are_kept_by_address_and_path_until_taken_back(store: Store):
     given = [acceptance("size", B), acceptance("size"), acceptance("name"), acceptance("size", C)]
-    await store.commit(Transaction(acceptances=given))
+    await store.commit(Transaction(governance=GovernanceChanges(accepted=given)))
     assert await store.acceptances() == [given[2], given[1], given[0], given[3]]
     assert await store.acceptances([C, A, D]) == [given[2], given[1], given[3]]
     assert await store.acceptances([]) == []
     other = acceptance("size", value=7, who="she")
     unknown = Address("new", "Thing", "x")
     await store.commit(
-        Transaction(acceptances=[other], unaccepted=[(A, "name"), (B, "x"), (C, "size"), (unknown, "x")])
+        Transaction(
+            governance=GovernanceChanges(
+                accepted=[other], unaccepted=[(A, "name"), (B, "x"), (C, "size"), (unknown, "x")]
+            )
+        )
     )
     assert await store.acceptances() == [other, given[0]]
 
@@ -384,7 +418,11 @@ async def test_what_is_asked_of_many_resources_comes_in_address_order(store: Sto
     many = [Address("prod", kind, f"n{n:03}") for kind in ("Network", "Subnet") for n in range(250)]
     demoted, accepted = [demotion("x", address) for address in many], [acceptance("x", address) for address in many]
     approved = [approval(f"plan of {address}", address) for address in many]
-    await store.commit(Transaction(demotions=demoted[::-1], acceptances=accepted[::-1], approvals=approved[::-1]))
+    await store.commit(
+        Transaction(
+            governance=GovernanceChanges(quarantines=demoted[::-1], accepted=accepted[::-1], approvals=approved[::-1])
+        )
+    )
     for asked in (None, many, many[::-1]):
         assert await store.demotions(asked) == demoted
         assert await store.acceptances(asked) == accepted
@@ -396,29 +434,38 @@ async def test_forgetting_takes_what_was_decided_about_a_resource_and_leaves_wha
     used = approval("used", used_at=2.0)
     facts = charging("c1", 1.0, "p")
     facts.states, facts.findings = [full_state(A), full_state(B)], {A: (finding("x"),), B: (finding("x"),)}
-    facts.approvals = [approval("unused"), used, approval("other", B)]
-    facts.demotions, facts.acceptances = [demotion("x"), demotion("x", B)], [acceptance("x"), acceptance("x", B)]
-    facts.pauses = [pause(str(A))]
+    facts.governance.approvals = [approval("unused"), used, approval("other", B)]
+    facts.governance.quarantines, facts.governance.accepted = (
+        [demotion("x"), demotion("x", B)],
+        [acceptance("x"), acceptance("x", B)],
+    )
+    facts.governance.pauses = [pause(str(A))]
     await store.commit(facts)
     await store.commit(Transaction(forgotten=[A]))
     assert list(await store.findings()) == [B]
     assert await store.approvals() == [approval("other", B)]
     assert await store.demotions() == [demotion("x", B)]
     assert await store.acceptances() == [acceptance("x", B)]
-    assert await store.corrections([A]) == facts.corrections
+    assert await store.corrections([A]) == facts.governance.corrections
     assert await store.spent([("p", 0.0)]) == [1]
-    assert await store.pauses() == facts.pauses
+    assert await store.pauses() == facts.governance.pauses
     with pytest.raises(BudgetSpent):
         await store.commit(charging("c2", 1.0, "p", limit=1))
 
 
 @on_every_store
 async def test_a_resource_can_be_forgotten_and_decided_about_anew_in_one_transaction(store: Store):
-    await store.commit(Transaction(demotions=[demotion("x"), demotion("y")], acceptances=[acceptance("x")]))
-    anew = Transaction(forgotten=[A], demotions=[demotion("x", since=9.0)], approvals=[approval("p")])
+    await store.commit(
+        Transaction(
+            governance=GovernanceChanges(quarantines=[demotion("x"), demotion("y")], accepted=[acceptance("x")])
+        )
+    )
+    anew = Transaction(
+        forgotten=[A], governance=GovernanceChanges(quarantines=[demotion("x", since=9.0)], approvals=[approval("p")])
+    )
     await store.commit(anew)
-    assert await store.demotions() == anew.demotions
-    assert await store.approvals() == anew.approvals
+    assert await store.demotions() == anew.governance.quarantines
+    assert await store.approvals() == anew.governance.approvals
     assert await store.acceptances() == []
 
 
@@ -433,19 +480,25 @@ async def test_a_new_store_holds_nothing_back(store: Store):
 
 def test_what_holds_corrections_back_is_there_after_opening_again(tmp_path):
     facts = charging("c1", 1.0, "p")
-    facts.pauses, facts.approvals = [pause("")], [approval("p")]
-    facts.demotions, facts.acceptances = [demotion("x")], [acceptance("x")]
-    facts.findings, facts.looked_at = {A: (finding("x"),)}, {A}
+    facts.governance.pauses, facts.governance.approvals = [pause("")], [approval("p")]
+    facts.governance.quarantines, facts.governance.accepted = [demotion("x")], [acceptance("x")]
+    facts.findings, facts.checked = {A: (finding("x"),)}, {A}
 
     async def whole() -> None:
         for turn in range(3):
             async with opened("sqlite", tmp_path) as store:
                 if turn < 2:
                     await store.commit(facts)
-                assert await store.corrections() == facts.corrections
+                assert await store.corrections() == facts.governance.corrections
                 assert await store.spent([("p", 0.0)]) == [1]
-                assert (await store.pauses(), await store.approvals()) == (facts.pauses, facts.approvals)
-                assert (await store.demotions(), await store.acceptances()) == (facts.demotions, facts.acceptances)
+                assert (await store.pauses(), await store.approvals()) == (
+                    facts.governance.pauses,
+                    facts.governance.approvals,
+                )
+                assert (await store.demotions(), await store.acceptances()) == (
+                    facts.governance.quarantines,
+                    facts.governance.accepted,
+                )
                 assert (await store.findings(A))[A][0].times == min(turn + 1, 2)
 
     asyncio.run(whole())

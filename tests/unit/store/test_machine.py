@@ -161,7 +161,7 @@ class Stores(RuleBasedStateMachine):
     @rule(now=small_times, limit=st.integers(0, 3))
     def ask_what_is_due(self, now, limit):
         memory, disk = (self.runner.run(store.due(now, limit)) for store in (self.memory, self.disk))
-        assert [state.due_at for state in memory] == [state.due_at for state in disk]
+        assert [state.schedule.due_at for state in memory] == [state.schedule.due_at for state in disk]
         assert {state.address: state for state in self.runner.run(self.memory.due(now, 9))}.items() >= {
             state.address: state for state in disk
         }.items()
@@ -200,7 +200,11 @@ class Stores(RuleBasedStateMachine):
     @rule(address=addresses, listed=st.lists(st.tuples(examples.texts, examples.tags.filter(bool)), max_size=2))
     def ask_what_is_settled(self, address, listed):
         states = self.runner.run(self.memory.states(ADDRESSES)).values()
-        known = [(state.provider_id, state.raw_digest) for state in states if state.provider_id and state.raw_digest]
+        known = [
+            (state.observed.provider_id, state.observed.raw_digest)
+            for state in states
+            if state.observed.provider_id and state.observed.raw_digest
+        ]
         self.same_answer(lambda store: self.settled(store, address, [*known, *listed]))
 
     async def settled(self, store, address, listed):

@@ -19,7 +19,19 @@ from holdfast.model.resource import Origin
 from holdfast.model.verdict import Status
 from holdfast.store import migrations
 from holdfast.store.migrations import Migration
-from holdfast.store.protocol import Digest, Operation, ResourceState, Settled, Step, Transaction
+from holdfast.store.protocol import (
+    Applied,
+    Declared,
+    Digest,
+    GovernanceChanges,
+    Observed,
+    Operation,
+    ResourceState,
+    Schedule,
+    Settled,
+    Step,
+    Transaction,
+)
 from holdfast.store.sqlite import SqliteStore
 from tests.unit.store.examples import A, correction, event, finding, full_state
 
@@ -49,14 +61,7 @@ def test_a_store_of_the_oldest_schema_opens_with_everything_in_it(tmp_path):
         try:
             digest = Digest("sha256:fe36923e15fedd49a241f76219620a46e7bd8bfb6f17ddeffe18b0299b8b1028")
             assert await store.document(digest) == {"size": 1}
-            assert await store.state(x) == ResourceState(
-                x, "openstack", 3, digest, digest, 2, digest, None, digest, None,
-                provider_id="id-1", origin=Origin.IMPORTED, status=Status.DRIFTED, reason="moved", etag="e",
-                raw_digest=digest, state_hash="spec-sha256/1:" + digest, checked_at=10.0, good_at=9.0,
-                settle_until=None, resync_seconds=60.0, due_at=70.5, failures=1, terminal=None,
-                conditions=(Condition(ConditionType.DRIFTED, Truth.TRUE, "R", "m", 3, 8.5),),
-                labels={"tier": "1"}, options={"onDrift": "report"}, depends_on=("prod/Subnet/y",), source="a.yaml:1",
-            )  # fmt: skip
+            assert await store.state(x) == ResourceState(x, 3, digest, digest, 2, digest, None, digest, None, declared=Declared("openstack", labels={"tier": "1"}, options={"onDrift": "report"}, depends_on=("prod/Subnet/y",), source="a.yaml:1"), observed=Observed(provider_id="id-1", status=Status.DRIFTED, reason="moved", etag="e", raw_digest=digest, state_hash="spec-sha256/1:" + digest, conditions=(Condition(ConditionType.DRIFTED, Truth.TRUE, "R", "m", 3, 8.5),)), applied=Applied(origin=Origin.IMPORTED, settle_until=None), schedule=Schedule(checked_at=10.0, good_at=9.0, resync_seconds=60.0, due_at=70.5, failures=1, terminal=None))  # fmt: skip
             found = (await store.findings(x))[x][0]
             assert found.finding == Finding(("size",), Op.CHANGED, FindingClass.SPECIFIED, Side.WORLD, 1, 1, 2)
             assert (found.first_seen, found.last_seen) == (5.0, 6.0)
@@ -90,16 +95,20 @@ def test_a_store_of_the_oldest_schema_goes_on_like_a_new_one(tmp_path):
             assert state is not None
             seen = (await store.findings(x))[x][0].finding
             await store.commit(
-                Transaction(states=[state], findings={x: (seen, finding("new"))}, findings_at=11.0, looked_at={x})
+                Transaction(states=[state], findings={x: (seen, finding("new"))}, findings_at=11.0, checked={x})
             )
             ages = [(one.first_seen, one.clean_at, one.times) for one in (await store.findings(x))[x]]
             assert ages == [(5.0, None, 2), (11.0, 9.0, 1)]
             assert await store.settled("prod", "Network", [("id-1", raw)]) == []
-            await store.commit(Transaction(states=[replace(state, status=Status.IN_SYNC)]))
+            await store.commit(
+                Transaction(states=[replace(state, observed=replace(state.observed, status=Status.IN_SYNC))])
+            )
             assert await store.settled("prod", "Network", [("id-1", raw)]) == [Settled(x, 60.0)]
             assert [one async for one in store.unlooked("prod", "Network", 10.5)] == [x]
             charges = {"c": [Charge("p", 1, 0.0)]}
-            await store.commit(Transaction(corrections=[correction("c", x)], charges=charges))
+            await store.commit(
+                Transaction(governance=GovernanceChanges(corrections=[correction("c", x)], charges=charges))
+            )
             assert await store.corrections([x]) == [correction("c", x)]
         finally:
             await store.close()

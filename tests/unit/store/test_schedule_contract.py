@@ -6,14 +6,25 @@ from dataclasses import replace
 
 import pytest
 
-from holdfast.store.protocol import ClaimLost, Request, ResourceState, Store, Touch, Transaction
+from holdfast.store.protocol import (
+    ClaimLost,
+    Declared,
+    PartialUpdates,
+    Request,
+    ResourceState,
+    Schedule,
+    Store,
+    Touch,
+    Transaction,
+    WriteChanges,
+)
 from tests.unit.store.examples import A, B, full_state, on_every_store
 
 
 @on_every_store
 async def test_a_new_due_time_changes_nothing_else(store: Store):
     await store.commit(Transaction(states=[full_state(A), full_state(B)]))
-    await store.commit(Transaction(rescheduled=[(A, 7.0), (B, None)]))
+    await store.commit(Transaction(updates=PartialUpdates(rescheduled=[(A, 7.0), (B, None)])))
     assert await store.state(A) == full_state(A, due_at=7.0)
     assert await store.state(B) == full_state(B, due_at=None)
 
@@ -21,13 +32,13 @@ async def test_a_new_due_time_changes_nothing_else(store: Store):
 @on_every_store
 async def test_a_request_changes_its_token_and_the_due_time_and_nothing_else(store: Store):
     await store.commit(Transaction(states=[full_state(A)]))
-    await store.commit(Transaction(requested=[Request(A, "now", 7.0)]))
+    await store.commit(Transaction(updates=PartialUpdates(requested=[Request(A, "now", 7.0)])))
     assert await store.state(A) == full_state(A, due_at=7.0, requested="now")
 
 
 @on_every_store
 async def test_an_unknown_resource_is_neither_rescheduled_nor_asked_for(store: Store):
-    await store.commit(Transaction(rescheduled=[(A, 7.0)], requested=[Request(B, "now", 7.0)]))
+    await store.commit(Transaction(updates=PartialUpdates(rescheduled=[(A, 7.0)], requested=[Request(B, "now", 7.0)])))
     assert await store.states([A, B]) == {}
 
 
@@ -35,39 +46,39 @@ async def test_an_unknown_resource_is_neither_rescheduled_nor_asked_for(store: S
 async def test_a_state_that_was_read_before_a_request_does_not_take_it_back(store: Store):
     before = full_state(A, requested=None, handled=None, due_at=5.0)
     await store.commit(Transaction(states=[before]))
-    await store.commit(Transaction(requested=[Request(A, "now", 7.0)]))
+    await store.commit(Transaction(updates=PartialUpdates(requested=[Request(A, "now", 7.0)])))
     await store.commit(Transaction(states=[full_state(A, requested=None, handled=None, due_at=900.0)]))
     kept = await store.state(A)
     assert kept is not None
-    assert (kept.requested, kept.handled, kept.due_at) == ("now", None, 7.0)
+    assert (kept.schedule.requested, kept.schedule.handled, kept.schedule.due_at) == ("now", None, 7.0)
 
 
 @on_every_store
 async def test_a_state_that_was_read_before_a_request_was_done_does_not_open_it_again(store: Store):
     await store.commit(Transaction(states=[full_state(A, requested="old", handled="old")]))
-    await store.commit(Transaction(requested=[Request(A, "now", 7.0)]))
+    await store.commit(Transaction(updates=PartialUpdates(requested=[Request(A, "now", 7.0)])))
     await store.commit(Transaction(states=[full_state(A, requested="now", handled="now", due_at=900.0)]))
     await store.commit(Transaction(states=[full_state(A, requested="old", handled="old", due_at=950.0)]))
     kept = await store.state(A)
     assert kept is not None
-    assert (kept.requested, kept.handled, kept.due_at) == ("now", "now", 950.0)
+    assert (kept.schedule.requested, kept.schedule.handled, kept.schedule.due_at) == ("now", "now", 950.0)
 
 
 @on_every_store
 async def test_a_touch_does_not_put_off_what_was_asked_for_meanwhile(store: Store):
     await store.commit(Transaction(states=[full_state(A, requested=None, handled=None)]))
-    await store.commit(Transaction(requested=[Request(A, "now", 7.0)]))
-    await store.commit(Transaction(touched=[Touch(A, 50.0, 900.0)]))
+    await store.commit(Transaction(updates=PartialUpdates(requested=[Request(A, "now", 7.0)])))
+    await store.commit(Transaction(updates=PartialUpdates(unchanged=[Touch(A, 50.0, 900.0)])))
     kept = await store.state(A)
     assert kept is not None
-    assert (kept.checked_at, kept.due_at) == (50.0, 7.0)
+    assert (kept.schedule.checked_at, kept.schedule.due_at) == (50.0, 7.0)
 
 
 @on_every_store
 async def test_a_transaction_renews_the_claim_it_relies_on(store: Store):
     claim = await store.claim(A, "one", 0.0, 10.0)
     assert claim is not None
-    await store.commit(Transaction(fences={A: claim.fence}, renewed=[replace(claim, until=50.0)]))
+    await store.commit(Transaction(writes=WriteChanges(fences={A: claim.fence}, renewed=[replace(claim, until=50.0)])))
     assert await store.claim(A, "two", 20.0, 30.0) is None
     assert await store.claim(A, "two", 51.0, 60.0) is not None
 
@@ -78,22 +89,30 @@ async def test_a_claim_that_another_worker_took_or_that_was_given_back_cannot_be
     assert claim is not None
     await store.release(claim)
     with pytest.raises(ClaimLost):
-        await store.commit(Transaction(states=[full_state(A)], renewed=[replace(claim, until=50.0)]))
+        await store.commit(
+            Transaction(states=[full_state(A)], writes=WriteChanges(renewed=[replace(claim, until=50.0)]))
+        )
     assert await store.state(A) is None
     assert await store.claim(A, "two", 20.0, 30.0) is not None
     with pytest.raises(ClaimLost):
-        await store.commit(Transaction(renewed=[replace(claim, until=50.0)]))
+        await store.commit(Transaction(writes=WriteChanges(renewed=[replace(claim, until=50.0)])))
 
 
 @pytest.mark.parametrize("due_at", [900.0, None])
 def test_a_state_that_handled_the_request_is_due_when_it_says(due_at, tmp_path):
     @on_every_store
     async def check(store: Store):
-        await store.commit(Transaction(states=[ResourceState(A, "file")]))
-        await store.commit(Transaction(requested=[Request(A, "now", 7.0)]))
-        await store.commit(Transaction(states=[ResourceState(A, "file", handled="now", due_at=due_at)]))
+        await store.commit(Transaction(states=[ResourceState(A, declared=Declared("file"))]))
+        await store.commit(Transaction(updates=PartialUpdates(requested=[Request(A, "now", 7.0)])))
+        await store.commit(
+            Transaction(
+                states=[ResourceState(A, declared=Declared("file"), schedule=Schedule(handled="now", due_at=due_at))]
+            )
+        )
         kept = await store.state(A)
-        assert kept == ResourceState(A, "file", requested="now", handled="now", due_at=due_at)
+        assert kept == ResourceState(
+            A, declared=Declared("file"), schedule=Schedule(requested="now", handled="now", due_at=due_at)
+        )
 
     for kind in ("memory", "sqlite"):
         check(kind, tmp_path)

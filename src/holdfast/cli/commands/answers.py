@@ -28,7 +28,7 @@ from holdfast.reconcile.action_result import Result
 from holdfast.reconcile.check import Checked
 from holdfast.reconcile.connections import World
 from holdfast.reconcile.finding_actions import Person
-from holdfast.store.protocol import Event, Transaction
+from holdfast.store.protocol import Event, GovernanceChanges, Transaction
 
 YEAR_SECONDS = 366 * 86_400.0
 
@@ -101,7 +101,9 @@ async def _promote(session: Session, checked: Checked, by: Person) -> None:
     ended = [(checked.address, each) for each in checked.decision.reasons[0].paths] or [(checked.address, "")]
     data: dict[str, Json] = {"paths": [path for _, path in ended], "who": by.who, "why": by.why}
     event = Event(session.clock.now(), "reverted", str(checked.address), data)
-    await session.store.commit(Transaction(promoted=ended, unaccepted=ended, events=[event]))
+    await session.store.commit(
+        Transaction(events=[event], governance=GovernanceChanges(unquarantined=ended, unaccepted=ended))
+    )
 
 
 @click.command("baseline")
@@ -161,7 +163,9 @@ def accept_command(address: str, path: str | None, who: str | None, dry_run: boo
             ended = [(wanted, paths.format_path(f.path)) for f in finding_actions.chosen(checked, path)]
             data: dict[str, Json] = {"file": str(file), "paths": [each for _, each in ended], "who": who or person()}
             event = Event(session.clock.now(), "accepted", str(wanted), data)
-            await session.store.commit(Transaction(promoted=ended, unaccepted=ended, events=[event]))
+            await session.store.commit(
+                Transaction(events=[event], governance=GovernanceChanges(unquarantined=ended, unaccepted=ended))
+            )
         console.line(f"accepted into {file}; review and commit it", fg="green")
         return await _confirmed(options, wanted)
 

@@ -83,11 +83,11 @@ async def _require_no_dependents(session: Session, wanted: Collection[Address]) 
     declared = session.fleet.graph.needing(wanted) - going
     by_graph, by_store = [], []
     async for state in session.store.all_states():
-        if state.address in going or state.provider_id is None:
+        if state.address in going or state.observed.provider_id is None:
             continue
         if state.address in declared:
             by_graph.append(str(state.address))
-        elif names.intersection(state.depends_on) and state.address not in session.fleet.declarations:
+        elif names.intersection(state.declared.depends_on) and state.address not in session.fleet.declarations:
             by_store.append(str(state.address))
     left = by_graph + by_store
     if not left:

@@ -48,6 +48,8 @@ async def _require_undeclared(session: Session, wanted: list[Address]) -> None:
         if address not in states:
             raise InputError(f"nothing is known of {address}; `holdfast status` lists what is")
         if address not in missed:
-            raise InputError(f"{address} is declared in {states[address].source}; remove the declaration first")
+            raise InputError(
+                f"{address} is declared in {states[address].declared.source}; remove the declaration first"
+            )
         if await session.store.operations(address):
             raise InputError(f"a write to {address} is not finished; declare it again and `holdfast apply`")

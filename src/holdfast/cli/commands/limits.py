@@ -29,7 +29,7 @@ from holdfast.errors import InputError
 from holdfast.model.json import Json
 from holdfast.policy import contention_rules, durations
 from holdfast.reconcile.check import Checked
-from holdfast.store.protocol import Approval, Correction, Demotion, Event, Pause, Transaction
+from holdfast.store.protocol import Approval, Correction, Demotion, Event, GovernanceChanges, Pause, Transaction
 
 _FORMATS = ("table", "json", "yaml")
 
@@ -72,7 +72,9 @@ def pause_command(scope: str, why: str, duration: str | None, who: str | None, *
             until = now + seconds if seconds is not None else None
             pause = Pause(scope, who or person(), why, now, until)
             data: dict[str, Json] = {"scope": scope, "who": pause.who, "why": why, "until": until}
-            await session.store.commit(Transaction(pauses=[pause], events=[Event(now, "paused", "", data)]))
+            await session.store.commit(
+                Transaction(events=[Event(now, "paused", "", data)], governance=GovernanceChanges(pauses=[pause]))
+            )
         what = scope or "everything"
         end = f"until {when(until)}" if until else f"until `holdfast resume{' ' + scope if scope else ''}`"
         console.line(f"{what} is paused {end}: checks go on, nothing is written.", fg="yellow")
@@ -122,7 +124,7 @@ def resume_command(scope: str, who: str | None, **rest: Any) -> int:
                 raise InputError(f"{scope or 'everything'} is not paused; paused now: {known}")
             data: dict[str, Json] = {"scope": scope, "who": who or person()}
             event = Event(session.clock.now(), "resumed", "", data)
-            await session.store.commit(Transaction(resumed=[scope], events=[event]))
+            await session.store.commit(Transaction(events=[event], governance=GovernanceChanges(resumed=[scope])))
             left = [name or "everything" for name in pauses if name != scope]
         console.line(f"{scope or 'everything'} goes on.", fg="green")
         if left:
@@ -183,7 +185,7 @@ def approve_command(plans: tuple[str, ...], everything: bool, yes: bool, why: st
             name = who or person()
             transaction = Transaction()
             for one in chosen:
-                transaction.approvals.append(Approval(one.plan, one.address, name, why, now))
+                transaction.governance.approvals.append(Approval(one.plan, one.address, name, why, now))
                 data: dict[str, Json] = {"plan": one.plan, "who": name, "why": why}
                 transaction.events.append(Event(now, "approved", str(one.address), data))
             await session.store.commit(transaction)

@@ -133,14 +133,14 @@ async def _counted(
             message = f"nothing is known of {missing[0]}; `holdfast status` lists what is"
             raise InputError(message)
         states = [state for state in found.values() if scope.covers(state.address)]
-    by_status = Counter(state.status.value if state.status else UNCHECKED for state in states)
+    by_status = Counter(state.observed.status.value if state.observed.status else UNCHECKED for state in states)
     overdue = sum(resources.is_overdue(state, now) for state in states)
     return Tally(dict(by_status), len(states), overdue), states
 
 
 async def _show_standing(session: Session, states: list[ResourceState]) -> None:
     """Say what people decided and is still in force: none of it may be forgotten."""
-    aside = Counter(because for state in states for because, _, _ in state.aside)
+    aside = Counter(because for state in states for because, _, _ in state.observed.suppressed)
     if aside:
         console.line(f"Set aside: {', '.join(f'{n} {name}' for name, n in sorted(aside.items()))}.", fg="cyan")
     for pause in await session.store.pauses():
@@ -163,7 +163,11 @@ async def _unknown(session: Session) -> list[ResourceState]:
 
 def _without_missed(tally: Tally, states: Sequence[ResourceState], missed: Collection[Address]) -> Tally:
     """Return the counts with what is no longer declared by itself: its last verdict is none of now."""
-    was = Counter(state.status.value if state.status else UNCHECKED for state in states if state.address in missed)
+    was = Counter(
+        state.observed.status.value if state.observed.status else UNCHECKED
+        for state in states
+        if state.address in missed
+    )
     if not was:
         return tally
     counts = Counter(dict(tally.by_status)) - was
@@ -172,16 +176,16 @@ def _without_missed(tally: Tally, states: Sequence[ResourceState], missed: Colle
 
 def _state_row(state: ResourceState, now: float, missed: Collection[Address]) -> tuple[str, ...]:
     is_stale = state.address in missed or resources.is_stale(state, now)
-    raised = [c.type.value for c in state.conditions if c.status.value == "True"]
+    raised = [c.type.value for c in state.observed.conditions if c.status.value == "True"]
     if is_stale:
         raised = [*(name for name in raised if name != ConditionType.FRESH.value), "stale"]
-    status = state.status.value if state.status else "never checked"
+    status = state.observed.status.value if state.observed.status else "never checked"
     status = (_NOT_DECLARED if state.address in missed else status).replace("_", " ")
     return (
         str(state.address),
         status,
-        ago(state.good_at, now),
-        ago(state.due_at, now) if state.due_at else "-",
+        ago(state.schedule.good_at, now),
+        ago(state.schedule.due_at, now) if state.schedule.due_at else "-",
         ", ".join(raised) or "-",
     )
 
@@ -190,22 +194,28 @@ def state_as_json(state: ResourceState, now: float | None = None, missed: Collec
     """Return what is remembered of a resource for programs."""
     return {
         "address": str(state.address),
-        "status": _NOT_DECLARED if state.address in missed else state.status.value if state.status else None,
+        "status": _NOT_DECLARED
+        if state.address in missed
+        else state.observed.status.value
+        if state.observed.status
+        else None,
         **({} if now is None else {"stale": state.address in missed or resources.is_stale(state, now)}),
-        "reason": state.reason,
-        "generation": state.generation,
-        "revision": state.applied_revision,
-        "id": state.provider_id,
-        "origin": state.origin.value,
-        "checkedAt": state.checked_at,
-        "goodAt": state.good_at,
-        "dueAt": state.due_at,
-        "resyncSeconds": state.resync_seconds,
-        "terminal": state.terminal,
-        "requested": state.requested,
-        "handled": state.handled,
-        "source": state.source,
-        "aside": [{"because": because, "path": path, "note": note} for because, path, note in state.aside],
+        "reason": state.observed.reason,
+        "generation": state.declared.generation,
+        "revision": state.applied.revision,
+        "id": state.observed.provider_id,
+        "origin": state.applied.origin.value,
+        "checkedAt": state.schedule.checked_at,
+        "goodAt": state.schedule.good_at,
+        "dueAt": state.schedule.due_at,
+        "resyncSeconds": state.schedule.resync_seconds,
+        "terminal": state.schedule.terminal,
+        "requested": state.schedule.requested,
+        "handled": state.schedule.handled,
+        "source": state.declared.source,
+        "aside": [
+            {"because": because, "path": path, "note": note} for because, path, note in state.observed.suppressed
+        ],
         "conditions": [
             {
                 "type": c.type.value,
@@ -215,7 +225,7 @@ def state_as_json(state: ResourceState, now: float | None = None, missed: Collec
                 "observedGeneration": c.observed_generation,
                 "lastTransitionTime": when(c.last_transition),
             }
-            for c in state.conditions
+            for c in state.observed.conditions
         ],
     }
 

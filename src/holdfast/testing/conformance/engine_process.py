@@ -24,7 +24,7 @@ from holdfast.reconcile.resolve import Fleet, Preparer
 from holdfast.reconcile.retry import Patience
 from holdfast.reconcile.write import ResourceWriter
 from holdfast.store.memory import MemoryStore
-from holdfast.store.protocol import ResourceState, Store
+from holdfast.store.protocol import Declared, ResourceState, Store
 from holdfast.testing.clock import FakeClock
 from holdfast.testing.conformance.call_recorder import Ledger, Life, MortalStore
 from holdfast.testing.conformance.provider_under_test import Subject
@@ -119,7 +119,7 @@ class Process:
     async def state(self, declaration: Declaration) -> ResourceState:
         """Return what is remembered of a resource."""
         found = await self.store.state(declaration.address)
-        return found or ResourceState(declaration.address, declaration.provider)
+        return found or ResourceState(declaration.address, declared=Declared(declaration.provider))
 
     async def check(self, declarations: Sequence[Declaration], only: Sequence[Address] | None = None) -> Report:
         """Look at all of it, or at some, and remember what was seen."""

@@ -89,7 +89,7 @@ class Trial:
         after = await self.new_ids() - before
         expect(len(after) == 1, f"one thing was to be created, and {len(after)} appeared")
         (ident,) = after
-        kept = (await process.state(declaration)).provider_id
+        kept = (await process.state(declaration)).observed.provider_id
         expect(kept == ident, f"it was created as {ident!r}, and the provider says {kept!r}")
         return declaration, ident
 

@@ -217,7 +217,7 @@ class Bench:
 
     def took(self, declaration: Declaration) -> None:
         """See that everything declared is there as declared: no value was overridden by the service, or left out."""
-        known = self.state(declaration).known
+        known = self.state(declaration).applied.known_differences
         assert known is not None
         entries = self.run(self.store.document(known))["known"]
         strange = [entry for entry in entries if entry["kind"] not in ("default", "adopted")]
@@ -238,7 +238,7 @@ class Bench:
         return self.run(self.process.state(declaration))
 
     def id(self, declaration: Declaration) -> str:
-        found = self.state(declaration).provider_id
+        found = self.state(declaration).observed.provider_id
         assert found is not None
         return found
 

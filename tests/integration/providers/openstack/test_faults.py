@@ -72,7 +72,7 @@ def test_a_failed_read_is_unknown_and_nothing_is_written(bench: Bench, faults, t
     assert {each.verdict.status for each in report.checked} == {Status.UNKNOWN}
     assert not report.acted
     assert not [request for request in bench.requests(before) if request.is_write]
-    assert all(bench.state(each).failures for each in wanted)
+    assert all(bench.state(each).schedule.failures for each in wanted)
     bench.plane.disturber.mend()
     bench.made(*wanted)
     bench.clean(*wanted)
@@ -167,7 +167,7 @@ def test_what_may_pass_is_never_taken_as_final(bench: Bench, faults, status: int
     faults(service="neutron", method="POST", status=status, body=body)
     (acted,) = bench.apply(wanted).acted
     assert acted.result in (Result.FAILED, Result.MOVED)
-    assert bench.state(wanted).terminal is None
+    assert bench.state(wanted).schedule.terminal is None
     bench.plane.disturber.mend()
     bench.made(wanted)
 
@@ -199,7 +199,7 @@ def test_what_is_forbidden_may_be_allowed_later(bench: Bench, faults):
     faults(service="neutron", method="POST", status=403, body=body)
     (acted,) = bench.apply(wanted).acted
     assert acted.result is Result.FAILED
-    assert bench.state(wanted).terminal is None
+    assert bench.state(wanted).schedule.terminal is None
 
 
 def test_a_real_quota_is_waited_for(bench: Bench, openstack_tenants: Tenants):
@@ -262,7 +262,7 @@ def test_the_loop_rides_out_an_outage(alone: Bench):
         (report,) = alone.watch(*wanted)
         assert report.checked[0].verdict.status is Status.UNKNOWN
         state = alone.state(wanted[0])
-        waits.append((state.due_at or 0) - (state.checked_at or 0))
+        waits.append((state.schedule.due_at or 0) - (state.schedule.checked_at or 0))
     assert waits[-1] > waits[0]
     alone.plane.need("keystone", "neutron")
     alone.process.clock.advance(60)

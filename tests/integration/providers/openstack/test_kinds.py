@@ -221,7 +221,7 @@ def test_external_deletion_import(bench: Bench, sample: Sample):
     (checked,) = [each for each in report.checked if each.address == imported.address]
     assert (checked.verdict.status, checked.decision.action) == (Status.MISSING, Action.BLOCK)
     assert checked.decision.reasons[0].code == "imported_deleted"
-    assert bench.state(imported).terminal
+    assert bench.state(imported).schedule.terminal
     assert not [request for request in bench.requests(before) if request.is_write]
 
 
@@ -235,7 +235,7 @@ def test_external_deletion_without_resync(bench: Bench, sample: Sample):
     report = bench.apply(*stage.all)
     (checked,) = [each for each in report.checked if each.address == stage.it.address]
     assert (checked.verdict.status, checked.decision.action) == (Status.MISSING, Action.BLOCK)
-    assert bench.state(stage.it).terminal
+    assert bench.state(stage.it).schedule.terminal
     assert not [request for request in bench.requests(before) if request.is_write]
 
 
@@ -264,7 +264,7 @@ def test_what_is_fixed_at_birth_blocks_with_its_name_or_is_replaced(bench: Bench
     before = bench.mark()
     bench.apply(*stage.all, only=stage.it)
     assert not [request for request in bench.requests(before) if request.is_write]
-    assert bench.state(stage.it).terminal
+    assert bench.state(stage.it).schedule.terminal
     # What blocked stays blocked until somebody does what they were told to.
     stage.it = replace(stage.it, options={**stage.it.options, "onImmutable": "replace"})
     bench.made(*stage.all)

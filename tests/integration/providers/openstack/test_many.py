@@ -56,7 +56,7 @@ def test_three_hundred_resources_cost_a_handful_of_lists(bench: Bench):
     now = bench.process.clock.now()
     bench.spread()
     states = [bench.state(each) for each in wanted]
-    waits = [(state.due_at or 0) - now for state in states]
+    waits = [(state.schedule.due_at or 0) - now for state in states]
     assert min(waits) >= 0
     assert max(waits) <= 62
     assert len({round(wait, 3) for wait in waits}) > 290

@@ -79,7 +79,7 @@ def test_import_dependency(bench: Bench):
     report = bench.apply(core, inside)
     (found,) = [each for each in report.checked if each.address == inside.address]
     assert found.verdict.status is Status.IN_SYNC
-    seen = bench.vandal.get("network", f"/subnets/{bench.state(inside).provider_id}")["subnet"]
+    seen = bench.vandal.get("network", f"/subnets/{bench.state(inside).observed.provider_id}")["subnet"]
     assert seen["network_id"] == first
     assert not [request for request in bench.requests(before) if request.is_write]
 
@@ -92,7 +92,7 @@ def test_unmanaged_is_refreshed_and_never_written(bench: Bench):
     before = bench.mark()
     (checked,) = bench.apply(core).checked
     assert checked.verdict.status is Status.IN_SYNC
-    observed = bench.state(core).observed
+    observed = bench.state(core).observed.document
     assert observed is not None
     assert bench.run(bench.store.document(observed))["description"] == "two"
     assert not [request for request in bench.requests(before) if request.is_write]
@@ -127,13 +127,13 @@ def test_resync_disabled(bench: Bench):
     never = bench.declare("Network", "never", resyncPeriod="0")
     often = bench.declare("Network", "often", resyncPeriod="10s")
     bench.made(never, often)
-    first = bench.state(never).checked_at
-    assert bench.state(never).due_at is None
+    first = bench.state(never).schedule.checked_at
+    assert bench.state(never).schedule.due_at is None
     bench.vandal.put("network", f"/networks/{bench.id(never)}", {"network": {"description": "vandalised"}})
     bench.process.clock.advance(1000)
     reports = bench.watch(never, often)
     assert [one.address.name for report in reports for one in report.checked] == ["often"]
-    assert bench.state(never).checked_at == first
+    assert bench.state(never).schedule.checked_at == first
 
 
 def test_resync_corrects_by_itself(bench: Bench):
@@ -154,7 +154,7 @@ def test_resync_jitter(bench: Bench):
         bench.process.clock.advance(120)
         bench.watch(*three)
         states = [bench.state(each) for each in three]
-        waits = [(state.due_at or 0) - (state.checked_at or 0) for state in states]
+        waits = [(state.schedule.due_at or 0) - (state.schedule.checked_at or 0) for state in states]
         assert all(90 <= wait <= 110 for wait in waits)
         assert len(set(waits)) == 3
 
@@ -169,7 +169,7 @@ def test_resync_jitter_of_upstream_is_an_option(bench: Bench):
     bench.process.clock.advance(130)
     bench.watch(*three)
     states = [bench.state(each) for each in three]
-    assert all(100 <= (state.due_at or 0) - (state.checked_at or 0) <= 120 for state in states)
+    assert all(100 <= (state.schedule.due_at or 0) - (state.schedule.checked_at or 0) <= 120 for state in states)
 
 
 def test_resync_terminal_error(bench: Bench):
@@ -193,7 +193,7 @@ def test_resync_terminal_error(bench: Bench):
     fine = bench.declare("Network", "ok", resyncPeriod="0")
     bench.apply(fine, broken)
     state = bench.state(broken)
-    assert state.terminal
+    assert state.schedule.terminal
     for _ in range(3):
         bench.process.clock.advance(15)
         before = bench.mark()
@@ -251,7 +251,7 @@ def test_what_was_gone_for_good_comes_back_once_periodic_checks_are_on(bench: Be
     bench.vandal.delete("network", f"/networks/{first}")
     (checked,) = bench.apply(off).checked
     assert checked.decision.action is Action.BLOCK
-    assert "set another resyncPeriod" in str(bench.state(off).terminal)
+    assert "set another resyncPeriod" in str(bench.state(off).schedule.terminal)
     on = bench.declare("Network", "it", resyncPeriod="1h")
     bench.made(on)
     assert bench.id(on) != first
@@ -266,7 +266,7 @@ def test_split_brain(bench: Bench):
         bench.process.clock.advance(600)
         bench.vandal.put("network", f"/networks/{bench.id(wanted)}", {"network": {"description": "theirs"}})
         bench.apply(wanted)
-    (conflict,) = [each for each in bench.state(wanted).conditions if each.type is ConditionType.CONFLICT]
+    (conflict,) = [each for each in bench.state(wanted).observed.conditions if each.type is ConditionType.CONFLICT]
     assert (conflict.status, "/description" in conflict.message) == ("True", True)
     assert bench.vandal.get("network", f"/networks/{bench.id(wanted)}")["network"]["description"] == "theirs"
 

@@ -37,8 +37,11 @@ async def _adopted(trial: Trial, wanted: Import, desired: Mapping[str, Json], id
     _expect_untouched(process)
     expect(typed_equal(before, await trial.live(ident)), "taking it over changed it")
     state = await process.state(declaration)
-    expect(state.provider_id == ident, f"{ident!r} was to be taken over, and it was {state.provider_id!r}")
-    expect(state.origin is Origin.IMPORTED, "it counts as made by us, though it was imported")
+    expect(
+        state.observed.provider_id == ident,
+        f"{ident!r} was to be taken over, and it was {state.observed.provider_id!r}",
+    )
+    expect(state.applied.origin is Origin.IMPORTED, "it counts as made by us, though it was imported")
     await trial.expect_clean(process, declaration, "after it was imported")
 
 

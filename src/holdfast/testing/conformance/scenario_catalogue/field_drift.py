@@ -185,7 +185,7 @@ async def _put_back(trial: Trial, victim: _Victim, pointer: Pointer, node: Node,
     where = paths.format_path(leaf_values.place(pointer))
     strayed = [path for call in calls for path in call.paths if not path.startswith(where)]
     expect(not strayed, f"the writer was asked to change {', '.join(strayed)} too")
-    ident = (await process.state(victim.declaration)).provider_id or victim.ident
+    ident = (await process.state(victim.declaration)).observed.provider_id or victim.ident
     after = await trial.live(ident)
     differing = diff.differences(victim.before, after, trial.rules(dict(victim.desired), victim.before))
     moved = named_paths(differing)  # type: ignore[arg-type]  # a Difference has a path, too

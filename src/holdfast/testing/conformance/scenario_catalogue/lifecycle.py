@@ -40,7 +40,7 @@ async def second_check_clean(trial: Trial) -> str:
             expect_status(checked, Status.IN_SYNC, when)
             expect(len(process.ledger.writes) == written, f"{when} something was written")
             state = await process.state(declaration)
-            if state.etag is not None or state.raw_digest is not None:
+            if state.observed.etag is not None or state.observed.raw_digest is not None:
                 expect(checked.is_fast, f"{when} the answer was read whole, though its etag or digest had not moved")
                 fast += 1
     return "by etag or digest, nothing parsed" if fast else "the provider offers neither etag nor digest"

@@ -118,7 +118,13 @@ async def _shown(store: Store) -> str:
     for record in await store.decisions(None, 1000):
         told += [record, await store.document(record.inputs), await store.document(record.output)]
     for state in states:
-        for digest in (state.desired, state.applied, state.baseline, state.known, state.observed):
+        for digest in (
+            state.declared.document,
+            state.applied.document,
+            state.applied.baseline,
+            state.applied.known_differences,
+            state.observed.document,
+        ):
             if digest is not None:
                 told.append(await store.document(digest))
     return repr(told)
