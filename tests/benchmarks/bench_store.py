@@ -239,7 +239,8 @@ def recording(filled: Filled, plain: Plain) -> dict[str, Call]:
 
 def replace_all(numbers: list[int], reason: str) -> list[ResourceState]:
     """Return resources whose detail differs from what it was."""
-    return [replace(state(number), reason=reason) for number in numbers]
+    states = [state(number) for number in numbers]
+    return [replace(each, observed=replace(each.observed, reason=reason)) for each in states]
 
 
 def checked(states: list[ResourceState]) -> Transaction:

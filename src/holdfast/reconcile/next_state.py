@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 from holdfast.model.decision import Action, Decision
 from holdfast.model.read_result import Found, Unreadable
@@ -43,9 +42,9 @@ class Memory:
             else state.declared.generation
         )
         outcome = conditions.Outcome(generation, evaluation.verdict, governed.decision, now, governed.situation)
+        seen = self._seen(evaluation)
         return replace(
-            state,
-            **self._seen(evaluation),
+            seen,
             declared=replace(
                 state.declared,
                 provider=item.declaration.provider,
@@ -57,14 +56,14 @@ class Memory:
                 source=str(item.declaration.location) or None,
             ),
             schedule=replace(
-                state.schedule,
+                seen.schedule,
                 resync_seconds=item.resync_seconds,
                 checked_at=now,
                 terminal=_terminal(evaluation, governed.decision),
                 handled=state.schedule.requested,
             ),
             observed=replace(
-                state.observed,
+                seen.observed,
                 status=evaluation.verdict.status,
                 missing_checks=state.observed.missing_checks + 1
                 if {state.observed.status, evaluation.verdict.status} == {Status.MISSING}
@@ -92,28 +91,31 @@ class Memory:
             observed=replace(evaluation.before.observed, etag=reading.etag, raw_digest=reading.raw_digest),
         )
 
-    def _seen(self, evaluation: Evaluation) -> dict[str, Any]:
-        """Return what a reading changes: times and tags if it succeeded, the count of failures if not."""
+    def _seen(self, evaluation: Evaluation) -> ResourceState:
+        """Return the state with what a reading changes: times and tags if it succeeded, the failures if not."""
         item, now, state = evaluation.resource, evaluation.at, evaluation.before
         reading = evaluation.observation.reading
         due_at = self.next_due(item, now)
         if isinstance(reading, Unreadable):
             failures = state.schedule.failures + 1
             retry = now + self.patience.delay(min(failures, 20), reading.retry_after_seconds, self.random01)
-            return {"failures": failures, "due_at": None if due_at is None else min(due_at, retry)}
-        # Without tags nothing is ever taken as unchanged: what is set aside counts again once a waiver has run out.
+            due_at = None if due_at is None else min(due_at, retry)
+            return replace(state, schedule=replace(state.schedule, failures=failures, due_at=due_at))
+        # Without tags nothing is ever taken as unchanged: what is suppressed counts again once a waiver has expired.
         always = item.settings.reconcile_mode in (ReconcileMode.PUT_ONLY, ReconcileMode.SHADOW)
         found = reading if isinstance(reading, Found) and not always and not _is_set_aside(evaluation.verdict) else None
-        return {
-            "failures": 0,
-            "due_at": due_at,
-            "good_at": now,
-            "etag": found.etag if found else None,
-            "raw_digest": found.raw_digest if found else None,
-            "observed": evaluation.observation.digest,
-            "rules": _rules(evaluation),
-            "baseline": evaluation.known.baseline_digest or state.applied.baseline,
-        }
+        baseline = evaluation.known.baseline_digest or state.applied.baseline
+        return replace(
+            state,
+            schedule=replace(state.schedule, failures=0, due_at=due_at, good_at=now),
+            observed=replace(
+                state.observed,
+                etag=found.etag if found else None,
+                raw_digest=found.raw_digest if found else None,
+                document=evaluation.observation.digest,
+            ),
+            applied=replace(state.applied, rules=_rules(evaluation), baseline=baseline),
+        )
 
 
 def _rules(evaluation: Evaluation) -> Digest | None:

@@ -92,22 +92,29 @@ async def _record_learnt(writer: ResourceWriter, run: Run, learnt: Learnt) -> Ac
     )
     pinned = settled_read.pinned_in_vain(checked, stuck)
     transaction.documents[item.rules_digest] = document_bytes(item.rules_document)
+    after = settled_read.state_after(checked, operation, learnt.reading, now)
     after = replace(
-        settled_read.state_after(checked, operation, learnt.reading, now),
-        desired=written,
-        applied=written,
-        baseline=seen if is_baseline else serialize.keep(transaction, capture_.baseline.observed),
-        observed=seen,
+        after,
+        declared=replace(after.declared, document=written),
         # Where something stands apart it counts again one day, so nothing is ever taken as unchanged; and what
         # appears beside it may be of the same writer, so nothing joins later.
-        etag=learnt.reading.etag if is_baseline else None,
-        raw_digest=learnt.reading.raw_digest if is_baseline else None,
-        settle_until=now + item.settings.settle_window if is_baseline and item.kind.fills_in else None,
-        known=serialize.keep(transaction, serialize.known_document(capture_.known, stuck, pinned)),
-        rules=item.rules_digest,
-        status=Status.DRIFTED if learnt.still else Status.IN_SYNC,
-        reason="our write did not take everywhere" if stuck else settled.reason,
-        conditions=conditions.after(checked.state.observed.conditions, outcome),
+        applied=replace(
+            after.applied,
+            document=written,
+            baseline=seen if is_baseline else serialize.keep(transaction, capture_.baseline.observed),
+            settle_until=now + item.settings.settle_window if is_baseline and item.kind.fills_in else None,
+            known_differences=serialize.keep(transaction, serialize.known_document(capture_.known, stuck, pinned)),
+            rules=item.rules_digest,
+        ),
+        observed=replace(
+            after.observed,
+            document=seen,
+            etag=learnt.reading.etag if is_baseline else None,
+            raw_digest=learnt.reading.raw_digest if is_baseline else None,
+            status=Status.DRIFTED if learnt.still else Status.IN_SYNC,
+            reason="our write did not take everywhere" if stuck else settled.reason,
+            conditions=conditions.after(checked.state.observed.conditions, outcome),
+        ),
     )
     transaction.states.append(after)
     transaction.findings[after.address] = learnt.still
@@ -136,16 +143,19 @@ async def _record_unread(writer: ResourceWriter, run: Run, reading: Unreadable) 
     """End the write of something that nobody can read: it was sent, and what became of it stays unknown."""
     checked, item, now = run.checked, run.item, writer.clock.now()
     transaction = Transaction(findings_at=now, writes=WriteChanges(fences=run.fences))
+    after = settled_read.state_after(checked, run.operation, Found(None), now)
     after = replace(
-        settled_read.state_after(checked, run.operation, Found(None), now),
-        desired=item.desired_digest,
-        applied=item.desired_digest,
-        etag=None,
-        raw_digest=None,
-        settle_until=None,
-        status=Status.UNKNOWN,
-        reason=f"written; {reading.detail}",
-        conditions=checked.state.observed.conditions,
+        after,
+        declared=replace(after.declared, document=item.desired_digest),
+        applied=replace(after.applied, document=item.desired_digest, settle_until=None),
+        observed=replace(
+            after.observed,
+            etag=None,
+            raw_digest=None,
+            status=Status.UNKNOWN,
+            reason=f"written; {reading.detail}",
+            conditions=checked.state.observed.conditions,
+        ),
     )
     transaction.states.append(after)
     _add_end(writer, run, transaction, "write.done", after, {})

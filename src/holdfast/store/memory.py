@@ -160,7 +160,8 @@ class MemoryStore:
     def _reschedule(self, facts: Transaction) -> None:
         for address, due_at in facts.updates.rescheduled:
             if address in self._states:
-                self._states[address] = replace(self._states[address], due_at=due_at)
+                state = self._states[address]
+                self._states[address] = replace(state, schedule=replace(state.schedule, due_at=due_at))
         for one in facts.updates.requested:
             if one.address in self._states:
                 state = self._states[one.address]

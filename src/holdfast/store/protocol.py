@@ -29,44 +29,72 @@ Digest = NewType("Digest", str)  # "sha256:<hex>" of a document's ordered canoni
 
 
 @dataclass(frozen=True, slots=True)
-class ResourceState:
-    """All that is remembered of one resource, apart from its documents, findings and history."""
+class Declared:
+    """The declaration of a resource as last resolved."""
 
-    address: Address
     provider: str
     generation: int = 1  # grows when the declaration changes
-    desired: Digest | None = None  # the declaration as last seen, secrets as fingerprints
-    applied: Digest | None = None  # what we last wrote, the newest revision
-    applied_revision: int = 0
+    document: Digest | None = None  # the declaration as last seen, secrets as fingerprints
+    labels: Mapping[str, str] = field(default_factory=dict)
+    options: Mapping[str, Json] = field(default_factory=dict)  # effective settings as last resolved
+    depends_on: tuple[str, ...] = ()  # addresses this one refers to
+    source: str | None = None  # file:line of the declaration
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """Our last write to a resource and its result."""
+
+    document: Digest | None = None  # the declaration that was written last, the newest revision
+    revision: int = 0
     baseline: Digest | None = None  # the first settled observation after that
-    known: Digest | None = None  # the known differences, for people; the baseline is what is compared with
-    observed: Digest | None = None  # the last successful reading
+    known_differences: Digest | None = None  # for people; the baseline is compared with live state
     rules: Digest | None = None  # the rule set the baseline was captured under
-    provider_id: str | None = None
+    identity: str | None = None  # of the object the baseline was taken from; a successor under the same id has another
+    api_version: str | None = None  # the API version the baseline was taken in
+    settle_until: float | None = None  # late defaults may still join the baseline until then
     origin: Origin = Origin.CREATED
-    status: Status | None = None  # None: never checked
-    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """The last reading of a resource and the verdict on it."""
+
+    document: Digest | None = None  # of the last successful reading
+    provider_id: str | None = None
     etag: str | None = None
     raw_digest: str | None = None
     state_hash: str | None = None  # stamped hash of the compared fields, the short cut where there is no etag
+    status: Status | None = None  # None: never checked
+    reason: str = ""
+    conditions: tuple[Condition, ...] = ()
+    suppressed: tuple[tuple[str, str, str], ...] = ()  # reason, path and note of differences that do not count
+    missing_checks: int = 1  # how many checks in a row found the resource missing; always 1 for other states
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """When a resource was checked and when it is checked next."""
+
     checked_at: float | None = None  # last attempt
     good_at: float | None = None  # last successful check
-    settle_until: float | None = None  # late defaults may still join the baseline until then
     resync_seconds: float = 0.0  # 0: no periodic check
     due_at: float | None = None  # persisted, jitter included; None: not scheduled
     failures: int = 0  # consecutive retryable failures
     terminal: str | None = None  # why nothing more is tried until the user edits
-    conditions: tuple[Condition, ...] = ()
-    labels: Mapping[str, str] = field(default_factory=dict)
-    options: Mapping[str, Json] = field(default_factory=dict)  # effective settings as last resolved
-    requested: str | None = None  # token of a re-check asked for
-    handled: str | None = None  # token of the last re-check done
-    depends_on: tuple[str, ...] = ()  # addresses this one refers to
-    source: str | None = None  # file:line of the declaration
-    repeated: int = 1  # how many looks in a row found it missing; of other states nobody asks
-    aside: tuple[tuple[str, str, str], ...] = ()  # what does not count though it is there: because, path, note
-    identity: str | None = None  # of the very thing the baseline was taken from; another under the same id has another
-    version: str | None = None  # of the API the baseline was taken in
+    requested: str | None = None  # token of the last requested check
+    handled: str | None = None  # token of the last requested check that was done
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceState:
+    """Everything kept of one resource except its documents, findings and history."""
+
+    address: Address
+    declared: Declared
+    applied: Applied = field(default_factory=Applied)
+    observed: Observed = field(default_factory=Observed)
+    schedule: Schedule = field(default_factory=Schedule)
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,38 +339,66 @@ class Settled(NamedTuple):
 
 
 @dataclass(slots=True)
+class PartialUpdates:
+    """Changes to a few columns of known resources; resources that the store does not know are skipped."""
+
+    unchanged: list[Touch] = field(default_factory=list)
+    rescheduled: list[tuple[Address, float | None]] = field(default_factory=list)  # due times, and nothing else
+    requested: list[Request] = field(default_factory=list)  # the only way to ask for a check of a known resource
+
+
+@dataclass(slots=True)
+class WriteChanges:
+    """Writes in flight, and the claims that protect them."""
+
+    operations: list[Operation] = field(default_factory=list)  # inserted or replaced
+    finished: list[str] = field(default_factory=list)  # ids of operations to remove
+    fences: dict[Address, int] = field(default_factory=dict)  # the claims this transaction relies on
+    renewed: list[Claim] = field(default_factory=list)  # prolonged to their `until`, if the fences hold
+    released: list[Claim] = field(default_factory=list)  # released when the transaction commits
+
+
+@dataclass(slots=True)
+class GovernanceChanges:
+    """Corrections, their charges, and the decisions of people that limit them."""
+
+    corrections: list[Correction] = field(default_factory=list)  # inserted or replaced, by id
+    charges: dict[str, list[Charge]] = field(default_factory=dict)  # correction id -> buckets to charge, once each
+    pauses: list[Pause] = field(default_factory=list)  # inserted or replaced, by scope
+    resumed: list[str] = field(default_factory=list)  # scopes
+    approvals: list[Approval] = field(default_factory=list)  # inserted or replaced, by plan
+    quarantines: list[Demotion] = field(default_factory=list)  # inserted or replaced, by address and path
+    unquarantined: list[tuple[Address, str]] = field(default_factory=list)
+    accepted: list[Acceptance] = field(default_factory=list)  # inserted or replaced, by address and path
+    unaccepted: list[tuple[Address, str]] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class RecordChanges:
+    """Changes to versioned records."""
+
+    put: list[Dossier] = field(default_factory=list)  # each the version after the one kept
+    deleted: list[tuple[str, str]] = field(default_factory=list)  # collections and keys
+
+
+@dataclass(slots=True)
 class Transaction:
     """A batch of facts that become true together."""
 
     documents: dict[Digest, bytes] = field(default_factory=dict)  # ordered canonical bytes by their digest
     states: list[ResourceState] = field(default_factory=list)
-    touched: list[Touch] = field(default_factory=list)
-    rescheduled: list[tuple[Address, float | None]] = field(default_factory=list)  # due times, and nothing else
-    requested: list[Request] = field(default_factory=list)  # the only way to ask for a check of a known resource
     forgotten: list[Address] = field(default_factory=list)
     findings: dict[Address, tuple[Finding, ...]] = field(default_factory=dict)  # replaces all of an address
     findings_at: float = 0.0
-    looked_at: set[Address] = field(default_factory=set)  # states and findings of these come from looking, not writing:
-    # they are dropped where a newer revision was applied meanwhile, for then they tell of a past that nobody needs
+    checked: set[Address] = field(default_factory=set)  # states and findings of these come from a check, not a write:
+    # they are dropped if a newer revision was applied since the check began, because they describe live state before it
     revisions: list[Revision] = field(default_factory=list)
     decisions: list[DecisionRecord] = field(default_factory=list)
-    operations: list[Operation] = field(default_factory=list)  # inserted or replaced
-    finished: list[str] = field(default_factory=list)  # ids of operations to remove
     events: list[Event] = field(default_factory=list)
-    corrections: list[Correction] = field(default_factory=list)  # inserted or replaced, by id
-    charges: dict[str, list[Charge]] = field(default_factory=dict)  # correction id -> purses to charge, once each
-    pauses: list[Pause] = field(default_factory=list)  # inserted or replaced, by scope
-    resumed: list[str] = field(default_factory=list)  # scopes
-    approvals: list[Approval] = field(default_factory=list)  # inserted or replaced, by plan
-    demotions: list[Demotion] = field(default_factory=list)  # inserted or replaced, by address and path
-    promoted: list[tuple[Address, str]] = field(default_factory=list)  # demotions that a person ended
-    acceptances: list[Acceptance] = field(default_factory=list)  # inserted or replaced, by address and path
-    unaccepted: list[tuple[Address, str]] = field(default_factory=list)
-    dossiers: list[Dossier] = field(default_factory=list)  # each the version after the one kept
-    closed: list[tuple[str, str]] = field(default_factory=list)  # shelves and keys of matters to be forgotten
-    fences: dict[Address, int] = field(default_factory=dict)  # the claims this transaction relies on
-    renewed: list[Claim] = field(default_factory=list)  # prolonged to their `until`, if the fences hold
-    released: list[Claim] = field(default_factory=list)  # given back once all of this is true
+    updates: PartialUpdates = field(default_factory=PartialUpdates)
+    writes: WriteChanges = field(default_factory=WriteChanges)
+    governance: GovernanceChanges = field(default_factory=GovernanceChanges)
+    records: RecordChanges = field(default_factory=RecordChanges)
 
 
 class ClaimLost(Exception):  # noqa: N818 - an outcome, not a mistake

@@ -22,14 +22,17 @@ from holdfast.store.audit_chain import Link
 from holdfast.store.blobs import pack_digest, unpack_digest
 from holdfast.store.damage import undamaged
 from holdfast.store.protocol import (
+    Applied,
     ChainedEvent,
     DecisionRecord,
     Declared,
     Digest,
     FindingRecord,
+    Observed,
     Operation,
     ResourceState,
     Revision,
+    Schedule,
     Step,
     Touch,
 )
@@ -80,15 +83,17 @@ def resource_row(number: int, state: ResourceState, mark: int | None) -> Row:
 
 def mark_of_detail(state: ResourceState) -> int | None:
     """Return a number that is the same only for the same detail, or None where that cannot be had cheaply."""
+    declared, applied, observed, schedule = state.declared, state.applied, state.observed, state.schedule
     conditions = [
         (one.type, one.status, one.reason, one.message, one.observed_generation, one.last_transition)
-        for one in state.observed.conditions
+        for one in observed.conditions
     ]
     detail = (
-        state.observed.provider_id, state.observed.raw_digest, state.schedule.resync_seconds, state.observed.etag, state.observed.state_hash, state.declared.generation,
-        state.applied.revision, state.applied.origin, state.applied.settle_until, state.declared.document, state.applied.document, state.applied.baseline,
-        state.applied.known_differences, state.observed.document, state.applied.rules, state.declared.provider, state.declared.source, state.observed.reason, state.schedule.terminal,
-        state.schedule.requested, state.schedule.handled, conditions, state.declared.labels, state.declared.options, state.declared.depends_on, _more(state),
+        observed.provider_id, observed.raw_digest, schedule.resync_seconds, observed.etag, observed.state_hash,
+        declared.generation, applied.revision, applied.origin, applied.settle_until, declared.document,
+        applied.document, applied.baseline, applied.known_differences, observed.document, applied.rules,
+        declared.provider, declared.source, observed.reason, schedule.terminal, schedule.requested, schedule.handled,
+        conditions, declared.labels, declared.options, declared.depends_on, _more(state),
     )  # fmt: skip
     try:
         return int.from_bytes(hashlib.sha256(orjson.dumps(detail)).digest()[:8], signed=True)
@@ -169,10 +174,10 @@ def _rest(state: ResourceState) -> bytes:
 def _more(state: ResourceState) -> dict[str, Json]:
     """Return what few resources have; the others pay nothing for it."""
     found: dict[str, Json] = {
-        "aside": state.observed.suppressed,
+        "suppressed": state.observed.suppressed,
         "identity": state.applied.identity,
         "version": state.applied.api_version,
-        "repeated": state.observed.missing_checks if state.observed.missing_checks > 1 else None,
+        "missing_checks": state.observed.missing_checks if state.observed.missing_checks > 1 else None,
     }
     return {name: value for name, value in found.items() if value}
 
@@ -191,40 +196,31 @@ def state_of(row: Row) -> ResourceState:
     wanted, settled = unpacked(desired), unpacked(baseline)
     return ResourceState(
         address_ids.address_of(connection, kind, local),
-        generation,
-        wanted,
-        wanted if applied == _SAME else unpacked(applied),
-        applied_revision,
-        settled,
-        unpacked(known),
-        settled if observed == _SAME else unpacked(observed),
-        unpacked(rules),
-        provider_id,
-        _ORIGINS[origin],
-        None if status is None else STATUSES[status],
-        reason,
-        etag,
-        None if raw_digest is None else unpack_digest(raw_digest),
-        None if state_hash is None else unpack_digest(state_hash),
-        checked_at,
-        good_at,
-        settle_until,
-        resync_seconds,
-        due_at,
-        failures,
-        terminal,
-        tuple([_condition(one) for one in conditions]),
-        labels,
-        options,
-        requested,
-        handled,
-        tuple(depends_on),
-        source,
-        more.get("repeated", 1),
-        tuple((because, path, note) for because, path, note in more.get("aside", ())),
-        more.get("identity"),
-        more.get("version"),
-        declared=Declared(provider),
+        Declared(provider, generation, wanted, labels, options, tuple(depends_on), source),
+        Applied(
+            wanted if applied == _SAME else unpacked(applied),
+            applied_revision,
+            settled,
+            unpacked(known),
+            unpacked(rules),
+            more.get("identity"),
+            more.get("version"),
+            settle_until,
+            _ORIGINS[origin],
+        ),
+        Observed(
+            settled if observed == _SAME else unpacked(observed),
+            provider_id,
+            etag,
+            None if raw_digest is None else unpack_digest(raw_digest),
+            None if state_hash is None else unpack_digest(state_hash),
+            None if status is None else STATUSES[status],
+            reason,
+            tuple([_condition(encoded) for encoded in conditions]),
+            tuple((because, path, note) for because, path, note in more.get("suppressed", ())),
+            more.get("missing_checks", 1),
+        ),
+        Schedule(checked_at, good_at, resync_seconds, due_at, failures, terminal, requested, handled),
     )
 
 

@@ -91,6 +91,10 @@ def _checked(facts: Transaction, digest: Digest) -> bytes:
     return blobs.pack(data)
 
 
+def _with_schedule(state: ResourceState, **changes: Any) -> ResourceState:  # noqa: ANN401 - fields of a schedule
+    return replace(state, schedule=replace(state.schedule, **changes))
+
+
 class Committer:
     """Writes one prepared transaction; runs inside the caller's BEGIN and COMMIT."""
 
@@ -202,7 +206,7 @@ class Committer:
         """
         asked = {number: kept for number, kept in known.items() if number in states}
         out = {
-            number: replace(
+            number: _with_schedule(
                 states[number], requested=kept.requested, handled=kept.done or states[number].schedule.handled
             )
             for number, kept in asked.items()
@@ -217,9 +221,7 @@ class Committer:
         for chunk in in_lists(waiting):
             for number, due_at in self._connection.execute(sized("due_times", chunk), chunk):
                 state = out.get(number, states[number])
-                out[number] = replace(
-                    state, schedule=replace(state.schedule, due_at=earlier(state.schedule.due_at, due_at))
-                )
+                out[number] = _with_schedule(state, due_at=earlier(state.schedule.due_at, due_at))
         return out
 
     def _marks(self, numbers: list[int]) -> dict[int, int | None]:

@@ -48,6 +48,7 @@ from holdfast.store.protocol import (
 from holdfast.testing.memory import once
 from tests.unit.reconcile.brooding import Nursery, template
 from tests.unit.reconcile.fixtures import Bench, declare
+from tests.unit.store.examples import changed_state
 
 NOW = 1_800_000_000.0
 PARSERS = {"prometheus": prometheus, "openmetrics": openmetrics}
@@ -89,9 +90,8 @@ class Read:
 
 def state(name: str, status: Status | None, **more) -> ResourceState:
     given = {"checked_at": NOW - 10, "good_at": NOW - 10, **more}
-    return ResourceState(
-        Address("mem", "Thing", name), **given, declared=Declared("memory"), observed=Observed(status=status)
-    )
+    bare = ResourceState(Address("mem", "Thing", name), Declared("memory"), observed=Observed(status=status))
+    return changed_state(bare, **given)
 
 
 def stored(*states: ResourceState, **more) -> MemoryStore:
@@ -136,7 +136,7 @@ def test_every_status_is_counted_and_what_is_not_to_be_believed_is_told():
 
 
 def test_the_oldest_good_check_is_that_of_each_kind():
-    other = dataclasses.replace(state("a", Status.IN_SYNC), address=Address("mem", "Other", "a"), good_at=NOW - 7)
+    other = dataclasses.replace(state("a", Status.IN_SYNC, good_at=NOW - 7), address=Address("mem", "Other", "a"))
     read = Read(stored(state("a", Status.IN_SYNC), state("b", Status.DRIFTED, good_at=NOW - 90), other))
     name = "holdfast_oldest_good_check_timestamp_seconds"
     assert read(name, connection="mem", kind="Thing") == NOW - 90

@@ -10,6 +10,7 @@ import pytest
 from holdfast.model.verdict import SetAside, Status
 from holdfast.store.protocol import Acceptance, GovernanceChanges, PartialUpdates, Request, ResourceState, Transaction
 from tests.unit.reconcile.fixtures import Bench, declare
+from tests.unit.store.examples import changed_state
 
 
 def run(coroutine):
@@ -36,7 +37,7 @@ def remember(bench: Bench, **changes) -> None:
     asked = [Request(state(bench).address, changes.pop("requested"), 0.0)] if "requested" in changes else []
     run(
         bench.store.commit(
-            Transaction(states=[replace(state(bench), **changes)], updates=PartialUpdates(requested=asked))
+            Transaction(states=[changed_state(state(bench), **changes)], updates=PartialUpdates(requested=asked))
         )
     )
 
@@ -60,7 +61,7 @@ def test_a_short_look_leaves_the_store_as_a_whole_one_does():
         bench.clock.advance(60.0)
         (checked,) = run(bench.check(fleet)).checked
         assert checked.is_still is state_hash
-        left.append(replace(state(bench), options={}, reason=""))
+        left.append(changed_state(state(bench), options={}, reason=""))
     assert left[0] == left[1]
 
 

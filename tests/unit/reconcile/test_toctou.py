@@ -233,7 +233,7 @@ def test_a_new_value_that_moves_before_it_was_ever_seen_is_learnt_as_the_service
     applied(bench, fleet)
     assert meddler.is_kept()
     state = run(bench.store.state(fleet[0].address))
-    known = run(bench.store.document(state.known))["known"]
+    known = run(bench.store.document(state.applied.known_differences))["known"]
     assert [(each["path"], each["observed"]) for each in known] == [("/color", "white")]
 
 

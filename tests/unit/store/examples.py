@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -24,18 +25,22 @@ from holdfast.store import blobs
 from holdfast.store.memory import MemoryStore
 from holdfast.store.protocol import (
     Acceptance,
+    Applied,
     Approval,
     CorrectedPath,
     Correction,
     DecisionRecord,
+    Declared,
     Demotion,
     Digest,
     Event,
+    Observed,
     Operation,
     Outcome,
     Pause,
     ResourceState,
     Revision,
+    Schedule,
     Step,
     Store,
 )
@@ -93,43 +98,62 @@ def condition(kind: ConditionType = ConditionType.DRIFTED, at: float = 5.5) -> C
 
 def full_state(address: Address = A, **changes: Any) -> ResourceState:
     """Return a state in which every field has a value of its own."""
-    fields: dict[str, Any] = {
-        "provider": "openstack",
-        "generation": 3,
-        "desired": digest("desired"),
-        "applied": digest("applied"),
-        "applied_revision": 2,
-        "baseline": digest("baseline"),
-        "known": digest("known"),
-        "observed": digest("observed"),
-        "rules": digest("rules"),
-        "provider_id": "0f1c",
-        "origin": Origin.IMPORTED,
-        "status": Status.CONFLICTED,
-        "reason": "both moved",
-        "etag": 'W/"1"',
-        "raw_digest": str(digest("raw")),
-        "state_hash": "spec-sha256/1:" + digest("state"),
-        "checked_at": 10.25,
-        "good_at": 9.5,
-        "settle_until": 30.0,
-        "resync_seconds": 3600.0,
-        "due_at": 100.0,
-        "failures": 4,
-        "terminal": "quota",
-        "conditions": (condition(), condition(ConditionType.FRESH, 6.0)),
-        "labels": {"tier": "1", "": "x"},
-        "options": {"onDrift": "correct", "n": 1, "f": 1.0, "none": None, "deep": [{"a": []}]},
-        "requested": "token-1",
-        "handled": "token-0",
-        "depends_on": ("prod/Subnet/a",),
-        "source": "infra/a.yaml:3",
-        "aside": (("waived", "size", "until the move"), ("ignored", "tags", "")),
-        "repeated": 3,
-        "identity": "born-1",
-        "version": "2026-01-01",
-    }
-    return ResourceState(address, **(fields | changes))
+    declared = Declared(
+        provider="openstack",
+        generation=3,
+        document=digest("desired"),
+        labels={"tier": "1", "": "x"},
+        options={"onDrift": "correct", "n": 1, "f": 1.0, "none": None, "deep": [{"a": []}]},
+        depends_on=("prod/Subnet/a",),
+        source="infra/a.yaml:3",
+    )
+    applied = Applied(
+        document=digest("applied"),
+        revision=2,
+        baseline=digest("baseline"),
+        known_differences=digest("known"),
+        rules=digest("rules"),
+        identity="born-1",
+        api_version="2026-01-01",
+        settle_until=30.0,
+        origin=Origin.IMPORTED,
+    )
+    observed = Observed(
+        document=digest("observed"),
+        provider_id="0f1c",
+        etag='W/"1"',
+        raw_digest=str(digest("raw")),
+        state_hash="spec-sha256/1:" + digest("state"),
+        status=Status.CONFLICTED,
+        reason="both changed",
+        conditions=(condition(), condition(ConditionType.FRESH, 6.0)),
+        suppressed=(("waived", "size", "until the move"), ("ignored", "tags", "")),
+        missing_checks=3,
+    )
+    schedule = Schedule(
+        checked_at=10.25,
+        good_at=9.5,
+        resync_seconds=3600.0,
+        due_at=100.0,
+        failures=4,
+        terminal="quota",
+        requested="token-1",
+        handled="token-0",
+    )
+    return changed_state(ResourceState(address, declared, applied, observed, schedule), **changes)
+
+
+def changed_state(state: ResourceState, **changes: Any) -> ResourceState:
+    """Return a state with other values in some fields of its parts; `applied_document` names the field of one part."""
+    for name, value in changes.items():
+        part, leaf = next(
+            (part, leaf)
+            for part in ("declared", "applied", "observed", "schedule")
+            for leaf in type(getattr(state, part)).__slots__
+            if name in (f"{part}_{leaf}", leaf)
+        )
+        state = replace(state, **{part: replace(getattr(state, part), **{leaf: value})})
+    return state
 
 
 def finding(*path: PathStep, op: Op = Op.CHANGED, **values: Any) -> Finding:

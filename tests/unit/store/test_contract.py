@@ -103,11 +103,19 @@ async def test_a_state_replaces_the_whole_one_before_it(store: Store):
     assert await store.state(A) == ResourceState(A, declared=Declared("file"))
 
 
-@pytest.mark.parametrize("field", [name for name in ResourceState.__slots__ if name not in ("address", "requested")])
-def test_a_change_of_any_one_field_is_kept(field, tmp_path):
+FIELDS = [
+    (part, leaf)
+    for part in ResourceState.__slots__
+    if part != "address"
+    for leaf in getattr(full_state(), part).__slots__
+]
+
+
+@pytest.mark.parametrize("part, leaf", [field for field in FIELDS if field != ("schedule", "requested")])
+def test_a_change_of_any_one_field_is_kept(part, leaf, tmp_path):
     bare = ResourceState(A, declared=Declared("file"))
-    value = getattr(full_state(), field)
-    changed = replace(bare, **{field: value})
+    value = getattr(getattr(full_state(), part), leaf)
+    changed = replace(bare, **{part: replace(getattr(bare, part), **{leaf: value})})
     assert changed != bare
 
     @on_every_store
@@ -181,7 +189,7 @@ async def test_all_states_pages_through_more_than_a_page(store: Store):
 
 def at_rest(address: Address, **changes: Any) -> ResourceState:
     """Return a state that a sweep may pass over."""
-    peaceful = {"status": Status.IN_SYNC, "applied": digest("desired"), "handled": "token-1", "terminal": None}
+    peaceful = {"status": Status.IN_SYNC, "applied_document": digest("desired"), "handled": "token-1", "terminal": None}
     return full_state(address, **({"provider_id": address.name, "raw_digest": "raw"} | peaceful | changes))
 
 
@@ -202,9 +210,9 @@ async def test_settled_are_those_at_rest_that_are_listed_with_the_digest_they_ha
         {"status": None},
         *[{"status": status} for status in Status if status is not Status.IN_SYNC],
         {"due_at": None},
-        {"applied": None},
-        {"applied": digest("applied")},
-        {"desired": None},
+        {"applied_document": None},
+        {"applied_document": digest("applied")},
+        {"declared_document": None},
         {"requested": "token-2"},
         {"requested": None},
         {"handled": None},
@@ -228,7 +236,9 @@ def test_whoever_waits_for_a_look_is_not_settled(unrest, tmp_path):
 
 @on_every_store
 async def test_a_resource_that_was_never_declared_nor_asked_for_can_be_settled(store: Store):
-    await store.commit(Transaction(states=[at_rest(A, desired=None, applied=None, requested=None, handled=None)]))
+    await store.commit(
+        Transaction(states=[at_rest(A, declared_document=None, applied_document=None, requested=None, handled=None)])
+    )
     assert await store.settled("prod", "Network", [("a", "raw")]) == [Settled(A, 3600.0)]
 
 

@@ -484,6 +484,6 @@ async def test_an_empty_transaction_is_fine(store: Store):
 
 @on_every_store
 async def test_digests_of_any_spelling_come_back(store: Store):
-    odd = full_state(desired=Digest("md5:1"), raw_digest="A" * 64, state_hash=digest("x")[7:], etag="")
+    odd = full_state(declared_document=Digest("md5:1"), raw_digest="A" * 64, state_hash=digest("x")[7:], etag="")
     await store.commit(Transaction(states=[odd]))
     assert await store.state(A) == odd

@@ -61,7 +61,32 @@ def test_a_store_of_the_oldest_schema_opens_with_everything_in_it(tmp_path):
         try:
             digest = Digest("sha256:fe36923e15fedd49a241f76219620a46e7bd8bfb6f17ddeffe18b0299b8b1028")
             assert await store.document(digest) == {"size": 1}
-            assert await store.state(x) == ResourceState(x, 3, digest, digest, 2, digest, None, digest, None, declared=Declared("openstack", labels={"tier": "1"}, options={"onDrift": "report"}, depends_on=("prod/Subnet/y",), source="a.yaml:1"), observed=Observed(provider_id="id-1", status=Status.DRIFTED, reason="moved", etag="e", raw_digest=digest, state_hash="spec-sha256/1:" + digest, conditions=(Condition(ConditionType.DRIFTED, Truth.TRUE, "R", "m", 3, 8.5),)), applied=Applied(origin=Origin.IMPORTED, settle_until=None), schedule=Schedule(checked_at=10.0, good_at=9.0, resync_seconds=60.0, due_at=70.5, failures=1, terminal=None))  # fmt: skip
+            assert await store.state(x) == ResourceState(
+                x,
+                declared=Declared(
+                    "openstack",
+                    3,
+                    digest,
+                    labels={"tier": "1"},
+                    options={"onDrift": "report"},
+                    depends_on=("prod/Subnet/y",),
+                    source="a.yaml:1",
+                ),
+                observed=Observed(
+                    digest,
+                    provider_id="id-1",
+                    status=Status.DRIFTED,
+                    reason="moved",
+                    etag="e",
+                    raw_digest=digest,
+                    state_hash="spec-sha256/1:" + digest,
+                    conditions=(Condition(ConditionType.DRIFTED, Truth.TRUE, "R", "m", 3, 8.5),),
+                ),
+                applied=Applied(digest, 2, digest, origin=Origin.IMPORTED, settle_until=None),
+                schedule=Schedule(
+                    checked_at=10.0, good_at=9.0, resync_seconds=60.0, due_at=70.5, failures=1, terminal=None
+                ),
+            )
             found = (await store.findings(x))[x][0]
             assert found.finding == Finding(("size",), Op.CHANGED, FindingClass.SPECIFIED, Side.WORLD, 1, 1, 2)
             assert (found.first_seen, found.last_seen) == (5.0, 6.0)

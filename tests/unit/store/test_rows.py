@@ -65,7 +65,9 @@ def test_every_word_has_a_number_of_its_own(numbers, words: type[enum.Enum]):
 
 
 def test_an_idle_state_repeats_no_digest():
-    idle = examples.full_state(applied=examples.digest("desired"), observed=examples.digest("baseline"))
+    idle = examples.full_state(
+        applied_document=examples.digest("desired"), observed_document=examples.digest("baseline")
+    )
     moved = examples.full_state()
     size, full = (sum(len(cell) for cell in rows.detail_row(1, s) if isinstance(cell, bytes)) for s in (idle, moved))
     assert size == full - 64
