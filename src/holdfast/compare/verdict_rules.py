@@ -6,15 +6,18 @@ Only a successful answer may lead to *missing* or *drifted*. A resource that cou
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import assert_never
+from typing import TYPE_CHECKING, assert_never
 
-from holdfast.compare import diff, paths
-from holdfast.compare.rule_tree import RuleTree
+from holdfast.compare import paths
 from holdfast.model.absent import ABSENT
 from holdfast.model.finding import Finding, FindingClass, Side
 from holdfast.model.json import Json
 from holdfast.model.read_result import Found, Gone, Reading, Unreadable
 from holdfast.model.verdict import Status, Verdict
+
+if TYPE_CHECKING:
+    from holdfast.compare import diff
+    from holdfast.compare.rule_tree import RuleTree
 
 SHOWN_PATHS = 3
 
@@ -33,6 +36,8 @@ def judge(
     """Compare a reading three ways and conclude, with no suppression."""
     if not isinstance(reading, Found):
         return not_found(reading, was_there=applied is not ABSENT or baseline is not None)
+    from holdfast.compare import diff  # noqa: PLC0415 - a resource that did not change is not compared
+
     findings = diff.findings(desired, reading.document, rules, baseline)
     return conclude(findings, intent_moved=baseline is None and has_moved(desired, applied, rules))
 
@@ -81,6 +86,8 @@ def counted(findings: Sequence[Finding]) -> list[Finding]:
 
 def has_moved(desired: Json, applied: Json, rules: RuleTree) -> bool:
     """Return True if the declaration differs from what was applied."""
+    from holdfast.compare import diff  # noqa: PLC0415 - a resource that did not change is not compared
+
     return applied is not ABSENT and bool(diff.differences(desired, applied, rules))
 
 

@@ -20,9 +20,7 @@ from holdfast.model.decision import Action, Decision, Reason
 from holdfast.model.json import Json
 from holdfast.model.read_result import Found, Reading
 from holdfast.model.verdict import Aside, Status, Verdict
-from holdfast.policy import write_reasons
 from holdfast.policy.decide import NOTHING_TO_DO, Situation, hold
-from holdfast.policy.write_reasons import Motive
 from holdfast.providers.protocol import Habitual, Reader, Signed, Unchanged
 from holdfast.reconcile import evaluate, fault_isolation
 from holdfast.reconcile.clock import Clock
@@ -42,6 +40,7 @@ if TYPE_CHECKING:
     from holdfast.compare.rule_tree import RuleTree
     from holdfast.policy.contention_rules import Fight
     from holdfast.policy.fleet_limits import Allowed
+    from holdfast.policy.write_reasons import Motive
 
 BATCH = 500
 MOVED = frozenset({Status.DRIFTED, Status.CONFLICTED})  # by another writer
@@ -497,5 +496,7 @@ def _is_news(checked: Checked) -> bool:
 
 def _motive(checked: Checked) -> Motive:
     """Return what a write is for; a deletion is asked for, whatever the live state is."""
+    from holdfast.policy import write_reasons  # noqa: PLC0415 - only where something is written
+
     is_deletion = checked.decision.action is Action.DELETE
-    return Motive.INTENT if is_deletion else write_reasons.of_status(checked.verdict.status)
+    return write_reasons.Motive.INTENT if is_deletion else write_reasons.of_status(checked.verdict.status)

@@ -68,7 +68,7 @@ def _told(outcome: Outcome) -> dict[ConditionType, tuple[Truth, str, str]]:
 
 
 def _conflict(situation: Situation | None) -> tuple[Truth, str, str] | None:
-    restrained = situation.restrained if situation is not None else {}
+    restrained = situation.paths.restrained if situation is not None else {}
     found = [f"{path}: {why.message}" for path, why in restrained.items() if why.restraint is Restraint.FIGHT]
     return (Truth.TRUE, "Fight", "; ".join(found)) if found else None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from holdfast.compare import known_differences, paths
 from holdfast.compare.comparators import is_fingerprint
@@ -12,7 +12,7 @@ from holdfast.model.absent import ABSENT
 from holdfast.model.finding import Finding
 from holdfast.model.json import Json
 from holdfast.model.read_result import Found, Trouble, Unreadable
-from holdfast.policy.decide import ReconcileMode, Situation
+from holdfast.policy.decide import Handling, PathFacts, ReconcileMode, Situation, WriteLimits, WriteRecord
 from holdfast.policy.settings import Level
 from holdfast.reconcile import evaluate
 from holdfast.reconcile.evaluate import Evaluation
@@ -21,33 +21,54 @@ _LIFTING: Final = ("onImmutable", "recreate", "resyncPeriod")
 
 
 def situation_of(evaluation: Evaluation) -> Situation:
-    """Gather everything that a decision depends on besides the verdict, as far as looking tells."""
-    item, verdict, tree, state = evaluation.resource, evaluation.verdict, evaluation.tree, evaluation.before
-    assert tree is not None
-    settings = item.settings
-    fixed = frozenset(paths.format_path(finding.path) for finding in verdict.findings if _is_fixed(finding, tree))
-    edited = state.declared.document != item.desired_digest or _is_set_otherwise(evaluation)
-    return Situation(
-        policy=item.declaration.policy,
-        origin=state.applied.origin,
-        on_drift=settings.on_drift,
-        on_immutable=settings.on_immutable,
-        recreate=settings.recreate,
+    """Return everything that a decision depends on beside the verdict, as far as the check tells."""
+    item, state, settings = evaluation.resource, evaluation.before, evaluation.resource.settings
+    reading, applied = evaluation.observation.reading, state.applied.document
+    mode = settings.reconcile_mode
+    is_withheld = isinstance(reading, Unreadable) and reading.trouble is Trouble.WITHHELD
+    if is_withheld and mode is not ReconcileMode.OBSERVE:  # what nobody can see is sent without comparing
+        mode = ReconcileMode.PUT_ONLY
+    handling = Handling(
+        item.declaration.policy,
+        state.applied.origin,
+        settings.on_drift,
+        settings.on_immutable,
+        settings.recreate,
         resyncs=settings.resync_period > 0 or not settings.is_resync_set,
-        applied=state.applied.document is not None and not evaluation.known.invalid,
-        edited=state.applied.document is not None and state.applied.document != item.desired_digest,
         imports=item.declaration.import_from is not None,
         whole_writes=not item.kind.patches,
-        immutable=fixed,
+        mode=mode,
+    )
+    is_edited = state.declared.document != item.desired_digest or _is_set_otherwise(evaluation)
+    is_new = applied != item.desired_digest  # a write that failed was to bring this about
+    record = WriteRecord(
+        applied=applied is not None and not evaluation.known.invalid,
+        edited=applied is not None and is_new,
+        terminal=None if is_edited or item.is_retried else state.schedule.terminal,
+        damaged=evaluation.known.invalid == evaluate.DAMAGED,
+        failed=reading.failed if isinstance(reading, Found) and is_new else "",
+        uncompared=is_withheld or (mode is ReconcileMode.PUT_ONLY and isinstance(reading, Found)),
+    )
+    return Situation(handling, record, _path_facts(evaluation), WriteLimits(source=item.held))
+
+
+def _path_facts(evaluation: Evaluation) -> PathFacts:
+    item, tree, known = evaluation.resource, evaluation.tree, evaluation.known
+    findings, desired = evaluation.verdict.findings, item.desired
+    if not findings:
+        return PathFacts(unresolved=known.unresolved)
+    assert tree is not None
+    valued = {paths.format_path(finding.path) for finding in findings if _has_baseline_only(finding)}
+    is_pinned = item.settings.pin_baseline
+    return PathFacts(
+        immutable=frozenset(paths.format_path(finding.path) for finding in findings if _is_fixed(finding, tree)),
         declared_lists=frozenset(
-            paths.format_path(f.path)
-            for f in verdict.findings
-            if _is_in_list(f, item.desired) or _is_in_whole_map(f, item.desired, tree)
+            paths.format_path(finding.path)
+            for finding in findings
+            if _is_in_list(finding, desired) or _is_in_whole_map(finding, desired, tree)
         ),
-        unresolved=evaluation.known.unresolved,
-        source=item.held,
-        terminal=None if edited or item.is_retried else state.schedule.terminal,
-        **_mode(evaluation),
+        unresolved=known.unresolved,
+        pinnable=(known.unresolved - known.pinned) & valued if is_pinned else frozenset(),
     )
 
 
@@ -66,28 +87,6 @@ def _is_set_otherwise(evaluation: Evaluation) -> bool:
 
 def _is_built_in(option: Mapping[str, Json]) -> bool:
     return str(option.get("from", "")).startswith(Level.BUILT_IN)
-
-
-def _mode(evaluation: Evaluation) -> dict[str, Any]:
-    """Return how looking leads to writing here: as the settings say, and without comparing what nobody can see."""
-    settings, reading = evaluation.resource.settings, evaluation.observation.reading
-    mode = settings.reconcile_mode
-    withheld = isinstance(reading, Unreadable) and reading.trouble is Trouble.WITHHELD
-    if withheld and mode is not ReconcileMode.OBSERVE:
-        mode = ReconcileMode.PUT_ONLY
-    uncompared = withheld or (mode is ReconcileMode.PUT_ONLY and isinstance(reading, Found))
-    pinnable = evaluation.known.unresolved - evaluation.known.pinned if settings.pin_baseline else frozenset[str]()
-    known = {paths.format_path(f.path) for f in evaluation.verdict.findings if _has_baseline_only(f)}
-    is_ours = (
-        evaluation.before.applied.document != evaluation.resource.desired_digest
-    )  # what failed was to bring this about
-    return {
-        "mode": mode,
-        "uncompared": uncompared,
-        "damaged": evaluation.known.invalid == evaluate.DAMAGED,
-        "failed": reading.failed if isinstance(reading, Found) and is_ours else "",
-        "pinnable": pinnable & known,
-    }
 
 
 def _has_baseline_only(finding: Finding) -> bool:

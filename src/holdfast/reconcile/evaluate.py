@@ -8,11 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from holdfast.compare import diff, known_differences, paths, verdict_rules
-from holdfast.compare.known_differences import Validity
-from holdfast.compare.rule_tree import RuleTree
+from holdfast.compare import paths, verdict_rules
 from holdfast.errors import StoreError
 from holdfast.model.absent import ABSENT
 from holdfast.model.address import Address
@@ -22,10 +20,14 @@ from holdfast.model.read_result import Found, Gone, Reading
 from holdfast.model.resource import ManagementPolicy
 from holdfast.model.verdict import INHERITED, LASTING, Aside, SetAside, Status, Verdict
 from holdfast.policy.decide import ReconcileMode
-from holdfast.policy.waivers import Waiver
 from holdfast.providers.protocol import Unchanged
 from holdfast.reconcile.resolved_resource import Prepared, digest_of
 from holdfast.store.protocol import Acceptance, Declared, Demotion, Digest, Pause, ResourceState
+
+if TYPE_CHECKING:
+    from holdfast.compare import diff
+    from holdfast.compare.rule_tree import RuleTree
+    from holdfast.policy.waivers import Waiver
 
 Signature = Callable[[Json], str | None]  # who wrote a document; None: unknown
 Habits = Callable[[Json, Json, float], Mapping[str, str]]  # desired, observed, time: paths that the platform changes
@@ -224,6 +226,8 @@ def migrate_rules(evaluation: Evaluation, evidence: Evidence) -> Evaluation:
 
 def recall(evaluation: Evaluation, evidence: Evidence) -> Evaluation:
     """Add the rules in force, and what is known from our last write."""
+    from holdfast.compare import diff  # noqa: PLC0415 - only where something changed
+
     item, seen = evaluation.resource, evaluation.observation
     state, succession = item.state, item.succession
     tree, secret_rules = item.rules_for(seen.document)
@@ -261,6 +265,8 @@ def recall(evaluation: Evaluation, evidence: Evidence) -> Evaluation:
 
 def compare(evaluation: Evaluation, _: Evidence) -> Evaluation:
     """Compare three ways; known differences, which the baseline has, are subtracted."""
+    from holdfast.compare import diff  # noqa: PLC0415 - only where something changed
+
     item, known, tree = evaluation.resource, evaluation.known, evaluation.tree
     if not isinstance(evaluation.observation.reading, Found) or not _is_compared(item):
         return evaluation
@@ -294,6 +300,8 @@ def drop_removed(evaluation: Evaluation, _: Evidence) -> Evaluation:
 
 def absorb_late_defaults(evaluation: Evaluation, evidence: Evidence) -> Evaluation:
     """Let what the service filled in after our write join the baseline, and report it this once."""
+    from holdfast.compare import known_differences  # noqa: PLC0415 - only where something changed
+
     known, baseline = evaluation.known, evaluation.known.baseline
     if baseline is None or not evaluation.findings or not is_settling(evaluation.resource, evidence.now):
         return evaluation
@@ -427,9 +435,13 @@ def _invalid(item: Prepared, reading: Reading | Unchanged) -> str:
     state = item.state
     if state is None or state.applied.baseline is None or not isinstance(reading, Found):
         return ""
+    if reading.identity is None and reading.version is None:
+        return ""
+    from holdfast.compare.known_differences import Validity, invalid_because  # noqa: PLC0415 - as above
+
     was = Validity(state.applied.identity or reading.identity, state.applied.api_version or reading.version)
     now = Validity(reading.identity or was.identity, reading.version or was.api_version)
-    return known_differences.invalid_because(was, now) or ""
+    return invalid_because(was, now) or ""
 
 
 def outdated(item: Prepared, reading: Reading | Unchanged) -> str | None:
@@ -439,7 +451,11 @@ def outdated(item: Prepared, reading: Reading | Unchanged) -> str | None:
         return None
     if not isinstance(reading, Found) or reading.version is None:
         return None
-    return known_differences.invalid_because(Validity(None, state.applied.api_version), Validity(None, reading.version))
+    if state.applied.api_version == reading.version:
+        return None
+    from holdfast.compare.known_differences import Validity, invalid_because  # noqa: PLC0415 - after an upgrade only
+
+    return invalid_because(Validity(None, state.applied.api_version), Validity(None, reading.version))
 
 
 def is_settling(item: Prepared, now: float) -> bool:
@@ -493,6 +509,8 @@ def told(item: Prepared) -> dict[str, Aside]:
 
 def _inherited(evaluation: Evaluation) -> list[Aside]:
     """Return what was suppressed when the rules took over, as far as it still is as it was then."""
+    from holdfast.compare import diff  # noqa: PLC0415 - only where something changed
+
     item, reading = evaluation.resource, evaluation.observation.reading
     before = told(item)
     if not before or isinstance(reading, Gone):

@@ -15,7 +15,7 @@ from holdfast.model.finding import Finding, FindingClass
 from holdfast.model.json import Json
 from holdfast.model.read_result import Found
 from holdfast.model.resource import OnDrift
-from holdfast.policy.decide import Recreate, Restrained, Restraint, decide
+from holdfast.policy.decide import Recreate, Restrained, Restraint, Situation, decide
 from holdfast.reconcile import serialize
 from holdfast.reconcile.check import Checked
 from holdfast.store.protocol import Acceptance, Claim, Event, Store, Transaction, WriteChanges
@@ -50,7 +50,11 @@ def recreated(checked: Checked) -> Checked:
     """Let what is gone come back because a person said so."""
     if checked.situation is None:
         return checked
-    situation = replace(checked.situation, recreate=Recreate.ALWAYS, terminal=None)
+    situation = replace(
+        checked.situation,
+        handling=replace(checked.situation.handling, recreate=Recreate.ALWAYS),
+        record=replace(checked.situation.record, terminal=None),
+    )
     return replace(checked, decision=decide(checked.verdict, situation), situation=situation)
 
 
@@ -60,15 +64,13 @@ def reverted(checked: Checked, pattern: str | None) -> Checked:
         return checked
     wanted = {paths.format_path(f.path) for f in (chosen(checked, pattern) if checked.verdict.findings else ())}
     others = {paths.format_path(f.path) for f in checked.verdict.findings} - wanted
-    situation = replace(
-        checked.situation,
-        on_drift=OnDrift.CORRECT,
-        recreate=Recreate.ALWAYS,
-        restrained=dict.fromkeys(sorted(others), _NOT_ASKED),
-        free=frozenset(),
-        unresolved=checked.situation.unresolved - wanted,
-        approved=True,
-        terminal=None,
+    before = checked.situation
+    restrained = dict.fromkeys(sorted(others), _NOT_ASKED)
+    situation = Situation(
+        replace(before.handling, on_drift=OnDrift.CORRECT, recreate=Recreate.ALWAYS),
+        replace(before.record, terminal=None),
+        replace(before.paths, restrained=restrained, free=frozenset(), unresolved=before.paths.unresolved - wanted),
+        replace(before.limits, approved=True),
     )
     return replace(checked, decision=decide(checked.verdict, situation), situation=situation, asked=True)
 

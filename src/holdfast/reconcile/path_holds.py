@@ -17,9 +17,9 @@ from holdfast.model.resource import OnDrift
 from holdfast.model.verdict import Status, Verdict
 from holdfast.policy import contention_rules, write_history
 from holdfast.policy.contention_rules import Fight, FightRules
-from holdfast.policy.decide import Restrained, Restraint, Situation
+from holdfast.policy.decide import WHOLE, Restrained, Restraint, Situation
 from holdfast.policy.settings import PathPolicy, Settings
-from holdfast.policy.write_history import WHOLE, Write
+from holdfast.policy.write_history import Write
 from holdfast.reconcile.evaluate import Evaluation, Overrides
 from holdfast.reconcile.policy_evaluation import UNDONE, Past
 from holdfast.reconcile.resolved_resource import Prepared
@@ -63,9 +63,11 @@ def hold_paths(
         **{path: _demoted(each) for path, each in demoted.items()},
         **{fight.path: Restrained(Restraint.FIGHT, f"a fight: {fight}") for fight in new},
     }
-    situation = replace(situation, restrained=restrained, free=_free(verdict, item.settings))
+    known = replace(situation.paths, restrained=restrained, free=_free(verdict, item.settings))
+    situation = replace(situation, paths=known)
     plan = plan_digest(evaluation, situation)
-    return Holds(replace(situation, approved=plan in overrides.approved), tuple(seen), new, plan)
+    limits = replace(situation.limits, approved=plan in overrides.approved)
+    return Holds(replace(situation, limits=limits), tuple(seen), new, plan)
 
 
 def plan_digest(evaluation: Evaluation, situation: Situation) -> str:
@@ -77,12 +79,12 @@ def plan_digest(evaluation: Evaluation, situation: Situation) -> str:
         "address": str(evaluation.resource.declaration.address),
         "desired": evaluation.resource.desired_digest,
         "findings": [encode_finding(finding) for finding in evaluation.verdict.findings],
-        "held": sorted(path for path, why in situation.restrained.items() if not why.restraint.yields),
-        "unresolved": sorted(situation.unresolved - situation.pinnable),
-        "pinned": sorted(situation.pinnable),
-        "fixed": [situation.on_immutable.value, *sorted(situation.immutable)],
-        "recreate": situation.recreate.value,
-        "policy": situation.policy.value,
+        "held": sorted(path for path, why in situation.paths.restrained.items() if not why.restraint.yields),
+        "unresolved": sorted(situation.paths.unresolved - situation.paths.pinnable),
+        "pinned": sorted(situation.paths.pinnable),
+        "fixed": [situation.handling.on_immutable.value, *sorted(situation.paths.immutable)],
+        "recreate": situation.handling.recreate.value,
+        "policy": situation.handling.policy.value,
     }
     return canonical.digest_bytes(canonical.canonical_bytes(body, lists="ordered")).removeprefix("sha256:")[:16]
 

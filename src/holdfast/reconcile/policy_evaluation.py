@@ -10,22 +10,21 @@ from holdfast.compare import paths
 from holdfast.model.address import Address
 from holdfast.model.decision import Decision
 from holdfast.model.verdict import Status, Verdict
-from holdfast.policy import lost_create_reasons, windows, write_reasons
-from holdfast.policy.correction_limits import CorrectionRules
 from holdfast.policy.decide import CORRECTED, Situation, decide
-from holdfast.policy.waivers import Waiver
-from holdfast.policy.write_reasons import Motive
 from holdfast.reconcile.evaluate import Evaluation, Overrides
 from holdfast.reconcile.resolved_resource import Prepared
-from holdfast.remediation.core.rules import AssessmentRules
 from holdfast.store.protocol import Acceptance, Correction, Demotion, FindingRecord, Pause, Step, Store
 
 if TYPE_CHECKING:
     from holdfast.policy.budgets import Sizes
     from holdfast.policy.contention_rules import Fight
+    from holdfast.policy.correction_limits import CorrectionRules
     from holdfast.policy.fleet_limits import Allowed
     from holdfast.policy.mass_drift import Storm
+    from holdfast.policy.waivers import Waiver
+    from holdfast.policy.write_reasons import Motive
     from holdfast.remediation.core.past_attempts import Precedent
+    from holdfast.remediation.core.rules import AssessmentRules
 
 FIGHT = "fight"
 UNDONE = "undone"
@@ -33,13 +32,25 @@ UNDONE = "undone"
 Foreseen = dict[Address, Verdict]  # which count where mass drift is judged, though nothing is done about them yet
 
 
+def _corrections() -> CorrectionRules:
+    from holdfast.policy.correction_limits import CorrectionRules  # noqa: PLC0415 - where the project says nothing
+
+    return CorrectionRules()
+
+
+def _assessment() -> AssessmentRules:
+    from holdfast.remediation.core.rules import AssessmentRules  # noqa: PLC0415 - where the project says nothing
+
+    return AssessmentRules()
+
+
 @dataclass(frozen=True, slots=True)
 class Rules:
     """What the project says about correcting."""
 
-    corrections: CorrectionRules = field(default_factory=CorrectionRules)
+    corrections: CorrectionRules = field(default_factory=_corrections)
     waivers: tuple[Waiver, ...] = ()
-    assessment: AssessmentRules = field(default_factory=AssessmentRules)
+    assessment: AssessmentRules = field(default_factory=_assessment)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +115,8 @@ class Governor:
 
     async def overrides(self) -> Overrides:
         """Return what people said."""
+        from holdfast.policy import lost_create_reasons  # noqa: PLC0415 - only where something changed
+
         demotions: dict[Address, dict[str, Demotion]] = {}
         for demotion in await self.store.demotions():
             demotions.setdefault(demotion.address, {})[demotion.path] = demotion
@@ -139,14 +152,17 @@ class Governor:
 
     def govern(self, evaluation: Evaluation, situation: Situation, overrides: Overrides, past: Past) -> Governed:
         """Decide, within what policy, people and the past allow."""
+        from holdfast.policy import windows, write_reasons  # noqa: PLC0415 - only where something changed
+
         verdict, now, address = evaluation.verdict, evaluation.at, evaluation.resource.declaration.address
         closed = windows.closed_by(self.rules.corrections.windows, now, write_reasons.of_status(verdict.status))
-        situation = replace(
-            situation,
+        limits = replace(
+            situation.limits,
             paused=paused_by(address, overrides.pauses, now),
-            unsure=overrides.unsure.get(address, ""),
             frozen=str(closed) if closed is not None else None,
         )
+        record = replace(situation.record, unsure=overrides.unsure.get(address, ""))
+        situation = replace(situation, limits=limits, record=record)
         if verdict.status not in CORRECTED:
             return Governed(situation, decide(verdict, situation))
         from holdfast.reconcile import path_holds  # noqa: PLC0415 - only where something drifted
@@ -157,6 +173,8 @@ class Governor:
 
     async def stopped(self, address: Address, motive: Motive, now: float) -> str | None:
         """Return what holds back a write at this very moment: a pause, or a window for its motive."""
+        from holdfast.policy import windows  # noqa: PLC0415 - only where something is written
+
         paused = paused_by(address, await self.store.pauses(), now)
         if paused is not None:
             return paused
@@ -205,7 +223,7 @@ class Governor:
 
 def is_approved(checked: Wanting) -> bool:
     """Return True if a person approved exactly this plan."""
-    return checked.situation is not None and checked.situation.approved
+    return checked.situation is not None and checked.situation.limits.approved
 
 
 def still_unresolved(evaluation: Evaluation, past: Past) -> Evaluation:

@@ -30,9 +30,8 @@ from holdfast.reconcile.known_secrets import SHORTEST, Fingerprint
 from holdfast.reconcile.rate_limit import Budget
 from holdfast.reconcile.redact import Means, guarded, has_secrets, redact, split
 from holdfast.reconcile.reference_values import Sources
-from holdfast.reconcile.resolved_resource import POLICY, Prepared, digest_of, origin_of, rules_of
+from holdfast.reconcile.resolved_resource import POLICY, Prepared, digest_of, origin_of, rules_of, settings_as_json
 from holdfast.reconcile.secret_paths import Place
-from holdfast.reconcile.serialize import settings_as_json
 from holdfast.store.protocol import Declared, Digest, ResourceState, Store
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from holdfast.model.json import Json
 from holdfast.model.path import Path
 from holdfast.model.resource import Declaration, ManagementPolicy, Origin
 from holdfast.model.verdict import Aside, SetAside, Status
-from holdfast.policy.settings import Level, Settings
+from holdfast.policy.settings import REGISTRY, Level, Settings
 from holdfast.providers.protocol import Kind, Target
 from holdfast.reconcile.known_secrets import SHORTEST
 from holdfast.reconcile.redact import Means, redact, revealed, secret_profile
@@ -208,3 +208,14 @@ def origin_of(declaration: Declaration, state: ResourceState | None) -> Origin:
     if state is not None and (state.applied.document is not None or state.applied.origin is Origin.IMPORTED):
         return state.applied.origin
     return Origin.IMPORTED if declaration.import_from is not None else Origin.CREATED
+
+
+def settings_as_json(settings: Settings) -> dict[str, Json]:
+    """Return the settings in force, each with where it comes from."""
+    return {
+        setting.spelling: {
+            "value": setting.show(getattr(settings, setting.name)),
+            "from": settings.provenance.get(setting.name, ""),
+        }
+        for setting in REGISTRY
+    }

@@ -16,8 +16,20 @@ from holdfast.model.json import Json
 from holdfast.model.read_result import Found, Gone, Reading, Trouble, Unreadable
 from holdfast.model.resource import ManagementPolicy, OnDrift, Origin
 from holdfast.model.verdict import Aside, SetAside, Verdict
-from holdfast.policy.decide import OnImmutable, ReconcileMode, Recreate, Restrained, Restraint, Situation, decide, hold
-from holdfast.policy.settings import REGISTRY, Settings
+from holdfast.policy.decide import (
+    Handling,
+    OnImmutable,
+    PathFacts,
+    ReconcileMode,
+    Recreate,
+    Restrained,
+    Restraint,
+    Situation,
+    WriteLimits,
+    WriteRecord,
+    decide,
+    hold,
+)
 from holdfast.reconcile.resolved_resource import document_bytes
 from holdfast.store.protocol import DecisionRecord, Digest, Store, Transaction
 from holdfast.store.value_codec import encode_finding
@@ -31,79 +43,72 @@ def keep(transaction: Transaction, document: Json) -> Digest:
     return digest
 
 
-def settings_as_json(settings: Settings) -> dict[str, Json]:
-    """Return the settings in force, each with where it comes from."""
-    return {
-        setting.spelling: {
-            "value": setting.show(getattr(settings, setting.name)),
-            "from": settings.provenance.get(setting.name, ""),
-        }
-        for setting in REGISTRY
-    }
-
-
 def situation_as_json(situation: Situation) -> dict[str, Json]:
     """Return a situation as a document."""
     return {
-        "policy": situation.policy.value,
-        "origin": situation.origin.value,
-        "on_drift": situation.on_drift.value,
-        "on_immutable": situation.on_immutable.value,
-        "recreate": situation.recreate.value,
-        "resyncs": situation.resyncs,
-        "applied": situation.applied,
-        "edited": situation.edited,
-        "imports": situation.imports,
-        "whole_writes": situation.whole_writes,
-        "immutable": sorted(situation.immutable),
-        "declared_lists": sorted(situation.declared_lists),
-        "unresolved": sorted(situation.unresolved),
-        "restrained": {path: [why.restraint.value, why.message] for path, why in sorted(situation.restrained.items())},
-        "free": sorted(situation.free),
-        "approved": situation.approved,
-        "paused": situation.paused,
-        "source": situation.source,
-        "frozen": situation.frozen,
-        "terminal": situation.terminal,
-        "mode": situation.mode.value,
-        "uncompared": situation.uncompared,
-        "damaged": situation.damaged,
-        "failed": situation.failed,
-        "pinnable": sorted(situation.pinnable),
-        **({"unsure": situation.unsure} if situation.unsure else {}),
+        "policy": situation.handling.policy.value,
+        "origin": situation.handling.origin.value,
+        "on_drift": situation.handling.on_drift.value,
+        "on_immutable": situation.handling.on_immutable.value,
+        "recreate": situation.handling.recreate.value,
+        "resyncs": situation.handling.resyncs,
+        "applied": situation.record.applied,
+        "edited": situation.record.edited,
+        "imports": situation.handling.imports,
+        "whole_writes": situation.handling.whole_writes,
+        "immutable": sorted(situation.paths.immutable),
+        "declared_lists": sorted(situation.paths.declared_lists),
+        "unresolved": sorted(situation.paths.unresolved),
+        "restrained": {
+            path: [why.restraint.value, why.message] for path, why in sorted(situation.paths.restrained.items())
+        },
+        "free": sorted(situation.paths.free),
+        "approved": situation.limits.approved,
+        "paused": situation.limits.paused,
+        "source": situation.limits.source,
+        "frozen": situation.limits.frozen,
+        "terminal": situation.record.terminal,
+        "mode": situation.handling.mode.value,
+        "uncompared": situation.record.uncompared,
+        "damaged": situation.record.damaged,
+        "failed": situation.record.failed,
+        "pinnable": sorted(situation.paths.pinnable),
+        **({"unsure": situation.record.unsure} if situation.record.unsure else {}),
     }
 
 
 def situation_from_json(body: Mapping[str, Any]) -> Situation:
     """Read a situation back."""
-    return Situation(
+    handling = Handling(
         ManagementPolicy(body["policy"]),
         Origin(body["origin"]),
         OnDrift(body["on_drift"]),
         OnImmutable(body["on_immutable"]),
         Recreate(body["recreate"]),
         body["resyncs"],
-        body["applied"],
-        body.get("edited", False),
         body["imports"],
         body["whole_writes"],
+        ReconcileMode(body["mode"]),
+    )
+    record = WriteRecord(
+        body["applied"],
+        body["edited"],
+        body["terminal"],
+        body["damaged"],
+        body["failed"],
+        body.get("unsure", ""),
+        body["uncompared"],
+    )
+    known = PathFacts(
         frozenset(body["immutable"]),
         frozenset(body["declared_lists"]),
         frozenset(body["unresolved"]),
+        frozenset(body["pinnable"]),
         {path: Restrained(Restraint(why), text) for path, (why, text) in body["restrained"].items()},
         frozenset(body["free"]),
-        body["approved"],
-        body["paused"],
-        body.get("source", ""),
-        body["frozen"],
-        body["terminal"],
-        ReconcileMode(body.get("mode", ReconcileMode.GET_PUT)),
-        body.get("uncompared", False),
-        body.get("damaged", False),
-        body.get("failed", ""),
-        frozenset(body.get("pinnable", ())),
-        body.get("unsure", ""),
     )
+    limits = WriteLimits(body["approved"], body["paused"], body["source"], body["frozen"])
+    return Situation(handling, record, known, limits)
 
 
 def reading_as_json(reading: Reading, observed: Digest | None) -> dict[str, Json]:
@@ -166,12 +171,12 @@ async def replay(store: Store, record: DecisionRecord) -> tuple[Json, Json]:
         verdict = verdict_rules.conclude(())
     elif not isinstance(reading, Found):
         verdict = verdict_rules.not_found(reading, was_there=applied is not ABSENT or baseline is not None)
-    elif situation.uncompared:
+    elif situation.record.uncompared:
         verdict = verdict_rules.uncompared()
     else:
         tree = rules.tree(desired, observed)
         findings: Sequence[Finding] = diff.findings(desired, observed, tree, baseline)
-        if situation.policy is ManagementPolicy.OBSERVED or situation.mode is ReconcileMode.OBSERVE:
+        if situation.handling.policy is ManagementPolicy.OBSERVED or situation.handling.mode is ReconcileMode.OBSERVE:
             findings = verdict_rules.counted(findings)
         has_moved = baseline is None and verdict_rules.has_moved(desired, applied, tree)
         verdict = verdict_rules.conclude(_counted(findings, inputs), intent_moved=has_moved)

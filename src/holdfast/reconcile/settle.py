@@ -275,7 +275,8 @@ async def _assess(writer: ResourceWriter, run: Run, transaction: Transaction, wr
 def _situation_now(checked: Checked) -> Situation:
     """Return the situation of a check as the write has left it: what is there is ours, and as it was last declared."""
     before = checked.situation or Situation()
-    return replace(before, applied=True, edited=False, failed="", damaged=False, mode=ReconcileMode.GET_PUT)
+    record = replace(before.record, applied=True, edited=False, failed="", damaged=False)
+    return replace(before, record=record, handling=replace(before.handling, mode=ReconcileMode.GET_PUT))
 
 
 def _is_assessed(checked: Checked) -> bool:

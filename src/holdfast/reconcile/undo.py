@@ -22,7 +22,7 @@ from holdfast.model.finding import Side
 from holdfast.model.json import Json
 from holdfast.model.read_result import Found, Gone, Unreadable
 from holdfast.model.write_result import Refusal, Refused, Writing
-from holdfast.policy.write_history import WHOLE
+from holdfast.policy.decide import WHOLE
 from holdfast.policy.write_reasons import Motive
 from holdfast.providers.protocol import Change
 from holdfast.reconcile.check import Checked

@@ -103,7 +103,7 @@ def _operation(writer: ResourceWriter, checked: Checked) -> Operation:
 
 def _changed_since(checked: Checked, again: Reading | Unchanged) -> str | None:
     """Return how live state differs from what a decision was made on; None if it does not, where that counts."""
-    if checked.situation is not None and checked.situation.uncompared:
+    if checked.situation is not None and checked.situation.record.uncompared:
         return None  # it is written whatever it holds
     match again:
         case Unreadable(trouble=trouble):

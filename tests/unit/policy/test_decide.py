@@ -13,7 +13,8 @@ from holdfast.model.decision import Action
 from holdfast.model.finding import Finding, FindingClass, Op, Side
 from holdfast.model.resource import ManagementPolicy, OnDelete, OnDrift, Origin
 from holdfast.model.verdict import Status, Verdict
-from holdfast.policy.decide import OnImmutable, Recreate, Restrained, Restraint, Situation, decide, decide_removal
+from holdfast.policy.decide import OnImmutable, Recreate, Restrained, Restraint, decide, decide_removal
+from tests.unit.policy.situations import situation as situation_with
 
 DECLARED = Finding(("a",), Op.CHANGED, FindingClass.SPECIFIED, Side.WORLD, 1, 1, 2)
 DEFAULTED = Finding(("b",), Op.CHANGED, FindingClass.DEFAULTED, Side.WORLD, ABSENT, 1, 2)
@@ -30,7 +31,7 @@ def verdict(status: Status, *findings: Finding) -> Verdict:
 
 
 situations = st.builds(
-    Situation,
+    situation_with,
     policy=st.sampled_from(ManagementPolicy),
     origin=st.sampled_from(Origin),
     on_drift=st.sampled_from(OnDrift),
@@ -75,13 +76,13 @@ def test_nothing_is_written_on_what_could_not_be_read(situation):
 
 @given(verdicts, situations)
 def test_only_managed_resources_are_ever_written(said, situation):
-    if situation.policy is not ManagementPolicy.MANAGED:
+    if situation.handling.policy is not ManagementPolicy.MANAGED:
         assert not decide(said, situation).action.is_write
 
 
 @given(verdicts, situations)
 def test_a_stopped_resource_is_not_written_until_it_is_edited(said, situation):
-    if situation.terminal is not None:
+    if situation.record.terminal is not None:
         assert not decide(said, situation).action.is_write
 
 
@@ -92,40 +93,44 @@ def test_in_sync_never_leads_to_a_write(said, situation):
 
 
 TABLE = [
-    (verdict(Status.IN_SYNC), Situation(applied=True), Action.NONE),
-    (verdict(Status.IN_SYNC), Situation(applied=False), Action.ADOPT),
-    (verdict(Status.PENDING), Situation(), Action.CREATE),
-    (verdict(Status.PENDING), Situation(imports=True), Action.BLOCK),
-    (verdict(Status.PENDING, EDITED), Situation(applied=True), Action.UPDATE),
-    (verdict(Status.PENDING, EDITED), Situation(immutable=frozenset({"/a"})), Action.BLOCK),
+    (verdict(Status.IN_SYNC), situation_with(applied=True), Action.NONE),
+    (verdict(Status.IN_SYNC), situation_with(applied=False), Action.ADOPT),
+    (verdict(Status.PENDING), situation_with(), Action.CREATE),
+    (verdict(Status.PENDING), situation_with(imports=True), Action.BLOCK),
+    (verdict(Status.PENDING, EDITED), situation_with(applied=True), Action.UPDATE),
+    (verdict(Status.PENDING, EDITED), situation_with(immutable=frozenset({"/a"})), Action.BLOCK),
     (
         verdict(Status.PENDING, EDITED),
-        Situation(immutable=frozenset({"/a"}), on_immutable=OnImmutable.REPLACE),
+        situation_with(immutable=frozenset({"/a"}), on_immutable=OnImmutable.REPLACE),
         Action.REPLACE,
     ),
-    (verdict(Status.DRIFTED, DECLARED), Situation(), Action.UPDATE),
-    (verdict(Status.DRIFTED, DECLARED), Situation(on_drift=OnDrift.REPORT), Action.REPORT),
-    (verdict(Status.DRIFTED, DECLARED), Situation(on_drift=OnDrift.APPROVE), Action.HOLD),
-    (verdict(Status.DRIFTED, DECLARED), Situation(policy=ManagementPolicy.OBSERVED), Action.REPORT),
-    (verdict(Status.DRIFTED, DECLARED), Situation(unresolved=frozenset({"/a"})), Action.REPORT),
-    (verdict(Status.DRIFTED, DEFAULTED), Situation(whole_writes=True), Action.UPDATE),
-    (verdict(Status.DRIFTED, DEFAULTED), Situation(whole_writes=False), Action.REPORT),
-    (verdict(Status.DRIFTED, VANISHED), Situation(whole_writes=True), Action.REPORT),
-    (verdict(Status.CONFLICTED, EDITED, DEFAULTED), Situation(), Action.UPDATE),
-    (verdict(Status.CONFLICTED, EDITED, DEFAULTED), Situation(on_drift=OnDrift.REPORT), Action.UPDATE),  # only /a
-    (verdict(Status.CONFLICTED, FOUGHT_OVER), Situation(on_drift=OnDrift.REPORT), Action.HOLD),
-    (verdict(Status.MISSING), Situation(resyncs=True), Action.RECREATE),
-    (verdict(Status.MISSING), Situation(resyncs=True, on_drift=OnDrift.REPORT), Action.REPORT),
-    (verdict(Status.MISSING), Situation(resyncs=True, on_drift=OnDrift.APPROVE), Action.HOLD),
-    (verdict(Status.MISSING), Situation(resyncs=True, on_drift=OnDrift.APPROVE, approved=True), Action.RECREATE),
-    (verdict(Status.DRIFTED, DECLARED), Situation(on_drift=OnDrift.APPROVE, approved=True), Action.UPDATE),
-    (verdict(Status.DRIFTED, DECLARED), Situation(on_drift=OnDrift.REPORT, free=frozenset({"/a"})), Action.UPDATE),
-    (verdict(Status.DRIFTED, DECLARED), Situation(restrained=A_FIGHT), Action.REPORT),
-    (verdict(Status.DRIFTED, DECLARED), Situation(restrained=A_FIGHT, approved=True), Action.REPORT),
-    (verdict(Status.DRIFTED, DECLARED), Situation(paused="by ada"), Action.HOLD),
-    (verdict(Status.DRIFTED, DECLARED), Situation(frozen="weekend"), Action.HOLD),
-    (verdict(Status.IN_SYNC), Situation(applied=True, edited=True), Action.ADOPT),  # converged: remembered, not written
-    (verdict(Status.PENDING, EDITED), Situation(paused="by ada"), Action.HOLD),
+    (verdict(Status.DRIFTED, DECLARED), situation_with(), Action.UPDATE),
+    (verdict(Status.DRIFTED, DECLARED), situation_with(on_drift=OnDrift.REPORT), Action.REPORT),
+    (verdict(Status.DRIFTED, DECLARED), situation_with(on_drift=OnDrift.APPROVE), Action.HOLD),
+    (verdict(Status.DRIFTED, DECLARED), situation_with(policy=ManagementPolicy.OBSERVED), Action.REPORT),
+    (verdict(Status.DRIFTED, DECLARED), situation_with(unresolved=frozenset({"/a"})), Action.REPORT),
+    (verdict(Status.DRIFTED, DEFAULTED), situation_with(whole_writes=True), Action.UPDATE),
+    (verdict(Status.DRIFTED, DEFAULTED), situation_with(whole_writes=False), Action.REPORT),
+    (verdict(Status.DRIFTED, VANISHED), situation_with(whole_writes=True), Action.REPORT),
+    (verdict(Status.CONFLICTED, EDITED, DEFAULTED), situation_with(), Action.UPDATE),
+    (verdict(Status.CONFLICTED, EDITED, DEFAULTED), situation_with(on_drift=OnDrift.REPORT), Action.UPDATE),  # only /a
+    (verdict(Status.CONFLICTED, FOUGHT_OVER), situation_with(on_drift=OnDrift.REPORT), Action.HOLD),
+    (verdict(Status.MISSING), situation_with(resyncs=True), Action.RECREATE),
+    (verdict(Status.MISSING), situation_with(resyncs=True, on_drift=OnDrift.REPORT), Action.REPORT),
+    (verdict(Status.MISSING), situation_with(resyncs=True, on_drift=OnDrift.APPROVE), Action.HOLD),
+    (verdict(Status.MISSING), situation_with(resyncs=True, on_drift=OnDrift.APPROVE, approved=True), Action.RECREATE),
+    (verdict(Status.DRIFTED, DECLARED), situation_with(on_drift=OnDrift.APPROVE, approved=True), Action.UPDATE),
+    (verdict(Status.DRIFTED, DECLARED), situation_with(on_drift=OnDrift.REPORT, free=frozenset({"/a"})), Action.UPDATE),
+    (verdict(Status.DRIFTED, DECLARED), situation_with(restrained=A_FIGHT), Action.REPORT),
+    (verdict(Status.DRIFTED, DECLARED), situation_with(restrained=A_FIGHT, approved=True), Action.REPORT),
+    (verdict(Status.DRIFTED, DECLARED), situation_with(paused="by ada"), Action.HOLD),
+    (verdict(Status.DRIFTED, DECLARED), situation_with(frozen="weekend"), Action.HOLD),
+    (
+        verdict(Status.IN_SYNC),
+        situation_with(applied=True, edited=True),
+        Action.ADOPT,
+    ),  # converged: remembered, not written
+    (verdict(Status.PENDING, EDITED), situation_with(paused="by ada"), Action.HOLD),
 ]
 
 
@@ -136,7 +141,7 @@ def test_each_verdict_has_its_action(said, situation, action):
 
 @pytest.mark.parametrize("recreate, resyncs", list(itertools.product(Recreate, [True, False])))
 def test_what_we_made_and_somebody_removed_comes_back_by_the_rule(recreate, resyncs):
-    action = decide(verdict(Status.MISSING), Situation(applied=True, recreate=recreate, resyncs=resyncs)).action
+    action = decide(verdict(Status.MISSING), situation_with(applied=True, recreate=recreate, resyncs=resyncs)).action
     if recreate is Recreate.NEVER:
         assert action is Action.REPORT
     else:
@@ -145,7 +150,7 @@ def test_what_we_made_and_somebody_removed_comes_back_by_the_rule(recreate, resy
 
 @pytest.mark.parametrize("recreate, resyncs", list(itertools.product(Recreate, [True, False])))
 def test_what_was_imported_and_is_gone_is_never_recreated(recreate, resyncs):
-    situation = Situation(applied=True, origin=Origin.IMPORTED, recreate=recreate, resyncs=resyncs)
+    situation = situation_with(applied=True, origin=Origin.IMPORTED, recreate=recreate, resyncs=resyncs)
     assert decide(verdict(Status.MISSING), situation).action is Action.BLOCK
 
 
@@ -157,7 +162,7 @@ def test_only_what_we_manage_and_do_not_detach_is_deleted(policy, origin, on_del
 
 
 def test_policy_is_asked_path_by_path_and_only_what_may_be_written_causes_the_write():
-    situation = Situation(on_drift=OnDrift.REPORT, free=frozenset({"/a"}))
+    situation = situation_with(on_drift=OnDrift.REPORT, free=frozenset({"/a"}))
     decision = decide(verdict(Status.DRIFTED, DECLARED, DEFAULTED), situation)
     assert (decision.action, decision.reasons[0].paths) == (Action.UPDATE, ("/a",))
     assert [(reason.code, reason.paths) for reason in decision.reasons[1:]] == [("report_only", ("/b",))]
@@ -168,16 +173,16 @@ def test_a_restrained_path_never_causes_a_write(said, situation):
     decision = decide(said, situation)
     if decision.action is Action.UPDATE:
         moved = {f"/{finding.path[0]}" for finding in said.findings if finding.side is not Side.INTENT}
-        stopped = {path for path, why in situation.restrained.items() if why.restraint is not Restraint.APPROVAL}
+        stopped = {path for path, why in situation.paths.restrained.items() if why.restraint is not Restraint.APPROVAL}
         assert not moved & stopped & set(decision.reasons[0].paths)
 
 
 @given(verdicts, situations)
 def test_a_pause_or_a_window_stops_every_write_it_is_about(said, situation):
     decision = decide(said, situation)
-    if situation.paused is not None:
+    if situation.limits.paused is not None:
         assert not decision.action.is_write
-    if situation.frozen is not None:
+    if situation.limits.frozen is not None:
         assert not decision.action.is_write
 
 

@@ -18,8 +18,9 @@ from holdfast.model.attribution import Suspect
 from holdfast.model.finding import FindingClass, Side
 from holdfast.model.json import Json
 from holdfast.policy import strategies
-from holdfast.reconcile import attribution, explain, serialize
+from holdfast.reconcile import attribution, explain
 from holdfast.reconcile.explain import Story, Told
+from holdfast.reconcile.resolved_resource import settings_as_json
 from holdfast.store.protocol import ResourceState
 
 _FORMATS = ("table", "json", "yaml")
@@ -89,7 +90,7 @@ def _settings(session: Session, address: Address, state: ResourceState | None) -
     if declaration is None:
         return dict(state.declared.options) if state is not None else {}
     resolved = strategies.settings_for(declaration, session.fleet.strategies, session.fleet.outer)
-    return serialize.settings_as_json(resolved)
+    return settings_as_json(resolved)
 
 
 async def _suspects(session: Session, address: Address) -> tuple[Suspect, ...]:
