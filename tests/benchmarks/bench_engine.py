@@ -137,8 +137,8 @@ class Setting:
         async with self.world() as world:
             preparer, _ = self.looker(world, self.addresses[:1])
             (sample,), _ = await preparer.prepare(self.addresses[:1])
-        rules = digest_of(sample.rules_document)
-        shared = {digest_of(_BODY): document_bytes(_BODY), rules: document_bytes(sample.rules_document)}
+        rules = digest_of(sample.rules.document)
+        shared = {digest_of(_BODY): document_bytes(_BODY), rules: document_bytes(sample.rules.document)}
         for start in range(0, self.count, 2_000):
             transaction = Transaction(documents=dict(shared))
             for i in range(start, min(start + 2_000, self.count)):

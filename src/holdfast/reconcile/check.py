@@ -163,9 +163,10 @@ async def check_resources(
         if progress is not None:
             progress(checked)
 
-    checks = await checker.check_in_turn(turns(), note, record=record)
-    places = {address: place for place, address in enumerate(wanted)}
-    report.checked = sorted(checks, key=lambda checked: places[checked.address])
+    report.checked = await checker.check_in_turn(turns(), note, record=record)
+    if len(report.checked) > 1:
+        places = {address: place for place, address in enumerate(wanted)}
+        report.checked.sort(key=lambda checked: places[checked.address])
     if attribute:
         report.checked = await checker.attributed(report.checked)
     return report
@@ -243,7 +244,7 @@ class Checker:
             if overrides is None and not all(isinstance(reading, Unchanged) for reading in readings):
                 overrides = await self._governor.overrides()
             evaluations = await self._evaluate(batch, readings, is_known, overrides)
-            past = await self._governor.past(evaluations, self._clock.now())
+            past = Past() if overrides is None else await self._governor.past(evaluations, self._clock.now())
             done: list[Checked] = []
             for evaluation in evaluations:
                 checked = self._decide(evaluation, overrides, past)

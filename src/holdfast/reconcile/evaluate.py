@@ -152,7 +152,7 @@ def is_unchanged(item: Prepared, state: ResourceState | None, seen: Observation 
         return False
     if (
         state.applied.document != state.declared.document
-        or state.applied.rules != item.rules_digest
+        or state.applied.rules != item.rules.digest
         or state.schedule.terminal is not None
     ):
         return False
@@ -176,7 +176,7 @@ def is_unchanged(item: Prepared, state: ResourceState | None, seen: Observation 
 def _is_baseline(item: Prepared, digest: Digest | None) -> bool:
     """Return True if hashes alone say that neither side changed; `stateHash: false` has everything compared."""
     state = item.state
-    if digest is None or state is None or item.secrets or not item.settings.state_hash:
+    if digest is None or state is None or item.secrets.paths or not item.settings.state_hash:
         return False
     return state.applied.document == item.desired_digest and state.applied.baseline == digest
 
@@ -191,8 +191,8 @@ def observe_digest(item: Prepared, reading: Reading | Unchanged) -> Observation:
         and state.observed.document is not None
         and reading.raw_digest is not None
         and reading.raw_digest == state.observed.raw_digest
-        and state.applied.rules == item.rules_digest
-        and not item.secrets
+        and state.applied.rules == item.rules.digest
+        and not item.secrets.paths
     ):
         return Observation(reading, state.observed.document)
     return Observation(reading, digest_of(reading.document))

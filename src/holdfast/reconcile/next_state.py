@@ -123,7 +123,7 @@ def _rules(evaluation: Evaluation) -> Digest | None:
     item, state = evaluation.resource, evaluation.before
     is_readable = item.succession is None or not item.succession.unreadable
     is_compared = isinstance(evaluation.observation.reading, Found) and is_readable
-    return item.rules_digest if is_compared and item.is_only_seen else state.applied.rules
+    return item.rules.digest if is_compared and item.is_only_seen else state.applied.rules
 
 
 def _is_set_aside(verdict: Verdict) -> bool:

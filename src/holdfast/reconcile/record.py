@@ -32,8 +32,8 @@ def add_check(transaction: Transaction, checked: Checked, random01: Callable[[],
     if known_now.baseline is not None and known_now.baseline_digest not in (None, *known):
         assert known_now.baseline_digest is not None
         transaction.documents[known_now.baseline_digest] = document_bytes(known_now.baseline.observed)
-    if item.rules_digest not in transaction.documents:  # once for all of a kind
-        transaction.documents[item.rules_digest] = document_bytes(item.rules_document)
+    if item.rules.digest not in transaction.documents:  # once for all of a kind
+        transaction.documents[item.rules.digest] = document_bytes(item.rules.document)
     if item.succession is not None:
         kept_ones = item.succession.documents.items()
         transaction.documents.update({digest: document_bytes(each) for digest, each in kept_ones})
@@ -101,7 +101,7 @@ def _add_decision(transaction: Transaction, checked: Checked, random01: Callable
             "desired": item.desired_digest,
             "applied": before.applied.document if before is not None else None,
             "baseline": known.baseline_digest if known.baseline else None,
-            "rules": serialize.keep(transaction, item.rules_document),
+            "rules": serialize.keep(transaction, item.rules.document),
             "secret_rules": evaluation.secret_rules,
             "reading": serialize.reading_as_json(seen.reading, seen.digest),
             "situation": serialize.situation_as_json(checked.situation),

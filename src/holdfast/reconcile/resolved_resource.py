@@ -18,7 +18,7 @@ from holdfast.model.verdict import Aside, SetAside, Status
 from holdfast.policy.settings import REGISTRY, Level, Settings
 from holdfast.providers.protocol import Kind, Target
 from holdfast.reconcile.known_secrets import SHORTEST
-from holdfast.reconcile.redact import Means, redact, revealed, secret_profile
+from holdfast.reconcile.redact import Means, has_secrets, redact, revealed, secret_profile
 from holdfast.reconcile.secret_paths import Place
 from holdfast.store.protocol import Digest, ResourceState
 
@@ -40,8 +40,27 @@ class Succession:
 
 
 @dataclass(frozen=True, slots=True)
+class RulesInForce:
+    """The rules of a resource, with the document that they can be rebuilt from."""
+
+    stacked: RuleSet
+    document: Json
+    digest: Digest
+    has_secrets: bool = False  # they call something secret
+
+
+@dataclass(frozen=True, slots=True)
+class SecretPaths:
+    """Where the secrets of a declaration stand."""
+
+    paths: tuple[Path, ...] = ()
+    places: Place | None = None  # where they may stand in a live document
+    patterns: tuple[str, ...] = ()  # the same as paths with wildcards, for rules
+
+
+@dataclass(frozen=True, slots=True)
 class Prepared:
-    """Everything about a resource that is known before the world is asked."""
+    """Everything about a resource that is known before its live state is read."""
 
     declaration: Declaration
     settings: Settings
@@ -49,10 +68,8 @@ class Prepared:
     clear: Json = field(repr=False)  # with secrets; for the writer only
     desired: Json  # secrets as fingerprints
     desired_digest: Digest
-    secrets: tuple[Path, ...]
-    rules: RuleSet
-    rules_digest: Digest
-    rules_document: Json
+    secrets: SecretPaths
+    rules: RulesInForce
     state: ResourceState | None
     depends_on: tuple[str, ...] = ()
     options: Mapping[str, Json] = field(default_factory=dict)  # the settings in force, as they are remembered
@@ -60,28 +77,25 @@ class Prepared:
     held: str = ""  # which reference cannot be relied on now, and why; nothing is written meanwhile
     version: str | None = None  # of the API to read in, while what is known was learnt in another than the usual one
     is_retried: bool = False  # a person asks: what stopped an earlier run is tried again
-    places: Place | None = None  # where its secrets may stand in a live document
-    patterns: tuple[str, ...] = ()  # the same as paths with wildcards, for rules
-    secretive: bool = False  # its rules call something secret
 
     def secret_values(self) -> tuple[str, ...]:
         """Return the secrets in clear that are long enough to be recognised inside other texts."""
-        found = (paths.resolve(self.clear, path) for path in self.secrets)
+        found = (paths.resolve(self.clear, path) for path in self.secrets.paths)
         return tuple(value for value in found if isinstance(value, str) and len(value) >= SHORTEST)
 
     def redacted(self, observed: Json, means: Means) -> Json:
         """Return what was observed with fingerprints for its secrets; the same object if it has none."""
-        rules = self.rules.tree(self.desired, observed) if self.secretive else None
-        if self.secrets:
+        rules = self.rules.stacked.tree(self.desired, observed) if self.rules.has_secrets else None
+        if self.secrets.paths:
             own = tuple(value for value in self.secret_values() if not means.known.knows(value))
             means = replace(means, own=own, desired=self.desired)
         elif rules is not None:
             means = replace(means, desired=self.desired)
-        return redact(observed, self.places, rules, means)
+        return redact(observed, self.secrets.places, rules, means)
 
     def revealed(self, document: Json) -> Json:
         """Return a redacted document with the declared secrets in the places of their fingerprints, for the writer."""
-        found = {paths.resolve(self.desired, path): paths.resolve(self.clear, path) for path in self.secrets}
+        found = {paths.resolve(self.desired, path): paths.resolve(self.clear, path) for path in self.secrets.paths}
         return revealed(document, found) if found else document
 
     def target(self) -> Target:
@@ -101,7 +115,7 @@ class Prepared:
     def is_under_other_rules(self) -> bool:
         """Whether it was last evaluated by other rules than those in force now."""
         state = self.state
-        if state is None or state.applied.rules is None or state.applied.rules == self.rules_digest:
+        if state is None or state.applied.rules is None or state.applied.rules == self.rules.digest:
             return False
         if None in (state.observed.document, state.declared.document):
             return False
@@ -172,10 +186,11 @@ class Prepared:
 
     def rules_for(self, observed: Json) -> tuple[RuleTree, Json]:
         """Return the rules in force for an observation, and the part of them that the secrets brought in."""
-        if not self.secrets:
-            return self.rules.tree(self.desired, observed), None
-        raw = secret_profile(self.patterns, observed, self.rules.tree(self.desired, observed))
-        return self.rules.preceded_by(build(raw)).tree(self.desired, observed), raw
+        stacked = self.rules.stacked
+        if not self.secrets.paths:
+            return stacked.tree(self.desired, observed), None
+        raw = secret_profile(self.secrets.patterns, observed, stacked.tree(self.desired, observed))
+        return stacked.preceded_by(build(raw)).tree(self.desired, observed), raw
 
     def with_state(self, state: ResourceState | None) -> Prepared:
         """Return the same with another memory."""
@@ -187,10 +202,10 @@ def is_no_longer_declared(state: ResourceState) -> bool:
     return any(each.type is ConditionType.FRESH and each.reason == NOT_DECLARED for each in state.observed.conditions)
 
 
-def rules_of(profiles: Sequence[Profile], schema: Sequence[Rule] | None = None) -> tuple[RuleSet, Json, Digest]:
-    """Stack profiles; return the rules, a document from which they can be rebuilt, and its digest."""
-    document = [profile.raw for profile in profiles]
-    return stack(profiles, schema), document, digest_of(document)
+def rules_of(profiles: Sequence[Profile], schema: Sequence[Rule] | None = None) -> RulesInForce:
+    """Stack profiles; return the rules with a document from which they can be rebuilt."""
+    document, stacked = [profile.raw for profile in profiles], stack(profiles, schema)
+    return RulesInForce(stacked, document, digest_of(document), has_secrets(stacked))
 
 
 def document_bytes(document: Json) -> bytes:

@@ -70,8 +70,8 @@ def succeeded(item: Prepared, documents: Mapping[Digest, Json]) -> Prepared:
     if state.observed.status in {None, Status.UNKNOWN, Status.MISSING}:
         return item  # there is no verdict to keep
     before = documents[_digest(state.applied.rules)]
-    if _without_policy(before) == _without_policy(item.rules_document):
-        return item.with_state(replace(state, applied=replace(state.applied, rules=item.rules_digest)))
+    if _without_policy(before) == _without_policy(item.rules.document):
+        return item.with_state(replace(state, applied=replace(state.applied, rules=item.rules.digest)))
     baseline = (
         None
         if item.is_only_seen
@@ -79,14 +79,14 @@ def succeeded(item: Prepared, documents: Mapping[Digest, Json]) -> Prepared:
     )
     base = _Base(documents[_digest(state.declared.document)], documents[_digest(state.observed.document)], baseline)
     try:
-        old = tree(item, [*_policy(item.rules_document), *_without_policy(before)], base.desired, base.observed)
+        old = tree(item, [*_policy(item.rules.document), *_without_policy(before)], base.desired, base.observed)
     except Unreadable:
         return replace(item, succession=Succession(unreadable=UNREADABLE))
     return _taken_over(item, state, base, old)
 
 
 def _taken_over(item: Prepared, state: ResourceState, base: _Base, old: RuleTree) -> Prepared:
-    new = tree(item, item.rules_document, base.desired, base.observed)
+    new = tree(item, item.rules.document, base.desired, base.observed)
     were = base.findings(old)
     known = {paths.format_path(each.path) for each in were}
     latent = [each for each in base.findings(new) if paths.format_path(each.path) not in known]
@@ -94,7 +94,7 @@ def _taken_over(item: Prepared, state: ResourceState, base: _Base, old: RuleTree
     if base.baseline is None:
         return replace(
             item,
-            state=replace(state, applied=replace(state.applied, rules=item.rules_digest)),
+            state=replace(state, applied=replace(state.applied, rules=item.rules.digest)),
             succession=Succession(aside),
         )
     applied, observed = (base.desired, base.observed) if not were else _absorbed(base, latent)
@@ -102,7 +102,7 @@ def _taken_over(item: Prepared, state: ResourceState, base: _Base, old: RuleTree
     after = replace(
         state,
         applied=replace(
-            state.applied, document=digest_of(applied), baseline=digest_of(observed), rules=item.rules_digest
+            state.applied, document=digest_of(applied), baseline=digest_of(observed), rules=item.rules.digest
         ),
     )
     if not latent:  # nothing comes in: what was written and first seen stays what it was
@@ -171,8 +171,8 @@ def tree(item: Prepared, rules: Json, desired: Json, observed: Json) -> RuleTree
         own = [build(each) for each in rules]
     except InputError as error:
         raise Unreadable from error
-    if item.secrets:
-        own = [build(secret_profile(item.patterns, observed, stack(own).tree(desired, observed))), *own]
+    if item.secrets.paths:
+        own = [build(secret_profile(item.secrets.patterns, observed, stack(own).tree(desired, observed))), *own]
     return stack(own).tree(desired, observed)
 
 

@@ -91,7 +91,7 @@ async def _record_learnt(writer: ResourceWriter, run: Run, learnt: Learnt) -> Ac
         checked.state.declared.generation, settled, decide.decide(settled, _situation_now(checked)), now
     )
     pinned = settled_read.pinned_in_vain(checked, stuck)
-    transaction.documents[item.rules_digest] = document_bytes(item.rules_document)
+    transaction.documents[item.rules.digest] = document_bytes(item.rules.document)
     after = settled_read.state_after(checked, operation, learnt.reading, now)
     after = replace(
         after,
@@ -104,7 +104,7 @@ async def _record_learnt(writer: ResourceWriter, run: Run, learnt: Learnt) -> Ac
             baseline=seen if is_baseline else serialize.keep(transaction, capture_.baseline.observed),
             settle_until=now + item.settings.settle_window if is_baseline and item.kind.fills_in else None,
             known_differences=serialize.keep(transaction, serialize.known_document(capture_.known, stuck, pinned)),
-            rules=item.rules_digest,
+            rules=item.rules.digest,
         ),
         observed=replace(
             after.observed,

@@ -82,7 +82,7 @@ def _rehearsed(item: Prepared, documents: Mapping[Digest, Json]) -> Rehearsed | 
         return None
     taken = rule_migration.succeeded(item, documents)
     after_documents = {**documents, **(taken.succession.documents if taken.succession is not None else {})}
-    after = _counted(taken, _verdict(taken, after_documents, taken.rules_document), documents)
+    after = _counted(taken, _verdict(taken, after_documents, taken.rules.document), documents)
     if taken.succession is not None and taken.succession.unreadable:
         after = verdict_rules.unknown(taken.succession.unreadable)
     rules = None if state.applied.rules is None else documents.get(state.applied.rules)

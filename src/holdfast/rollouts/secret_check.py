@@ -32,7 +32,7 @@ def refuse_clear_part(part: Template, item: Prepared) -> None:
 
 def _refuse(content: Json, item: Prepared, giving: Sequence[Template]) -> None:
     referred = {pointer for pointer, _ in secrets.find(content)}
-    for path in item.secrets:
+    for path in item.secrets.paths:
         written = paths.resolve(content, path)
         if written is ABSENT or path in referred or (isinstance(written, str) and "${" in written):
             continue
