@@ -125,7 +125,7 @@ def test_rules_of_a_newer_release_that_cannot_be_read_give_unknown_and_no_action
         rules = [{"profile": "a/b", "version": 9, "rules": [], "glossary": "of the future"}]
         digest = serialize.keep(transaction, rules)
         (state,) = [each async for each in bench.store.all_states()]
-        transaction.states.append(dataclasses.replace(state, rules=digest))
+        transaction.states.append(dataclasses.replace(state, applied=dataclasses.replace(state.applied, rules=digest)))
         await bench.store.commit(transaction)
 
     run(newer())

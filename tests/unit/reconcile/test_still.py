@@ -84,8 +84,8 @@ def test_what_moved_is_never_taken_for_still(moved):
         {"terminal": "it cannot be"},
         {"requested": "look, please"},
         {"baseline": None},
-        {"observed": "sha256:" + "0" * 64},
-        {"aside": ((SetAside.WAIVED.value, "/color", "until Monday"),)},
+        {"observed_document": "sha256:" + "0" * 64},
+        {"suppressed": ((SetAside.WAIVED.value, "/color", "until Monday"),)},
     ],
     ids=str,
 )

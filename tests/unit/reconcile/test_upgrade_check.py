@@ -86,7 +86,7 @@ def test_rules_that_cannot_be_read_would_make_it_unknown(bench):
         transaction = Transaction()
         digest = serialize.keep(transaction, [{"profile": "a/b", "version": 9, "rules": [], "glossary": "new"}])
         (state,) = [each async for each in bench.store.all_states()]
-        transaction.states.append(dataclasses.replace(state, rules=digest))
+        transaction.states.append(dataclasses.replace(state, applied=dataclasses.replace(state.applied, rules=digest)))
         await bench.store.commit(transaction)
 
     run(newer())
