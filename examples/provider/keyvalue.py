@@ -13,8 +13,8 @@ from typing import TypeVar
 
 from holdfast.compare import profiles
 from holdfast.model.json import Json
-from holdfast.model.read_result import Found, Gone, Reading, Trouble, Unreadable
-from holdfast.model.write_result import Done, Refusal, Refused, Writing
+from holdfast.model.read_result import Found, NotFound, Reading, ReadError, ReadFailure
+from holdfast.model.write_result import Done, WriteError, WriteFailure, Writing
 from holdfast.providers.protocol import Change, Connection, Hint, Kind, Listed, ReadFailed, Target, Unchanged
 
 COLUMNS = ("key", "value", "ttl")
@@ -99,7 +99,7 @@ class EntryReader:
         except sqlite3.Error as error:
             return _unreadable(error)
         if not found:
-            return Gone()
+            return NotFound()
         digest = _digest(found[0])
         if hint is not None and hint.raw_digest == digest:
             return Unchanged(digest, digest)
@@ -123,10 +123,10 @@ class EntryReader:
         return [item.id async for item in self.list(kind) if criteria.items() <= json.loads(item.raw).items()]
 
 
-def _unreadable(error: sqlite3.Error) -> Unreadable:
+def _unreadable(error: sqlite3.Error) -> ReadFailure:
     name = getattr(error, "sqlite_errorname", type(error).__name__)
-    trouble = Trouble.TIMEOUT if name == "SQLITE_BUSY" else Trouble.UNREACHABLE
-    return Unreadable(trouble, f"the table cannot be read ({name})")
+    trouble = ReadError.TIMEOUT if name == "SQLITE_BUSY" else ReadError.UNREACHABLE
+    return ReadFailure(trouble, f"the table cannot be read ({name})")
 
 
 class EntryWriter:
@@ -145,7 +145,7 @@ class EntryWriter:
             statement = f"INSERT INTO entries ({names}) VALUES ({marks}) ON CONFLICT (key) DO NOTHING"
             database.execute(statement, list(wanted.values()))
             (now,) = _entries(database, "WHERE key = ?", _key(target))
-            return _done(now) if wanted.items() <= now.items() else Refused(Refusal.MOVED, "the key is taken")
+            return _done(now) if wanted.items() <= now.items() else WriteFailure(WriteError.MOVED, "the key is taken")
 
         return await self._answered(insert)
 
@@ -155,7 +155,7 @@ class EntryWriter:
         def update(database: sqlite3.Connection) -> Writing:
             found = _entries(database, "WHERE key = ?", _key(target))
             if not found or change.etag not in (None, _digest(found[0])):
-                return Refused(Refusal.MOVED, "the entry is not what it was when the change was decided")
+                return WriteFailure(WriteError.MOVED, "the entry is not what it was when the change was decided")
             for column in COLUMNS:
                 if f"/{column}" in change.paths:
                     values = [change.desired[column], _key(target)]
@@ -170,7 +170,7 @@ class EntryWriter:
         def delete(database: sqlite3.Connection) -> Writing:
             found = _entries(database, "WHERE key = ?", _key(target))
             if found and etag not in (None, _digest(found[0])):
-                return Refused(Refusal.MOVED, "the entry is not what it was when its deletion was decided")
+                return WriteFailure(WriteError.MOVED, "the entry is not what it was when its deletion was decided")
             database.execute("DELETE FROM entries WHERE key = ?", [_key(target)])
             return Done(_key(target))
 
@@ -178,15 +178,15 @@ class EntryWriter:
 
     async def poll(self, target: Target, token: Mapping[str, Json]) -> Writing:  # noqa: ARG002
         """Say that nothing here takes its time."""
-        return Refused(Refusal.TERMINAL, "entries are written at once")
+        return WriteFailure(WriteError.TERMINAL, "entries are written at once")
 
     async def _answered(self, write: Callable[[sqlite3.Connection], Writing]) -> Writing:
         try:
             return await _run(self._file, "BEGIN IMMEDIATE", write)
         except sqlite3.OperationalError as error:  # locked, or not to be opened: another time perhaps
-            return Refused(Refusal.RETRYABLE, f"the table could not be written ({error.sqlite_errorname})")
+            return WriteFailure(WriteError.RETRYABLE, f"the table could not be written ({error.sqlite_errorname})")
         except sqlite3.Error as error:  # in our own words: the text of an error may repeat what was sent
-            return Refused(Refusal.TERMINAL, f"the entry was refused ({type(error).__name__})")
+            return WriteFailure(WriteError.TERMINAL, f"the entry was refused ({type(error).__name__})")
 
 
 def _done(entry: Entry) -> Done:

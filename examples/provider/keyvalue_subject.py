@@ -13,7 +13,7 @@ from keyvalue import KeyValueProvider
 
 from holdfast.model.json import Json
 from holdfast.model.path import Path as Place
-from holdfast.model.read_result import Trouble
+from holdfast.model.read_result import ReadError
 from holdfast.providers.protocol import Connection
 from holdfast.testing.conformance import Doing, Sample, Subject
 
@@ -29,7 +29,7 @@ ENTRY = Sample(
 )
 
 
-class EntryVandal:
+class EntryDriftInjector:
     """Somebody with the sqlite3 shell."""
 
     def __init__(self, file: Path) -> None:
@@ -60,16 +60,16 @@ class EntryVandal:
 class EntryFaults:
     """Somebody who holds the lock, or moves the file away."""
 
-    provokes = tuple((doing, trouble) for doing in Doing for trouble in (Trouble.TIMEOUT, Trouble.UNREACHABLE))
+    provokes = tuple((doing, trouble) for doing in Doing for trouble in (ReadError.TIMEOUT, ReadError.UNREACHABLE))
 
     def __init__(self, file: Path) -> None:
         self._file = file
         self._away = file.with_suffix(".away")
         self._lock: sqlite3.Connection | None = None
 
-    def fail(self, doing: Doing, trouble: Trouble, times: int | None = None) -> None:  # noqa: ARG002 - for good
+    def fail(self, doing: Doing, trouble: ReadError, times: int | None = None) -> None:  # noqa: ARG002 - for good
         """Let calls fail."""
-        if trouble is Trouble.TIMEOUT:
+        if trouble is ReadError.TIMEOUT:
             self._lock = sqlite3.connect(self._file, isolation_level=None)
             self._lock.execute("BEGIN EXCLUSIVE")
         else:
@@ -92,7 +92,7 @@ async def entries() -> AsyncIterator[Subject]:
         with sqlite3.connect(file) as database:
             database.execute(TABLE)
         database.close()
-        vandal = EntryVandal(file)
+        drift_injector = EntryDriftInjector(file)
         connection = Connection("settings", "keyvalue", {"file": str(file)})
-        yield Subject(KeyValueProvider(), connection, (ENTRY,), vandal, EntryFaults(file))
-        vandal.close()
+        yield Subject(KeyValueProvider(), connection, (ENTRY,), drift_injector, EntryFaults(file))
+        drift_injector.close()

@@ -57,8 +57,8 @@ async def tour(manager: ResourceManager, server: RunPodServer | None) -> None:
 
     server.console("user_alice").edit("inference-lb", template={"imageName": "user/image:9"})
     (seen,) = await manager.check(endpoint("user/image:2.0"))
-    print(f"somebody edits it: {seen.verdict.status.value}, and {seen.suspects[0].who} did it")
-    tell("so it is put back", await manager.deploy(endpoint("user/image:2.0")))
+    print(f"somebody edits it: {seen.verdict.status.value}, and {seen.likely_actors[0].who} did it")
+    tell("so it is reverted", await manager.deploy(endpoint("user/image:2.0")))
 
     server.advance(days=4)
     tell("four days idle", await manager.deploy(endpoint("user/image:2.0")))

@@ -133,7 +133,7 @@ def test_diff_says_who_moved_and_the_exit_code_tells_a_script(tmp_path):
     body = json.loads(done.stdout)
     assert done.returncode == 0
     assert body["status"] == "drifted"
-    assert {(f["path"], f["class"], f["side"]) for f in body["findings"]} == {
+    assert {(f["path"], f["class"], f["changedBy"]) for f in body["findings"]} == {
         ("/a", "specified", "world"),
         ("/c", "defaulted", "world"),
     }
@@ -241,7 +241,17 @@ def test_the_session_of_the_readme_runs_as_printed(tmp_path):
 
 @pytest.mark.parametrize(
     "command",
-    ["status", "history", "audit verify", "replay 1-2", "explain a/B/c", "events", "corrections", "fights", "metrics"],
+    [
+        "status",
+        "history",
+        "audit verify",
+        "replay 1-2",
+        "explain a/B/c",
+        "events",
+        "corrections",
+        "contention",
+        "metrics",
+    ],
 )
 def test_of_a_store_that_is_not_there_nothing_is_said_least_of_all_that_it_is_in_order(tmp_path, command):
     result = run(*command.split(), cwd=tmp_path)

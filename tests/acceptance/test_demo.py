@@ -18,13 +18,13 @@ from tests.acceptance.test_commands import run
 
 
 @pytest.mark.slow
-def test_the_tour_ends_well_and_shows_a_fight_a_freeze_and_a_storm(tmp_path):
+def test_the_tour_ends_well_and_shows_a_contention_a_freeze_and_a_mass_drift(tmp_path):
     told = run("demo", "--keep", str(tmp_path / "demo"), cwd=tmp_path)
     assert told.returncode == 0, told.stdout + told.stderr
     assert "NOT" not in told.stdout
     for part in (
         "for the third time",
-        "autoscaler-bot puts",  # the rival, by name
+        "autoscaler-bot puts",  # the other writer, by name
         "0 to change",  # the plan after accept
         "year-end freeze",
         "1 held back",
@@ -53,7 +53,7 @@ def test_every_finding_of_the_demo_points_at_the_line_that_declares_it(tmp_path)
             demo_fixtures.write(tmp_path / "demo", server.url)
             await _holdfast(tmp_path / "demo", "apply", "-y")
             with contextlib.chdir(tmp_path / "demo"):
-                Tour(server).vandalise()
+                Tour(server).inject_drift()
             return json.loads(await _holdfast(tmp_path / "demo", "check", "-o", "sarif"))
 
     results = asyncio.run(story())["runs"][0]["results"]

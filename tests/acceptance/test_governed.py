@@ -1,4 +1,4 @@
-"""Correction within limits, by the commands a person types: the four verbs, holds, fights, undo, explain."""
+"""Correction within limits, by the commands a person types: the four verbs, holds, contention, undo, explain."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def project(folder: Path, corrections: str = "") -> None:
 
 
 def holdfast(folder: Path, command: str, *args: str):
-    files = ("-f", "infra") if command not in ("pause", "resume", "fights", "corrections") else ()
+    files = ("-f", "infra") if command not in ("pause", "resume", "contention", "corrections") else ()
     return run(command, *args, *files, cwd=folder)
 
 
@@ -99,8 +99,8 @@ def test_baseline_takes_the_live_value_and_shows_it_ever_after(folder):
     checked = holdfast(folder, "check", "--detailed-exitcode")
     assert checked.returncode == 0
     assert "baselined" in checked.stdout
-    assert "Set aside: 1 baselined." in checked.stdout
-    assert answer(holdfast(folder, "check", "-o", "json"))["summary"]["setAside"] == {"baselined": 1}
+    assert "Suppressed: 1 baselined." in checked.stdout
+    assert answer(holdfast(folder, "check", "-o", "json"))["summary"]["suppressed"] == {"baselined": 1}
 
 
 def test_waive_writes_a_reviewable_file_and_a_mistyped_path_is_refused(folder):
@@ -147,24 +147,24 @@ def test_approve_binds_to_the_plan_that_was_shown(folder):
     assert (held["action"], held["held"]) == ("hold", "update")
     drift(folder, "debug", "trace")
     stale = holdfast(folder, "approve", held["plan"])
-    assert (stale.returncode, "the world moved" in stale.stderr) == (1, True)
+    assert (stale.returncode, "changed outside Holdfast" in stale.stderr) == (1, True)
     (held,) = answer(holdfast(folder, "plan", "-o", "json"))["resources"]
     assert holdfast(folder, "approve", held["plan"], "--why", "seen").returncode == 0
     assert holdfast(folder, "apply", "-y").returncode == 0
     assert "log: info" in live(folder)
 
 
-def test_a_fight_is_listed_and_a_person_decides(folder):
-    project(folder, "  fights: {reverts: 2, backoff: 0s}\n")
+def test_a_contention_is_listed_and_a_person_decides(folder):
+    project(folder, "  contention: {reverts: 2, backoff: 0s}\n")
     for _ in range(3):
         drift(folder)
         holdfast(folder, "apply", "-y")
     assert "log: debug" in live(folder)
-    (fight,) = answer(holdfast(folder, "fights", "-o", "json"))["fights"]
-    assert (fight["path"], fight["ours"], fight["theirs"]) == ("/content/log", "info", ["debug"])
+    (contention,) = answer(holdfast(folder, "contention", "-o", "json"))["contention"]
+    assert (contention["path"], contention["ours"], contention["theirs"]) == ("/content/log", "info", ["debug"])
     assert "waits for a person" in holdfast(folder, "apply", "-y").stdout
     assert holdfast(folder, "revert", APP, "/content/log").returncode == 0
-    assert "No fights." in holdfast(folder, "fights").stdout
+    assert "No contention." in holdfast(folder, "contention").stdout
 
 
 def test_undo_puts_back_what_was_there_and_refuses_what_moved_since(folder):

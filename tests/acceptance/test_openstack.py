@@ -23,7 +23,7 @@ PAGE = (ROOT / "docs/openstack.md").read_text(encoding="utf-8")
 @pytest.mark.server
 @pytest.mark.slow
 @PATIENT
-def test_the_example_is_brought_up_vandalised_and_brought_back(openstack_installed: None, tmp_path: Path):
+def test_the_example_is_brought_up_drifted_and_brought_back(openstack_installed: None, tmp_path: Path):
     """One script: a cloud of its own, the tenant, the ordinary client let loose on it; nothing is left running."""
     folder = tmp_path / "example"
     shutil.copytree(EXAMPLE, folder, ignore=shutil.ignore_patterns(".cloud", ".holdfast"))

@@ -219,7 +219,7 @@ def test_a_correction_that_did_not_help_is_taken_back_by_policy(folder):
     assert "workers: 9" in (folder / "live/app.yaml").read_text()
     holdfast(folder, "apply", "-y")
     assert "workers: 9" in (folder / "live/app.yaml").read_text(), "it waits for a person's decision"
-    assert APP in holdfast(folder, "fights").stdout
+    assert APP in holdfast(folder, "contention").stdout
 
 
 def test_a_running_watch_assesses_what_it_corrects(folder):
@@ -309,7 +309,7 @@ def test_the_same_from_python(folder):
 
 
 def test_assessing_costs_an_ordinary_run_nothing(folder):
-    """Without a wish to assess there is no record, no dossier and no event of it."""
+    """Without a wish to assess there is no record, no versioned record and no event of it."""
     (folder / "holdfast.yaml").write_text(PROJECT.partition("assessment:")[0])
     drift(folder, "workers: 4", "workers: 9")
     assert holdfast(folder, "apply", "-y").returncode == 0

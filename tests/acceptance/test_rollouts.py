@@ -208,7 +208,7 @@ def test_a_default_that_a_profile_changes_is_told_and_left_alone(tmp_path):
     for _ in range(2):
         checked = run("check", "-f", "app.yaml", "--detailed-exitcode", cwd=tmp_path)
         assert checked.returncode == 0, checked.stdout
-        assert "Set aside: 1 defaults-changed." in checked.stdout
+        assert "Suppressed: 1 defaults-changed." in checked.stdout
     explained = run("explain", "files/Document/app", "-f", "app.yaml", cwd=tmp_path).stdout
     assert "/content/size  defaults-changed: not declared; what stands for that was 5, and is 6" in explained
     assert (tmp_path / "live/app.yaml").read_text() == "level: info\nsize: 5\n"

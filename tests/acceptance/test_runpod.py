@@ -99,8 +99,8 @@ def test_fifty_endpoints_of_all_kinds_with_eight_moved_behind_our_back(tmp_path,
     assert server.writes() == []
     # Scaling leaves no trace at RunPod: whose hand it was is not to be known, and that is what is said.
     blamed = dict.fromkeys(idle, "RunPod itself") | dict.fromkeys(edits, "user_alice") | {"e04": SOMEBODY}
-    assert {each["address"].rpartition("/")[2]: each["suspects"][0]["who"] for each in drifted} == blamed
-    assert all(each["suspects"] == [] for each in json.loads(checked.stdout)["resources"] if each not in drifted)
+    assert {each["address"].rpartition("/")[2]: each["attributedTo"][0]["who"] for each in drifted} == blamed
+    assert all(each["attributedTo"] == [] for each in json.loads(checked.stdout)["resources"] if each not in drifted)
 
     said = holdfast(tmp_path, server, "check", "-f", "endpoints.yaml").stdout
     assert {who: said.count(f"by {who}") for who in ("RunPod itself", "user_alice", SOMEBODY)} == {
@@ -122,7 +122,7 @@ def test_what_the_platform_did_by_itself_is_told_and_not_fought(tmp_path, server
     applied = holdfast(tmp_path, server, "apply", "-f", "endpoints.yaml", "-y")
     assert applied.returncode == 0, applied.stdout + applied.stderr
     assert applied.stdout.count("RunPod itself did it: workersMax is 2, as after three days without a request") == 4
-    assert server.writes() == []  # idleTimeout is not declared, so it is nobody's to put back
+    assert server.writes() == []  # idleTimeout is not declared, so it is nobody's to revert
     text = (tmp_path / "endpoints.yaml").read_text()
     wanted = text.replace("onDrift: correct}", "onDrift: correct, onDriftPaths: {/workersMax: correct}}")
     (tmp_path / "endpoints.yaml").write_text(wanted)

@@ -29,9 +29,9 @@ the first time: create (declared, not there yet)
 again: none (nothing moved since the last check)
 another image: update (the declaration moved: /imageName)
 somebody edits it: drifted, and user_alice did it
-so it is put back: update (the world moved: /imageName)
-four days idle: none (the world moved: /workersMax)
-    left alone: the world moved; RunPod itself did it: workersMax is 2, as after three days without a request
+so it is reverted: update (changed outside Holdfast: /imageName)
+four days idle: none (changed outside Holdfast: /workersMax)
+    left alone: changed outside Holdfast; RunPod itself did it: workersMax is 2, as after three days without a request
 deleted at the console: recreate (was there, is gone)
 undeployed: deleted
 left in the account: 0 endpoints, 0 templates

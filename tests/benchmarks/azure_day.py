@@ -22,17 +22,17 @@ from holdfast.providers.azure.provider import AzureProvider
 from holdfast.providers.protocol import Connection
 from holdfast.reconcile.apply import Applier
 from holdfast.reconcile.check import Checker
-from holdfast.reconcile.connections import WritableWorld
-from holdfast.reconcile.policy_evaluation import Rules
-from holdfast.reconcile.rate_limit import Limits as Gates
+from holdfast.reconcile.connections import WritableConnections
+from holdfast.reconcile.policy_evaluation import PolicyRules
+from holdfast.reconcile.rate_limit import RateLimits as Gates
 from holdfast.reconcile.report import Report
-from holdfast.reconcile.resolve import Fleet, Preparer
+from holdfast.reconcile.resolve import ResourceResolver, ResourceSet
 from holdfast.reconcile.write import ResourceWriter
 from holdfast.store.memory import MemoryStore
 from holdfast.store.protocol import Transaction
 from holdfast.testing.virtual_time import VirtualClock, run
-from holdfast.watch.list_scan import Sweeper
-from holdfast.watch.loop import Watcher
+from holdfast.watch.list_scan import ListScanner
+from holdfast.watch.loop import ResyncLoop
 from holdfast_emulators.azure import Limits, World
 from holdfast_emulators.azure.transport import ArmTransport
 
@@ -196,20 +196,22 @@ class Run:
                 )
         return out
 
-    def _world(self) -> WritableWorld:
+    def _world(self) -> WritableConnections:
         settings = {"subscription": self.world.subscription, "resource_group": GROUP, "auth": {"type": "token"}}
         connection = Connection("azure", "azure", settings, {"token": self.world.token})
         provider = AzureProvider(lambda: ArmTransport(self.world))
         gates = {"azure": Gates(concurrency=32)}
-        return WritableWorld({"azure": connection}, {"azure": provider}, gates, self.clock)
+        return WritableConnections({"azure": connection}, {"azure": provider}, gates, self.clock)
 
     def _watcher(
-        self, world: WritableWorld, declared: Mapping[Address, Declaration], chance: random.Random
-    ) -> tuple[Watcher, Applier]:
+        self, world: WritableConnections, declared: Mapping[Address, Declaration], chance: random.Random
+    ) -> tuple[ResyncLoop, Applier]:
         graph, errors = dependency_graph.build(list(declared.values()))
         assert not errors
-        preparer = Preparer(self.store, world, Fleet(declared, graph), _fingerprint, lambda _: Resolver({}))
-        checker = Checker(self.store, world, self.clock, chance.random, _fingerprint, rules=Rules())
+        preparer = ResourceResolver(
+            self.store, world, ResourceSet(declared, graph), _fingerprint, lambda _: Resolver({})
+        )
+        checker = Checker(self.store, world, self.clock, chance.random, _fingerprint, rules=PolicyRules())
         writer = ResourceWriter(self.store, world, checker, self.clock, chance.random, "bench")
         applier = Applier(self.store, preparer, checker, writer)
 
@@ -218,8 +220,8 @@ class Run:
             self._note(report)
             return report
 
-        sweeper = Sweeper(self.store, world, self.clock, chance.random)
-        return Watcher(self.store, correct, self.clock, chance.random, sweeper), applier
+        sweeper = ListScanner(self.store, world, self.clock, chance.random)
+        return ResyncLoop(self.store, correct, self.clock, chance.random, sweeper), applier
 
     def _note(self, report: Report) -> None:
         for checked in report.checked:

@@ -38,12 +38,12 @@ from holdfast.providers import registry
 from holdfast.providers.protocol import Connection
 from holdfast.reconcile.check import Checker, check_resources
 from holdfast.reconcile.clock import SystemClock
-from holdfast.reconcile.connections import World
-from holdfast.reconcile.resolve import Fleet, Preparer
-from holdfast.reconcile.resolved_resource import Prepared, digest_of, document_bytes
+from holdfast.reconcile.connections import Connections
+from holdfast.reconcile.resolve import ResourceResolver, ResourceSet
+from holdfast.reconcile.resolved_resource import ResolvedResource, digest_of, document_bytes
 from holdfast.store.protocol import Applied, Declared, Observed, ResourceState, Schedule, Transaction
 from holdfast.store.sqlite import SqliteStore
-from holdfast.watch.list_scan import Sweeper
+from holdfast.watch.list_scan import ListScanner
 from tests.benchmarks import harness, inputs
 
 SERVER = """
@@ -120,16 +120,16 @@ class Setting:
     def fingerprint(self, value: Json) -> str:
         return comparators.fingerprint(value, b"bench")
 
-    def world(self) -> World:
-        return World({"api": self.connection}, {"http": registry.get("http")}, {}, self.clock)
+    def world(self) -> Connections:
+        return Connections({"api": self.connection}, {"http": registry.get("http")}, {}, self.clock)
 
-    def fleet(self, addresses: list[Address]) -> Fleet:
+    def fleet(self, addresses: list[Address]) -> ResourceSet:
         listed = [Declaration(a, "http", "http.holdfast.dev/v1", _BODY) for a in addresses]
         graph, _ = dependency_graph.build(listed)
-        return Fleet({each.address: each for each in listed}, graph)
+        return ResourceSet({each.address: each for each in listed}, graph)
 
-    def looker(self, world: World, addresses: list[Address]) -> tuple[Preparer, Checker]:
-        preparer = Preparer(self.store, world, self.fleet(addresses), self.fingerprint, lambda _d: Resolver({}))
+    def looker(self, world: Connections, addresses: list[Address]) -> tuple[ResourceResolver, Checker]:
+        preparer = ResourceResolver(self.store, world, self.fleet(addresses), self.fingerprint, lambda _d: Resolver({}))
         return preparer, Checker(self.store, world, self.clock, self.random, self.fingerprint)
 
     async def fill(self, drifted: int, *, raw_moved: bool = False) -> None:
@@ -257,7 +257,7 @@ async def measure(port: int, folder: Path) -> list[dict[str, object]]:
         await setting.fill(drifted)
         before = _resident()
         async with setting.world() as world:
-            sweeper = Sweeper(store, world, setting.clock, setting.random)
+            sweeper = ListScanner(store, world, setting.clock, setting.random)
             started = time.perf_counter()
             used = await cpu(lambda: sweeper.sweep("api", "Item"))  # noqa: B023
             row(f"{count:,}: sweep by list reads, 1 % drifted", time.perf_counter() - started, "s")
@@ -296,7 +296,7 @@ async def measure(port: int, folder: Path) -> list[dict[str, object]]:
     return out
 
 
-def _without_lists(prepared: Prepared) -> Prepared:
+def _without_lists(prepared: ResolvedResource) -> ResolvedResource:
     return replace(prepared, kind=replace(prepared.kind, lists=False))
 
 

@@ -38,8 +38,8 @@ from holdfast.store.protocol import (
     PartialUpdates,
     ResourceState,
     Schedule,
-    Touch,
     Transaction,
+    UnchangedCheck,
 )
 from holdfast.store.sqlite import SqliteStore
 from tests.benchmarks import harness
@@ -134,7 +134,9 @@ class Filled:
         """Take what is due and put it at the end of the line."""
         due = self.runner.run(self.store.due(2 * NOW, DUE))
         self.commit(
-            Transaction(updates=PartialUpdates(unchanged=[Touch(one.address, NOW, next(self.later)) for one in due]))
+            Transaction(
+                updates=PartialUpdates(unchanged=[UnchangedCheck(one.address, NOW, next(self.later)) for one in due])
+            )
         )
 
     def bytes_each(self) -> float:
@@ -224,7 +226,9 @@ def recording(filled: Filled, plain: Plain) -> dict[str, Call]:
     batches = [chance.sample(range(SMALL // 2), BATCH) for _ in range(4)]
     others = [chance.sample(range(SMALL // 2, SMALL), BATCH) for _ in range(4)]
     changed = [replace_all(batch, reason) for reason in ("as declared again", "as declared") for batch in others]
-    touched = [[Touch(one.address, NOW, one.schedule.due_at) for one in map(state, batch)] for batch in batches]
+    touched = [
+        [UnchangedCheck(one.address, NOW, one.schedule.due_at) for one in map(state, batch)] for batch in batches
+    ]
     return {
         ANCHOR: in_turn(plain.anchor(batch) for batch in batches),
         WITH_EVENT: in_turn(plain.anchor(batch, logged=True) for batch in batches),

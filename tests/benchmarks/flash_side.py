@@ -30,7 +30,7 @@ def made(name: str, fields: dict[str, Any]) -> Any:
     return getattr(importlib.import_module(CLASSES[name]), name)(**fields)
 
 
-class Side:
+class ChangedBy:
     """Carries out orders."""
 
     def __init__(self, typical: dict[str, dict[str, Any]]) -> None:
@@ -83,7 +83,7 @@ class Side:
 
 def main() -> None:
     """Read the typical endpoints, then orders until there are no more."""
-    side = Side(json.loads(sys.stdin.readline()))
+    side = ChangedBy(json.loads(sys.stdin.readline()))
     print(json.dumps("ready"), flush=True)
     for line in sys.stdin:
         word, *given = line.split(maxsplit=1)

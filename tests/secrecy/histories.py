@@ -160,7 +160,7 @@ class History:
                 {"file": "events.jsonl"},
                 {"webhook": f"{self.service.url}/hook", "secret": {"env": "HOOK"}},
             ],
-            "corrections": {"storm": {"share": "100%", "atLeast": 1000}},
+            "corrections": {"massDrift": {"share": "100%", "atLeast": 1000}},
         }
         (self.folder / "holdfast.yaml").write_text(yaml.safe_dump(project))
         self.manifest.write_text(yaml.safe_dump_all(manifests, allow_unicode=True))
@@ -312,7 +312,7 @@ class History:
                 ["discover", "--write", "found"],
                 ["doctor", *given],
                 ["evidence"],
-                ["fights"],
+                ["contention"],
                 ["audit", "verify"],
                 ["metrics"],
                 ["upgrade", "--dry-run", *given],

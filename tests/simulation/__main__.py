@@ -88,7 +88,7 @@ def _histories(options: argparse.Namespace) -> int:
 
 
 def _mutants(options: argparse.Namespace) -> int:
-    lines = ["| fault that was put back | noticed by | histories it took |", "|---|---|---:|"]
+    lines = ["| fault that was reverted | noticed by | histories it took |", "|---|---|---:|"]
     missed = False
     with ProcessPoolExecutor(options.jobs) as pool:
         for caught in pool.map(hunting.hunt, mutants.MUTANTS):

@@ -22,7 +22,7 @@ class Caught:
 
 
 def hunt(name: str, most: int = MOST) -> Caught:
-    """Live histories with a fault put back until a promise breaks that it should break."""
+    """Live histories with a fault revert until a promise breaks that it should break."""
     mutant = mutants.MUTANTS[name]
     with mutants.planted(name):
         for number in range(most):

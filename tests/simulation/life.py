@@ -57,7 +57,7 @@ class Life(People, Strangers):
         self.story.say("everybody rests")
         self.oracle.is_resting = True
         self.world.faults.clear()
-        self.world.rivals.clear()
+        self.world.other_writers.clear()
         self._orders.clear()
         if self.fleet.project.get("corrections", {}).pop("windows", None):
             self.write_manifests()

@@ -19,7 +19,7 @@ from holdfast.compare import known_differences, verdict_rules
 from holdfast.manifests import loader
 from holdfast.model.absent import ABSENT
 from holdfast.model.address import Address
-from holdfast.model.finding import Side
+from holdfast.model.finding import ChangedBy
 from holdfast.model.resource import Origin
 from holdfast.policy import contention_rules, write_history
 from holdfast.providers import registry
@@ -32,12 +32,12 @@ from holdfast.reconcile.claims import Keeper
 from holdfast.reconcile.known_secrets import KnownSecrets
 from holdfast.reconcile.mass_drift_scan import Surveyor
 from holdfast.reconcile.reference_values import Sources
-from holdfast.reconcile.secret_paths import Place
+from holdfast.reconcile.secret_paths import SecretPlace
 from holdfast.store.protocol import Transaction
 from holdfast.store.sqlite import SqliteStore
 from holdfast.store.transaction_writer import Committer
 from holdfast.watch import loop
-from holdfast.watch.loop import Watcher
+from holdfast.watch.loop import ResyncLoop
 
 Patch = tuple[Any, str, Any]  # whose attribute, and what takes its place
 
@@ -150,22 +150,22 @@ def _all_paths_done() -> list[Patch]:
 
 
 def _secrets_by_place() -> list[Patch]:
-    def inside(self: Place, values: list[Any]) -> list[Place | None]:
+    def inside(self: SecretPlace, values: list[Any]) -> list[SecretPlace | None]:
         return [self.elements if place == 0 else None for place in range(len(values))]
 
-    return [(Place, "inside", inside)]
+    return [(SecretPlace, "inside", inside)]
 
 
 def _one_queue() -> list[Patch]:
-    begin = Watcher._begin
+    begin = ResyncLoop._begin
 
-    async def together(self: Watcher) -> bool:
+    async def together(self: ResyncLoop) -> bool:
         worked = await begin(self)
         if self._tasks:
             await asyncio.wait(list(self._tasks.values()))
         return worked
 
-    return [(Watcher, "_begin", together)]
+    return [(ResyncLoop, "_begin", together)]
 
 
 def _deleted_again() -> list[Patch]:
@@ -186,7 +186,7 @@ def _learnt_untaken() -> list[Patch]:
     unchanged = known_differences._unchanged
 
     def only_drift(*arguments: Any) -> Any:
-        return [each for each in unchanged(*arguments) if each.side in (Side.WORLD, Side.BOTH)]
+        return [each for each in unchanged(*arguments) if each.changed_by in (ChangedBy.LIVE, ChangedBy.BOTH)]
 
     return [(known_differences, "_unchanged", only_drift)]
 
@@ -222,12 +222,12 @@ MUTANTS: Final[dict[str, Mutant]] = {
         "6", "what was imported counts as created after our first write", "importing", "never-recreated",
         _forgotten_origin,
     ),
-    "fights-within-an-hour": _mutant(
-        "7", "a fight is looked for within one hour only", "contention", "contention-named",
-        lambda: [(contention_rules.FightRules, "forgotten_after", lambda *_: 3600.0)],
+    "contention-within-an-hour": _mutant(
+        "7", "contention is looked for within one hour only", "contention", "contention-named",
+        lambda: [(contention_rules.ContentionRules, "forgotten_after", lambda *_: 3600.0)],
     ),
     "own-edits-count": _mutant(
-        "7", "a person's own edits count against a field", "own_edits", "own-edits-are-no-fight verdict-right",
+        "7", "a person's own edits count against a field", "own_edits", "own-edits-are-no-contention verdict-right",
         lambda: [(write_history, "_is_asked", lambda _: False)],
     ),
     "watch-corrects-zero": _mutant(
@@ -305,6 +305,6 @@ MUTANTS: Final[dict[str, Mutant]] = {
     ),
     "due-times-are-believed": _mutant(
         "35", "due times of a clock that was set back are believed", "clocks", "drift-found-in-period",
-        lambda: [(Watcher, "mend_schedule", _nothing)],
+        lambda: [(ResyncLoop, "mend_schedule", _nothing)],
     ),
 }  # fmt: skip

@@ -48,10 +48,10 @@ class People(Stage):
         process = await self._run("status -o json")
         self.oracle.status(parsed(process))
 
-    async def do_fights(self) -> None:
+    async def do_contentions(self) -> None:
         """A person asks who is fought with."""
-        process = await self._run("fights -o json")
-        self.oracle.fights(parsed(process))
+        process = await self._run("contention -o json")
+        self.oracle.contentions(parsed(process))
 
     async def do_check_now(self) -> None:
         """A person asks a running watch for a check."""
@@ -270,7 +270,7 @@ class People(Stage):
         self.oracle.decisions(parsed(process))
 
     async def do_must_be_own(self, name: str, path: str) -> None:
-        """A person looks whether a stranger's edit, after edits of their own, was put back."""
+        """A person looks whether a stranger's edit, after edits of their own, was reverted."""
         resource = self.fleet.get(name)
         if resource is not None:
             self.oracle.must_be_own(resource, path)

@@ -52,7 +52,7 @@ def run_seed(seed: int, only: str | None = None) -> Outcome:
 
 
 @dataclass
-class Tally:
+class StatusCounts:
     """What many histories came to."""
 
     histories: int = 0
@@ -87,9 +87,9 @@ def run(
     jobs: int = 1,
     only: str | None = None,
     told: Callable[[Outcome], None] = lambda _: None,
-) -> Tally:
+) -> StatusCounts:
     """Live the histories of many seeds."""
-    tally = Tally()
+    tally = StatusCounts()
     if jobs == 1:
         for seed in seeds:
             outcome = run_seed(seed, only)

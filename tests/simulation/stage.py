@@ -78,11 +78,11 @@ class Stage:
         return any(step.op.startswith("watch") for step in self.history.steps[max(0, number) : self.number])
 
     def contention_is_due(self, _address: str, _path: str) -> bool:
-        """Tell whether a fight of three corrections has been looked at since."""
+        """Tell whether contention of three corrections has been looked at since."""
         return any(step.op == "wait" for step in self.history.steps[-2:])
 
     def correctable(self) -> set[str]:
-        """Return the addresses of which drift is put back."""
+        """Return the addresses of which drift is reverted."""
         return {
             each.address
             for each in self.fleet.declared

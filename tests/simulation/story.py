@@ -26,7 +26,7 @@ class Story:
 
     def step(self, step: Step) -> None:
         """Tell what somebody does."""
-        who = "stranger" if step.op.startswith(("stranger", "rival", "mass")) else ""
+        who = "stranger" if step.op.startswith(("stranger", "otherWriter", "mass")) else ""
         who = who or {"fault": "service", "heal": "service", "echo": "service", "clock": "clock", "wait": "time"}.get(
             step.op, ""
         )

@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.simulation.documents import put
 from tests.simulation.kernel import Process
-from tests.simulation.rivals import Rival
+from tests.simulation.other_writers import Rival
 from tests.simulation.stage import Stage
 from tests.simulation.world import Fault, Sent, operation
 
@@ -54,14 +54,14 @@ class Strangers(Stage):
         """Somebody else makes a thing."""
         self.world.stranger_makes(api, kind, document)
 
-    async def do_rival(self, name: str, path: str, values: list[Any], delay: float) -> None:
+    async def do_other_writer(self, name: str, path: str, values: list[Any], delay: float) -> None:
         """Another controller begins to put a field back after each write of ours."""
         thing = self.thing_of(name)
         if thing is not None and thing.deleted is None:
-            rival = Rival(self.world, thing, path, itertools.cycle(values), delay)
-            self.world.rivals.append(rival)
+            other_writer = Rival(self.world, thing, path, itertools.cycle(values), delay)
+            self.world.other_writers.append(other_writer)
             self.oracle.contended(thing, path)
-            rival.act()
+            other_writer.act()
 
     async def do_mass(self, names: list[str], path: str, value: Any) -> None:
         """Somebody else edits many live things at once."""

@@ -1,4 +1,4 @@
-"""Every fault that was mended is noticed when it is put back."""
+"""Every fault that was mended is noticed when it is reverted."""
 
 from __future__ import annotations
 

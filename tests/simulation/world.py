@@ -128,7 +128,7 @@ class World:
         self.before_send: list[Callable[[Process | None, str, str], None]] = []
         self.after_effect: list[Callable[[Sent], None]] = []
         self.webhooks: list[bytes] = []
-        self.rivals: list[Any] = []  # told of every update
+        self.other_writers: list[Any] = []  # told of every update
         self.echo: dict[str, str] = {}  # api -> a secret that every answer repeats
 
     def was_sick(self, api: str, kind: str, name: str, since: float) -> bool:
@@ -334,8 +334,8 @@ class World:
         for hook in self.after_effect:
             hook(sent)
         if sent.effect == "update":
-            for rival in self.rivals:
-                rival.noticed(sent)
+            for other_writer in self.other_writers:
+                other_writer.noticed(sent)
 
     def _answered(
         self, sent: Sent, kind: KindSpec, op: str, headers: Mapping[str, str], *, ignored: bool, lag: float
@@ -409,7 +409,7 @@ class World:
             after |= {key: thing.live[key] for key in thing.kind.late if key in thing.live and key not in after}
         before, own = leaves(thing.live), leaves(thing.own)
         thing.live = after
-        if sent.process is not None and sent.process.arguments[0] == "undo":  # puts back what a stranger had left
+        if sent.process is not None and sent.process.arguments[0] == "undo":  # reverts what a stranger had left
             thing.rev += 1
             thing.writer = "us"
             return

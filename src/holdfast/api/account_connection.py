@@ -12,11 +12,11 @@ from dataclasses import asdict, dataclass, field, replace
 from holdfast.errors import DeployError, InputError
 from holdfast.manifests.project import ConnectionSpec, Project
 from holdfast.manifests.secrets import Resolver
-from holdfast.model.read_result import Unreadable
+from holdfast.model.read_result import ReadFailure
 from holdfast.policy import did_you_mean
 from holdfast.providers import registry
-from holdfast.providers.protocol import Ambient, Connection, Owned, ReadFailed
-from holdfast.reconcile.rate_limit import Limits
+from holdfast.providers.protocol import Connection, ReadFailed, SupportsAccount, SupportsDefaultConnection
+from holdfast.reconcile.rate_limit import RateLimits
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Chosen:
     """The way to an account, and whose it is where the provider can tell."""
 
     connection: Connection
-    limits: Limits = field(default_factory=Limits)
+    limits: RateLimits = field(default_factory=RateLimits)
     account: str | None = None
 
 
@@ -41,7 +41,7 @@ async def choose(project: Project, provider: str, name: str | None, environ: Map
     clear = {key: str(secret.reveal()) for key, secret in spec.fetch_secrets(Resolver(environ)).items()}
     connection = Connection(spec.name, spec.provider, spec.settings, clear, spec.base_dir)
     given = {rate: value for rate, value in asdict(spec.limits).items() if value is not None}
-    return Chosen(connection, replace(Limits(), **given), await account_of(connection))
+    return Chosen(connection, replace(RateLimits(), **given), await account_of(connection))
 
 
 def _declared(project: Project, provider: str, name: str | None) -> ConnectionSpec | None:
@@ -59,7 +59,7 @@ def _declared(project: Project, provider: str, name: str | None) -> ConnectionSp
 
 def _ambient(provider: str, environ: Mapping[str, str]) -> Connection:
     found = registry.get(provider)
-    if not isinstance(found, Ambient):
+    if not isinstance(found, SupportsDefaultConnection):
         raise InputError(f"holdfast.yaml declares no connection of provider {provider}")
     return found.ambient(environ)
 
@@ -67,11 +67,11 @@ def _ambient(provider: str, environ: Mapping[str, str]) -> Connection:
 async def account_of(connection: Connection) -> str | None:
     """Ask whose a connection is; None where the provider does not know accounts."""
     async with registry.get(connection.provider).reader(connection) as reader:
-        if not isinstance(reader, Owned):
+        if not isinstance(reader, SupportsAccount):
             return None
         try:
             return await reader.account()
         except ReadFailed as error:
-            why = error.reading.detail if isinstance(error.reading, Unreadable) else str(error)
+            why = error.reading.detail if isinstance(error.reading, ReadFailure) else str(error)
             message = f"whose account this is could not be asked, so nothing was done: {why}"
             raise DeployError(connection.name, message) from None

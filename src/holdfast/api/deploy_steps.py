@@ -16,11 +16,11 @@ from holdfast.api.workbench import Workbench
 from holdfast.errors import DeployError
 from holdfast.model.address import Address
 from holdfast.model.decision import Action
-from holdfast.model.read_result import Trouble, Unreadable
+from holdfast.model.read_result import ReadError, ReadFailure
 from holdfast.model.resource import Declaration
 from holdfast.model.verdict import Status
-from holdfast.reconcile.action_result import LEFT_TO_OTHERS, Acted, Result
-from holdfast.reconcile.check import Checked
+from holdfast.reconcile.action_result import LEFT_TO_OTHERS, ActionOutcome, ActionResult
+from holdfast.reconcile.check import CheckResult
 from holdfast.reconcile.report import Report
 from holdfast.store.protocol import ResourceState
 
@@ -32,8 +32,8 @@ _SLOWEST: Final = 4  # attempts after which the wait grows no more, and a world 
 class Brought:
     """A resource that is there."""
 
-    checked: Checked
-    acted: Acted | None
+    checked: CheckResult
+    acted: ActionResult | None
     resumed: bool
     changes: tuple[ResourceChange, ...] = ()
 
@@ -83,24 +83,24 @@ async def removed(bench: Workbench, state: ResourceState, declaration: Declarati
 
         report = await _undisturbed(bench, run, lambda report: report.acted)
     acted = report.acted[-1] if report.acted else None
-    if acted is None or acted.result is not Result.DONE:
+    if acted is None or acted.result is not ActionOutcome.DONE:
         message = acted.message if acted is not None else "it could not be looked at"
         raise DeployError(str(state.address), f"{message}; it stays tracked")
     return Undeployed(state.address, state.observed.provider_id, acted.message)
 
 
 async def _undisturbed(
-    bench: Workbench, run: Callable[[], Awaitable[Report]], acts: Callable[[Report], Sequence[Acted]]
+    bench: Workbench, run: Callable[[], Awaitable[Report]], acts: Callable[[Report], Sequence[ActionResult]]
 ) -> Report:
-    """Repeat a run as long as others are at the same resources, or a few times where the world moved meanwhile."""
+    """Repeat a run as long as others are at the same resources, or a few times if live state changes meanwhile."""
     until = bench.clock.now() + WAIT_SECONDS
     attempt = 0
     while True:
         attempt += 1
         report = await run()
         found = acts(report)
-        busy = any(each.result in {*LEFT_TO_OTHERS, Result.LOST} for each in found) and bench.clock.now() < until
-        moved = any(each.result is Result.MOVED and _is_known(each) for each in found)
+        busy = any(each.result in {*LEFT_TO_OTHERS, ActionOutcome.LOST} for each in found) and bench.clock.now() < until
+        moved = any(each.result is ActionOutcome.MOVED and _is_known(each) for each in found)
         if not busy and (attempt >= _SLOWEST or not (moved or _is_unconfirmed(report))):
             return report
         await bench.clock.sleep(bench.patience.delay(min(attempt, _SLOWEST), None, bench.random01))
@@ -109,9 +109,9 @@ async def _undisturbed(
 def _is_unconfirmed(report: Report) -> bool:
     """Tell whether two answers about something did not agree, as when somebody else is making it just now."""
     readings = [each.reading for each in report.checked]
-    return any(isinstance(each, Unreadable) and each.trouble is Trouble.UNCONFIRMED for each in readings)
+    return any(isinstance(each, ReadFailure) and each.trouble is ReadError.UNCONFIRMED for each in readings)
 
 
-def _is_known(acted: Acted) -> bool:
+def _is_known(acted: ActionResult) -> bool:
     """Tell whether what was acted on could be read at all; where not, looking again at once is of no use."""
     return acted.checked.verdict.status is not Status.UNKNOWN

@@ -30,14 +30,14 @@ from holdfast.manifests import project as projects
 from holdfast.manifests.project import Project
 from holdfast.model.decision import Action, Decision, Reason
 from holdfast.model.json import Json
-from holdfast.model.resource_spec import Outlined
+from holdfast.model.resource_spec import ResourceSpec
 from holdfast.model.verdict import Status
 from holdfast.reconcile.check import check_resources
 from holdfast.reconcile.clock import Clock, SystemClock
-from holdfast.reconcile.retry import Patience
+from holdfast.reconcile.retry import RetryPolicy
 from holdfast.store.protocol import ResourceState, Store
 
-R = TypeVar("R", bound=Outlined)
+R = TypeVar("R", bound=ResourceSpec)
 
 log: Final = logging.getLogger("holdfast")
 
@@ -58,14 +58,14 @@ class ResourceManager:
         environment: str | None = None,
         options: Mapping[str, Json] | None = None,
         clock: Clock | None = None,
-        patience: Patience | None = None,
+        patience: RetryPolicy | None = None,
     ) -> None:
         self._folder = Path(folder or ".").absolute()
         self._connection = connection
         self._environment = environment
         self._options = dict(options or {})
         self._clock = clock or SystemClock()
-        self._patience = patience or Patience()
+        self._patience = patience or RetryPolicy()
         self._chosen: dict[str, Chosen] = {}  # by provider: whose account it is does not change under way
 
     # -- deploying
@@ -96,7 +96,7 @@ class ResourceManager:
                 brought.action,
                 brought.checked.verdict,
                 brought.checked.decision,
-                brought.checked.suspects,
+                brought.checked.likely_actors,
                 brought.resumed,
                 brought.notes(before, draft.outlines[address].stamp),
                 brought.changes,
@@ -140,7 +140,7 @@ class ResourceManager:
             declarations = draft.known(await bench.store.states(list(draft.declarations)))
             preparer = bench.preparer(world, declarations)
             report = await check_resources(preparer, bench.checker(world), addresses, record=False, attribute=True)
-        seen = {each.address: (each.verdict, each.decision, each.suspects) for each in report.checked}
+        seen = {each.address: (each.verdict, each.decision, each.likely_actors) for each in report.checked}
         for one in report.waiting:
             status = Status.UNKNOWN if one.is_error else Status.PENDING
             decision = Decision(Action.NONE, (Reason("waiting", one.reason),))
@@ -169,7 +169,7 @@ class ResourceManager:
     # -- removing
 
     @also_on_class
-    async def undeploy(self, config: Outlined | str) -> Undeployed:
+    async def undeploy(self, config: ResourceSpec | str) -> Undeployed:
         """Delete what an object, a name or an address stands for; it is forgotten only once it is known to be gone.
 
         Raise InputError if nothing of that name is tracked here, DeployError if it could not be deleted.

@@ -12,7 +12,7 @@ from holdfast.manifests.validation import name_trouble
 from holdfast.model.address import Address
 from holdfast.model.json import Json
 from holdfast.model.resource import Declaration, Import
-from holdfast.model.resource_spec import Means, Outline, Outlined
+from holdfast.model.resource_spec import Outline, ResourceSpec, SpecContext
 from holdfast.policy import references
 from holdfast.store.protocol import ResourceState
 
@@ -46,19 +46,19 @@ class Draft:
     place: Place
     declarations: dict[Address, Declaration] = field(default_factory=dict)
     outlines: dict[Address, Outline] = field(default_factory=dict)
-    _means: Means = field(init=False)
+    _means: SpecContext = field(init=False)
 
     def __post_init__(self) -> None:
-        self._means = Means(Secret, Unwatched, self._refer, self.place.key, self.place.environment)
+        self._means = SpecContext(Secret, Unwatched, self._refer, self.place.key, self.place.environment)
 
-    def sketch(self, thing: Outlined) -> tuple[Address, Outline]:
+    def sketch(self, thing: ResourceSpec) -> tuple[Address, Outline]:
         """Say what an object is about, without its document."""
         if provider_of(thing) != self.place.provider:
             raise InputError(f"{type(thing).__name__} is no resource that {self.place.provider} could deploy")
         outline = thing.outline(self._means)
         return self._address(outline), outline
 
-    def add(self, thing: Outlined) -> Address:
+    def add(self, thing: ResourceSpec) -> Address:
         """Declare an object; raise InputError if it cannot be, or if another of that name says something else."""
         address, outline = self.sketch(thing)
         declaration = self._declaration(address, outline)
@@ -67,7 +67,7 @@ class Draft:
         self.outlines[address] = outline
         return address
 
-    def _refer(self, thing: Outlined) -> _Reference:
+    def _refer(self, thing: ResourceSpec) -> _Reference:
         return _Reference(f"${{{self.add(thing)}.id}}")
 
     def _address(self, outline: Outline) -> Address:

@@ -14,22 +14,22 @@ from holdfast.api.object_declarations import Draft
 from holdfast.api.workbench import Workbench
 from holdfast.compare import verdict_rules
 from holdfast.model.address import Address
-from holdfast.model.attribution import Suspect
+from holdfast.model.attribution import LikelyActor
 from holdfast.model.decision import Decision
-from holdfast.model.read_result import Unreadable
-from holdfast.model.resource_spec import Outline, Outlined
+from holdfast.model.read_result import ReadFailure
+from holdfast.model.resource_spec import Outline, ResourceSpec
 from holdfast.model.verdict import Verdict
 from holdfast.policy.decide import NOTHING_TO_DO
 from holdfast.providers.protocol import Unchanged
 from holdfast.reconcile import evaluate
-from holdfast.reconcile.connections import World
-from holdfast.reconcile.observe import LIST_FROM, Looker
-from holdfast.reconcile.resolved_resource import Prepared
+from holdfast.reconcile.connections import Connections
+from holdfast.reconcile.observe import LIST_FROM, Observer
+from holdfast.reconcile.resolved_resource import ResolvedResource
 from holdfast.store.protocol import ResourceState
 
-R = TypeVar("R", bound=Outlined)
+R = TypeVar("R", bound=ResourceSpec)
 
-UNMOVED: Final[tuple[Verdict, Decision, tuple[Suspect, ...]]] = (verdict_rules.UNCHANGED, NOTHING_TO_DO, ())
+UNMOVED: Final[tuple[Verdict, Decision, tuple[LikelyActor, ...]]] = (verdict_rules.UNCHANGED, NOTHING_TO_DO, ())
 """What is true of whatever a glance suffices for."""
 
 Sketch = tuple[Address, Outline, R]
@@ -38,7 +38,7 @@ _Group = tuple[str, str]  # the kind, and the options as a text
 
 async def unmoved(
     bench: Workbench,
-    world: World,
+    world: Connections,
     draft: Draft,
     sketches: Sequence[Sketch[R]],
     states: Mapping[Address, ResourceState],
@@ -58,7 +58,7 @@ async def unmoved(
 
 
 async def _of_group(
-    bench: Workbench, world: World, draft: Draft, members: Sequence[tuple[Sketch[R], ResourceState]]
+    bench: Workbench, world: Connections, draft: Draft, members: Sequence[tuple[Sketch[R], ResourceState]]
 ) -> set[Address]:
     """Glance at things of one kind under the same options: what holds for one of them holds for all."""
     (first, _, config), state = members[0]
@@ -70,9 +70,9 @@ async def _of_group(
         for _, each in members
         if each.observed.provider_id is not None and evaluate.is_unchanged(sample, each)
     }
-    looker = Looker(world, bench.clock, bench.random01, bench.patience, bench.fingerprint)
+    looker = Observer(world, bench.clock, bench.random01, bench.patience, bench.fingerprint)
     items = await looker.listed(first.connection, first.kind, expected)
-    if isinstance(items, Unreadable):
+    if isinstance(items, ReadFailure):
         return set()
     return {
         address
@@ -81,7 +81,9 @@ async def _of_group(
     }
 
 
-async def _prepared(bench: Workbench, world: World, draft: Draft, config: Outlined) -> Prepared | None:
+async def _prepared(
+    bench: Workbench, world: Connections, draft: Draft, config: ResourceSpec
+) -> ResolvedResource | None:
     one = Draft(draft.place)
     address = one.add(config)
     ready, _ = await bench.preparer(world, list(one.declarations.values())).prepare([address])

@@ -12,12 +12,12 @@ from typing import Generic, TypeVar
 
 from holdfast.errors import DeployError
 from holdfast.model.address import Address
-from holdfast.model.attribution import Suspect
+from holdfast.model.attribution import LikelyActor
 from holdfast.model.decision import Action, Decision
-from holdfast.model.finding import Side
+from holdfast.model.finding import ChangedBy
 from holdfast.model.verdict import Status, Verdict
-from holdfast.reconcile.action_result import Acted, Result
-from holdfast.reconcile.check import Checked
+from holdfast.reconcile.action_result import ActionOutcome, ActionResult
+from holdfast.reconcile.check import CheckResult
 from holdfast.reconcile.report import Report
 
 Resource = TypeVar("Resource")
@@ -42,14 +42,14 @@ class Deployment(Generic[Resource]):
     action: Action  # what was done; UPDATE if only a part that it refers to was written, NONE if nothing was
     verdict: Verdict  # before anything was done
     decision: Decision
-    suspects: tuple[Suspect, ...] = ()  # who may have moved what was left alone
+    likely_actors: tuple[LikelyActor, ...] = ()  # who may have moved what was left alone
     resumed: bool = False  # a write that was begun before, and cut off, was brought to its end first
     notes: tuple[str, ...] = ()  # what is not as asked for, though nothing stands in the way
     changes: tuple[ResourceChange, ...] = ()  # everything that was written, in the order of writing
 
     @property
     def left_alone(self) -> tuple[str, ...]:
-        """The paths that moved and were not put back; the decision's reasons say why."""
+        """The paths that moved and were not revert; the decision's reasons say why."""
         was_written = any(change.address == self.address for change in self.changes)
         reasons = self.decision.reasons[1:] if was_written else self.decision.reasons
         return tuple(path for reason in reasons for path in reason.paths)
@@ -63,7 +63,7 @@ class Checkup(Generic[Resource]):
     address: Address
     verdict: Verdict
     decision: Decision  # what deploying it would do
-    suspects: tuple[Suspect, ...] = ()
+    likely_actors: tuple[LikelyActor, ...] = ()
 
     @property
     def is_in_sync(self) -> bool:
@@ -84,8 +84,8 @@ class Undeployed:
 class Ended:
     """How a run ended for one resource."""
 
-    checked: Checked | None  # the last look
-    acted: Acted | None  # what was done about that
+    checked: CheckResult | None  # the last look
+    acted: ActionResult | None  # what was done about that
     resumed: bool = False  # a write begun by an earlier run was finished first
 
 
@@ -94,11 +94,11 @@ def ended(report: Report, address: Address) -> Ended:
     checked = next((each for each in reversed(report.checked) if each.address == address), None)
     acts = [each for each in report.acted if each.checked.address == address]
     acted = next((each for each in acts if checked is not None and each.checked.decision is checked.decision), None)
-    resumed = any(each is not acted and each.result is Result.DONE for each in acts)
+    resumed = any(each is not acted and each.result is ActionOutcome.DONE for each in acts)
     return Ended(checked, acted, resumed)
 
 
-def last_acts(report: Report, addresses: Iterable[Address]) -> list[Acted]:
+def last_acts(report: Report, addresses: Iterable[Address]) -> list[ActionResult]:
     """Return what the last looks at some resources led to."""
     return [acted for each in addresses if (acted := ended(report, each).acted) is not None]
 
@@ -108,11 +108,11 @@ def changes(report: Report, addresses: Iterable[Address]) -> tuple[ResourceChang
     return tuple(
         ResourceChange(acted.checked.address, acted.checked.decision.action, acted.checked.verdict.reason)
         for acted in last_acts(report, addresses)
-        if acted.result is Result.DONE
+        if acted.result is ActionOutcome.DONE
     )
 
 
-def insist(report: Report, address: Address) -> Checked:
+def insist(report: Report, address: Address) -> CheckResult:
     """Return the last look of a run that brought a resource about; raise DeployError if it did not."""
     waiting = next((each for each in report.waiting if each.declaration.address == address), None)
     if waiting is not None:
@@ -122,8 +122,8 @@ def insist(report: Report, address: Address) -> Checked:
         raise DeployError(str(address), "it was not reached")
     if end.acted is None:
         _insist_on_decision(end.checked)
-    elif end.acted.result is not Result.DONE:
-        raise DeployError(str(address), end.acted.message, is_final=end.acted.result is Result.TERMINAL)
+    elif end.acted.result is not ActionOutcome.DONE:
+        raise DeployError(str(address), end.acted.message, is_final=end.acted.result is ActionOutcome.TERMINAL)
     elif end.acted.unresolved:
         raise DeployError(str(address), end.acted.message)
     return end.checked
@@ -132,19 +132,19 @@ def insist(report: Report, address: Address) -> Checked:
 def _why_it_waits(report: Report, address: Address) -> str | None:
     """Return what is wrong with what a resource needs."""
     for each in report.acted:
-        if each.checked.address != address and each.result is not Result.DONE:
+        if each.checked.address != address and each.result is not ActionOutcome.DONE:
             return f"what it needs failed: {each.checked.address}: {each.message}"
     return None
 
 
-def _insist_on_decision(checked: Checked) -> None:
+def _insist_on_decision(checked: CheckResult) -> None:
     """Raise DeployError where nothing was done although something was asked for, or where nobody can tell."""
     address, verdict, reasons = str(checked.address), checked.verdict, checked.decision.reasons
     if verdict.status is Status.UNKNOWN:
         raise DeployError(address, f"nothing was done, because it {verdict.reason}")
     if checked.decision.action is Action.BLOCK:
         raise DeployError(address, reasons[0].message, is_final=True)
-    asked = any(finding.side in (Side.INTENT, Side.BOTH) for finding in verdict.findings)
+    asked = any(finding.changed_by in (ChangedBy.DECLARED, ChangedBy.BOTH) for finding in verdict.findings)
     is_there = verdict.status is Status.IN_SYNC or bool(verdict.findings)
     if checked.decision.action in (Action.HOLD, Action.REPORT) and (asked or not is_there):
         raise DeployError(address, f"held back: {reasons[0].message}")

@@ -23,12 +23,12 @@ from holdfast.policy import dependency_graph, settings
 from holdfast.providers import registry
 from holdfast.reconcile import finding_actions, worker_identity
 from holdfast.reconcile.apply import Applier
-from holdfast.reconcile.check import Checked, Checker
+from holdfast.reconcile.check import Checker, CheckResult
 from holdfast.reconcile.clock import Clock
-from holdfast.reconcile.connections import World, WritableWorld
-from holdfast.reconcile.policy_evaluation import Rules
-from holdfast.reconcile.resolve import Fleet, Preparer
-from holdfast.reconcile.retry import Patience
+from holdfast.reconcile.connections import Connections, WritableConnections
+from holdfast.reconcile.policy_evaluation import PolicyRules
+from holdfast.reconcile.resolve import ResourceResolver, ResourceSet
+from holdfast.reconcile.retry import RetryPolicy
 from holdfast.reconcile.write import ResourceWriter
 from holdfast.store import audit_head_file, fingerprint_key
 from holdfast.store.protocol import Store
@@ -46,7 +46,7 @@ class Workbench:
     chosen: Chosen
     key: bytes = field(repr=False)
     clock: Clock
-    patience: Patience
+    patience: RetryPolicy
     environ: Mapping[str, str] = field(repr=False)
     random01: Callable[[], float] = random.random
     # One for each call: two calls of one process are two workers, and only one of them may write a resource.
@@ -56,13 +56,13 @@ class Workbench:
         """Return the keyed fingerprint of a secret."""
         return comparators.fingerprint(value, self.key)
 
-    def world(self) -> World:
+    def world(self) -> Connections:
         """Return the account for looking at."""
-        return World(**self._surroundings())
+        return Connections(**self._surroundings())
 
-    def writable_world(self) -> WritableWorld:
+    def writable_world(self) -> WritableConnections:
         """Return the account for changing."""
-        return WritableWorld(**self._surroundings())
+        return WritableConnections(**self._surroundings())
 
     def _surroundings(self) -> dict[str, Any]:
         connection = self.chosen.connection
@@ -73,32 +73,34 @@ class Workbench:
             "clock": self.clock,
         }
 
-    def preparer(self, world: World, declarations: Sequence[Declaration], known: Sequence[Address] = ()) -> Preparer:
+    def preparer(
+        self, world: Connections, declarations: Sequence[Declaration], known: Sequence[Address] = ()
+    ) -> ResourceResolver:
         """Return what makes declarations ready; raise InputErrors if they do not fit together."""
         graph, errors = dependency_graph.build(declarations, known)
         raise_all(errors)
-        fleet = Fleet(
+        fleet = ResourceSet(
             {each.address: each for each in declarations},
             graph,
             outer=[settings.of_environment(self.environ), self.project.defaults],
             profiles=user_profiles.load(self.project),
         )
-        return Preparer(self.store, world, fleet, self.fingerprint, lambda _: Resolver(self.environ))
+        return ResourceResolver(self.store, world, fleet, self.fingerprint, lambda _: Resolver(self.environ))
 
-    def checker(self, world: World) -> Checker:
+    def checker(self, world: Connections) -> Checker:
         """Return what looks and concludes."""
         waived = waivers.load(self.project.waivers, self.clock.now())
-        rules = Rules(self.project.corrections, waived, self.project.assessment.rules)
+        rules = PolicyRules(self.project.corrections, waived, self.project.assessment.rules)
         return Checker(self.store, world, self.clock, self.random01, self.fingerprint, self.patience, rules)
 
-    def applier(self, world: WritableWorld, preparer: Preparer) -> Applier:
+    def applier(self, world: WritableConnections, preparer: ResourceResolver) -> Applier:
         """Return what brings the account to what is declared."""
         checker = self.checker(world)
         writer = ResourceWriter(self.store, world, checker, self.clock, self.random01, self.owner, self.patience)
         return Applier(self.store, preparer, checker, writer, reconsider=_tried_again)
 
 
-def _tried_again(checked: Checked) -> Checked:
+def _tried_again(checked: CheckResult) -> CheckResult:
     """Try again what was refused for good: somebody asks for it, and may have put right what was in the way."""
     return finding_actions.recreated(checked) if checked.decision.action is Action.BLOCK else checked
 
@@ -115,7 +117,7 @@ async def memory(project: Project) -> AsyncIterator[Store]:
 
 @asynccontextmanager
 async def opened(
-    project: Project, chosen: Chosen, clock: Clock, patience: Patience, environ: Mapping[str, str]
+    project: Project, chosen: Chosen, clock: Clock, patience: RetryPolicy, environ: Mapping[str, str]
 ) -> AsyncIterator[Workbench]:
     """Open the store of a project and put everything around it."""
     async with memory(project) as store:

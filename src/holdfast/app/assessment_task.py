@@ -12,16 +12,16 @@ from holdfast.errors import HoldfastError, InputError, Location
 from holdfast.manifests.assessment_spec import SECTION, ServerSpec
 from holdfast.model.address import Address
 from holdfast.policy import did_you_mean
-from holdfast.reconcile.connections import World, WritableWorld
-from holdfast.reconcile.resolved_resource import Prepared
-from holdfast.remediation.controller import Assessor, Prepare
+from holdfast.reconcile.connections import Connections, WritableConnections
+from holdfast.reconcile.resolved_resource import ResolvedResource
+from holdfast.remediation.controller import AssessmentController, Prepare
 from holdfast.remediation.intake import Announcer
 from holdfast.remediation.measurement import Instruments
 from holdfast.remediation.probes import http_query
 from holdfast.remediation.probes.alertmanager import Alertmanager
 from holdfast.remediation.probes.http_query import Server
 from holdfast.remediation.probes.prometheus import Prometheus
-from holdfast.remediation.repository import SHELF
+from holdfast.remediation.repository import COLLECTION
 from holdfast.watch.loop import WAITING_SECONDS
 
 
@@ -62,10 +62,10 @@ async def troubles(session: Session) -> list[tuple[str, str | None]]:
     return [*out, *((f"assessment of {target.text}", mistyped) for target in idle)]
 
 
-def assessor(session: Session, world: WritableWorld, prepare: Prepare | None = None) -> Assessor:
+def assessor(session: Session, world: WritableConnections, prepare: Prepare | None = None) -> AssessmentController:
     """Return what takes assessments further."""
     checker = session.checker(world)
-    return Assessor(
+    return AssessmentController(
         session.store,
         checker,
         session.clock,
@@ -76,7 +76,7 @@ def assessor(session: Session, world: WritableWorld, prepare: Prepare | None = N
     )
 
 
-def announcer(session: Session, world: World) -> Announcer:
+def announcer(session: Session, world: Connections) -> Announcer:
     """Return what takes announcements."""
     checker = session.checker(world)
     rules = session.rules.assessment
@@ -88,9 +88,9 @@ class Preparing:
     """Makes targets ready that the manifests at hand declare."""
 
     session: Session
-    world: World
+    world: Connections
 
-    async def one(self, address: Address) -> Prepared | str:
+    async def one(self, address: Address) -> ResolvedResource | str:
         """Return a target as it can be looked at, or why it cannot."""
         if address not in self.session.fleet.declarations:
             return f"{address} is not declared in the manifests given with -f"
@@ -100,10 +100,10 @@ class Preparing:
             return str(error)
         return ready[0] if ready else waiting[0].reason
 
-    async def needed(self, address: Address) -> Prepared:
+    async def needed(self, address: Address) -> ResolvedResource:
         """Return a target, or raise InputError that says what to do."""
         found = await self.one(address)
-        if isinstance(found, Prepared):
+        if isinstance(found, ResolvedResource):
             return found
         if address not in self.session.fleet.declarations:
             known = [str(each) for each in self.session.fleet.declarations]
@@ -114,7 +114,7 @@ class Preparing:
         raise InputError(f"{address} cannot be looked at now: {found}")
 
 
-async def remembered(session: Session, world: World, item: Prepared) -> Prepared:
+async def remembered(session: Session, world: Connections, item: ResolvedResource) -> ResolvedResource:
     """Have a target that nobody has looked at yet known to the store, so that a watch finds its manifest."""
     if item.state is not None:
         return item
@@ -127,12 +127,12 @@ class Assessments:
     """The assessments of what was corrected, on the schedule of the watch."""
 
     session: Session
-    world: WritableWorld
+    world: WritableConnections
     prepare: Prepare
-    _assessor: Assessor | None = None
+    _assessor: AssessmentController | None = None
     _rests_until: float = 0.0  # after a mistake in the project file, such as a token that is not there
 
-    def _assessing(self) -> Assessor:
+    def _assessing(self) -> AssessmentController:
         if self._assessor is None:
             self._assessor = assessor(self.session, self.world, self.prepare)
         return self._assessor
@@ -159,5 +159,5 @@ class Assessments:
         return None if at == math.inf else max(at, self._rests_until)
 
     async def _due_at(self) -> float:
-        at = await self.session.store.next_due_dossier(SHELF)
+        at = await self.session.store.next_due_record(COLLECTION)
         return math.inf if at is None else at

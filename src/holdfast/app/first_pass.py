@@ -19,12 +19,12 @@ from holdfast.cli.render import reports
 from holdfast.model.verdict import Status
 from holdfast.policy import durations, settings
 from holdfast.reconcile import unchecked
-from holdfast.reconcile.action_result import Acted
-from holdfast.reconcile.check import Checked
-from holdfast.reconcile.connections import WritableWorld
+from holdfast.reconcile.action_result import ActionResult
+from holdfast.reconcile.check import CheckResult
+from holdfast.reconcile.connections import WritableConnections
 from holdfast.reconcile.report import Report
-from holdfast.reconcile.resolve import Waiting
-from holdfast.reconcile.resolved_resource import Prepared
+from holdfast.reconcile.resolve import Blocked
+from holdfast.reconcile.resolved_resource import ResolvedResource
 
 _SHOWN = 5
 
@@ -87,29 +87,31 @@ async def run(options: Options, stop: asyncio.Event) -> int:
     return 0
 
 
-async def look_at_everything(session: Session, world: WritableWorld, options: Options, stop: asyncio.Event) -> None:
+async def look_at_everything(
+    session: Session, world: WritableConnections, options: Options, stop: asyncio.Event
+) -> None:
     """Check and correct everything that may be checked without being asked for, and say what is not."""
     await template_groups.settle(session, world)
     shown: set[int] = set()
 
-    def progress(what: Checked | Acted | Waiting) -> None:
-        if isinstance(what, Acted):  # at once, because one connection may keep the rest waiting
+    def progress(what: CheckResult | ActionResult | Blocked) -> None:
+        if isinstance(what, ActionResult):  # at once, because one connection may keep the rest waiting
             reports.show_acted(what)
             shown.add(id(what))
 
     applier = session.applier(world, stop=stop, unattended=True, progress=progress)
-    report = await applier.apply(session.chosen)  # all at once: a storm is one only as a whole
+    report = await applier.apply(session.chosen)  # all at once: mass drift is one only as a whole
     report = template_groups.merged(report, await template_groups.roll(session, world, stop))
     await unchecked.no_longer_declared(session.store, [s.address for s in session.undeclared], session.clock.now())
     show(report, shown)
-    rollout_task.show_all(report.broods)
+    rollout_task.show_all(report.groups)
     undeclared.show(session.undeclared)
     await notifications.tell(report, notifications.office(session, options))
     line(Counter(one.verdict.status for one in report.checked))
     _show_periods([*(one.prepared for one in report.checked), *report.left_alone])
 
 
-def _show_periods(items: Sequence[Prepared]) -> None:
+def _show_periods(items: Sequence[ResolvedResource]) -> None:
     """Say what a watch is not going to check, and what it checks though nobody said how often."""
     never = [str(item.declaration.address) for item in items if item.resync_seconds <= 0]
     if never:

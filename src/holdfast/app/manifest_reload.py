@@ -15,7 +15,7 @@ from holdfast.manifests import project as projects
 from holdfast.manifests.loader import Manifests
 from holdfast.model.address import Address
 from holdfast.policy.strategies import Strategy
-from holdfast.reconcile.resolve import Fleet
+from holdfast.reconcile.resolve import ResourceSet
 from holdfast.rollouts.core.templates import Template
 from holdfast.store.protocol import ResourceState, Store
 
@@ -25,7 +25,7 @@ _STRATEGY: Final = re.compile(rb"""kind["']?\s*:\s*["']?Strategy\b""")
 
 async def fleet_for(
     session: Session, options: Options, addresses: Iterable[Address], templates: Sequence[Template]
-) -> Fleet:
+) -> ResourceSet:
     """Read the files that declare some resources and what these refer to, near and far; nothing else is in the fleet.
 
     What else stands in those files is not asked about: whatever it refers to may be in files that are not read.

@@ -35,14 +35,14 @@ from holdfast.reconcile import worker_identity
 from holdfast.reconcile.apply import Applier
 from holdfast.reconcile.check import Checker
 from holdfast.reconcile.clock import Clock, SystemClock
-from holdfast.reconcile.connections import World, WritableWorld
+from holdfast.reconcile.connections import Connections, WritableConnections
 from holdfast.reconcile.known_secrets import KnownSecrets
-from holdfast.reconcile.policy_evaluation import Rules
-from holdfast.reconcile.rate_limit import Limits
-from holdfast.reconcile.resolve import Fleet, Preparer
-from holdfast.reconcile.undo import Undoer
+from holdfast.reconcile.policy_evaluation import PolicyRules
+from holdfast.reconcile.rate_limit import RateLimits
+from holdfast.reconcile.resolve import ResourceResolver, ResourceSet
+from holdfast.reconcile.undo import CorrectionUndo
 from holdfast.reconcile.write import ResourceWriter
-from holdfast.rollouts.core.template_groups import Brood
+from holdfast.rollouts.core.template_groups import TemplateGroup
 from holdfast.rollouts.core.templates import Template
 from holdfast.store import audit_head_file, fingerprint_key
 from holdfast.store.sqlite import SqliteStore
@@ -144,18 +144,18 @@ class Session:
 
     project: projects.Project
     store: Store
-    fleet: Fleet
+    fleet: ResourceSet
     chosen: list[Address]
     clock: Clock
     random01: Callable[[], float]
     key: bytes
     resolver: Resolver
     owner: str
-    rules: Rules = field(default_factory=Rules)
+    rules: PolicyRules = field(default_factory=PolicyRules)
     used: frozenset[str] = frozenset()  # connections to open; none: those of what is declared
     templates: tuple[Template, ...] = ()
     by_hand: tuple[Declaration, ...] = ()  # what is declared without the children of templates
-    broods: list[Brood] = field(default_factory=list)  # as they would be once settled
+    groups: list[TemplateGroup] = field(default_factory=list)  # as they would be once settled
     known: tuple[Address, ...] = ()  # what the store knows, and references may mean
     store_file: Path = Path()
     undeclared: tuple[ResourceState, ...] = ()  # of the store, and no longer in the manifests that were read
@@ -182,43 +182,43 @@ class Session:
             out[name] = Connection(name, spec.provider, spec.settings, clear, spec.base_dir)
         return out
 
-    def _limits(self) -> dict[str, Limits]:
+    def _limits(self) -> dict[str, RateLimits]:
         out = {}
         for name, spec in self.project.connections.items():
             given = {
                 f: getattr(spec.limits, f)
                 for f in ("concurrency", "reads_per_second", "writes_per_second", "deletes_per_second")
             }
-            out[name] = replace(Limits(), **{k: v for k, v in given.items() if v is not None})
+            out[name] = replace(RateLimits(), **{k: v for k, v in given.items() if v is not None})
         return out
 
-    def world(self) -> World:
+    def world(self) -> Connections:
         """Return the world for looking at."""
         connections = self._connections()
-        return World(connections, _providers(connections), self._limits(), self.clock, self.known_secrets)
+        return Connections(connections, _providers(connections), self._limits(), self.clock, self.known_secrets)
 
-    def writable_world(self) -> WritableWorld:
+    def writable_world(self) -> WritableConnections:
         """Return the world for changing."""
         connections = self._connections()
-        return WritableWorld(connections, _providers(connections), self._limits(), self.clock, self.known_secrets)
+        return WritableConnections(connections, _providers(connections), self._limits(), self.clock, self.known_secrets)
 
-    def preparer(self, world: World) -> Preparer:
+    def preparer(self, world: Connections) -> ResourceResolver:
         """Return what makes declarations ready."""
-        return Preparer(self.store, world, self.fleet, self.fingerprint, self.secrets_for, self.retries)
+        return ResourceResolver(self.store, world, self.fleet, self.fingerprint, self.secrets_for, self.retries)
 
-    def checker(self, world: World) -> Checker:
+    def checker(self, world: Connections) -> Checker:
         """Return what looks and concludes."""
         return Checker(self.store, world, self.clock, self.random01, self.fingerprint, rules=self.rules)
 
-    def applier(self, world: WritableWorld, **arguments: Any) -> Applier:  # noqa: ANN401 - fields of Applier
+    def applier(self, world: WritableConnections, **arguments: Any) -> Applier:  # noqa: ANN401 - fields of Applier
         """Return what brings the fleet to what is declared."""
         checker = self.checker(world)
         writer = ResourceWriter(self.store, world, checker, self.clock, self.random01, self.owner)
         return Applier(self.store, self.preparer(world), checker, writer, **arguments)
 
-    def undoer(self, world: WritableWorld, checker: Checker) -> Undoer:
+    def undoer(self, world: WritableConnections, checker: Checker) -> CorrectionUndo:
         """Return what takes corrections back."""
-        return Undoer(ResourceWriter(self.store, world, checker, self.clock, self.random01, self.owner))
+        return CorrectionUndo(ResourceWriter(self.store, world, checker, self.clock, self.random01, self.owner))
 
 
 def _providers(connections: Mapping[str, Connection]) -> dict[str, Any]:
@@ -265,13 +265,13 @@ async def opened(
     store = await SqliteStore.open(path)
     try:
         key = fingerprint_key.key_in(path.parent)
-        by_hand, broods = manifests.declarations, await template_groups.look(store, clock, manifests)
-        manifests = template_groups.with_children(manifests, broods)
+        by_hand, groups = manifests.declarations, await template_groups.look(store, clock, manifests)
+        manifests = template_groups.with_children(manifests, groups)
         _require_same_local(manifests, path.parent)
         connections = manifests.project.connections
         raise_all(provider_validation.mistakes(manifests.declarations, connections, registry.get))
         reach = undeclared.reach_of(files, project, path)
-        known, missed = await _known(store, manifests, broods, reach) if files else ([], [])
+        known, missed = await _known(store, manifests, groups, reach) if files else ([], [])
         fleet = fleet_of(manifests, known, options)
         yield Session(
             manifests.project,
@@ -283,10 +283,10 @@ async def opened(
             key,
             resolver,
             worker_identity.name(),
-            Rules(project.corrections, waivers.load(project.waivers, clock.now()), project.assessment.rules),
+            PolicyRules(project.corrections, waivers.load(project.waivers, clock.now()), project.assessment.rules),
             templates=manifests.templates,
             by_hand=by_hand,
-            broods=broods,
+            groups=groups,
             known=tuple(known),
             store_file=path,
             undeclared=tuple(missed),
@@ -300,7 +300,7 @@ async def opened(
 
 
 async def _known(
-    store: Store, manifests: loader.Manifests, broods: Sequence[Brood], reach: undeclared.Reach
+    store: Store, manifests: loader.Manifests, groups: Sequence[TemplateGroup], reach: undeclared.Reach
 ) -> tuple[list[Address], list[ResourceState]]:
     """Return what the store knows, and what of that is no longer declared in the manifests that were read."""
     declared = {each.address for each in manifests.declarations}
@@ -308,7 +308,7 @@ async def _known(
     missed: list[ResourceState] = []
     async for state in store.all_states():
         known.append(state.address)
-        if undeclared.is_missed(state, declared, broods, reach):
+        if undeclared.is_missed(state, declared, groups, reach):
             missed.append(state)
     return known, missed
 
@@ -324,7 +324,7 @@ def _located(error: InputError, project: projects.Project) -> InputError:
 def _require_same_local(manifests: loader.Manifests, folder: Path) -> None:
     """Refuse manifests for which the implied connection `local` begins elsewhere than before.
 
-    Where it begins follows from -f. Another -f would make everything look gone, and be made again in another place.
+    Where it begins follows from -f. Another -f would make everything look gone, and be recreated in another place.
     """
     local = manifests.project.connections.get(projects.LOCAL)
     used = any(each.address.connection == projects.LOCAL for each in manifests.declarations)
@@ -361,10 +361,10 @@ def named_files(options: Options, project: projects.Project) -> tuple[str, ...]:
     return files
 
 
-def fleet_of(manifests: loader.Manifests, known: Iterable[Address], options: Options) -> Fleet:
+def fleet_of(manifests: loader.Manifests, known: Iterable[Address], options: Options) -> ResourceSet:
     """Return what the manifests declare, with everything that governs it."""
     project = manifests.project
-    return Fleet(
+    return ResourceSet(
         {each.address: each for each in manifests.declarations},
         loader.graph(manifests, known),
         manifests.strategies,
@@ -379,7 +379,7 @@ def fleet_of(manifests: loader.Manifests, known: Iterable[Address], options: Opt
     )
 
 
-def chosen(fleet: Fleet, options: Options, *, strict: bool = True) -> list[Address]:
+def chosen(fleet: ResourceSet, options: Options, *, strict: bool = True) -> list[Address]:
     """Return the addresses that --target and --selector leave, with everything they need.
 
     A target that matches nothing is a mistake, unless the fleet is only part of what was declared.
@@ -390,7 +390,7 @@ def chosen(fleet: Fleet, options: Options, *, strict: bool = True) -> list[Addre
     return [address for address in fleet.graph.addresses if address in needed]
 
 
-def meant(fleet: Fleet, options: Options, *, strict: bool = True) -> list[Address]:
+def meant(fleet: ResourceSet, options: Options, *, strict: bool = True) -> list[Address]:
     """Return the addresses that --target and --selector leave, and nothing besides."""
     targets = selectors.parse_targets(options.targets)
     mistaken = selectors.unmatched(targets, fleet.graph.addresses)

@@ -10,13 +10,13 @@ from holdfast.app import template_groups
 from holdfast.app.project import Options, Session, named_files
 from holdfast.cli import console
 from holdfast.cli.render import reports
-from holdfast.cli.render import rollouts as broods
+from holdfast.cli.render import rollouts as groups
 from holdfast.errors import HoldfastError
 from holdfast.manifests import loader
-from holdfast.reconcile.connections import WritableWorld
+from holdfast.reconcile.connections import WritableConnections
 from holdfast.reconcile.report import Report
 from holdfast.rollouts import serialization
-from holdfast.rollouts.core.template_groups import Brood
+from holdfast.rollouts.core.template_groups import TemplateGroup
 
 _BATCH = 100
 
@@ -27,7 +27,7 @@ class Rollouts:
 
     session: Session
     options: Options
-    world: WritableWorld
+    world: WritableConnections
     stop: asyncio.Event
     complain: Callable[[HoldfastError], None]
     _shown: dict[str, str] = field(default_factory=dict)
@@ -43,20 +43,22 @@ class Rollouts:
         except HoldfastError as error:
             self.complain(error)
             return False
-        for brood in rolled.broods:
-            self._told(brood)
+        for group in rolled.groups:
+            self._told(group)
         return bool(rolled.reports)
 
     async def next_at(self) -> float | None:
         """Return when the next rollout has something to do."""
         store = self.session.store
-        times = [await store.next_due_dossier(shelf) for shelf in (serialization.ROLLOUTS, serialization.TEMPLATES)]
+        times = [
+            await store.next_due_record(collection) for collection in (serialization.ROLLOUTS, serialization.TEMPLATES)
+        ]
         return min((at for at in times if at is not None), default=None)
 
     async def _due(self) -> set[str]:
         store, now = self.session.store, self.session.clock.now()
-        rollouts = await store.due_dossiers(serialization.ROLLOUTS, now, _BATCH)
-        templates = await store.due_dossiers(serialization.TEMPLATES, now, _BATCH)
+        rollouts = await store.due_records(serialization.ROLLOUTS, now, _BATCH)
+        templates = await store.due_records(serialization.TEMPLATES, now, _BATCH)
         return {each.owner for each in rollouts} | {each.key for each in templates}
 
     def _with_templates(self) -> Session:
@@ -67,10 +69,10 @@ class Rollouts:
         manifests = loader.read(named_files(self.options, project), project)
         return replace(self.session, templates=manifests.templates, by_hand=manifests.declarations)
 
-    def _told(self, brood: Brood) -> None:
-        text = broods.line(brood)
-        if self._shown.get(brood.template.name) != text:
-            self._shown[brood.template.name] = text
+    def _told(self, group: TemplateGroup) -> None:
+        text = groups.line(group)
+        if self._shown.get(group.template.name) != text:
+            self._shown[group.template.name] = text
             console.line(text)
 
 
@@ -79,7 +81,7 @@ def _show(report: Report) -> None:
         reports.show_acted(acted)
 
 
-def show_all(found: Sequence[Brood]) -> None:
+def show_all(found: Sequence[TemplateGroup]) -> None:
     """Print where every template is, in a line each."""
-    for brood in found:
-        console.line(broods.line(brood))
+    for group in found:
+        console.line(groups.line(group))

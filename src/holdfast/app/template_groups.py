@@ -10,38 +10,38 @@ from typing import TYPE_CHECKING
 from holdfast.manifests.loader import Manifests
 from holdfast.model.address import Address
 from holdfast.model.resource import Declaration
-from holdfast.reconcile.action_result import Result
+from holdfast.reconcile.action_result import ActionOutcome
 from holdfast.reconcile.apply import Applier
 from holdfast.reconcile.check import check_resources
 from holdfast.reconcile.clock import Clock, SystemClock
-from holdfast.reconcile.connections import World, WritableWorld
+from holdfast.reconcile.connections import Connections, WritableConnections
 from holdfast.reconcile.report import Report
-from holdfast.reconcile.resolve import Fleet
+from holdfast.reconcile.resolve import ResourceSet
 from holdfast.rollouts import adopt_scan, child_declarations, concurrency
-from holdfast.rollouts.controller import Rolled, Roller
-from holdfast.rollouts.core.template_groups import Brood
+from holdfast.rollouts.controller import Rolled, RolloutController
+from holdfast.rollouts.core.template_groups import TemplateGroup
 from holdfast.rollouts.core.templates import Template
-from holdfast.rollouts.repository import Shelves
+from holdfast.rollouts.repository import RolloutRepository
 from holdfast.store.protocol import Store
 
 if TYPE_CHECKING:
     from holdfast.app.project import Session
 
 
-async def look(store: Store, clock: Clock, manifests: Manifests) -> list[Brood]:
-    """Return the broods as applying would settle them; nothing is written."""
+async def look(store: Store, clock: Clock, manifests: Manifests) -> list[TemplateGroup]:
+    """Return the template groups as applying would settle them; nothing is written."""
     if not manifests.templates:
         return []
     around = {each.address: each for each in manifests.declarations}
-    return await Shelves(store, clock).look(manifests.templates, around)
+    return await RolloutRepository(store, clock).look(manifests.templates, around)
 
 
-def with_children(manifests: Manifests, broods: Iterable[Brood]) -> Manifests:
+def with_children(manifests: Manifests, groups: Iterable[TemplateGroup]) -> Manifests:
     """Return what is declared, with the children of templates; selected ones as their templates make them."""
     declared = {each.address: each for each in manifests.declarations}
     by_hand = dict(declared)
-    for brood in broods:
-        declared |= {each.address: each for each in child_declarations.declarations(brood, by_hand)}
+    for group in groups:
+        declared |= {each.address: each for each in child_declarations.declarations(group, by_hand)}
     return replace(manifests, declarations=tuple(declared[address] for address in sorted(declared, key=str)))
 
 
@@ -51,7 +51,7 @@ async def with_chosen(
     """Return part of what is declared, with those of the addresses that are children of templates."""
     if not templates:
         return manifests
-    return with_children(manifests, await Shelves(store, SystemClock()).some(templates, addresses))
+    return with_children(manifests, await RolloutRepository(store, SystemClock()).some(templates, addresses))
 
 
 def around(session: Session) -> dict[Address, Declaration]:
@@ -61,21 +61,23 @@ def around(session: Session) -> dict[Address, Declaration]:
 
 def roller(
     session: Session,
-    world: WritableWorld,
+    world: WritableConnections,
     stop: asyncio.Event,
     progress: Callable[[Report], None] | None = None,
-) -> Roller:
+) -> RolloutController:
     """Return what rolls the templates of a session."""
 
-    def applier(fleet: Fleet) -> Applier:
+    def applier(fleet: ResourceSet) -> Applier:
         made = session.applier(world, stop=stop)
         made.preparer.fleet = fleet
         return made
 
-    shelves = Shelves(session.store, session.clock)
+    repository = RolloutRepository(session.store, session.clock)
     known = [*session.fleet.declarations]
     at_once = session.project.rollouts_at_once
-    return Roller(shelves, session.templates, around(session), session.fleet, applier, known, stop, progress, at_once)
+    return RolloutController(
+        repository, session.templates, around(session), session.fleet, applier, known, stop, progress, at_once
+    )
 
 
 async def turns(session: Session) -> str:
@@ -84,17 +86,17 @@ async def turns(session: Session) -> str:
     if at_once is None:
         return ""
     found = await concurrency.read(session.store)
-    allowed = found.allowed(at_once, {each.template.name: concurrency.slots(each) for each in session.broods})
+    allowed = found.allowed(at_once, {each.template.name: concurrency.slots(each) for each in session.groups})
     return "" if found.working < allowed else found.text(allowed)
 
 
-def in_scope(session: Session) -> list[Brood]:
-    """Return the broods of which something was chosen; one that has no children yet is always meant."""
+def in_scope(session: Session) -> list[TemplateGroup]:
+    """Return the template groups of which something was chosen; one that has no children yet is always meant."""
     wanted = set(session.chosen)
-    return [each for each in session.broods if not each.children or wanted & each.children.keys()]
+    return [each for each in session.groups if not each.children or wanted & each.children.keys()]
 
 
-async def survey(session: Session, world: World) -> None:
+async def survey(session: Session, world: Connections) -> None:
     """Look at what templates select and nobody has a record of, so that what is shown of it is what it is."""
     if not session.templates:
         return
@@ -104,30 +106,30 @@ async def survey(session: Session, world: World) -> None:
         preparer.fleet = adopt_scan.fleet_of(session.fleet, wanted, session.fleet.graph.addresses)
         await check_resources(preparer, session.checker(world))
 
-    shelves = Shelves(session.store, session.clock)
-    if await adopt_scan.survey(shelves, session.templates, around(session), look_at):
-        _refresh(session, await shelves.look(session.templates, around(session)))
+    repository = RolloutRepository(session.store, session.clock)
+    if await adopt_scan.survey(repository, session.templates, around(session), look_at):
+        _refresh(session, await repository.look(session.templates, around(session)))
 
 
-async def settle(session: Session, world: WritableWorld) -> None:
+async def settle(session: Session, world: WritableConnections) -> None:
     """Write down what is declared of templates, so that the children to be applied are those that are remembered."""
     if session.templates:
         _refresh(session, await roller(session, world, asyncio.Event()).settle())
 
 
-def _refresh(session: Session, found: list[Brood]) -> None:
-    """Have a session go by broods that were looked at, or settled, since it was opened."""
+def _refresh(session: Session, found: list[TemplateGroup]) -> None:
+    """Have a session go by template groups that were looked at, or settled, since it was opened."""
     manifests = Manifests(session.project, session.by_hand, templates=session.templates)
     declared = with_children(manifests, found).declarations
     known = [*session.fleet.graph.addresses, *session.known]
-    session.broods = found
+    session.groups = found
     session.fleet = adopt_scan.fleet_of(session.fleet, declared, known)
     session.chosen = [each for each in session.chosen if each in session.fleet.declarations]
 
 
 async def roll(
     session: Session,
-    world: WritableWorld,
+    world: WritableConnections,
     stop: asyncio.Event,
     progress: Callable[[Report], None] | None = None,
     only: frozenset[str] | None = None,
@@ -143,8 +145,8 @@ async def roll(
 
 async def forget(session: Session, report: Report) -> None:
     """Forget the children that were deleted, and a template with its rollouts once it has none."""
-    done = {each.checked.address for each in report.acted if each.result is Result.DONE}
-    await Shelves(session.store, session.clock).forget(session.broods, done, session.templates)
+    done = {each.checked.address for each in report.acted if each.result is ActionOutcome.DONE}
+    await RolloutRepository(session.store, session.clock).forget(session.groups, done, session.templates)
 
 
 def merged(report: Report, rolled: Rolled) -> Report:
@@ -155,5 +157,5 @@ def merged(report: Report, rolled: Rolled) -> Report:
         report,
         acted=[*report.acted, *acted],
         not_reached=[*report.not_reached, *reached],
-        broods=rolled.broods or report.broods,
+        groups=rolled.groups or report.groups,
     )

@@ -20,7 +20,7 @@ from holdfast.model.address import Address
 from holdfast.model.json import Json
 from holdfast.reconcile.clock import SystemClock
 from holdfast.reconcile.resolved_resource import is_no_longer_declared
-from holdfast.rollouts.core.template_groups import Brood
+from holdfast.rollouts.core.template_groups import TemplateGroup
 from holdfast.store.protocol import ResourceState, Store
 
 if TYPE_CHECKING:
@@ -67,11 +67,13 @@ def _bases(project: Project, store: Path) -> list[Path]:
     return list(dict.fromkeys(path.resolve() for path in (Path.cwd(), project.folder, store.parent.parent)))
 
 
-def is_missed(state: ResourceState, declared: Collection[Address], broods: Iterable[Brood], reach: Reach) -> bool:
+def is_missed(
+    state: ResourceState, declared: Collection[Address], groups: Iterable[TemplateGroup], reach: Reach
+) -> bool:
     """Return True if a resource is no longer declared; children of templates come and go with these."""
     if state.address in declared or not reach.covers(state.declared.source):
         return False
-    return not any(state.address in brood.children for brood in broods)
+    return not any(state.address in group.children for group in groups)
 
 
 async def in_store(session: Session, states: Sequence[ResourceState]) -> set[Address]:
@@ -113,11 +115,11 @@ async def _declared_now(
         files = [str(place) for place in places if place.exists()]
     try:
         manifests = loader.read(files, project, whole=False) if files else loader.Manifests(project)
-        broods = await template_groups.look(store, SystemClock(), manifests)
+        groups = await template_groups.look(store, SystemClock(), manifests)
     except HoldfastError:
         return None
-    declared = template_groups.with_children(manifests, broods).declarations
-    return {each.address for each in declared} | {child for brood in broods for child in brood.children}
+    declared = template_groups.with_children(manifests, groups).declarations
+    return {each.address for each in declared} | {child for group in groups for child in group.children}
 
 
 def show(states: Sequence[ResourceState]) -> None:

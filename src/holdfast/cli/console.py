@@ -53,15 +53,15 @@ def line(text: str = "", **style: Style) -> None:
 
 def warn(*lines: str) -> None:
     """Print a warning, in so many lines of ours, where it does not disturb what programs read."""
-    _aside("Warning: ", "yellow", lines)
+    _suppressed("Warning: ", "yellow", lines)
 
 
 def problem(*lines: str) -> None:
     """Print what went wrong, in so many lines of ours."""
-    _aside("Error: ", "red", lines)
+    _suppressed("Error: ", "red", lines)
 
 
-def _aside(label: str, colour: str, lines: Sequence[str]) -> None:
+def _suppressed(label: str, colour: str, lines: Sequence[str]) -> None:
     text = "\n".join(_printable(each) for each in lines)
     click.echo(click.style(label, fg=colour, bold=True) + text, err=True)
 

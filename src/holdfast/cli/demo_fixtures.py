@@ -35,8 +35,8 @@ connections:
             - {{path: /region, compare: region}}
   files: {{provider: file, root: live}}
 corrections:
-  storm: {{share: 50%, atLeast: 10}} # so much in an hour is more likely one cause than many
-  fights: {{reverts: 2, backoff: 0s}} # twice put back and moved again: somebody else wants it otherwise
+  massDrift: {{share: 50%, atLeast: 10}} # so much in an hour is more likely one cause than many
+  contention: {{reverts: 2, backoff: 0s}} # twice revert and moved again: somebody else wants it otherwise
 """
 FREEZE = """\
   windows:

@@ -3,7 +3,7 @@
 0   clean, or no --detailed-exitcode
 1   an error: nothing can be concluded
 2   pending: the declaration moved
-4   drifted: the world moved (6: both)
+4   drifted: changed outside Holdfast (6: both)
 8   coverage was incomplete: something could not be read
 16  blocked: something is held back or refused
 64  wrong usage          130, 143  interrupted

@@ -13,7 +13,7 @@ from holdfast.errors import HoldfastError, InputError, Location
 from holdfast.model.absent import ABSENT
 from holdfast.model.decision import Action
 from holdfast.model.json import Json
-from holdfast.reconcile.check import Checked
+from holdfast.reconcile.check import CheckResult
 from holdfast.reconcile.report import Report
 from holdfast.reconcile.resolved_resource import digest_of
 
@@ -37,11 +37,11 @@ class Saved:
         """The templates whose rollout the plan showed."""
         return frozenset(name for name, entry in self.templates.items() if entry["rolled"])
 
-    def allows(self, checked: Checked) -> bool:
+    def allows(self, checked: CheckResult) -> bool:
         """Tell whether a decision is the one that was shown."""
         return bool(self.resources.get(str(checked.prepared.declaration.address)) == _entry(checked))
 
-    def writes(self, checked: Checked) -> bool:
+    def writes(self, checked: CheckResult) -> bool:
         """Tell whether the plan showed a write to a resource; what only follows from one is for another plan."""
         entry = self.resources.get(str(checked.address))
         return entry is not None and Action(entry["action"]).is_write
@@ -118,11 +118,11 @@ def _templates(report: Report) -> dict[str, Json]:
             "content": digest_of({owner.template.name: owner.record.latest.content for owner in each.owners}),
             "rolled": found.rolled if (found := rollouts.preview(each, now)) is not None else 0,
         }
-        for each in report.broods
+        for each in report.groups
     }
 
 
-def _entry(checked: Checked) -> Json:
+def _entry(checked: CheckResult) -> Json:
     """Return what of a decision must stay the same: what is wanted, what was seen, and what follows."""
     still = checked.is_still
     return {

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from holdfast.compare.diff_walk import Judgement, Walk
+from holdfast.compare.diff_walk import TraceEntry, Walk
 from holdfast.compare.rule_tree import Node, RuleTree
 from holdfast.compare.unchanged import is_same
 from holdfast.model.absent import ABSENT
@@ -31,7 +31,7 @@ def findings(
     observed: Json,
     rules: RuleTree,
     baseline: Baseline | None = None,
-    trace: list[Judgement] | None = None,
+    trace: list[TraceEntry] | None = None,
 ) -> list[Finding]:
     """Return what is news: against the baseline where there is one, else against the declaration alone.
 

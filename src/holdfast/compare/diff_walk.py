@@ -2,7 +2,7 @@
 
 What is asked at a place, and by which words it is answered, is told in `compare.diff`; here is how a document is gone
 through. Speed comes from two things: places where nothing moved are passed over in C, and where the declaration has not
-moved since it was applied only entries that the world moved are looked at.
+moved since it was applied only entries that changed outside Holdfast are looked at.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from holdfast.compare.rule_tree import Node
 from holdfast.compare.rules import ListKind, MapRule
 from holdfast.compare.unchanged import is_same, moved_elements, moved_keys
 from holdfast.model.absent import ABSENT
-from holdfast.model.finding import Finding, FindingClass, Op, Side
+from holdfast.model.finding import ChangedBy, Finding, FindingClass, Op
 from holdfast.model.json import Json
 from holdfast.model.path import Path, Pointer, Selector
 
@@ -36,7 +36,7 @@ _ELEMENT_ADDED, _ELEMENT_MISSING, _REORDERED = Op.ELEMENT_ADDED, Op.ELEMENT_MISS
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
+class TraceEntry:
     """How one place was judged and by which rule; what `explain` prints."""
 
     path: Path
@@ -50,7 +50,7 @@ class Walk:
     __slots__ = ("_above", "_adopting", "_has_baseline", "_level", "_trace", "_undeclared", "found")
 
     def __init__(
-        self, *, has_baseline: bool, undeclared: bool, trace: list[Judgement] | None = None, above: int = 0
+        self, *, has_baseline: bool, undeclared: bool, trace: list[TraceEntry] | None = None, above: int = 0
     ) -> None:
         self.found: list[Finding] = []
         self._has_baseline = has_baseline
@@ -141,12 +141,12 @@ class Walk:
             for key in observed.keys() - desired.keys():
                 below, here = node.child(key), (ABSENT, ABSENT, ABSENT, observed[key])
                 if not below.hidden and not below.hidden_unless_declared and not is_void(below, observed[key]):
-                    self._emit(below, (*path, key), (*pointer, key), here, _ADDED, Side.UNSETTLED, node.label("map"))
+                    self._emit(below, (*path, key), (*pointer, key), here, _ADDED, ChangedBy.UNKNOWN, node.label("map"))
 
     def _moved_entries(
         self, node: Node, path: Path, pointer: Pointer, desired: _Map, settled: _Map, observed: _Map
     ) -> None:
-        """As _mapping where the declaration has not moved: only what the world moved can be news. The hottest path."""
+        """Compare mappings whose declaration did not change: only live changes count. The hottest path."""
         for key in moved_keys(settled, observed):
             child = node.child(key)
             want, before, seen = desired.get(key, ABSENT), settled.get(key, ABSENT), observed.get(key, ABSENT)
@@ -199,7 +199,7 @@ class Walk:
         elif self._undeclared and not aligned.key and _is_out_of_step(self.found[first:], len(path), aligned, lists):
             # Places in such a list name nothing on the other side, so the list as a whole is what differs.
             del self.found[first:]
-            self._emit(node, path, pointer, four, Op.CHANGED, Side.UNSETTLED, _list_label(node, aligned.kind))
+            self._emit(node, path, pointer, four, Op.CHANGED, ChangedBy.UNKNOWN, _list_label(node, aligned.kind))
 
     def _keyed_elements(self, node: Node, field: str, path: Path, pointer: Pointer, four: Four) -> bool:
         """As _sequence, quickly, for a list with one plain key and an unmoved declaration; False if it is not so."""
@@ -251,7 +251,7 @@ class Walk:
         if self._adopting and items[DESIRED] is ABSENT and is_whole and not below.hidden:
             # A declared list of plain values is declared as a whole; among objects a service may keep its own, unless
             # the rules say otherwise.
-            self._emit(below, (*path, step), (*pointer, index), four, Op.ELEMENT_ADDED, Side.UNSETTLED, label)
+            self._emit(below, (*path, step), (*pointer, index), four, Op.ELEMENT_ADDED, ChangedBy.UNKNOWN, label)
             return
         self.value(below, (*path, step), (*pointer, index), four, element=label)
 
@@ -273,14 +273,14 @@ class Walk:
             common = [b for _, b in sorted((a, b) for a, b in pairs if a is not None and b is not None)]
             return common != sorted(common)
 
-        who = Side.UNSETTLED
+        who = ChangedBy.UNKNOWN
         if type(four[DESIRED]) is list and not moved(DESIRED, OBSERVED):
             return
         if self._has_baseline:
             world, intent = moved(SETTLED, OBSERVED), moved(APPLIED, DESIRED)
             if not world and not intent:
                 return
-            who = Side.WORLD if not intent else Side.BOTH if world else Side.INTENT
+            who = ChangedBy.LIVE if not intent else ChangedBy.BOTH if world else ChangedBy.DECLARED
         self._emit(node, path, pointer, four, Op.REORDERED, who, _list_label(node, aligned.kind))
 
     # -- leaves
@@ -290,7 +290,7 @@ class Walk:
         if self._has_baseline:
             side = self._side(node, four, element=element)
         else:
-            side = Side.UNSETTLED if self._is_different(node, four, element=element) else None
+            side = ChangedBy.UNKNOWN if self._is_different(node, four, element=element) else None
         if side is None:
             self._note(path, "equal or known", node, "comparator", "presence")
             return
@@ -309,7 +309,7 @@ class Walk:
             return not node.write_only
         return not self._agrees(node, desired, observed)
 
-    def _side(self, node: Node, four: Four, *, element: str) -> Side | None:
+    def _side(self, node: Node, four: Four, *, element: str) -> ChangedBy | None:
         """With a baseline: say who moved, or None if the value is as declared or as known."""
         desired, applied, settled, observed = four
         # An element that comes or goes is a change even where nothing of its content can be seen.
@@ -320,7 +320,7 @@ class Walk:
             intent = desired is not ABSENT and not typed_equal(desired, applied)
         else:
             if desired is not ABSENT and not (element and observed is ABSENT) and self._agrees(node, desired, observed):
-                return Side.INTENT if self._is_untold(node, desired, applied, observed) else None
+                return ChangedBy.DECLARED if self._is_untold(node, desired, applied, observed) else None
             world = came_or_went or not self._unmoved(node, settled, observed)
             intent = desired is not applied and not self._unmoved(node, desired, applied)
             if desired is ABSENT and is_void(node, observed) and not (element and observed is not ABSENT):
@@ -328,8 +328,8 @@ class Walk:
                     return None  # the declaration let go of it, and it is gone
                 intent = False
         if intent:
-            return Side.BOTH if world else Side.INTENT
-        return Side.WORLD if world else None
+            return ChangedBy.BOTH if world else ChangedBy.DECLARED
+        return ChangedBy.LIVE if world else None
 
     def _agrees(self, node: Node, desired: Json, observed: Json) -> bool:
         """Tell whether an observed value satisfies a declared one."""
@@ -396,7 +396,7 @@ class Walk:
     # -- telling
 
     def _emit(  # noqa: PLR0913, PLR0917 - all that a finding is made of
-        self, node: Node, path: Path, pointer: Pointer, four: Four, op: Op, side: Side, label: str
+        self, node: Node, path: Path, pointer: Pointer, four: Four, op: Op, side: ChangedBy, label: str
     ) -> None:
         desired, applied, settled, observed = four
         cls = _classify(node, op, desired, applied, settled)
@@ -404,7 +404,7 @@ class Walk:
 
     def _note(self, path: Path, outcome: str, node: Node, *aspects: str) -> None:
         if self._trace is not None:
-            self._trace.append(Judgement(path, outcome, node.label(*aspects)))
+            self._trace.append(TraceEntry(path, outcome, node.label(*aspects)))
 
 
 def _is_withheld(node: Node, observed: Json) -> bool:

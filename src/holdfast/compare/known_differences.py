@@ -28,7 +28,7 @@ from holdfast.compare.rule_tree import Node, RuleTree
 from holdfast.compare.rules import ListKind
 from holdfast.model.absent import ABSENT
 from holdfast.model.confidence import Confidence
-from holdfast.model.finding import Difference, Finding, FindingClass, Op, Side
+from holdfast.model.finding import ChangedBy, Difference, Finding, FindingClass, Op
 from holdfast.model.json import Json
 from holdfast.model.path import Path, Selector, Step
 
@@ -189,21 +189,21 @@ def unremoved(drift: Sequence[Finding], desired: Json, settled: Json, rules: Rul
     return tuple(
         finding
         for finding in drift
-        if finding.side is Side.INTENT
+        if finding.changed_by is ChangedBy.DECLARED
         and _is_left_over(finding, desired, rules)
         and _has_stayed(finding, paths.resolve(settled, finding.path), rules)
     )
 
 
 def _wanted(finding: Finding) -> Json:
-    if finding.side in _EDITED and finding.desired is not ABSENT:
+    if finding.changed_by in _EDITED and finding.desired is not ABSENT:
         return finding.desired
-    if finding.side is Side.INTENT:  # an element that is declared no more
+    if finding.changed_by is ChangedBy.DECLARED:  # an element that is declared no more
         return ABSENT
     return finding.baseline if finding.baseline is not ABSENT or finding.desired is ABSENT else finding.desired
 
 
-_EDITED = (Side.INTENT, Side.BOTH, Side.UNSETTLED)
+_EDITED = (ChangedBy.DECLARED, ChangedBy.BOTH, ChangedBy.UNKNOWN)
 
 
 def _unchanged(
@@ -211,7 +211,7 @@ def _unchanged(
 ) -> list[Finding]:
     """Return what stands in the settled read as it stood before the write, at the paths that it has there."""
     to_change = [finding for finding in drift if not _may_stay(finding, desired, rules, before)]
-    if before is None and any(finding.side in (Side.WORLD, Side.BOTH) for finding in to_change):
+    if before is None and any(finding.changed_by in (ChangedBy.LIVE, ChangedBy.BOTH) for finding in to_change):
         return [finding for finding in to_change if _has_stayed(finding, paths.resolve(settled, finding.path), rules)]
     seen: dict[tuple[str, Op], list[Finding]] = defaultdict(list)
     for finding in to_change:
@@ -233,7 +233,7 @@ def _may_stay(finding: Finding, desired: Json, rules: RuleTree, before: diff.Bas
     That is so of another spelling of the same, of nothing said in another way, where the service has always shown
     something else than what was declared, or has never shown it, and of what is no longer declared.
     """
-    if finding.side not in (Side.INTENT, Side.UNSETTLED):
+    if finding.changed_by not in (ChangedBy.DECLARED, ChangedBy.UNKNOWN):
         return False
     if _is_left_over(finding, desired, rules):
         return True
@@ -294,7 +294,7 @@ def _moved_again(
     return [
         finding
         for finding in diff.findings(desired, settled, rules, before)
-        if finding.side is Side.WORLD
+        if finding.changed_by is ChangedBy.LIVE
         and finding.path not in left
         and (_was_as_declared(finding, desired, before, rules) or (not fills_in and _is_new(finding)))
     ]
@@ -328,7 +328,7 @@ _UNDOING = {Op.ELEMENT_ADDED: Op.ELEMENT_MISSING, Op.ELEMENT_MISSING: Op.ELEMENT
 
 
 def _undoing(finding: Finding) -> Difference:
-    """Return the difference that would put back what the finding found moved."""
+    """Return the difference that would revert what the finding found moved."""
     op = _UNDOING.get(finding.op, finding.op)
     return Difference(finding.path, op, finding.observed, _wanted(finding), finding.rule, finding.pointer)
 
@@ -393,7 +393,12 @@ def absorb_late(
     """
     late = [finding for finding in findings if _is_new(finding)]
     rest = tuple(finding for finding in findings if not _is_new(finding))
-    if not window_open or touched_by_other or not late or any(each.side is not Side.INTENT for each in rest):
+    if (
+        not window_open
+        or touched_by_other
+        or not late
+        or any(each.changed_by is not ChangedBy.DECLARED for each in rest)
+    ):
         return baseline, tuple(findings)
     document = apply_patch.copied(baseline.observed)
     for finding in late:

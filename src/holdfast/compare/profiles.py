@@ -35,7 +35,7 @@ from typing import NoReturn
 from holdfast.compare import comparators, paths, yaml_reader
 from holdfast.compare.comparators import Comparator
 from holdfast.compare.rule_tree import RuleTree
-from holdfast.compare.rules import Condition, FieldClass, ListKind, ListRule, MapRule, Presence, Rule
+from holdfast.compare.rules import FieldClass, ListKind, ListRule, MapRule, Presence, Rule, RuleCondition
 from holdfast.errors import InputError, ProfileError
 from holdfast.model.absent import ABSENT
 from holdfast.model.json import Json
@@ -97,7 +97,7 @@ class RuleSet:
         return tree
 
 
-def _holds(condition: Condition, desired: Json, observed: Json) -> bool:
+def _holds(condition: RuleCondition, desired: Json, observed: Json) -> bool:
     for document in (desired, observed):
         value = paths.resolve(document, paths.parse_path(condition.path.text))
         if value is not ABSENT:
@@ -312,7 +312,7 @@ class _Reader:
         keys = self._comparator(body["keys"], (*pointer, "keys")) if "keys" in body else None
         return MapRule(keys, self._flag(body, "subset", pointer), self._flag(body, "whole", pointer))
 
-    def _condition(self, value: Json, pointer: Pointer) -> Condition:
+    def _condition(self, value: Json, pointer: Pointer) -> RuleCondition:
         body = self._mapping(value, {"path", "equals", "in", "not"}, pointer)
         pattern = self._pattern(body.get("path"), (*pointer, "path"))
         try:
@@ -326,4 +326,4 @@ class _Reader:
         values = body[word] if word == "in" else [body[word]]
         if not isinstance(values, list):
             self._fail("`in` needs a list", (*pointer, "in"))
-        return Condition(pattern, tuple(values), negated=word == "not")
+        return RuleCondition(pattern, tuple(values), negated=word == "not")

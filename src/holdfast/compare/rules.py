@@ -73,7 +73,7 @@ class MapRule:
 
 
 @dataclass(frozen=True, slots=True)
-class Condition:
+class RuleCondition:
     """Holds when the value at `path` (in the declaration, else in the observed document) is one of `values`."""
 
     path: Pattern
@@ -96,7 +96,7 @@ class Rule:
     adopt_list: ListRule | None = None  # how to read a list while there is only the declaration to go by
     adopt_presence: Presence | None = None
     adopt_missing: bool = False  # what is declared may be missing from the answer while there is no baseline
-    when: Condition | None = None
+    when: RuleCondition | None = None
     guess: bool = False  # goes by a name or habit; void where the kind's schema is known
     why: str = ""
     source: str = ""

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, assert_never
 
 from holdfast.compare import paths
 from holdfast.model.absent import ABSENT
-from holdfast.model.finding import Finding, FindingClass, Side
+from holdfast.model.finding import ChangedBy, Finding, FindingClass
 from holdfast.model.json import Json
-from holdfast.model.read_result import Found, Gone, Reading, Unreadable
+from holdfast.model.read_result import Found, NotFound, ReadFailure, Reading
 from holdfast.model.verdict import Status, Verdict
 
 if TYPE_CHECKING:
@@ -42,12 +42,12 @@ def judge(
     return conclude(findings, intent_moved=baseline is None and has_moved(desired, applied, rules))
 
 
-def not_found(reading: Gone | Unreadable, *, was_there: bool) -> Verdict:
+def not_found(reading: NotFound | ReadFailure, *, was_there: bool) -> Verdict:
     """Return the verdict of a reading without a document; `was_there` if we wrote the resource before."""
     match reading:
-        case Unreadable(trouble=trouble, detail=detail):
+        case ReadFailure(trouble=trouble, detail=detail):
             return Verdict(Status.UNKNOWN, f"could not be read ({trouble.value}){': ' + detail if detail else ''}")
-        case Gone():
+        case NotFound():
             if was_there:
                 return Verdict(Status.MISSING, "was there, is gone")
             return Verdict(Status.PENDING, "declared, not there yet")
@@ -57,9 +57,9 @@ def not_found(reading: Gone | Unreadable, *, was_there: bool) -> Verdict:
 
 def presence(reading: Reading) -> Verdict:
     """Return the verdict of an unmanaged resource, which is read and never compared."""
-    if isinstance(reading, Unreadable):
+    if isinstance(reading, ReadFailure):
         return not_found(reading, was_there=False)
-    if isinstance(reading, Gone):
+    if isinstance(reading, NotFound):
         return Verdict(Status.MISSING, "unmanaged, and not there")
     return Verdict(Status.IN_SYNC, "there; unmanaged resources are not compared")
 
@@ -81,7 +81,9 @@ def uncompared() -> Verdict:
 
 def counted(findings: Sequence[Finding]) -> list[Finding]:
     """Return the findings without fields that are no longer declared, for a resource that is never written."""
-    return [each for each in findings if each.cls is not FindingClass.REMOVED or each.side is not Side.INTENT]
+    return [
+        each for each in findings if each.cls is not FindingClass.REMOVED or each.changed_by is not ChangedBy.DECLARED
+    ]
 
 
 def has_moved(desired: Json, applied: Json, rules: RuleTree) -> bool:
@@ -99,12 +101,12 @@ def conclude(findings: Sequence[Finding], *, intent_moved: bool = False) -> Verd
     """
     if not findings:
         return Verdict(Status.IN_SYNC, "nothing differs that the declaration or the baseline does not explain")
-    sides = {finding.side for finding in findings}
-    if Side.UNSETTLED in sides:
+    sides = {finding.changed_by for finding in findings}
+    if ChangedBy.UNKNOWN in sides:
         status = Status.PENDING if intent_moved else Status.DRIFTED
-    elif sides == {Side.INTENT}:
+    elif sides == {ChangedBy.DECLARED}:
         status = Status.PENDING
-    elif sides == {Side.WORLD}:
+    elif sides == {ChangedBy.LIVE}:
         status = Status.DRIFTED
     else:
         status = Status.CONFLICTED
@@ -113,8 +115,8 @@ def conclude(findings: Sequence[Finding], *, intent_moved: bool = False) -> Verd
 
 _ACCOUNT = {
     Status.PENDING: "the declaration moved",
-    Status.DRIFTED: "the world moved",
-    Status.CONFLICTED: "both the declaration and the world moved",
+    Status.DRIFTED: "changed outside Holdfast",
+    Status.CONFLICTED: "both the declaration and changed outside Holdfast",
 }
 
 

@@ -37,7 +37,7 @@ from holdfast.policy import durations, selectors, source_location
 from holdfast.policy.settings import Assess, Given, Layer, Level
 from holdfast.remediation.core import labels, queries
 from holdfast.remediation.core.alerts import Signal
-from holdfast.remediation.core.past_attempts import Limits
+from holdfast.remediation.core.past_attempts import AttemptLimits
 from holdfast.remediation.core.queries import Query
 from holdfast.remediation.core.rules import AssessmentRules, TargetRule
 from holdfast.remediation.core.timing import Windows
@@ -184,13 +184,13 @@ class _Reader:
             self._sheet.note(error, pointer)
             return default
 
-    def _refuse(self, value: Json) -> Limits | None:
+    def _refuse(self, value: Json) -> AttemptLimits | None:
         if value is None:
             return None
         pointer = (SECTION, "refuse")
         body = self._sheet.mapping(value, pointer, _REFUSE)
-        default = Limits()
-        return Limits(
+        default = AttemptLimits()
+        return AttemptLimits(
             self._count(body, pointer, "sameState", default.same_state),
             self._count(body, pointer, "chained", default.chained),
             self._length(body, pointer, "chainedWithin", default.chained_within),

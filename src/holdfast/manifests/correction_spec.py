@@ -1,4 +1,4 @@
-"""The section `corrections` of the project file: budgets, storm, windows, fights.
+"""The section `corrections` of the project file: budgets, mass drift, windows, contention.
 
     corrections:
       budgets:
@@ -6,14 +6,14 @@
         - {max: 5%, per: 1d, kinds: [Network], each: connection}
         - {max: 1, per: 1h, actions: destructive}
         - {max: 50, per: 1h, reasons: [drift], each: kind}
-      storm: {share: 30%, atLeast: 10, identical: 10}      # or storm: off
+      massDrift: {share: 30%, atLeast: 10, identical: 10}      # or massDrift: off
       windows:
         - {freeze: {days: [fri, sat, sun], hours: "16:00-08:00"}, zone: Europe/Berlin, reason: weekend}
         - {allow: {days: mon-fri, hours: "09:00-17:00"}, zone: Europe/Berlin}
         - {freeze: {from: 2026-12-24T18:00, until: 2027-01-02T08:00}, zone: UTC, reason: holidays}
-      fights: {reverts: 3, forgetAfter: 30d, backoff: 10s}
+      contention: {reverts: 3, forgetAfter: 30d, backoff: 10s}
 
-A percentage is of the resources that a purse is for, rounded down, but at least one. Times are those of the zone's
+A percentage is of the resources that a bucket is for, rounded down, but at least one. Times are those of the zone's
 clocks unless they name an offset.
 """
 
@@ -31,14 +31,14 @@ from holdfast.model.json import Json
 from holdfast.model.path import Pointer
 from holdfast.policy import did_you_mean, durations
 from holdfast.policy.budgets import ANYTHING, DESTRUCTIVE, BudgetRule, Each, Percent
-from holdfast.policy.contention_rules import FightRules
+from holdfast.policy.contention_rules import ContentionRules
 from holdfast.policy.correction_limits import CorrectionRules
-from holdfast.policy.mass_drift import StormGuard
-from holdfast.policy.write_reasons import CORRECTIONS, EVERY, Motive
+from holdfast.policy.mass_drift import MassDriftGuard
+from holdfast.policy.write_reasons import CORRECTIONS, EVERY, WriteReason
 
 SECTION: Final = "corrections"
 
-_TOP = ("budgets", "storm", "windows", "fights")
+_TOP = ("budgets", "massDrift", "windows", "contention")
 _BUDGET = ("max", "per", "connections", "kinds", "actions", "reasons", "each")
 _WRITES = tuple(action.value for action in Action if action.is_write)
 _PERCENT = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,9})?) ?%")
@@ -55,8 +55,8 @@ def read(sheet: Sheet, value: Json) -> CorrectionRules:
             for at, item in items(sheet, top.get("windows"), (SECTION, "windows"))
             if (window := window_spec.read(sheet, item, at, reasons)) is not None
         ),
-        _storm(sheet, top.get("storm")),
-        _fights(sheet, top.get("fights")),
+        _mass_drift(sheet, top.get("massDrift")),
+        _contentions(sheet, top.get("contention")),
     )
 
 
@@ -161,28 +161,28 @@ def _actions(sheet: Sheet, body: Mapping[str, Json], pointer: Pointer) -> frozen
     return named_ones | DESTRUCTIVE if "destructive" in words else named_ones
 
 
-def reasons(sheet: Sheet, body: Mapping[str, Json], pointer: Pointer) -> frozenset[Motive]:
+def reasons(sheet: Sheet, body: Mapping[str, Json], pointer: Pointer) -> frozenset[WriteReason]:
     """Read for which reasons a write is meant; those of corrections unless others are named."""
-    words = _chosen(sheet, body, (pointer, "reasons"), ("all", "corrections", *Motive))
+    words = _chosen(sheet, body, (pointer, "reasons"), ("all", "corrections", *WriteReason))
     if "all" in words:
         return EVERY
-    named_ones = frozenset(Motive(word) for word in words if word != "corrections")
+    named_ones = frozenset(WriteReason(word) for word in words if word != "corrections")
     return named_ones | CORRECTIONS if "corrections" in words or not words else named_ones
 
 
-# -- storm and fights
+# -- mass drift and contention
 
 
-def _storm(sheet: Sheet, value: Json) -> StormGuard | None:
+def _mass_drift(sheet: Sheet, value: Json) -> MassDriftGuard | None:
     if value is False or value == "off":
         return None
-    pointer = (SECTION, "storm")
+    pointer = (SECTION, "massDrift")
     if isinstance(value, str):
         sheet.fail("write off, or such as {share: 30%, atLeast: 10, identical: 10}", pointer)
         return None
     body = sheet.mapping(value, pointer, ("share", "atLeast", "identical"))
-    default = StormGuard()
-    return StormGuard(
+    default = MassDriftGuard()
+    return MassDriftGuard(
         _parsed(sheet, body, (pointer, "share"), _share, default.share),
         _parsed(sheet, body, (pointer, "atLeast"), _count, default.at_least),
         _parsed(sheet, body, (pointer, "identical"), _count, default.identical),
@@ -194,7 +194,7 @@ def _share(value: Json) -> float:
     if percent is not None:
         value = percent / 100
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= 1:
-        raise InputError("a share above 0 is needed here, such as 30% or 0.3; storm: off switches the guard off")
+        raise InputError("a share above 0 is needed here, such as 30% or 0.3; massDrift: off switches the guard off")
     return float(value)
 
 
@@ -204,11 +204,11 @@ def _count(value: Json) -> int:
     return value
 
 
-def _fights(sheet: Sheet, value: Json) -> FightRules:
-    pointer = (SECTION, "fights")
+def _contentions(sheet: Sheet, value: Json) -> ContentionRules:
+    pointer = (SECTION, "contention")
     body = sheet.mapping(value, pointer, ("reverts", "forgetAfter", "backoff"))
-    default = FightRules()
-    return FightRules(
+    default = ContentionRules()
+    return ContentionRules(
         _parsed(sheet, body, (pointer, "reverts"), _count, default.reverts),
         _parsed(sheet, body, (pointer, "forgetAfter"), _length, default.forget_after),
         _parsed(sheet, body, (pointer, "backoff"), durations.parse, default.backoff),

@@ -45,8 +45,8 @@ class Topic(StrEnum):
     UNKNOWN = "unknown"
     CORRECTED = "corrected"
     HELD = "held"
-    FIGHT = "fight"
-    STORM = "storm"
+    CONTENTION = "contention"
+    MASS_DRIFT = "massDrift"
     WAIVER = "waiver"
 
 

@@ -64,7 +64,7 @@ _IN_CLEAR = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ConnectionLimits:
     """What the project allows a connection to use; None where it does not say."""
 
     concurrency: int | None = None
@@ -81,7 +81,7 @@ class ConnectionSpec:
     provider: str
     settings: Mapping[str, Json] = field(default_factory=dict)
     secrets: Mapping[str, Reference] = field(default_factory=dict)
-    limits: Limits = field(default_factory=Limits)
+    limits: ConnectionLimits = field(default_factory=ConnectionLimits)
     base_dir: str = "."
     location: Location = field(default_factory=Location, compare=False)
 
@@ -291,7 +291,7 @@ class _Reader:
                 self._sheet.note(error, (*pointer, key))
         return out
 
-    def _limits(self, name: str, value: Json) -> Limits:
+    def _limits(self, name: str, value: Json) -> ConnectionLimits:
         pointer = ("connections", name, "limits")
         body = self._sheet.mapping(value, pointer, ("concurrency", *_RATES))
         concurrency = body.get("concurrency")
@@ -305,7 +305,7 @@ class _Reader:
                 rates[key] = float(rate)
             elif rate is not None:
                 self._sheet.fail(f"{key} must be a number above 0; leave it out for no limit", (*pointer, key))
-        return Limits(concurrency, **rates)
+        return ConnectionLimits(concurrency, **rates)
 
     def _beside(self, key: str, value: Json, noun: str, is_there: Callable[[Path], bool]) -> tuple[Path, ...]:
         """Read one name or several of files or folders, which must be there."""

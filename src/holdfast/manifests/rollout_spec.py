@@ -38,9 +38,9 @@ from holdfast.model.address import Address
 from holdfast.model.json import Json
 from holdfast.model.path import Path, Pointer
 from holdfast.policy.windows import Window
-from holdfast.policy.write_reasons import EVERY, Motive
+from holdfast.policy.write_reasons import EVERY, WriteReason
 from holdfast.rollouts.core.requirements import AT_ONCE, WITH_VALUES, Asks, Debounce, Offer, Predicate
-from holdfast.rollouts.core.rollout_limits import Amount, Limits, OnHalt
+from holdfast.rollouts.core.rollout_limits import Amount, OnHalt, RolloutLimits
 from holdfast.rollouts.core.templates import Gate, Method
 
 SECTION: Final = "rollouts"  # of the project file: what holds over all templates
@@ -57,7 +57,7 @@ class RolloutSettings:
     """What the section says."""
 
     method: Method
-    limits: Limits
+    limits: RolloutLimits
     gates: tuple[Gate, ...] = ()
     holds: Mapping[str, float] = field(default_factory=dict)
     spread_by: str = ""
@@ -66,10 +66,10 @@ class RolloutSettings:
 def read(sheet: Sheet, value: Json, pointer: Pointer, default: Method) -> RolloutSettings:
     """Return the settings of a rollout, noting everything that is wrong with them."""
     fields = Fields(sheet, value, pointer, _ROLLOUT)
-    plain = Limits()
+    plain = RolloutLimits()
     retry = fields.mapping("retry", ("base", "max"))
     canary, named_ones = fields.read("canary", _canary, (plain.canary, frozenset[str]()))
-    limits = Limits(
+    limits = RolloutLimits(
         max_unavailable=fields.read("maxUnavailable", field_reader.amount, plain.max_unavailable),
         max_surge=fields.read("maxSurge", field_reader.amount, plain.max_surge),
         budgets=fields.read("budgets", field_reader.amounts, {}),
@@ -100,7 +100,7 @@ def read(sheet: Sheet, value: Json, pointer: Pointer, default: Method) -> Rollou
     )
 
 
-def _usable(fields: Fields, limits: Limits, method: Method) -> None:
+def _usable(fields: Fields, limits: RolloutLimits, method: Method) -> None:
     """Note limits that would stop every rollout without saying so."""
     key, limit = (
         ("maxSurge", limits.max_surge)
@@ -150,7 +150,7 @@ def _holds(value: Json) -> Mapping[str, float]:
 
 
 def _windows(fields: Fields) -> tuple[Window, ...]:
-    def reasons(_sheet: Sheet, _body: Mapping[str, Json], _pointer: Pointer) -> frozenset[Motive]:
+    def reasons(_sheet: Sheet, _body: Mapping[str, Json], _pointer: Pointer) -> frozenset[WriteReason]:
         return EVERY
 
     read_ones = (window_spec.read(fields.sheet, item, place, reasons) for place, item in fields.items("windows"))

@@ -1,6 +1,6 @@
 """The text of a manifest file, taken apart so that one document in it can change and all the rest cannot.
 
-Knows what editing must put back as it was: the byte order mark, the line ends, whether the last line has one.
+Knows what editing must revert as it was: the byte order mark, the line ends, whether the last line has one.
 """
 
 from __future__ import annotations

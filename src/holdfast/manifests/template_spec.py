@@ -59,7 +59,7 @@ _CHILD = ("apiVersion", "kind", "connection", "namespace", "labels", "managedOpt
 _OWN = ("labels", "managedOptions", "dependsOn")  # what selected children say of themselves
 _FIELDS = ("inPlace", "behavioural", "removed", "keepEmpty", "defaults", "moved", "lists", "rewrite")
 _LISTS = ("ordered", *(each.value for each in ListKind))
-_PROMOTED = (FindingKind.LATENT.value, FindingKind.DEFAULTS_CHANGED.value)
+_PROMOTED = (FindingKind.NEWLY_VISIBLE.value, FindingKind.DEFAULTS_CHANGED.value)
 
 
 @dataclass(frozen=True, slots=True)

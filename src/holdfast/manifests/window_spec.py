@@ -13,9 +13,9 @@ from holdfast.model.json import Json
 from holdfast.model.path import Pointer
 from holdfast.policy import did_you_mean, time_parsing
 from holdfast.policy.windows import ALL_DAY, DAYS, EVERY_DAY, MIDNIGHT, Hours, Mode, Window
-from holdfast.policy.write_reasons import Motive
+from holdfast.policy.write_reasons import WriteReason
 
-Reasons = Callable[[Sheet, Mapping[str, Json], Pointer], frozenset[Motive]]
+Reasons = Callable[[Sheet, Mapping[str, Json], Pointer], frozenset[WriteReason]]
 
 _WINDOW = (*Mode, "zone", "reason", "reasons")
 _WEEKLY = ("days", "hours")

@@ -41,13 +41,13 @@ BLOCKED: Final = Meter(
     (*_WHERE, "cause"),
 )
 FINDINGS: Final = Meter(
-    "holdfast_findings", "Open findings, by what moved and on whose side.", (*_WHERE, "class", "side")
+    "holdfast_findings", "Open findings, by what moved and on whose side.", (*_WHERE, "class", "changed_by")
 )
 OLDEST_FINDING: Final = Meter(
     "holdfast_oldest_finding_timestamp_seconds", "When the oldest open finding was first seen.", _WHERE
 )
-SET_ASIDE: Final = Meter(
-    "holdfast_set_aside_differences", "Differences that are there and do not count, by why.", (*_WHERE, "reason")
+SUPPRESSED: Final = Meter(
+    "holdfast_suppressed_differences", "Differences that are there and do not count, by why.", (*_WHERE, "reason")
 )
 RESOURCE_STATUS: Final = Meter(
     "holdfast_resource_status",
@@ -61,7 +61,9 @@ OPERATIONS: Final = Meter("holdfast_unfinished_operations", "Writes that were be
 OLDEST_OPERATION: Final = Meter("holdfast_oldest_operation_timestamp_seconds", "When the oldest of these was begun.")
 CLAIMS: Final = Meter("holdfast_claims", "Claims that were not given back: held, or lapsed.", ("state",))
 PAUSES: Final = Meter("holdfast_paused_scopes", "Pauses in force, by what they cover.", ("scope",))
-DEMOTIONS: Final = Meter("holdfast_demoted_paths", "Fields that wait for a person's decision, by cause.", ("cause",))
+QUARANTINES: Final = Meter(
+    "holdfast_quarantined_paths", "Fields that wait for a person's decision, by cause.", ("cause",)
+)
 APPROVALS: Final = Meter("holdfast_unused_approvals", "Plans that somebody said yes to and that were not done yet.")
 
 # -- the audit trail
@@ -145,13 +147,13 @@ ALL: Final = (
     BLOCKED,
     FINDINGS,
     OLDEST_FINDING,
-    SET_ASIDE,
+    SUPPRESSED,
     RESOURCE_STATUS,
     OPERATIONS,
     OLDEST_OPERATION,
     CLAIMS,
     PAUSES,
-    DEMOTIONS,
+    QUARANTINES,
     APPROVALS,
     EVENTS,
     CORRECTIONS,

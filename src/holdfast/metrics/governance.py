@@ -7,11 +7,15 @@ from typing import Final
 
 from holdfast.metrics import definitions
 from holdfast.metrics.families import Readings
-from holdfast.store.protocol import Approval, Claim, Demotion, Event, Operation, Outcome, Pause, Step
+from holdfast.store.protocol import Approval, Claim, CorrectionOutcome, Event, Operation, Pause, Quarantine, Step
 
 _STEPS: Final = tuple(each.value for each in Step if each is not Step.DONE)
 _SCOPES: Final = ("everything", "connection", "kind", "resource")  # by how many slashes a scope has
-_ENDS: Final = {"write.refused": Outcome.FAILED, "write.given_up": Outcome.FAILED, "undo.done": Outcome.UNDONE}
+_ENDS: Final = {
+    "write.refused": CorrectionOutcome.FAILED,
+    "write.given_up": CorrectionOutcome.FAILED,
+    "undo.done": CorrectionOutcome.UNDONE,
+}
 _HALTED: Final = "rollout.halted"
 _ACTIVATED: Final = "template.activate"
 
@@ -46,19 +50,19 @@ def count_pauses(readings: Readings, pauses: Iterable[Pause]) -> None:
         readings.add(definitions.PAUSES, _SCOPES[min(each.scope.count("/") + 1, 3) if each.scope else 0])
 
 
-def count_decisions(readings: Readings, demotions: Iterable[Demotion], approvals: Iterable[Approval]) -> None:
+def count_decisions(readings: Readings, quarantines: Iterable[Quarantine], approvals: Iterable[Approval]) -> None:
     """Count what waits for a person, and what waits for us after a person's yes."""
-    for cause in ("fight", "undone"):
-        readings.add(definitions.DEMOTIONS, cause, by=0)
-    for each in demotions:
-        readings.add(definitions.DEMOTIONS, each.cause)
+    for cause in ("contention", "undone"):
+        readings.add(definitions.QUARANTINES, cause, by=0)
+    for each in quarantines:
+        readings.add(definitions.QUARANTINES, each.cause)
     readings.put(definitions.APPROVALS, value=sum(1 for _ in approvals))
 
 
 def count_no_events(readings: Readings) -> None:
     """Say that nothing was written, before anything is counted."""
-    for outcome in Outcome:
-        if outcome is not Outcome.BEGUN:
+    for outcome in CorrectionOutcome:
+        if outcome is not CorrectionOutcome.BEGUN:
             readings.add(definitions.CORRECTIONS, outcome.value, by=0)
 
 
@@ -66,7 +70,7 @@ def count_event(readings: Readings, event: Event) -> None:
     """Count one line of the audit trail."""
     readings.add(definitions.EVENTS, event.type)
     if event.type == "write.done":
-        outcome = Outcome.INEFFECTIVE if event.data.get("unresolved") else Outcome.DONE
+        outcome = CorrectionOutcome.INEFFECTIVE if event.data.get("unresolved") else CorrectionOutcome.DONE
         readings.add(definitions.CORRECTIONS, outcome.value)
     elif event.type in _ENDS:
         readings.add(definitions.CORRECTIONS, _ENDS[event.type].value)

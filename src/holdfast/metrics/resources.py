@@ -63,7 +63,7 @@ def count(readings: Readings, state: ResourceState, now: float) -> None:
     readings.add(definitions.BLOCKED, *where, TERMINAL, by=state.schedule.terminal is not None)
     readings.earliest(definitions.OLDEST_GOOD_CHECK, *where, at=state.schedule.good_at or 0.0)
     for because, _, _ in state.observed.suppressed:
-        readings.add(definitions.SET_ASIDE, *where, because)
+        readings.add(definitions.SUPPRESSED, *where, because)
 
 
 def count_none(readings: Readings, families: Iterable[tuple[str, str]]) -> None:
@@ -77,5 +77,5 @@ def count_findings(readings: Readings, address: Address, found: Iterable[Finding
     """Count the open findings of one resource."""
     where = (address.connection, address.kind)
     for each in found:
-        readings.add(definitions.FINDINGS, *where, each.finding.cls.value, each.finding.side.value)
+        readings.add(definitions.FINDINGS, *where, each.finding.cls.value, each.finding.changed_by.value)
         readings.earliest(definitions.OLDEST_FINDING, *where, at=each.first_seen)

@@ -11,14 +11,14 @@ from holdfast.metrics.families import Readings
 from holdfast.model.address import Address
 from holdfast.rollouts.core import group_views, records, rollout_limits, rollout_steps
 from holdfast.rollouts.core.records import OVER, Phase, Rollout
-from holdfast.rollouts.core.rollout_limits import EVERY_REASON, Health, Limits
-from holdfast.rollouts.core.slots import Child, Fleet, fleet_of
-from holdfast.rollouts.core.template_groups import Brood
+from holdfast.rollouts.core.rollout_limits import EVERY_REASON, Health, RolloutLimits
+from holdfast.rollouts.core.slots import Child, SlotSet, fleet_of
+from holdfast.rollouts.core.template_groups import TemplateGroup
 
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """What a rollout depends on besides its brood."""
+    """What a rollout depends on besides its template group."""
 
     now: float
     unwell: Collection[Address] = ()
@@ -28,11 +28,11 @@ class Around:
     gates: Mapping[str, Health] = field(default_factory=dict)
 
 
-def count(readings: Readings, brood: Brood, around: Around) -> None:
-    """Count the newest rollout of a brood, which has its children if the rollout is not over."""
-    if brood.rollout is None:
+def count(readings: Readings, group: TemplateGroup, around: Around) -> None:
+    """Count the newest rollout of a template group, which has its children if the rollout is not over."""
+    if group.rollout is None:
         return
-    name, rollout = brood.template.name, brood.rollout.rollout
+    name, rollout = group.template.name, group.rollout.rollout
     for phase in Phase:
         readings.put(definitions.PHASE, name, phase.value, value=phase is rollout.phase)
     readings.put(definitions.WAVE, name, value=rollout.wave)
@@ -40,8 +40,8 @@ def count(readings: Readings, brood: Brood, around: Around) -> None:
     readings.put(definitions.PROGRESSED, name, value=rollout.progressed_at)
     if rollout.phase in OVER:
         return
-    children = group_views.children(brood, missing=around.unwell)
-    limits = group_views.limits(brood, around.gates)
+    children = group_views.children(group, missing=around.unwell)
+    limits = group_views.limits(group, around.gates)
     fleet = fleet_of(children)
     _count_slots(readings, name, rollout, fleet)
     _count_budgets(readings, name, rollout, fleet, limits if around.is_declared else None)
@@ -49,7 +49,7 @@ def count(readings: Readings, brood: Brood, around: Around) -> None:
         readings.put(definitions.ROLLOUT_BLOCKED, name, cause, value=1)
 
 
-def _count_slots(readings: Readings, name: str, rollout: Rollout, fleet: Fleet) -> None:
+def _count_slots(readings: Readings, name: str, rollout: Rollout, fleet: SlotSet) -> None:
     done = {slot.name for slot in fleet.slots if records.is_done(rollout, slot)}
     working = len(records.at_work(rollout, fleet))
     readings.put(definitions.SLOTS, name, "done", value=len(done))
@@ -58,7 +58,9 @@ def _count_slots(readings: Readings, name: str, rollout: Rollout, fleet: Fleet) 
     readings.put(definitions.BACKING_OFF, name, value=len(rollout.failures.keys() - done))
 
 
-def _count_budgets(readings: Readings, name: str, rollout: Rollout, fleet: Fleet, limits: Limits | None) -> None:
+def _count_budgets(
+    readings: Readings, name: str, rollout: Rollout, fleet: SlotSet, limits: RolloutLimits | None
+) -> None:
     """Count what is taken, by the names that limits have in manifests; and what may be, if they are at hand."""
     size = len(fleet.slots)
     by_reason = Counter(slot.children[0].reason for slot in records.at_work(rollout, fleet))
@@ -77,7 +79,7 @@ def _count_budgets(readings: Readings, name: str, rollout: Rollout, fleet: Fleet
         readings.put(definitions.BUDGET_USED, name, budget, value=value)
 
 
-def _causes(rollout: Rollout, children: Iterable[Child], limits: Limits, around: Around) -> set[str]:
+def _causes(rollout: Rollout, children: Iterable[Child], limits: RolloutLimits, around: Around) -> set[str]:
     """Return what a rollout waits for, each in one word."""
     told = {"pause": around.is_paused, "part": around.has_unready_parts, "window": rollout.is_closed}
     out = {cause for cause, is_so in told.items() if is_so}

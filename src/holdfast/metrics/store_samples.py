@@ -16,9 +16,9 @@ from holdfast.metrics.rollouts import Around
 from holdfast.metrics.template_groups import Counting
 from holdfast.rollouts import child_status, serialization
 from holdfast.rollouts.core.records import OVER
-from holdfast.rollouts.core.template_groups import Brood, Owned, RolloutFile
+from holdfast.rollouts.core.template_groups import OwnerRecord, RolloutRecord, TemplateGroup
 from holdfast.rollouts.core.templates import Template
-from holdfast.store.protocol import UNCHECKED, Dossier, Pause, ResourceState, Store
+from holdfast.store.protocol import UNCHECKED, Pause, ResourceState, Store, VersionedRecord
 
 Item = TypeVar("Item")
 
@@ -87,7 +87,7 @@ class _Gatherer:
         governance.count_operations(self.readings, await self.store.operations())
         governance.count_claims(self.readings, await self.store.claims(), self.now)
         governance.count_pauses(self.readings, pauses)
-        governance.count_decisions(self.readings, await self.store.demotions(), await self.store.approvals())
+        governance.count_decisions(self.readings, await self.store.quarantines(), await self.store.approvals())
         return pauses
 
     async def trail(self) -> None:
@@ -96,54 +96,54 @@ class _Gatherer:
             governance.count_event(self.readings, each.event)
 
     async def templates(self, pauses: Sequence[Pause]) -> None:
-        shelf = self.store.dossiers(serialization.TEMPLATES)
-        owners = {each.data["uid"]: self._owned(each) async for each in shelf}
+        collection = self.store.records(serialization.TEMPLATES)
+        owners = {each.data["uid"]: self._owned(each) async for each in collection}
         template_groups.count_owners(self.readings, owners)
         for owned in owners.values():
             if owned.generations:
-                await self._brood(owned, owners, pauses)
+                await self._group(owned, owners, pauses)
 
-    def _owned(self, dossier: Dossier) -> Owned:
+    def _owned(self, record: VersionedRecord) -> OwnerRecord:
         """Return an owner with the template that is declared, or else with as much of it as is recorded."""
-        declared = self.declared.get(dossier.data["uid"])
+        declared = self.declared.get(record.data["uid"])
         if declared is not None:
-            return serialization.owner_of(declared, dossier)
-        owned = serialization.owner_of(Template(dossier.key, {}), dossier)
+            return serialization.owner_of(declared, record)
+        owned = serialization.owner_of(Template(record.key, {}), record)
         return replace(owned, template=owned.template.as_of(owned.record.latest))
 
-    async def _brood(self, lead: Owned, owners: Mapping[str, Owned], pauses: Sequence[Pause]) -> None:
+    async def _group(self, lead: OwnerRecord, owners: Mapping[str, OwnerRecord], pauses: Sequence[Pause]) -> None:
         name, uids = lead.template.name, lead.generations[-1].births.keys()
         parts = [owned for uid, owned in owners.items() if uid in uids and uid != lead.uid]
         former = {uid: owned for uid, owned in owners.items() if uid not in uids}
         newest = await self._newest(name)
-        brood = Brood(lead.template, (*parts, lead), rollout=newest, former=former)
+        group = TemplateGroup(lead.template, (*parts, lead), rollout=newest, former=former)
         is_rolling = newest is not None and newest.rollout.phase not in OVER
-        counting = Counting(self.readings, brood, owners)
+        counting = Counting(self.readings, group, owners)
         children, scopes = [], {""}
-        async for dossier in self.store.dossiers(serialization.CHILDREN, owner=name):
-            child = serialization.child_of(dossier)
+        async for record in self.store.records(serialization.CHILDREN, owner=name):
+            child = serialization.child_of(record)
             counting.count(child)
             scopes |= {child.address.connection, f"{child.address.connection}/{child.address.kind}"}
             if is_rolling:
                 children.append(child)
-        brood = brood.with_children(children)
+        group = group.with_children(children)
         around = (
-            await self._around(brood, is_paused=any(each.scope in scopes for each in pauses)) if is_rolling else None
+            await self._around(group, is_paused=any(each.scope in scopes for each in pauses)) if is_rolling else None
         )
-        rollouts.count(self.readings, brood, around or Around(self.now))
+        rollouts.count(self.readings, group, around or Around(self.now))
 
-    async def _newest(self, name: str) -> RolloutFile | None:
+    async def _newest(self, name: str) -> RolloutRecord | None:
         newest = None
-        async for dossier in self.store.dossiers(serialization.ROLLOUTS, owner=name):
-            newest = dossier
+        async for record in self.store.records(serialization.ROLLOUTS, owner=name):
+            newest = record
         return None if newest is None else serialization.rollout_of(newest)
 
-    async def _around(self, brood: Brood, *, is_paused: bool) -> Around:
+    async def _around(self, group: TemplateGroup, *, is_paused: bool) -> Around:
         return Around(
             self.now,
-            (await child_status.condition(self.store, brood)).unwell,
+            (await child_status.condition(self.store, group)).unwell,
             is_paused=is_paused,
-            has_unready_parts=bool(await child_status.unready_parts(self.store, brood)),
-            is_declared=brood.lead.uid in self.declared,
-            gates=await child_status.gates(self.store, brood),
+            has_unready_parts=bool(await child_status.unready_parts(self.store, group)),
+            is_declared=group.lead.uid in self.declared,
+            gates=await child_status.gates(self.store, group),
         )

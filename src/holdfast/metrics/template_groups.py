@@ -9,10 +9,10 @@ from holdfast.metrics import definitions
 from holdfast.metrics.families import Readings
 from holdfast.rollouts.core import template_groups
 from holdfast.rollouts.core.slots import State
-from holdfast.rollouts.core.template_groups import Birth, Brood, ChildFile, Owned
+from holdfast.rollouts.core.template_groups import ChildFile, OwnerRecord, OwnerRevision, TemplateGroup
 
 
-def count_owners(readings: Readings, owners: Mapping[str, Owned]) -> None:
+def count_owners(readings: Readings, owners: Mapping[str, OwnerRecord]) -> None:
     """Count what there is of every owner, with or without children."""
     for owned in owners.values():
         name = owned.template.name
@@ -28,16 +28,16 @@ def count_owners(readings: Readings, owners: Mapping[str, Owned]) -> None:
 
 @dataclass(slots=True)
 class Counting:
-    """Counts the children of one brood, one by one; those that were made alike are judged once."""
+    """Counts the children of one template group, one by one; those that were made alike are judged once."""
 
     readings: Readings
-    brood: Brood  # its children are not asked for
-    owners: Mapping[str, Owned]  # by uid, all there are
-    _fits: dict[tuple[tuple[str, Birth], ...], bool] = field(default_factory=dict)
+    group: TemplateGroup  # its children are not asked for
+    owners: Mapping[str, OwnerRecord]  # by uid, all there are
+    _fits: dict[tuple[tuple[str, OwnerRevision], ...], bool] = field(default_factory=dict)
 
     def count(self, child: ChildFile) -> None:
         """Count one child."""
-        template = self.brood.template.name
+        template = self.group.template.name
         self.readings.add(definitions.CHILDREN, template, child.state.value)
         if child.state is not State.GONE:
             fine = child.state is State.READY and self._is_current(child)
@@ -57,7 +57,7 @@ class Counting:
     def _is_current(self, child: ChildFile) -> bool:
         key = tuple(child.births.items())
         if key not in self._fits:
-            self._fits[key] = template_groups.fits(self.brood, child, self.brood.current) is True
+            self._fits[key] = template_groups.fits(self.group, child, self.group.current) is True
         return self._fits[key]
 
     def _is_restamped(self, child: ChildFile) -> bool:
@@ -65,7 +65,7 @@ class Counting:
         return any(owned is not None and is_restamped(owned, birth) for owned, birth in births)
 
 
-def is_restamped(owned: Owned, birth: Birth) -> bool:
+def is_restamped(owned: OwnerRecord, birth: OwnerRevision) -> bool:
     """Tell whether a stamp is not the one that a child was born with.
 
     It was made by the scheme of the regime that the child was born in, from the revision that it was made from. Where

@@ -8,7 +8,7 @@ from holdfast.model.confidence import Confidence
 
 
 @dataclass(frozen=True, slots=True)
-class Suspect:
+class LikelyActor:
     """One candidate, as the provider names it."""
 
     who: str

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Charge:
-    """A claim on a purse: at most `limit` charges since `since`; the purse's name says what it pays for."""
+class BudgetCharge:
+    """A claim on a bucket: at most `limit` charges since `since`; the bucket's name says what it pays for."""
 
-    purse: str
+    bucket: str
     limit: int
     since: float

@@ -34,13 +34,13 @@ class FindingClass(StrEnum):
     ORDER = "order"  # the order of a list that has one
 
 
-class Side(StrEnum):
+class ChangedBy(StrEnum):
     """Who moved since the baseline."""
 
-    INTENT = "intent"
-    WORLD = "world"
+    DECLARED = "declared"
+    LIVE = "live"
     BOTH = "both"
-    UNSETTLED = "unsettled"  # no baseline: declaration and world differ, who moved cannot be known
+    UNKNOWN = "unknown"  # no baseline: declaration and world differ, who moved cannot be known
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class Finding(NamedTuple):
     path: Path
     op: Op
     cls: FindingClass
-    side: Side
+    changed_by: ChangedBy
     desired: Json = ABSENT
     baseline: Json = ABSENT
     observed: Json = ABSENT

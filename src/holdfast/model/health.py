@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Vital:
+class HealthSignal:
     """Whether a thing is well in one respect; None: that could not be told."""
 
     name: str

@@ -12,7 +12,7 @@ from enum import StrEnum
 from holdfast.model.json import Json
 
 
-class Trouble(StrEnum):
+class ReadError(StrEnum):
     """Why a read yielded nothing that can be judged."""
 
     TIMEOUT = "timeout"
@@ -41,17 +41,17 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class Gone:
+class NotFound:
     """The provider says, in a successful answer, that the thing does not exist."""
 
 
 @dataclass(frozen=True, slots=True)
-class Unreadable:
+class ReadFailure:
     """The provider could not say; nothing may be concluded about the world."""
 
-    trouble: Trouble
+    trouble: ReadError
     detail: str = ""
     retry_after_seconds: float | None = None
 
 
-Reading = Found | Gone | Unreadable
+Reading = Found | NotFound | ReadFailure

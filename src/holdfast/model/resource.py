@@ -20,7 +20,7 @@ class ManagementPolicy(StrEnum):
 
 
 class OnDrift(StrEnum):
-    """What to do when the world moved."""
+    """What to do when changed outside Holdfast."""
 
     CORRECT = "correct"
     REPORT = "report"

@@ -19,7 +19,7 @@ class Outline:
     kind: str
     name: str  # with the kind and the environment it tells the resource from all others of a connection
     stamp: str  # the hash of the configuration, as the class computes it
-    desired: Callable[[], Mapping[str, Json]]  # the document, secrets and references as `Means` makes them
+    desired: Callable[[], Mapping[str, Json]]  # the document, secrets and references as `SpecContext` makes them
     refers: bool = False  # the document depends on other resources too
     id: str | None = None  # of something that is there already, where the object knows it
     environment: str | None = None  # the one that the object itself is bound to, if it is
@@ -28,12 +28,12 @@ class Outline:
 
 
 @runtime_checkable
-class Outlined(Protocol):
+class ResourceSpec(Protocol):
     """A resource class that can be deployed from Python: it names its provider and describes itself."""
 
     PROVIDER: ClassVar[str]
 
-    def outline(self, means: Means) -> Outline:
+    def outline(self, means: SpecContext) -> Outline:
         """Describe itself; raise InputError, here or when the document is asked for, if it cannot be deployed."""
 
     def has_stamp(self, stamp: str) -> bool:
@@ -44,11 +44,11 @@ class Outlined(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Means:
+class SpecContext:
     """What an object may need in order to describe itself."""
 
     secret: Callable[[str], Json]  # keeps a value out of everything that is kept or shown
     unwatched: Callable[[str], Json]  # does the same, and no change of the value counts
-    refer: Callable[[Outlined], Json]  # stands for the id of another object, which is deployed first
+    refer: Callable[[ResourceSpec], Json]  # stands for the id of another object, which is deployed first
     key: bytes = field(repr=False)  # for hashes that are kept
     environment: str | None = None  # the one that everything is put in, if there is one

@@ -22,7 +22,7 @@ class Done:
 
 
 @dataclass(frozen=True, slots=True)
-class UnderWay:
+class InProgress:
     """The change was accepted and goes on; `token` is all that is needed to ask again, from any process."""
 
     id: str | None
@@ -30,7 +30,7 @@ class UnderWay:
     poll_after_seconds: float = 1.0
 
 
-class Refusal(StrEnum):
+class WriteError(StrEnum):
     """The five kinds of no."""
 
     RETRYABLE = "retryable"  # try again later, with growing patience
@@ -41,13 +41,13 @@ class Refusal(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class WriteFailure:
     """The change was not made, as far as anybody can tell; `is_unsure` where the answer was lost or says nothing."""
 
-    refusal: Refusal
+    refusal: WriteError
     message: str
     retry_after_seconds: float | None = None
     is_unsure: bool = False  # it may have been made all the same: what must not be made twice is looked for first
 
 
-Writing = Done | UnderWay | Refused
+Writing = Done | InProgress | WriteFailure

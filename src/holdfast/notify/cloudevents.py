@@ -23,8 +23,8 @@ class Type(StrEnum):
     CHECK_UNKNOWN = "dev.holdfast.check.unknown.v1"
     CORRECTION_DONE = "dev.holdfast.correction.done.v1"
     CORRECTION_HELD = "dev.holdfast.correction.held.v1"
-    FIGHT_DETECTED = "dev.holdfast.fight.detected.v1"
-    STORM_HELD = "dev.holdfast.storm.held.v1"
+    CONTENTION_DETECTED = "dev.holdfast.contention.detected.v1"
+    MASS_DRIFT_HELD = "dev.holdfast.massdrift.held.v1"
     WAIVER_EXPIRED = "dev.holdfast.waiver.expired.v1"
 
 

@@ -24,8 +24,8 @@ from holdfast.model.json import Json
 from holdfast.model.verdict import Status
 from holdfast.notify import rules, sinks
 from holdfast.notify.cloudevents import CloudEvent, Type
-from holdfast.notify.rules import RESOLVED, SENT, UNDELIVERED, Message, Notice, Outlook, Told
-from holdfast.notify.sinks import Means, Undelivered
+from holdfast.notify.rules import RESOLVED, SENT, UNDELIVERED, DeliveryHistory, Message, Notice, NotificationCandidates
+from holdfast.notify.sinks import SinkContext, Undelivered
 from holdfast.reconcile.report import Report
 from holdfast.store.protocol import Event, Store, Transaction
 
@@ -35,12 +35,12 @@ REST_SECONDS: Final = 60.0  # a sink that failed is left alone for so long
 
 
 @dataclass(slots=True)
-class Office:
+class Notifier:
     """Everything that telling takes; keep one for as long as there are runs."""
 
     store: Store
     sinks: Sequence[Sink]
-    means: Means
+    means: SinkContext
     source: str
     dead_letters: Path
     warn: Callable[[str], None]
@@ -56,7 +56,7 @@ class _Delivery:
     why: str | None = None
 
 
-async def notify(report: Report, before: Mapping[Address, Status | None], office: Office) -> None:
+async def notify(report: Report, before: Mapping[Address, Status | None], office: Notifier) -> None:
     """Tell every sink what is news to it. Never raises for what a sink or the store does: a run is not about this."""
     if not office.sinks:
         return
@@ -66,7 +66,7 @@ async def notify(report: Report, before: Mapping[Address, Status | None], office
         office.warn(f"notifications may be missing or come twice: {error}")
 
 
-async def _notify(seen: Outlook, office: Office) -> None:
+async def _notify(seen: NotificationCandidates, office: Notifier) -> None:
     owed = await _owed(office.store) & seen.sound
     asked = {one.address for one in seen.happenings} | seen.restored.keys() | owed
     if not asked:
@@ -97,7 +97,7 @@ async def _owed(store: Store) -> frozenset[Address]:
     return frozenset(map(Address.parse, owed))
 
 
-async def _deliver(sink: Sink, found: Sequence[Message], office: Office) -> list[_Delivery]:
+async def _deliver(sink: Sink, found: Sequence[Message], office: Notifier) -> list[_Delivery]:
     """Send in order; after the first failure the rest is not tried, so that a dead sink costs one wait a run."""
     if office.means.clock.now() < office.resting.get(sink.name, 0.0):
         # What lasts can wait until the sink is tried again; what is over will not be seen again.
@@ -124,7 +124,7 @@ async def _deliver(sink: Sink, found: Sequence[Message], office: Office) -> list
 
 
 def _put_by(
-    sink: Sink, deliveries: Iterable[_Delivery], memory: Mapping[Address, Told], office: Office
+    sink: Sink, deliveries: Iterable[_Delivery], memory: Mapping[Address, DeliveryHistory], office: Notifier
 ) -> list[_Delivery]:
     """Keep what was not delivered as dead letters; return what is worth a line in the trail, each failure once."""
     out: list[_Delivery] = []

@@ -22,12 +22,12 @@ from holdfast.model.json import Json
 from holdfast.model.verdict import Status
 from holdfast.notify.cloudevents import CloudEvent, Type
 from holdfast.policy import source_location
-from holdfast.policy.decide import CORRECTED, Restraint
+from holdfast.policy.decide import CORRECTED, HoldReason
 from holdfast.reconcile import display_value
-from holdfast.reconcile.action_result import Acted, Result
-from holdfast.reconcile.check import Checked
+from holdfast.reconcile.action_result import ActionOutcome, ActionResult
+from holdfast.reconcile.check import CheckResult
 from holdfast.reconcile.report import Report
-from holdfast.reconcile.resolve import Waiting
+from holdfast.reconcile.resolve import Blocked
 from holdfast.store.protocol import Event
 
 SENT: Final = "notify.sent"
@@ -45,21 +45,21 @@ _TROUBLED: Final = {
     Status.UNKNOWN: Topic.UNKNOWN,
 }
 # Holds that end by themselves in a moment.
-_PASSING: Final = frozenset({Restraint.DEBOUNCE.value, Restraint.BACKOFF.value})
+_PASSING: Final = frozenset({HoldReason.DEBOUNCE.value, HoldReason.BACKOFF.value})
 _WORDS: Final = {
     Type.DRIFT_DETECTED: "drifted",
     Type.DRIFT_RESOLVED: "in sync again",
     Type.CHECK_UNKNOWN: "could not be read",
-    Type.CORRECTION_DONE: "put back",
+    Type.CORRECTION_DONE: "revert",
     Type.CORRECTION_HELD: "held back from correction",
-    Type.FIGHT_DETECTED: "fought over",
-    Type.STORM_HELD: "held back by a storm",
+    Type.CONTENTION_DETECTED: "fought over",
+    Type.MASS_DRIFT_HELD: "held back by mass drift",
     Type.WAIVER_EXPIRED: "with a waiver that has run out",
 }
 
 
 @dataclass(frozen=True, slots=True)
-class Happening:
+class Incident:
     """Something that a run saw and that somebody may want to hear of."""
 
     type: Type
@@ -71,17 +71,17 @@ class Happening:
 
 
 @dataclass(frozen=True, slots=True)
-class Outlook:
+class NotificationCandidates:
     """All that is worth telling of a run, whoever has heard of it."""
 
-    happenings: tuple[Happening, ...] = ()
+    happenings: tuple[Incident, ...] = ()
     restored: Mapping[Address, Status | None] = field(default_factory=dict)  # in sync now, with what it was before
     sound: frozenset[Address] = frozenset()  # in sync now, whatever it was
     anew: frozenset[Address] = frozenset()  # was in sync before this run: whatever was told earlier is over
 
 
 @dataclass(slots=True)
-class Told:
+class DeliveryHistory:
     """What one sink has heard of one resource."""
 
     open: dict[str, float] = field(default_factory=dict)  # key -> when it was last told
@@ -110,10 +110,10 @@ def statuses_before(report: Report) -> dict[Address, Status | None]:
     return {one.address: one.evaluation.before.observed.status for one in report.checked}
 
 
-def outlook(report: Report, before: Mapping[Address, Status | None]) -> Outlook:
+def outlook(report: Report, before: Mapping[Address, Status | None]) -> NotificationCandidates:
     """Gather what is worth telling of a run."""
     done = _acted_on(report)
-    happenings: list[Happening] = []
+    happenings: list[Incident] = []
     sound: set[Address] = set()
     for one in report.checked:
         acted = done.get((one.address, id(one.verdict)))
@@ -124,21 +124,23 @@ def outlook(report: Report, before: Mapping[Address, Status | None]) -> Outlook:
     happenings += [_lost(each) for each in report.waiting if each.is_error]
     restored = {address: before.get(address) for address in sound if before.get(address) is not Status.IN_SYNC}
     anew = frozenset(address for address, was in before.items() if was in (None, Status.IN_SYNC))
-    return Outlook(tuple(happenings), restored, frozenset(sound), anew)
+    return NotificationCandidates(tuple(happenings), restored, frozenset(sound), anew)
 
 
-def _acted_on(report: Report) -> dict[tuple[Address, int], Acted]:
+def _acted_on(report: Report) -> dict[tuple[Address, int], ActionResult]:
     """Match actions with the checks that led to them; what was resumed from an earlier run has none in this one."""
     return {(acted.checked.address, id(acted.checked.verdict)): acted for acted in report.acted}
 
 
-def _status_after(checked: Checked, acted: Acted | None) -> Status:
-    if acted is not None and acted.result is Result.DONE and acted.checked.state.observed.status is not None:
+def _status_after(checked: CheckResult, acted: ActionResult | None) -> Status:
+    if acted is not None and acted.result is ActionOutcome.DONE and acted.checked.state.observed.status is not None:
         return acted.checked.state.observed.status
     return checked.verdict.status
 
 
-def _of_checked(checked: Checked, acted: Acted | None, was: Status | None, now: Status) -> Iterator[Happening]:
+def _of_checked(
+    checked: CheckResult, acted: ActionResult | None, was: Status | None, now: Status
+) -> Iterator[Incident]:
     if acted is not None and _is_correction(acted):
         yield _corrected(acted, was, now)
     topic = _TROUBLED.get(now)
@@ -147,12 +149,14 @@ def _of_checked(checked: Checked, acted: Acted | None, was: Status | None, now: 
         yield from _restraints(checked)
 
 
-def _is_correction(acted: Acted) -> bool:
+def _is_correction(acted: ActionResult) -> bool:
     checked = acted.checked
-    return acted.result is Result.DONE and checked.decision.action.is_write and checked.verdict.status in CORRECTED
+    return (
+        acted.result is ActionOutcome.DONE and checked.decision.action.is_write and checked.verdict.status in CORRECTED
+    )
 
 
-def _corrected(acted: Acted, was: Status | None, now: Status) -> Happening:
+def _corrected(acted: ActionResult, was: Status | None, now: Status) -> Incident:
     checked = acted.checked
     data = {
         **_about(checked, now, was),
@@ -161,42 +165,42 @@ def _corrected(acted: Acted, was: Status | None, now: Status) -> Happening:
         "unresolved": list(acted.unresolved),
     }
     key = key_of(checked.address, f"corrected:{checked.state.applied.revision}", ())
-    return Happening(Type.CORRECTION_DONE, Topic.CORRECTED, checked.address, key, data, lasts=False)
+    return Incident(Type.CORRECTION_DONE, Topic.CORRECTED, checked.address, key, data, lasts=False)
 
 
-def _trouble(checked: Checked, acted: Acted | None, topic: Topic, was: Status | None) -> Happening:
+def _trouble(checked: CheckResult, acted: ActionResult | None, topic: Topic, was: Status | None) -> Incident:
     status = checked.verdict.status
     data = _about(checked, status, was)
     if acted is not None:
         data["correction"] = {"result": acted.result.value, "message": acted.message}
     kind = Type.CHECK_UNKNOWN if status is Status.UNKNOWN else Type.DRIFT_DETECTED
     key = key_of(checked.address, status.value, _paths(checked.verdict.findings))
-    return Happening(kind, topic, checked.address, key, data)
+    return Incident(kind, topic, checked.address, key, data)
 
 
-def _restraints(checked: Checked) -> Iterator[Happening]:
-    """Go through what keeps a resource from being put back, as far as somebody should know."""
+def _restraints(checked: CheckResult) -> Iterator[Incident]:
+    """Go through what keeps a resource from being reverted, as far as somebody should know."""
     decision, address = checked.decision, checked.address
     first = decision.reasons[0]
     if decision.action is Action.HOLD and first.code not in _PASSING:
-        storm = first.code == "storm"
-        kind, topic = (Type.STORM_HELD, Topic.STORM) if storm else (Type.CORRECTION_HELD, Topic.HELD)
+        mass_drift = first.code == "massDrift"
+        kind, topic = (Type.MASS_DRIFT_HELD, Topic.MASS_DRIFT) if mass_drift else (Type.CORRECTION_HELD, Topic.HELD)
         data = {**_brief(checked), "reason": first.message, "code": first.code, "paths": list(first.paths)}
         if decision.held is not None:
             data["held"] = decision.held.value
-        yield Happening(kind, topic, address, key_of(address, f"held:{first.code}", first.paths), data)
+        yield Incident(kind, topic, address, key_of(address, f"held:{first.code}", first.paths), data)
     for reason in decision.reasons:
-        if reason.code == Restraint.FIGHT.value:
+        if reason.code == HoldReason.CONTENTION.value:
             data = {**_brief(checked), "reason": reason.message, "paths": list(reason.paths)}
-            key = key_of(address, "fight", reason.paths)
-            yield Happening(Type.FIGHT_DETECTED, Topic.FIGHT, address, key, data)
+            key = key_of(address, "contention", reason.paths)
+            yield Incident(Type.CONTENTION_DETECTED, Topic.CONTENTION, address, key, data)
     if checked.lapsed:
         data = {**_brief(checked), "reason": checked.lapsed}
         key = key_of(address, f"waiver:{checked.lapsed}", ())
-        yield Happening(Type.WAIVER_EXPIRED, Topic.WAIVER, address, key, data)
+        yield Incident(Type.WAIVER_EXPIRED, Topic.WAIVER, address, key, data)
 
 
-def _lost(waiting: Waiting) -> Happening:
+def _lost(waiting: Blocked) -> Incident:
     """Return what cannot be looked at for a reason that does not pass by itself."""
     declaration = waiting.declaration
     data = {
@@ -206,7 +210,7 @@ def _lost(waiting: Waiting) -> Happening:
         "declaredIn": source_location.text(declaration.location),
     }
     key = key_of(declaration.address, "unknown", ())
-    return Happening(Type.CHECK_UNKNOWN, Topic.UNKNOWN, declaration.address, key, data)
+    return Incident(Type.CHECK_UNKNOWN, Topic.UNKNOWN, declaration.address, key, data)
 
 
 def key_of(address: Address, what: str, where: Iterable[str]) -> str:
@@ -218,7 +222,7 @@ def _hash(*parts: str) -> str:
     return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
-def _brief(checked: Checked) -> dict[str, Json]:
+def _brief(checked: CheckResult) -> dict[str, Json]:
     return {
         "address": str(checked.address),
         "status": checked.verdict.status.value,
@@ -226,7 +230,7 @@ def _brief(checked: Checked) -> dict[str, Json]:
     }
 
 
-def _about(checked: Checked, status: Status, was: Status | None) -> dict[str, Json]:
+def _about(checked: CheckResult, status: Status, was: Status | None) -> dict[str, Json]:
     findings = checked.verdict.findings
     return {
         **_brief(checked),
@@ -244,7 +248,7 @@ def _finding(finding: Finding) -> dict[str, Json]:
         "path": display_value.utf8(paths.format_path(finding.path)),
         "op": finding.op.value,
         "class": finding.cls.value,
-        "side": finding.side.value,
+        "changedBy": finding.changed_by.value,
     }
     for name in ("desired", "observed"):
         value = getattr(finding, name)
@@ -260,9 +264,9 @@ def _paths(findings: Iterable[Finding]) -> list[str]:
 # -- what of it is news
 
 
-def told(sink: str, events: Iterable[Event]) -> Told:
+def told(sink: str, events: Iterable[Event]) -> DeliveryHistory:
     """Recall from the trail of one resource what a sink has heard of it."""
-    out = Told()
+    out = DeliveryHistory()
     for event in events:
         if sink not in event.data.get("sinks", ()):
             continue
@@ -279,7 +283,11 @@ def told(sink: str, events: Iterable[Event]) -> Told:
 
 
 def news(
-    seen: Outlook, sink: Sink, memory: Mapping[Address, Told], now: float, owed: frozenset[Address] = frozenset()
+    seen: NotificationCandidates,
+    sink: Sink,
+    memory: Mapping[Address, DeliveryHistory],
+    now: float,
+    owed: frozenset[Address] = frozenset(),
 ) -> list[Notice]:
     """Choose what a sink has not heard yet, should be reminded of, or has come to an end.
 
@@ -287,31 +295,31 @@ def news(
     """
     out: list[Notice] = []
     for one in seen.happenings:
-        before = memory.get(one.address) or Told()
+        before = memory.get(one.address) or DeliveryHistory()
         if one.topic in sink.on and _is_news(one, before, sink, seen.anew, now):
             out.append(_notice(one, before, anew=one.address in seen.anew))
     for address, was in {**dict.fromkeys(seen.sound & owed), **seen.restored}.items():
-        before = memory.get(address) or Told()
+        before = memory.get(address) or DeliveryHistory()
         if before.open:
             out.append(_end(address, was, before))
     return out
 
 
-def _is_news(one: Happening, before: Told, sink: Sink, anew: frozenset[Address], now: float) -> bool:
+def _is_news(one: Incident, before: DeliveryHistory, sink: Sink, anew: frozenset[Address], now: float) -> bool:
     last = before.open.get(one.key)
     if not one.lasts or last is None or one.address in anew:
         return True
     return sink.remind > 0 and now - last >= sink.remind
 
 
-def _notice(one: Happening, before: Told, *, anew: bool) -> Notice:
+def _notice(one: Incident, before: DeliveryHistory, *, anew: bool) -> Notice:
     times = before.times[one.key]
     again = {"reminder": times} if times and one.lasts and not anew else {}
     ident = _hash(one.type.value, one.key, str(before.ends), str(times if one.lasts else 0))
     return Notice(one.type, one.address, (one.key,), ident, {**one.data, "key": one.key, **again}, one.lasts)
 
 
-def _end(address: Address, was: Status | None, before: Told) -> Notice:
+def _end(address: Address, was: Status | None, before: DeliveryHistory) -> Notice:
     keys = tuple(sorted(before.open))
     data = {
         "address": str(address),
@@ -340,13 +348,13 @@ class Message:
 
 
 def messages(notices: Sequence[Notice], group: int, source: str, now: float) -> list[Message]:
-    """Put news into events: one each, or one a kind where there are more than `group`; a storm is always one."""
+    """Put news into events: one each, or one a kind where there are more than `group`; mass drift is always one."""
     by_type: dict[Type, list[Notice]] = {}
     for notice in notices:
         by_type.setdefault(notice.type, []).append(notice)
     out: list[Message] = []
     for kind, found in by_type.items():
-        together = len(found) > group or kind is Type.STORM_HELD
+        together = len(found) > group or kind is Type.MASS_DRIFT_HELD
         out += [_message(each, source, now) for each in ([found] if together else [[one] for one in found])]
     return out
 

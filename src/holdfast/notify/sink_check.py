@@ -11,12 +11,12 @@ from urllib.parse import urlsplit
 
 from holdfast.manifests import notify_spec
 from holdfast.manifests.notify_spec import ToCommand, ToFile, ToWebhook
-from holdfast.notify.sinks import Means, Undelivered, open_sink
+from holdfast.notify.sinks import SinkContext, Undelivered, open_sink
 
 SECONDS: Final = 10.0
 
 
-async def trouble(spec: notify_spec.Sink, means: Means) -> str | None:
+async def trouble(spec: notify_spec.Sink, means: SinkContext) -> str | None:
     """Return why an event would not arrive, as far as that can be known without sending one."""
     try:
         open_sink(spec, means)

@@ -22,7 +22,7 @@ from holdfast.manifests.notify_spec import ToCommand, ToFile, ToWebhook
 from holdfast.manifests.secrets import Resolver
 from holdfast.notify.cloudevents import CloudEvent, rfc3339
 from holdfast.reconcile.clock import Clock
-from holdfast.reconcile.retry import Patience
+from holdfast.reconcile.retry import RetryPolicy
 
 COMMAND_SECONDS: Final = 30.0
 ATTEMPT_SECONDS: Final = 10.0
@@ -40,18 +40,18 @@ class Sink(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Means:
+class SinkContext:
     """What sending takes besides the event."""
 
     clock: Clock
     random01: Callable[[], float]
     resolver: Resolver
-    patience: Patience = field(default_factory=lambda: Patience(attempts=3))
+    patience: RetryPolicy = field(default_factory=lambda: RetryPolicy(attempts=3))
     command_seconds: float = COMMAND_SECONDS
     attempt_seconds: float = ATTEMPT_SECONDS
 
 
-def open_sink(spec: notify_spec.Sink, means: Means) -> Sink:
+def open_sink(spec: notify_spec.Sink, means: SinkContext) -> Sink:
     """Return what sends to the target of a sink; raise Undelivered if a secret of it cannot be had."""
     match spec.target:
         case ToFile(path):

@@ -21,7 +21,7 @@ from holdfast.manifests import notify_spec
 from holdfast.manifests.notify_spec import ToWebhook
 from holdfast.manifests.secrets import Reference
 from holdfast.notify.cloudevents import CONTENT_TYPE, CloudEvent
-from holdfast.notify.sinks import Means, Undelivered
+from holdfast.notify.sinks import SinkContext, Undelivered
 
 LONGEST_WAIT_SECONDS: Final = 10.0  # whatever Retry-After says: a run must end
 _RETRIED: Final = frozenset({408, 425, 429, *range(500, 600)})
@@ -34,7 +34,7 @@ class WebhookSink:
 
     url: str = field(repr=False)
     key: bytes | None = field(repr=False)  # None: not signed
-    means: Means
+    means: SinkContext
 
     async def send(self, event: CloudEvent) -> None:
         """Deliver the event, or say why not."""
@@ -102,7 +102,7 @@ def key_of(secret: str) -> bytes:
         raise Undelivered(message) from None
 
 
-def open_hook(target: ToWebhook, means: Means) -> WebhookSink:
+def open_hook(target: ToWebhook, means: SinkContext) -> WebhookSink:
     """Return what posts to a webhook; raise Undelivered if its address or secret cannot be had."""
     url = target.url if isinstance(target.url, str) else _fetched(target.url, means)
     trouble = notify_spec.url_trouble(url, in_clear=False)
@@ -113,7 +113,7 @@ def open_hook(target: ToWebhook, means: Means) -> WebhookSink:
     return WebhookSink(url, key, means)
 
 
-def _fetched(reference: Reference, means: Means) -> str:
+def _fetched(reference: Reference, means: SinkContext) -> str:
     try:
         return str(means.resolver.fetch(reference).reveal())
     except InputError as error:

@@ -1,8 +1,8 @@
 """Budgets: how many corrections may be made in a time, so that a mistake of ours stays small.
 
-A rule says what it covers and has one purse, or one for each connection, kind or resource. A correction charges every
-purse of every rule that covers it, and is made only if none is empty. What was spent is the store's to count; here is
-only which purses, how deep, and who gets something when there is not enough for all.
+A rule says what it covers and has one bucket, or one for each connection, kind or resource. A correction charges every
+bucket of every rule that covers it, and is made only if none is empty. What was spent is the store's to count; here is
+only which buckets, how deep, and who gets something when there is not enough for all.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from fractions import Fraction
 from typing import Final
 
 from holdfast.model.address import Address
-from holdfast.model.budget_charge import Charge
+from holdfast.model.budget_charge import BudgetCharge
 from holdfast.model.decision import Action
 from holdfast.policy import durations, write_reasons
-from holdfast.policy.write_reasons import CORRECTIONS, EVERY, Motive
+from holdfast.policy.write_reasons import CORRECTIONS, EVERY, WriteReason
 
 DESTRUCTIVE: Final = frozenset({Action.REPLACE, Action.DELETE, Action.RECREATE})
 ANYTHING: Final = ("*",)
@@ -27,7 +27,7 @@ Sizes = Mapping[tuple[str, str], int]  # (connection, kind) -> how many resource
 
 
 class Each(StrEnum):
-    """For what a rule has a purse of its own."""
+    """For what a rule has a bucket of its own."""
 
     FLEET = "fleet"
     CONNECTION = "connection"
@@ -37,7 +37,7 @@ class Each(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Percent:
-    """A share of the resources that a purse is for: rounded down, but never less than one of them.
+    """A share of the resources that a bucket is for: rounded down, but never less than one of them.
 
     Rounded down, because a limit is a promise; at least one, because a budget that a small fleet can never spend would
     switch correction off without saying so. Who wants none writes 0.
@@ -62,7 +62,7 @@ class BudgetRule:
     connections: tuple[str, ...] = ANYTHING  # globs
     kinds: tuple[str, ...] = ANYTHING  # globs
     actions: frozenset[Action] | None = None  # None: every write
-    reasons: frozenset[Motive] = CORRECTIONS
+    reasons: frozenset[WriteReason] = CORRECTIONS
     each: Each = Each.FLEET
 
     def covers(self, address: Address, action: Action, reason: str) -> bool:
@@ -75,7 +75,7 @@ class BudgetRule:
         return _any_glob(connection, self.connections) and _any_glob(kind, self.kinds)
 
     def limit(self, address: Address, sizes: Sizes) -> int:
-        """Return how much the purse for an address holds."""
+        """Return how much the bucket for an address holds."""
         if not isinstance(self.max, Percent):
             return self.max
         return self.max.of(1 if self.each is Each.RESOURCE else sum(self._counted(address, sizes)))
@@ -87,8 +87,8 @@ class BudgetRule:
             if same_connection and same_kind and self._holds(connection, kind):
                 yield resources
 
-    def purse(self, address: Address) -> str:
-        """Name the purse for an address: readable, and the same however much it holds.
+    def bucket(self, address: Address) -> str:
+        """Name the bucket for an address: readable, and the same however much it holds.
 
         The amount is not part of the name, so raising or lowering it does not forget what was spent.
         """
@@ -118,7 +118,7 @@ def _actions_text(actions: frozenset[Action]) -> str:
     return "destructive" if actions == DESTRUCTIVE else "+".join(sorted(actions))
 
 
-def _reasons_text(reasons: frozenset[Motive]) -> str:
+def _reasons_text(reasons: frozenset[WriteReason]) -> str:
     if reasons == CORRECTIONS:
         return "corrections"
     return "writes" if reasons == EVERY else f"writes for {'+'.join(sorted(reasons))}"
@@ -126,15 +126,15 @@ def _reasons_text(reasons: frozenset[Motive]) -> str:
 
 def charges(
     rules: Iterable[BudgetRule], address: Address, action: Action, reason: str, sizes: Sizes, now: float
-) -> list[Charge]:
-    """Return what a write charges, in the order of the rules; two rules for one purse leave the stricter."""
-    out: dict[str, Charge] = {}
+) -> list[BudgetCharge]:
+    """Return what a write charges, in the order of the rules; two rules for one bucket leave the stricter."""
+    out: dict[str, BudgetCharge] = {}
     for rule in rules:
         if rule.covers(address, action, reason):
-            charge = Charge(rule.purse(address), rule.limit(address, sizes), now - rule.per)
-            before = out.get(charge.purse)
+            charge = BudgetCharge(rule.bucket(address), rule.limit(address, sizes), now - rule.per)
+            before = out.get(charge.bucket)
             if before is None or charge.limit < before.limit:
-                out[charge.purse] = charge
+                out[charge.bucket] = charge
     return list(out.values())
 
 
@@ -149,13 +149,13 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """A write that does not fit, and the first purse that was too empty for it."""
+    """A write that does not fit, and the first bucket that was too empty for it."""
 
     candidate: Candidate
-    charge: Charge
+    charge: BudgetCharge
 
     def __str__(self) -> str:
-        return f"the budget is spent: {self.charge.limit} {self.charge.purse}"
+        return f"the budget is spent: {self.charge.limit} {self.charge.bucket}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,21 +166,21 @@ class Allotment:
     held: tuple[Waiting, ...] = ()
 
 
-def purses(
+def buckets(
     candidates: Iterable[Candidate], rules: Sequence[BudgetRule], sizes: Sizes, now: float
 ) -> list[tuple[str, float]]:
-    """Return the purses that a batch would charge, each once with since when it counts: what to ask the store about."""
+    """Return the buckets that a batch would charge, each once, with the start of its window."""
     found: dict[str, float] = {}
     for each in candidates:
         for charge in charges(rules, each.address, each.action, each.reason, sizes, now):
-            found[charge.purse] = charge.since
+            found[charge.bucket] = charge.since
     return list(found.items())
 
 
 def allot(
     candidates: Iterable[Candidate], rules: Sequence[BudgetRule], spent: Mapping[str, int], sizes: Sizes, now: float
 ) -> Allotment:
-    """Say which of a batch fit, given what each purse has spent; first come, first served.
+    """Say which of a batch fit, given what each bucket has spent; first come, first served.
 
     One that does not fit takes nothing, so a later one that asks less may still fit. For showing: the store decides.
     """
@@ -189,11 +189,11 @@ def allot(
     held: list[Waiting] = []
     for each in candidates:
         asked = charges(rules, each.address, each.action, each.reason, sizes, now)
-        empty = next((charge for charge in asked if taken.get(charge.purse, 0) >= charge.limit), None)
+        empty = next((charge for charge in asked if taken.get(charge.bucket, 0) >= charge.limit), None)
         if empty is not None:
             held.append(Waiting(each, empty))
             continue
         granted.append(each)
         for charge in asked:
-            taken[charge.purse] = taken.get(charge.purse, 0) + 1
+            taken[charge.bucket] = taken.get(charge.bucket, 0) + 1
     return Allotment(tuple(granted), tuple(held))

@@ -15,7 +15,7 @@ from typing import Final
 from holdfast.compare import element_identity, paths
 from holdfast.model.absent import ABSENT
 from holdfast.model.confidence import Confidence
-from holdfast.model.finding import Finding, FindingClass, Op, Side
+from holdfast.model.finding import ChangedBy, Finding, FindingClass, Op
 from holdfast.model.json import Json
 from holdfast.policy import write_history
 from holdfast.policy.write_history import Correction, Write
@@ -28,7 +28,7 @@ _UNDECLARED: Final = (FindingClass.DEFAULTED, FindingClass.UNDECLARED)
 class Cause(StrEnum):
     """The stories there are."""
 
-    RIVAL_CONTROLLER = "rival_controller"
+    OTHER_WRITER_CONTROLLER = "other_writer_controller"
     OUR_PARTIAL_WRITE = "our_partial_write"
     NOT_APPLIED = "not_applied"
     TOOL_UPGRADE = "tool_upgrade"
@@ -42,7 +42,7 @@ class Evidence:
 
     corrections: Sequence[Correction] = ()  # of this resource, in any order
     rules_changed: bool = False  # the rules of comparison are others than those the baseline was captured under
-    contested: bool = False  # the path is fought over, or demoted because it was
+    contested: bool = False  # the path is fought over, or quarantined because it was
     alike: int = 0  # other resources of the kind with the very same finding
 
 
@@ -64,11 +64,11 @@ def explain(finding: Finding, evidence: Evidence) -> Explained:
     return _edited(finding)
 
 
-def _rival(_: Finding, evidence: Evidence) -> Explained | None:
+def _other_writer(_: Finding, evidence: Evidence) -> Explained | None:
     if not evidence.contested:
         return None
     return Explained(
-        Cause.RIVAL_CONTROLLER,
+        Cause.OTHER_WRITER_CONTROLLER,
         Confidence.MEDIUM,
         "somebody else writes this field too: it moved back each time after we corrected it",
     )
@@ -87,7 +87,7 @@ def _partial(finding: Finding, evidence: Evidence) -> Explained | None:
 
 
 def _not_applied(finding: Finding, _: Evidence) -> Explained | None:
-    if finding.side is not Side.INTENT:
+    if finding.changed_by is not ChangedBy.DECLARED:
         return None
     return Explained(
         Cause.NOT_APPLIED,
@@ -98,9 +98,9 @@ def _not_applied(finding: Finding, _: Evidence) -> Explained | None:
 
 def _upgrade(finding: Finding, evidence: Evidence) -> Explained | None:
     """Blame a change of the rules where what they call a difference is none to a person, or where nobody looked."""
-    if not evidence.rules_changed or finding.side is Side.BOTH:
+    if not evidence.rules_changed or finding.changed_by is ChangedBy.BOTH:
         return None
-    if finding.side is Side.WORLD and _same(finding.baseline, finding.observed):
+    if finding.changed_by is ChangedBy.LIVE and _same(finding.baseline, finding.observed):
         sentence = "the rules of comparison changed since the baseline, the live value did not: nobody moved anything"
         return Explained(Cause.TOOL_UPGRADE, Confidence.HIGH, sentence)
     if finding.op is Op.REORDERED or _is_respelt(finding):
@@ -113,7 +113,7 @@ def _upgrade(finding: Finding, evidence: Evidence) -> Explained | None:
 
 
 def _is_respelt(finding: Finding) -> bool:
-    was = finding.baseline if finding.side is Side.WORLD else finding.desired
+    was = finding.baseline if finding.changed_by is ChangedBy.LIVE else finding.desired
     if was is ABSENT or finding.observed is ABSENT or isinstance(was, dict | list):
         return False
     return _loose(was) == _loose(finding.observed)
@@ -135,7 +135,7 @@ def _defaults(finding: Finding, evidence: Evidence) -> Explained | None:
 
 _RULES: Final[tuple[Callable[[Finding, Evidence], Explained | None], ...]] = (
     _not_applied,
-    _rival,
+    _other_writer,
     _partial,
     _upgrade,
     _defaults,
@@ -143,14 +143,14 @@ _RULES: Final[tuple[Callable[[Finding, Evidence], Explained | None], ...]] = (
 
 
 def _edited(finding: Finding) -> Explained:
-    match finding.side:
-        case Side.UNSETTLED:
+    match finding.changed_by:
+        case ChangedBy.UNKNOWN:
             sentence = "declaration and world differ since we first looked; who moved cannot be known"
             return Explained(Cause.EXTERNAL_EDIT, Confidence.LOW, sentence)
-        case Side.BOTH:
+        case ChangedBy.BOTH:
             sentence = "somebody changed it outside of Holdfast, and the declaration changed too"
             return Explained(Cause.EXTERNAL_EDIT, Confidence.MEDIUM, sentence)
-        case Side.WORLD | Side.INTENT:  # intent never comes here
+        case ChangedBy.LIVE | ChangedBy.DECLARED:  # intent never comes here
             declared = finding.cls in (FindingClass.SPECIFIED, FindingClass.ELEMENT, FindingClass.SECRET)
             confidence = Confidence.MEDIUM if declared else Confidence.LOW
             return Explained(Cause.EXTERNAL_EDIT, confidence, "somebody changed it outside of Holdfast")

@@ -1,9 +1,9 @@
-"""Fights: a field that we put back again and again, and that somebody else moves again and again.
+"""Contention: a field that we revert again and again, and that somebody else moves again and again.
 
 Correcting such a field faster helps nobody, so corrections of one path wait longer each time, and after a few of them
-it is a fight: named with both values and its rhythm, and left to a person. Refuses to know who the rival is.
+it is contention: named with both values and its rhythm, and left to a person. Refuses to know who the other writer is.
 
-Judged by our corrections in sequence, not by the clock: a rival that comes every ten hours is one as much as a rival
+Judged by our corrections in sequence, not by the clock: a writer that comes every ten hours counts as much as one
 that comes every ten minutes. Only what held for very long is forgotten.
 """
 
@@ -16,7 +16,7 @@ from typing import Final
 
 from holdfast.compare import element_identity, paths
 from holdfast.model.absent import ABSENT
-from holdfast.model.finding import Side
+from holdfast.model.finding import ChangedBy
 from holdfast.model.json import Json
 from holdfast.model.path import Selector, Step
 from holdfast.model.verdict import Status, Verdict
@@ -30,8 +30,8 @@ PERIODS_HELD: Final = 10  # so many periodic checks in a row, if they take longe
 
 
 @dataclass(frozen=True, slots=True)
-class FightRules:
-    """When it is a fight, and how patiently we go into it; times are seconds."""
+class ContentionRules:
+    """When it is contention, and how patiently we go into it; times are seconds."""
 
     reverts: int = 3  # as many corrections of one path in sequence, and it has drifted once more
     forget_after: float = 30 * 86_400.0  # a correction that held for so long is forgotten, with all before it
@@ -43,7 +43,7 @@ class FightRules:
 
 
 @dataclass(frozen=True, slots=True)
-class Fight:
+class Contention:
     """One path that two hands pull at."""
 
     path: str
@@ -59,26 +59,30 @@ class Fight:
         rhythm = f", about every {durations.format_seconds(round(self.period or 0))}" if regular else ""
         times = "once" if self.times == 1 else f"{self.times} times"
         if self.path == WHOLE and self.ours is ABSENT:
-            return f"it was made again {times}{rhythm}, and is gone again"
-        return f"{self.path or 'the document'} was put back {times}{rhythm}, and has been moved again"
+            return f"it was recreated {times}{rhythm}, and is gone again"
+        return f"{self.path or 'the document'} was reverted {times}{rhythm}, and has been moved again"
 
 
-def fights(drifted: Iterable[str], put_back: Mapping[str, Sequence[Write]], rules: FightRules) -> list[Fight]:
-    """Return which of the paths that have drifted now were put back often enough; see `history.in_sequence`."""
+def contentions(
+    drifted: Iterable[str], put_back: Mapping[str, Sequence[Write]], rules: ContentionRules
+) -> list[Contention]:
+    """Return which of the paths that have drifted now were reverted often enough; see `history.in_sequence`."""
     found = ((path, put_back.get(path, ())) for path in dict.fromkeys(drifted))
-    return [_fight(path, writes) for path, writes in found if len(writes) >= max(rules.reverts, 1)]
+    return [_contention(path, writes) for path, writes in found if len(writes) >= max(rules.reverts, 1)]
 
 
 def moved_paths(verdict: Verdict) -> list[str]:
     """Return the paths that somebody else moved; of what is gone, the whole."""
     if verdict.status is Status.MISSING:
         return [WHOLE]
-    return [paths.format_path(finding.path) for finding in verdict.findings if finding.side is not Side.INTENT]
+    return [
+        paths.format_path(finding.path) for finding in verdict.findings if finding.changed_by is not ChangedBy.DECLARED
+    ]
 
 
-def _fight(path: str, writes: Sequence[Write]) -> Fight:
+def _contention(path: str, writes: Sequence[Write]) -> Contention:
     first, last = writes[0].at, writes[-1].at
-    return Fight(
+    return Contention(
         path,
         len(writes),
         first,
@@ -96,7 +100,7 @@ def _distinct(values: Iterable[Json]) -> tuple[Json, ...]:
     return tuple(found.values())
 
 
-def backoff_until(put_back: Sequence[Write], rules: FightRules) -> float | None:
+def backoff_until(put_back: Sequence[Write], rules: ContentionRules) -> float | None:
     """Return before when a path should not be corrected again, or None if nothing speaks against it.
 
     The first correction of a sequence is followed by no wait, the second by `backoff`, each further one by twice the
@@ -111,7 +115,7 @@ def backoff_until(put_back: Sequence[Write], rules: FightRules) -> float | None:
 def ineffective(corrections: Iterable[Correction]) -> Counter[tuple[str, str]]:
     """Count the writes that did not take, by kind and path; elements of lists count together.
 
-    What many resources of a kind do not take is a property of the service: a rule for the profile, not a fight.
+    What many resources of a kind do not take is a property of the service: a rule for the profile, not contention.
     """
     return Counter(
         (write.correction.address.kind, generalised(write.path.path))

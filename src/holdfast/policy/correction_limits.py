@@ -1,6 +1,6 @@
 """The limits of correction, all in one: what the section `corrections` of the project file says, or what holds without.
 
-By default there are no budgets and no windows, but the guard against storms and the rules of fights are on.
+By default there are no budgets and no windows, but the mass-drift guard and the rules of contention are on.
 """
 
 from __future__ import annotations
@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from holdfast.policy.budgets import BudgetRule
-from holdfast.policy.contention_rules import FightRules
-from holdfast.policy.mass_drift import StormGuard
+from holdfast.policy.contention_rules import ContentionRules
+from holdfast.policy.mass_drift import MassDriftGuard
 from holdfast.policy.windows import Window
 
 
@@ -19,5 +19,5 @@ class CorrectionRules:
 
     budgets: tuple[BudgetRule, ...] = ()
     windows: tuple[Window, ...] = ()
-    storm: StormGuard | None = field(default_factory=StormGuard)  # None: switched off
-    fights: FightRules = field(default_factory=FightRules)
+    mass_drift: MassDriftGuard | None = field(default_factory=MassDriftGuard)  # None: switched off
+    contentions: ContentionRules = field(default_factory=ContentionRules)

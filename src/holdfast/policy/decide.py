@@ -1,7 +1,7 @@
 """What to do about a verdict: one pure function, and the plan a person sees is its output.
 
 Policy is asked path by path: some findings of a resource may be corrected while others are only reported or wait for
-somebody. Limits of the whole fleet (budgets, storms) hold back afterwards what is decided here; see `plan.holding`.
+somebody. Limits of the whole fleet (budgets, mass drift) hold back afterwards what is decided here; see `plan.holding`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Final
 from holdfast.compare import paths
 from holdfast.model.absent import ABSENT
 from holdfast.model.decision import Action, Decision, Reason
-from holdfast.model.finding import Finding, FindingClass, Op, Side
+from holdfast.model.finding import ChangedBy, Finding, FindingClass, Op
 from holdfast.model.path import Path
 from holdfast.model.resource import ManagementPolicy, OnDelete, OnDrift, Origin
 from holdfast.model.verdict import Status, Verdict
@@ -23,7 +23,7 @@ WHOLE: Final = ""  # the path that stands for the whole resource: for its being 
 
 
 class Recreate(StrEnum):
-    """When something that we made and that somebody removed is made again."""
+    """When something that we made and that somebody removed is recreated."""
 
     WHEN_RESYNC = "when_resync"  # only where periodic checks are on; the seed's rule
     ALWAYS = "always"
@@ -46,11 +46,11 @@ class ReconcileMode(StrEnum):
     SHADOW = "shadow"  # compare, and write all the same, to see whether the comparison would have been right
 
 
-class Restraint(StrEnum):
-    """Why a path that drifted is not simply put back."""
+class HoldReason(StrEnum):
+    """Why a path that drifted is not simply revert."""
 
     REPORT = "report_only"  # policy
-    FIGHT = "fight"  # somebody keeps putting it back
+    CONTENTION = "contention"  # somebody keeps putting it back
     UNDONE = "undone"  # a person took our correction back
     APPROVAL = "approval"  # a person must say yes first
     DEBOUNCE = "debounce"  # not seen often or long enough yet
@@ -63,19 +63,19 @@ class Restraint(StrEnum):
     @property
     def waits(self) -> bool:
         """Whether it will be corrected once somebody agrees or time has passed."""
-        return self in (Restraint.APPROVAL, Restraint.DEBOUNCE, Restraint.BACKOFF, Restraint.FUTILE)
+        return self in (HoldReason.APPROVAL, HoldReason.DEBOUNCE, HoldReason.BACKOFF, HoldReason.FUTILE)
 
     @property
     def yields(self) -> bool:
         """Whether a person's yes to the plan lifts it."""
-        return self in (Restraint.APPROVAL, Restraint.FUTILE)
+        return self in (HoldReason.APPROVAL, HoldReason.FUTILE)
 
 
 @dataclass(frozen=True, slots=True)
-class Restrained:
-    """One path that is not put back, and the sentence that says why."""
+class PathHold:
+    """One path that is not revert, and the sentence that says why."""
 
-    restraint: Restraint
+    restraint: HoldReason
     message: str = ""
 
 
@@ -115,7 +115,7 @@ class PathFacts:
     declared_lists: frozenset[str] = frozenset()  # inside lists that are declared
     unresolved: frozenset[str] = frozenset()  # that our last write failed to revert
     pinnable: frozenset[str] = frozenset()  # of these, that may be reverted by sending their baseline value
-    restrained: Mapping[str, Restrained] = field(default_factory=dict)  # the others are as on_drift says
+    restrained: Mapping[str, PathHold] = field(default_factory=dict)  # the others are as on_drift says
     free: frozenset[str] = frozenset()  # that policy corrects whatever on_drift says
 
 
@@ -130,7 +130,7 @@ class WriteLimits:
 
 
 @dataclass(frozen=True, slots=True)
-class Situation:
+class DecisionInputs:
     """Everything a decision depends on beside the verdict."""
 
     handling: Handling = field(default_factory=Handling)
@@ -139,33 +139,33 @@ class Situation:
     limits: WriteLimits = field(default_factory=WriteLimits)
 
 
-def decide(verdict: Verdict, situation: Situation) -> Decision:
+def decide(verdict: Verdict, inputs: DecisionInputs) -> Decision:
     """Choose the action for a verdict; total over every status and situation."""
-    if situation.handling.policy is ManagementPolicy.UNMANAGED:
+    if inputs.handling.policy is ManagementPolicy.UNMANAGED:
         return _decision(Action.NONE, "unmanaged", "unmanaged: read so that others can refer to it")
-    if situation.record.terminal is not None:
-        return _decision(Action.BLOCK, "terminal", f"{STOPPED}: {situation.record.terminal}")
-    if situation.handling.mode is ReconcileMode.OBSERVE:
-        situation = replace(situation, handling=replace(situation.handling, policy=ManagementPolicy.OBSERVED))
-    decision = _in_mode(_BY_STATUS[verdict.status](verdict, situation), verdict, situation)
-    if situation.record.unsure and (decision.held or decision.action) in (Action.CREATE, Action.RECREATE):
-        return _decision(Action.BLOCK, "unsure", situation.record.unsure)
-    if decision.action.is_write and situation.limits.paused is not None:
-        return hold(decision, Reason("paused", situation.limits.paused))
-    if decision.action.is_write and situation.limits.source:
-        return hold(decision, Reason("source", f"what it refers to cannot be relied on: {situation.limits.source}"))
-    if decision.action.is_write and situation.limits.frozen is not None:
-        return hold(decision, Reason("frozen", situation.limits.frozen))
+    if inputs.record.terminal is not None:
+        return _decision(Action.BLOCK, "terminal", f"{STOPPED}: {inputs.record.terminal}")
+    if inputs.handling.mode is ReconcileMode.OBSERVE:
+        inputs = replace(inputs, handling=replace(inputs.handling, policy=ManagementPolicy.OBSERVED))
+    decision = _in_mode(_BY_STATUS[verdict.status](verdict, inputs), verdict, inputs)
+    if inputs.record.unsure and (decision.held or decision.action) in (Action.CREATE, Action.RECREATE):
+        return _decision(Action.BLOCK, "unsure", inputs.record.unsure)
+    if decision.action.is_write and inputs.limits.paused is not None:
+        return hold(decision, Reason("paused", inputs.limits.paused))
+    if decision.action.is_write and inputs.limits.source:
+        return hold(decision, Reason("source", f"what it refers to cannot be relied on: {inputs.limits.source}"))
+    if decision.action.is_write and inputs.limits.frozen is not None:
+        return hold(decision, Reason("frozen", inputs.limits.frozen))
     return decision
 
 
-def _in_mode(decision: Decision, verdict: Verdict, situation: Situation) -> Decision:
+def _in_mode(decision: Decision, verdict: Verdict, inputs: DecisionInputs) -> Decision:
     """Write where the comparison would have left it, in a mode that writes at every turn."""
-    if situation.handling.policy is not ManagementPolicy.MANAGED:
+    if inputs.handling.policy is not ManagementPolicy.MANAGED:
         return decision
-    if situation.handling.mode is ReconcileMode.PUT_ONLY and situation.record.uncompared:
+    if inputs.handling.mode is ReconcileMode.PUT_ONLY and inputs.record.uncompared:
         return _decision(Action.UPDATE, "put_only", "sent at every turn; this kind is not compared")
-    if situation.handling.mode is ReconcileMode.SHADOW and verdict.status is Status.IN_SYNC:
+    if inputs.handling.mode is ReconcileMode.SHADOW and verdict.status is Status.IN_SYNC:
         return _decision(Action.UPDATE, "shadow", "as declared; sent all the same, to see whether that is so")
     return decision
 
@@ -179,72 +179,74 @@ def hold(decision: Decision, reason: Reason) -> Decision:
     return Decision(Action.HOLD, (reason, *decision.reasons), decision.held or decision.action)
 
 
-def _unknown(verdict: Verdict, _: Situation) -> Decision:
+def _unknown(verdict: Verdict, _: DecisionInputs) -> Decision:
     return _decision(Action.NONE, "unknown", f"nothing is done on what {verdict.reason}")
 
 
-def _in_sync(_: Verdict, situation: Situation) -> Decision:
-    if situation.record.failed and situation.handling.policy is ManagementPolicy.MANAGED:
-        return _decision(Action.UPDATE, "failed", f"as declared, but the service calls it {situation.record.failed}")
-    if situation.record.applied and situation.record.edited:
+def _in_sync(_: Verdict, inputs: DecisionInputs) -> Decision:
+    if inputs.record.failed and inputs.handling.policy is ManagementPolicy.MANAGED:
+        return _decision(Action.UPDATE, "failed", f"as declared, but the service calls it {inputs.record.failed}")
+    if inputs.record.applied and inputs.record.edited:
         return _decision(
             Action.ADOPT, "converged", "the declaration says what is there now; remembered without a write"
         )
-    if situation.record.applied:
+    if inputs.record.applied:
         return _decision(Action.NONE, "in_sync", "as declared")
-    if situation.record.damaged and situation.handling.policy is ManagementPolicy.MANAGED:
+    if inputs.record.damaged and inputs.handling.policy is ManagementPolicy.MANAGED:
         return _decision(Action.UPDATE, "recapture", "what was known of it is damaged; written once, to learn it anew")
     return _decision(Action.ADOPT, "adopt", "exists as declared; taken over without a write")
 
 
-def _pending(verdict: Verdict, situation: Situation) -> Decision:
+def _pending(verdict: Verdict, inputs: DecisionInputs) -> Decision:
     if not verdict.findings:  # declared, not there yet
-        if situation.handling.imports:
+        if inputs.handling.imports:
             return _decision(Action.BLOCK, "import_missing", "to be imported, but there is no such thing")
-        if situation.handling.policy is ManagementPolicy.OBSERVED:
+        if inputs.handling.policy is ManagementPolicy.OBSERVED:
             return _decision(Action.REPORT, "observed", "declared but not there; observed resources are not created")
         return _decision(Action.CREATE, "create", "declared, not there yet")
-    return _write(verdict.findings, situation, "intent", "the declaration moved")
+    return _write(verdict.findings, inputs, "intent", "the declaration moved")
 
 
-def _missing(_: Verdict, situation: Situation) -> Decision:
-    if situation.handling.policy is ManagementPolicy.OBSERVED:
+def _missing(_: Verdict, inputs: DecisionInputs) -> Decision:
+    if inputs.handling.policy is ManagementPolicy.OBSERVED:
         return _decision(Action.REPORT, "missing", "gone; observed resources are not recreated")
-    if situation.handling.origin is Origin.IMPORTED:
+    if inputs.handling.origin is Origin.IMPORTED:
         return _decision(Action.BLOCK, "imported_deleted", "gone, and it was imported: it is not ours to recreate")
-    if situation.handling.recreate is Recreate.NEVER:
+    if inputs.handling.recreate is Recreate.NEVER:
         return _decision(Action.REPORT, "missing", "gone; recreation is switched off")
-    if situation.handling.recreate is not Recreate.ALWAYS and not situation.handling.resyncs:
+    if inputs.handling.recreate is not Recreate.ALWAYS and not inputs.handling.resyncs:
         message = "gone; with resyncPeriod: 0 it is not recreated: set another resyncPeriod, or apply with --recreate"
         return _decision(Action.BLOCK, "deleted", message)
-    recreated = _decision(Action.RECREATE, "recreate", "gone; made by us, so it is made again")
-    restrained = _restraint(WHOLE, situation)
+    recreated = _decision(Action.RECREATE, "recreate", "gone; made by us, so it is recreated")
+    restrained = _restraint(WHOLE, inputs)
     if restrained is None:
         return recreated
     reason = Reason(restrained.restraint.value, f"gone; {restrained.message}")
     return hold(recreated, reason) if restrained.restraint.waits else Decision(Action.REPORT, (reason,))
 
 
-def _drifted(verdict: Verdict, situation: Situation) -> Decision:
-    return _by_path(verdict, situation, "drift", "the world moved")
+def _drifted(verdict: Verdict, inputs: DecisionInputs) -> Decision:
+    return _by_path(verdict, inputs, "drift", "changed outside Holdfast")
 
 
-def _conflicted(verdict: Verdict, situation: Situation) -> Decision:
-    return _by_path(verdict, situation, "conflict", "both the declaration and the world moved")
+def _conflicted(verdict: Verdict, inputs: DecisionInputs) -> Decision:
+    return _by_path(verdict, inputs, "conflict", "both the declaration and changed outside Holdfast")
 
 
-def _by_path(verdict: Verdict, situation: Situation, code: str, message: str) -> Decision:
+def _by_path(verdict: Verdict, inputs: DecisionInputs, code: str, message: str) -> Decision:
     """Ask policy about each finding; write what may be written, and name the rest with what holds it back."""
-    if situation.handling.policy is ManagementPolicy.OBSERVED:
+    if inputs.handling.policy is ManagementPolicy.OBSERVED:
         return _report(verdict.findings, "observed", f"{message}; observed resources are not written")
     to_write: list[Finding] = []
-    restrained: dict[Restrained, list[Finding]] = {}
+    restrained: dict[PathHold, list[Finding]] = {}
     hopeless: list[Finding] = []
     for finding in verdict.findings:
-        why = None if finding.side is Side.INTENT else _restraint(paths.format_path(finding.path), situation)
+        why = None if finding.changed_by is ChangedBy.DECLARED else _restraint(paths.format_path(finding.path), inputs)
         if why is not None:
-            restrained.setdefault(_BOTH if finding.side is Side.BOTH and why is _REPORTED else why, []).append(finding)
-        elif _is_correctable(finding, situation):
+            restrained.setdefault(
+                _BOTH if finding.changed_by is ChangedBy.BOTH and why is _REPORTED else why, []
+            ).append(finding)
+        elif _is_correctable(finding, inputs):
             to_write.append(finding)
         else:
             hopeless.append(finding)
@@ -258,21 +260,21 @@ def _by_path(verdict: Verdict, situation: Situation, code: str, message: str) ->
         others.append(_reason("nothing_declared", "nothing declared could put it back", hopeless))
     if not to_write:
         return _restrained(restrained, others)
-    decision = _write(to_write, situation, code, message)
+    decision = _write(to_write, inputs, code, message)
     if decision.action is Action.REPLACE and restrained:
         reason = others[0]
-        together = Reason(reason.code, "replacing it would also put back what is not to be", reason.paths)
+        together = Reason(reason.code, "replacing it would also revert what is not to be", reason.paths)
         return hold(decision, together)
-    pinned = [finding for finding in to_write if paths.format_path(finding.path) in situation.paths.pinnable]
+    pinned = [finding for finding in to_write if paths.format_path(finding.path) in inputs.paths.pinnable]
     if pinned:
         said = "a write of the declaration did not put it back; this one also sends the value it had"
         others.append(_reason("pin", said, pinned))
     return Decision(decision.action, (*decision.reasons, *others), decision.held)
 
 
-def _account(message: str, why: Restrained) -> str:
-    """Say why something is not put back; of what did not take, nobody can say that the world moved."""
-    return why.message if why.restraint is Restraint.UNRESOLVED else f"{message}; {why.message}"
+def _account(message: str, why: PathHold) -> str:
+    """Say why something is not revert; of what did not take, nobody can say that changed outside Holdfast."""
+    return why.message if why.restraint is HoldReason.UNRESOLVED else f"{message}; {why.message}"
 
 
 def list_of(path: Path) -> Path | None:
@@ -287,7 +289,7 @@ def _is_entangled(finding: Finding, lists: Collection[Path]) -> bool:
     return whole is not None and whole in lists and any(isinstance(step, int) for step in finding.path)
 
 
-def _restrained(restrained: Mapping[Restrained, list[Finding]], others: Sequence[Reason]) -> Decision:
+def _restrained(restrained: Mapping[PathHold, list[Finding]], others: Sequence[Reason]) -> Decision:
     """Nothing can be written now: hold if something will be, else report."""
     if any(why.restraint.waits for why in restrained):
         first = sorted(others, key=lambda reason: not _WAITS.get(reason.code, False))
@@ -295,27 +297,27 @@ def _restrained(restrained: Mapping[Restrained, list[Finding]], others: Sequence
     return Decision(Action.REPORT, tuple(others))
 
 
-_WAITS = {restraint.value: restraint.waits for restraint in Restraint}
-_ASKED = Restrained(Restraint.APPROVAL, "correcting it needs approval")
-_TANGLED = Restrained(Restraint.REPORT, "it stands in a list with something that is not to be put back")
-_BOTH = Restrained(Restraint.APPROVAL, "a person must decide")
+_WAITS = {restraint.value: restraint.waits for restraint in HoldReason}
+_ASKED = PathHold(HoldReason.APPROVAL, "correcting it needs approval")
+_TANGLED = PathHold(HoldReason.REPORT, "it stands in a list with something that is not to be reverted")
+_BOTH = PathHold(HoldReason.APPROVAL, "a person must decide")
 _DID_NOT_TAKE = "not as declared: our last write did not take, and is not repeated in vain"
-_REPORTED = Restrained(Restraint.REPORT, "policy is to report")
+_REPORTED = PathHold(HoldReason.REPORT, "policy is to report")
 
 
-def _restraint(path: str, situation: Situation) -> Restrained | None:
-    """Return what keeps a path from being put back; a person's yes lifts everything that only waits for one."""
-    if path in situation.paths.unresolved and path not in situation.paths.pinnable:
-        return Restrained(Restraint.UNRESOLVED, _DID_NOT_TAKE)
-    found = situation.paths.restrained.get(path)
-    if found is None and path not in situation.paths.free:
-        found = {OnDrift.REPORT: _REPORTED, OnDrift.APPROVE: _ASKED}.get(situation.handling.on_drift)
-    if found is not None and found.restraint.yields and situation.limits.approved:
+def _restraint(path: str, inputs: DecisionInputs) -> PathHold | None:
+    """Return what keeps a path from being reverted; a person's yes lifts everything that only waits for one."""
+    if path in inputs.paths.unresolved and path not in inputs.paths.pinnable:
+        return PathHold(HoldReason.UNRESOLVED, _DID_NOT_TAKE)
+    found = inputs.paths.restrained.get(path)
+    if found is None and path not in inputs.paths.free:
+        found = {OnDrift.REPORT: _REPORTED, OnDrift.APPROVE: _ASKED}.get(inputs.handling.on_drift)
+    if found is not None and found.restraint.yields and inputs.limits.approved:
         return None
     return found
 
 
-_BY_STATUS: dict[Status, Callable[[Verdict, Situation], Decision]] = {
+_BY_STATUS: dict[Status, Callable[[Verdict, DecisionInputs], Decision]] = {
     Status.UNKNOWN: _unknown,
     Status.IN_SYNC: _in_sync,
     Status.PENDING: _pending,
@@ -325,22 +327,22 @@ _BY_STATUS: dict[Status, Callable[[Verdict, Situation], Decision]] = {
 }
 
 
-def _is_correctable(finding: Finding, situation: Situation) -> bool:
+def _is_correctable(finding: Finding, inputs: DecisionInputs) -> bool:
     """Tell whether a write of the declaration may put this back."""
     if finding.desired is not ABSENT or finding.cls is FindingClass.REMOVED:
         return True
-    if paths.format_path(finding.path) in situation.paths.pinnable:
+    if paths.format_path(finding.path) in inputs.paths.pinnable:
         return True
     if finding.op in (Op.MISSING, Op.ELEMENT_MISSING):  # nobody declares it, so no write can bring it back
         return False
-    return situation.handling.whole_writes or paths.format_path(finding.path) in situation.paths.declared_lists
+    return inputs.handling.whole_writes or paths.format_path(finding.path) in inputs.paths.declared_lists
 
 
-def _write(findings: Sequence[Finding], situation: Situation, code: str, message: str) -> Decision:
-    if situation.handling.policy is ManagementPolicy.OBSERVED:
+def _write(findings: Sequence[Finding], inputs: DecisionInputs, code: str, message: str) -> Decision:
+    if inputs.handling.policy is ManagementPolicy.OBSERVED:
         return _report(findings, "observed", f"{message}; observed resources are not written")
-    fixed = [finding for finding in findings if paths.format_path(finding.path) in situation.paths.immutable]
-    if fixed and situation.handling.on_immutable is OnImmutable.REPLACE:
+    fixed = [finding for finding in findings if paths.format_path(finding.path) in inputs.paths.immutable]
+    if fixed and inputs.handling.on_immutable is OnImmutable.REPLACE:
         return _paths(Action.REPLACE, "immutable", f"{message}, at a field that is fixed at birth", fixed)
     if fixed:
         return _paths(Action.BLOCK, "immutable", "cannot be changed in place; set onImmutable: replace", fixed)

@@ -1,6 +1,6 @@
-"""Holding back what was decided: a storm stops everything, budgets let through what fits.
+"""Holding back what was decided: mass drift stops everything, budgets let through what fits.
 
-A function of the whole batch, because both are about many resources at once. A person's yes to a plan lifts the storm
+A function of the whole batch, because both are about many resources at once. An approval of a plan lifts the hold
 for it, not the budgets.
 """
 
@@ -10,14 +10,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from holdfast.model.address import Address
-from holdfast.model.budget_charge import Charge
+from holdfast.model.budget_charge import BudgetCharge
 from holdfast.model.decision import Decision, Reason
 from holdfast.model.verdict import Status
 from holdfast.policy import budgets, write_reasons
 from holdfast.policy.budgets import Candidate, Sizes
 from holdfast.policy.correction_limits import CorrectionRules
 from holdfast.policy.decide import CORRECTED, hold
-from holdfast.policy.mass_drift import Storm
+from holdfast.policy.mass_drift import MassDrift
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Allowed:
     """What became of a decision: the same, or a hold; and what it charges."""
 
     decision: Decision
-    charges: tuple[Charge, ...] = ()
+    charges: tuple[BudgetCharge, ...] = ()
 
 
 def candidates(wanted: Sequence[Wanted]) -> list[Candidate]:
@@ -55,7 +55,7 @@ def candidates(wanted: Sequence[Wanted]) -> list[Candidate]:
 def hold_back(
     wanted: Sequence[Wanted],
     rules: CorrectionRules,
-    storm: Storm | None,
+    mass_drift: MassDrift | None,
     spent: Mapping[str, int],
     sizes: Sizes,
     now: float,
@@ -64,8 +64,8 @@ def hold_back(
     out: list[Allowed] = []
     taken = dict(spent)
     for each in wanted:
-        if each.is_correction and storm is not None and not each.approved:
-            out.append(Allowed(hold(each.decision, Reason("storm", str(storm)))))
+        if each.is_correction and mass_drift is not None and not each.approved:
+            out.append(Allowed(hold(each.decision, Reason("massDrift", str(mass_drift)))))
             continue
         if not each.decision.action.is_write:
             out.append(Allowed(each.decision))
@@ -77,6 +77,6 @@ def hold_back(
         one = each.candidate()
         charges = budgets.charges(rules.budgets, one.address, one.action, one.reason, sizes, now)
         for charge in charges:
-            taken[charge.purse] = taken.get(charge.purse, 0) + 1
+            taken[charge.bucket] = taken.get(charge.bucket, 0) + 1
         out.append(Allowed(each.decision, tuple(charges)))
     return out

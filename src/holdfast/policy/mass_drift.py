@@ -1,11 +1,11 @@
-"""Storms: so much drift at once that it is more likely one cause than many, and perhaps our own mistake.
+"""Mass drift: so much drift at once that it is more likely one cause than many, and perhaps our own mistake.
 
 When a third of a fleet seems to have moved, or the same field moved to the same value everywhere, then a default of the
 service changed, a credential sees the wrong account, or a profile is wrong. Correcting all that would make it worse, so
 correction stops and a person looks. Detection goes on.
 
 At once is within one period of checks: who looks at one resource after the other meets one and the same event for as
-long. So what was put back in that time, by nobody's wish but ours, counts as much as what is found now.
+long. So what was reverted in that time, by nobody's wish but ours, counts as much as what is found now.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Final
 from holdfast.compare import element_identity, paths
 from holdfast.model.absent import ABSENT
 from holdfast.model.address import Address
-from holdfast.model.finding import Finding, Side
+from holdfast.model.finding import ChangedBy, Finding
 from holdfast.model.json import Json
 from holdfast.policy.budgets import Sizes
 from holdfast.policy.write_history import Correction
@@ -31,7 +31,7 @@ _Same = tuple[str, str, bool, Hashable]  # kind, path with its keys, and the val
 _Moves = Sequence[tuple[str, Json]]  # paths, and the values found there
 
 
-class StormKind(StrEnum):
+class MassDriftKind(StrEnum):
     """What is too much."""
 
     SHARE = "share"  # too many resources moved at once
@@ -39,19 +39,19 @@ class StormKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class StormGuard:
-    """From when on it is a storm."""
+class MassDriftGuard:
+    """From when on it is mass drift."""
 
     share: float = 0.3  # of the fleet, or of a kind
-    at_least: int = 10  # resources; fewer are never a storm
+    at_least: int = 10  # resources; fewer are never mass drift
     identical: int = 10  # resources of a kind with one and the same finding
 
 
 @dataclass(frozen=True, slots=True)
-class Storm:
+class MassDrift:
     """Why correction stops."""
 
-    kind: StormKind
+    kind: MassDriftKind
     count: int  # resources hit
     total: int  # of so many
     example: Address
@@ -59,7 +59,7 @@ class Storm:
     path: str = ""  # the field, where it is about one
 
     def __str__(self) -> str:
-        if self.kind is StormKind.SHARE:
+        if self.kind is MassDriftKind.SHARE:
             return (
                 f"{self.count} of {self.total} resources moved or vanished at once, such as {self.example}; "
                 "nothing is corrected until a person has looked"
@@ -84,14 +84,14 @@ def is_worth_a_closer_look(hits: int, seen: int, share: float) -> bool:
     return seen < SAMPLE or 2 * hits >= share * seen
 
 
-def storm(
+def mass_drift(
     drifted: Mapping[Address, Sequence[Finding]],
     missing: Collection[Address],
     sizes: Sizes,
-    guard: StormGuard | None,
+    guard: MassDriftGuard | None,
     put_back: Iterable[Correction] = (),
-) -> Storm | None:
-    """Return the storm there is, if any; without a guard there is none.
+) -> MassDrift | None:
+    """Return the mass drift there is, if any; without a guard there is none.
 
     `drifted` are the resources that drifted or are in conflict, `missing` those that vanished since the last look;
     `sizes` how many there are of each connection and kind, moved or not; `put_back` our own corrections within the
@@ -110,17 +110,19 @@ def storm(
 
 
 def _of_world(findings: Iterable[Finding]) -> list[tuple[str, Json]]:
-    return [(paths.format_path(each.path), each.observed) for each in findings if each.side is not Side.INTENT]
+    return [
+        (paths.format_path(each.path), each.observed) for each in findings if each.changed_by is not ChangedBy.DECLARED
+    ]
 
 
-def _share(hit: Collection[Address], sizes: Sizes, guard: StormGuard) -> Storm | None:
+def _share(hit: Collection[Address], sizes: Sizes, guard: MassDriftGuard) -> MassDrift | None:
     total = max(sum(sizes.values()), len(hit))
     if not hit or len(hit) < guard.at_least or not _is_share(len(hit), total, guard):
         return None
-    return Storm(StormKind.SHARE, len(hit), total, min(hit, key=str))
+    return MassDrift(MassDriftKind.SHARE, len(hit), total, min(hit, key=str))
 
 
-def _identical(moved: Mapping[Address, _Moves], sizes: Sizes, guard: StormGuard) -> Storm | None:
+def _identical(moved: Mapping[Address, _Moves], sizes: Sizes, guard: MassDriftGuard) -> MassDrift | None:
     hit: dict[_Same, list[Address]] = {}
     for address, moves in moved.items():
         for same in {_same(address, *move) for move in moves}:
@@ -128,18 +130,25 @@ def _identical(moved: Mapping[Address, _Moves], sizes: Sizes, guard: StormGuard)
     of_kind: Counter[str] = Counter()
     for (_, kind), resources in sizes.items():
         of_kind[kind] += resources
-    storms = [
-        Storm(StormKind.IDENTICAL, len(found), max(of_kind[same[0]], len(found)), min(found, key=str), same[0], same[1])
+    mass_drifts = [
+        MassDrift(
+            MassDriftKind.IDENTICAL,
+            len(found),
+            max(of_kind[same[0]], len(found)),
+            min(found, key=str),
+            same[0],
+            same[1],
+        )
         for same, found in hit.items()
         if len(found) >= max(guard.identical, 1) and _is_share(len(found), of_kind[same[0]], guard)
     ]
-    return min(storms, key=lambda each: (-each.count, each.of, each.path, str(each.example)), default=None)
+    return min(mass_drifts, key=lambda each: (-each.count, each.of, each.path, str(each.example)), default=None)
 
 
 def _same(address: Address, path: str, observed: Json) -> _Same:
     return address.kind, path, observed is ABSENT, element_identity.text(observed)
 
 
-def _is_share(count: int, total: int, guard: StormGuard) -> bool:
+def _is_share(count: int, total: int, guard: MassDriftGuard) -> bool:
     """Tell whether a count is the guarded share; exact, so that 3 of 10 are 30 %."""
     return count >= Fraction(repr(float(guard.share))) * total

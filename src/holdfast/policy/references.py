@@ -62,7 +62,7 @@ class Unresolved:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class HeldReference:
     """A value that cannot be relied on now, because of what became of its source."""
 
     value: Json
@@ -96,7 +96,7 @@ class Sealed(Protocol):
         """Return the wrapped text made of plain and sealed parts."""
 
 
-Lookup = Callable[[Field], Json | Unresolved | Held]
+Lookup = Callable[[Field], Json | Unresolved | HeldReference]
 
 
 def escape(text: str) -> str:
@@ -245,7 +245,7 @@ def resolve(desired: Json, bindings: Mapping[str, Field], lookup: Lookup) -> Res
 
     def look_up(pointer: Pointer, name: str) -> Json | Unresolved:
         value = lookup(bindings[name])
-        if isinstance(value, Held):
+        if isinstance(value, HeldReference):
             held.append(Pending(pointer, name, bindings[name], value.reason))
             return value.value
         return value

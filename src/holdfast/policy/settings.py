@@ -46,7 +46,7 @@ class OnFailedVerify(StrEnum):
     """What to do when a correction did not take everywhere."""
 
     REPORT = "report"
-    UNDO = "undo"  # put back what was there before
+    UNDO = "undo"  # revert what was there before
 
 
 class Assess(StrEnum):
@@ -264,7 +264,7 @@ REGISTRY: Final[tuple[Setting, ...]] = (
     Setting(
         "on_drift",
         "onDrift",
-        "What to do when the world moved: correct it, only report it, or wait for approval.",
+        "What to do when changed outside Holdfast: correct it, only report it, or wait for approval.",
         _choice(OnDrift),
         _DEFAULT.on_drift,
     ),
@@ -358,7 +358,7 @@ REGISTRY: Final[tuple[Setting, ...]] = (
     Setting(
         "pin_baseline",
         "pinBaseline",
-        "Whether drift that nobody declared, and that a write of the declaration did not put back, is put back by "
+        "Whether drift that nobody declared, and that a write of the declaration did not revert, is reverted by "
         "sending the value it had.",
         _truth,
         _DEFAULT.pin_baseline,

@@ -18,7 +18,7 @@ from holdfast.model.address import Address
 from holdfast.model.finding import Finding
 from holdfast.model.json import Json
 from holdfast.model.path import Path, Selector
-from holdfast.model.verdict import Aside, SetAside
+from holdfast.model.verdict import Suppressed, SuppressionReason
 from holdfast.policy import did_you_mean, selectors, source_location, time_parsing
 from holdfast.policy.selectors import Targets
 
@@ -61,7 +61,7 @@ class Waiver:
 
     @property
     def note(self) -> str:
-        """What stands beside a finding that is set aside."""
+        """What stands beside a finding that is suppressed."""
         ticket = f" ({self.ticket})" if self.ticket else ""
         return f"waived by {self.by} until {self.until}: {self.reason}{ticket}"
 
@@ -73,18 +73,20 @@ def _targets(text: str) -> Targets:
 
 def split(
     address: Address, findings: Iterable[Finding], waivers: Sequence[Waiver], now: float
-) -> tuple[tuple[Finding, ...], tuple[Aside, ...]]:
-    """Return the findings that nobody answers for, and the others set aside; of several waivers the first counts."""
+) -> tuple[tuple[Finding, ...], tuple[Suppressed, ...]]:
+    """Return the findings that nobody answers for, and the others suppressed; of several waivers the first counts."""
     active = [each for each in waivers if not each.is_expired(now) and each.covers_resource(address)]
     live: list[Finding] = []
-    aside: list[Aside] = []
+    suppressed: list[Suppressed] = []
     for finding in findings:
         waiver = next((each for each in active if each.covers(address, finding)), None)
         if waiver is None:
             live.append(finding)
         else:
-            aside.append(Aside(SetAside.WAIVED, paths.format_path(finding.path), waiver.note, finding))
-    return tuple(live), tuple(aside)
+            suppressed.append(
+                Suppressed(SuppressionReason.WAIVED, paths.format_path(finding.path), waiver.note, finding)
+            )
+    return tuple(live), tuple(suppressed)
 
 
 @dataclass(frozen=True, slots=True)

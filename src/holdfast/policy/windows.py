@@ -18,7 +18,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from holdfast.policy import time_parsing, write_reasons
-from holdfast.policy.write_reasons import CORRECTIONS, Motive
+from holdfast.policy.write_reasons import CORRECTIONS, WriteReason
 
 DAYS: Final = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 EVERY_DAY: Final = frozenset(range(7))
@@ -59,7 +59,7 @@ class Window:
     start: float | None = None  # None with an end: since ever
     end: float | None = None  # None with a start: for ever
     reason: str = ""
-    reasons: frozenset[Motive] = CORRECTIONS  # what it holds back, or lets through
+    reasons: frozenset[WriteReason] = CORRECTIONS  # what it holds back, or lets through
 
     @property
     def is_once(self) -> bool:
@@ -82,7 +82,7 @@ class Span(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class WindowHold:
     """Why nothing is corrected now, and until when."""
 
     window: Window  # the freeze that lasts longest, or the allow window that opens next
@@ -95,19 +95,19 @@ class Held:
         return f"{self.why}; opens {time_parsing.local_text(self.until, self.window.zone)} {self.window.zone}"
 
 
-def closed_by(windows: Iterable[Window], now: float, reason: str = Motive.DRIFT) -> Held | None:
+def closed_by(windows: Iterable[Window], now: float, reason: str = WriteReason.DRIFT) -> WindowHold | None:
     """Return what keeps a write from being made now, or None; only windows for its reason count."""
-    motive = write_reasons.of_code(reason)
-    relevant = tuple(window for window in windows if motive in window.reasons)
+    write_reason = write_reasons.of_code(reason)
+    relevant = tuple(window for window in windows if write_reason in window.reasons)
     freezes, allows = _by_mode(relevant)
     frozen = [(end, window) for window in freezes if (end := _covered_until(window, now)) is not None]
     if frozen:
         end, window = max(frozen, key=lambda each: each[0])
-        return Held(window, _opening(relevant, end), f"frozen{_because(window)} ({window})")
+        return WindowHold(window, _opening(relevant, end), f"frozen{_because(window)} ({window})")
     if not allows or any(_covered_until(window, now) is not None for window in allows):
         return None
     start, window = min(((_next_start(window, now), window) for window in allows), key=lambda each: each[0])
-    return Held(window, _opening(relevant, start), f"outside of the allowed times{_because(window)} ({window})")
+    return WindowHold(window, _opening(relevant, start), f"outside of the allowed times{_because(window)} ({window})")
 
 
 def _by_mode(windows: Iterable[Window]) -> tuple[list[Window], list[Window]]:

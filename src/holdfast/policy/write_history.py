@@ -15,7 +15,7 @@ from holdfast.model.decision import Action
 from holdfast.model.json import Json
 from holdfast.policy import write_reasons
 from holdfast.policy.decide import WHOLE
-from holdfast.policy.write_reasons import Motive
+from holdfast.policy.write_reasons import WriteReason
 
 DONE: Final = "done"
 INEFFECTIVE: Final = "ineffective"
@@ -150,4 +150,4 @@ def in_sequence(corrections: Iterable[Correction], forget_after: float) -> dict[
 
 
 def _is_asked(write: Write) -> bool:
-    return write.path.asked or write_reasons.of_code(write.correction.reason) is Motive.INTENT
+    return write.path.asked or write_reasons.of_code(write.correction.reason) is WriteReason.INTENT

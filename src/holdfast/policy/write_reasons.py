@@ -1,4 +1,4 @@
-"""Why we write: because the world moved, because something is gone, because both moved, or because we were told to.
+"""Why a write is made: drift, a deleted resource, a conflict, or an edited declaration.
 
 Budgets and windows limit writes by motive. A decision carries a finer code for people; this is the coarse word behind
 it.
@@ -12,7 +12,7 @@ from typing import Final
 from holdfast.model.verdict import Status
 
 
-class Motive(StrEnum):
+class WriteReason(StrEnum):
     """The closed set of motives; a correction is any but the last."""
 
     DRIFT = "drift"
@@ -21,34 +21,34 @@ class Motive(StrEnum):
     INTENT = "intent"  # the declaration moved, or a person asked
 
 
-CORRECTIONS: Final = frozenset({Motive.DRIFT, Motive.MISSING, Motive.CONFLICT})
-EVERY: Final = frozenset(Motive)
+CORRECTIONS: Final = frozenset({WriteReason.DRIFT, WriteReason.MISSING, WriteReason.CONFLICT})
+EVERY: Final = frozenset(WriteReason)
 
 _BY_STATUS: Final = {
-    Status.DRIFTED: Motive.DRIFT,
-    Status.MISSING: Motive.MISSING,
-    Status.CONFLICTED: Motive.CONFLICT,
-    Status.PENDING: Motive.INTENT,
-    Status.IN_SYNC: Motive.INTENT,
+    Status.DRIFTED: WriteReason.DRIFT,
+    Status.MISSING: WriteReason.MISSING,
+    Status.CONFLICTED: WriteReason.CONFLICT,
+    Status.PENDING: WriteReason.INTENT,
+    Status.IN_SYNC: WriteReason.INTENT,
 }
 _BY_CODE: Final = {
-    **{motive.value: motive for motive in Motive},
-    "recreate": Motive.MISSING,
-    "create": Motive.INTENT,
-    "adopt": Motive.INTENT,
-    "removed": Motive.INTENT,
-    "undo": Motive.INTENT,
+    **{write_reason.value: write_reason for write_reason in WriteReason},
+    "recreate": WriteReason.MISSING,
+    "create": WriteReason.INTENT,
+    "adopt": WriteReason.INTENT,
+    "removed": WriteReason.INTENT,
+    "undo": WriteReason.INTENT,
 }
 
 
-def of_status(status: Status) -> Motive:
+def of_status(status: Status) -> WriteReason:
     """Return the motive of a write that follows a verdict; nothing follows unknown, so it is the careful word."""
-    return _BY_STATUS.get(status, Motive.DRIFT)
+    return _BY_STATUS.get(status, WriteReason.DRIFT)
 
 
-def of_code(code: str) -> Motive:
+def of_code(code: str) -> WriteReason:
     """Return the motive behind a decision's code; a code that could be either counts as drift, which is limited.
 
     One is ambiguous: `immutable`. Who knows the verdict asks `of_status` instead.
     """
-    return _BY_CODE.get(code, Motive.DRIFT)
+    return _BY_CODE.get(code, WriteReason.DRIFT)

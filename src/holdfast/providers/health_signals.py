@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from holdfast.model.health import Vital
-from holdfast.model.read_result import Found, Gone, Reading, Trouble, Unreadable
+from holdfast.model.health import HealthSignal
+from holdfast.model.read_result import Found, NotFound, ReadError, ReadFailure, Reading
 from holdfast.providers.protocol import Unchanged
 
 
-def of_reading(name: str, reading: Reading | Unchanged) -> Vital:
+def of_reading(name: str, reading: Reading | Unchanged) -> HealthSignal:
     """Tell whether a thing is there and at rest, its last operation having gone well; a failed read tells nothing."""
     match reading:
         case Found(failed=failed):
-            return Vital(name, not failed)
-        case Gone() | Unreadable(trouble=Trouble.UNSETTLED):
-            return Vital(name, is_well=False)
+            return HealthSignal(name, not failed)
+        case NotFound() | ReadFailure(trouble=ReadError.UNSETTLED):
+            return HealthSignal(name, is_well=False)
         case _:
-            return Vital(name, None)
+            return HealthSignal(name, None)

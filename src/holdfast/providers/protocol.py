@@ -13,8 +13,8 @@ from typing import Protocol, runtime_checkable
 
 from holdfast.compare.profiles import Profile
 from holdfast.errors import InputError
-from holdfast.model.attribution import Suspect
-from holdfast.model.health import Vital, Workload
+from holdfast.model.attribution import LikelyActor
+from holdfast.model.health import HealthSignal, Workload
 from holdfast.model.json import Json
 from holdfast.model.read_result import Reading
 from holdfast.model.resource import Declaration
@@ -141,18 +141,18 @@ class Reader(Protocol):
 
 
 @runtime_checkable
-class Attributing(Protocol):
+class SupportsAttribution(Protocol):
     """What a reader may offer besides: naming who moved a thing.
 
     For explaining, and for telling a default that comes late from what somebody else added; never for deciding else.
     """
 
-    async def suspects(self, target: Target) -> Sequence[Suspect]:
+    async def likely_actors(self, target: Target) -> Sequence[LikelyActor]:
         """Name who may have written the thing last, ourselves included; raise nothing: who cannot tell names nobody."""
 
 
 @runtime_checkable
-class Signed(Protocol):
+class SupportsSignature(Protocol):
     """What an Attributing reader may offer besides: telling our own name, so that we do not accuse ourselves."""
 
     def signature(self, kind: str, document: Json) -> str | None:
@@ -160,7 +160,7 @@ class Signed(Protocol):
 
 
 @runtime_checkable
-class Habitual(Protocol):
+class SupportsPlatformChanges(Protocol):
     """What a reader may offer besides: knowing what its platform does to things by itself, whoever owns them."""
 
     def habits(self, kind: str, desired: Mapping[str, Json], observed: Json, now: float) -> Mapping[str, str]:
@@ -171,7 +171,7 @@ class Habitual(Protocol):
 
 
 @runtime_checkable
-class Owned(Protocol):
+class SupportsAccount(Protocol):
     """What a reader may offer besides: telling whose things it sees."""
 
     async def account(self) -> str:
@@ -179,7 +179,7 @@ class Owned(Protocol):
 
 
 @runtime_checkable
-class Metered(Protocol):
+class SupportsQuota(Protocol):
     """What a reader may offer besides: knowing what is left of a quota, so that nobody has to be refused."""
 
     def wait(self, budget: str, now: float, *, urgent: bool) -> float:
@@ -190,19 +190,19 @@ class Metered(Protocol):
 
 
 @runtime_checkable
-class Vitals(Protocol):
+class SupportsHealth(Protocol):
     """What a reader may offer besides: telling whether a thing is well, which is more than being as declared."""
 
-    async def vitals(self, target: Target, since: float) -> Sequence[Vital] | Workload:
+    async def health_signals(self, target: Target, since: float) -> Sequence[HealthSignal] | Workload:
         """Return signs of life, or the pods of a workload; nothing for kinds without such a notion. Raise nothing.
 
         What went wrong before `since` is not to be counted.
         """
 
 
-def attribution(reader: Reader) -> Attributing | None:
-    """Return the reader as one that can name suspects, if it can."""
-    return reader if isinstance(reader, Attributing) else None
+def attribution(reader: Reader) -> SupportsAttribution | None:
+    """Return the reader as one that can name likely actors, if it can."""
+    return reader if isinstance(reader, SupportsAttribution) else None
 
 
 class Writer(Protocol):
@@ -266,7 +266,7 @@ class Identifying(Protocol):
 
 
 @runtime_checkable
-class Ambient(Protocol):
+class SupportsDefaultConnection(Protocol):
     """What a provider may offer besides: a connection for those who have declared none."""
 
     def ambient(self, environ: Mapping[str, str]) -> Connection:

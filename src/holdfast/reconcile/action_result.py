@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from holdfast.model.json import Json
-from holdfast.reconcile.check import Checked
+from holdfast.reconcile.check import CheckResult
 
 
-class Result(StrEnum):
+class ActionOutcome(StrEnum):
     """How carrying out a decision ended."""
 
     DONE = "done"
@@ -34,15 +34,15 @@ class NotTaken:
     live: Json  # ABSENT: not at all
 
 
-LEFT_TO_OTHERS = frozenset({Result.BUSY, Result.OVERTAKEN})  # no failures: somebody is or was at it
+LEFT_TO_OTHERS = frozenset({ActionOutcome.BUSY, ActionOutcome.OVERTAKEN})  # no failures: somebody is or was at it
 
 
 @dataclass(frozen=True, slots=True)
-class Acted:
+class ActionResult:
     """What came of an action."""
 
-    checked: Checked
-    result: Result
+    checked: CheckResult
+    result: ActionOutcome
     message: str
     unresolved: tuple[str, ...] = ()
     correction: str | None = None  # what `undo` takes

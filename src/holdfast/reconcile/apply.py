@@ -10,25 +10,25 @@ from typing import Final
 
 from holdfast.model.address import Address
 from holdfast.model.decision import Action, Decision, Reason
-from holdfast.model.read_result import Gone
+from holdfast.model.read_result import NotFound
 from holdfast.policy import dependency_graph
 from holdfast.policy.decide import decide_removal
 from holdfast.policy.settings import OnFailedVerify
 from holdfast.reconcile import undo, worker_identity
-from holdfast.reconcile.action_result import LEFT_TO_OTHERS, Acted, Result
-from holdfast.reconcile.check import Checked, Checker
+from holdfast.reconcile.action_result import LEFT_TO_OTHERS, ActionOutcome, ActionResult
+from holdfast.reconcile.check import Checker, CheckResult
 from holdfast.reconcile.mass_drift_scan import Declared, Others, Surveyor
 from holdfast.reconcile.policy_evaluation import Foreseen
-from holdfast.reconcile.report import Report
-from holdfast.reconcile.resolve import Preparer, Waiting
-from holdfast.reconcile.resolved_resource import Prepared
-from holdfast.reconcile.undo import CannotUndo, Undoer
+from holdfast.reconcile.report import RunReport
+from holdfast.reconcile.resolve import Blocked, ResourceResolver
+from holdfast.reconcile.resolved_resource import ResolvedResource
+from holdfast.reconcile.undo import CannotUndo, CorrectionUndo
 from holdfast.reconcile.write import ResourceWriter
 from holdfast.reconcile.write_decision import WriteIntent
 from holdfast.reconcile.write_resume import ResumeIntent
 from holdfast.store.protocol import Event, Operation, Store, Transaction
 
-Progress = Callable[[Checked | Acted | Waiting], None]
+Progress = Callable[[CheckResult | ActionResult | Blocked], None]
 UNATTENDED_SECONDS: Final = 30.0  # for which a watch follows an operation at a time
 MEETING_SECONDS: Final = 10.0  # for which connections wait for one another before the first write
 
@@ -61,12 +61,12 @@ class Meeting:
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """What else is looked at between looking and writing: a storm is one only as a whole."""
+    """What else is looked at between looking and writing: mass drift is one only as a whole."""
 
     surveyor: Surveyor
     meeting: Meeting | None
 
-    async def see(self, checks: Sequence[Checked]) -> Foreseen:
+    async def see(self, checks: Sequence[CheckResult]) -> Foreseen:
         """See what the others of the kinds show, and what the other connections do; return what is foreseen."""
         foreseen = self.surveyor.foreseen
         await self.surveyor.survey(checks)
@@ -125,7 +125,7 @@ class _Run:
     """One run of an applier."""
 
     writer: ResourceWriter
-    report: Report = field(default_factory=Report)
+    report: RunReport = field(default_factory=RunReport)
     failed: set[Address] = field(default_factory=set)  # what needs these is not touched
 
 
@@ -134,18 +134,18 @@ class Applier:
     """Brings a fleet to what is declared."""
 
     store: Store
-    preparer: Preparer
+    preparer: ResourceResolver
     checker: Checker
     writer: ResourceWriter
     stop: asyncio.Event = field(default_factory=asyncio.Event)  # set once: finish what is in hand, begin nothing
     progress: Progress | None = None
-    reconsider: Callable[[Checked], Checked] = lambda checked: checked  # a person's say over single decisions
-    only: Callable[[Checked], bool] = lambda _checked: True
+    reconsider: Callable[[CheckResult], CheckResult] = lambda checked: checked  # a person's say over single decisions
+    only: Callable[[CheckResult], bool] = lambda _checked: True
     unattended: bool = False  # nobody asked for this run: what is not to be checked by itself is left alone
     others: Others | None = None  # of the kinds that are corrected, for one who has only part of the fleet at hand
     create_again: bool = False  # a person says that creates of which nobody knows whether they were made are repeated
 
-    async def apply(self, addresses: Iterable[Address] | None = None) -> Report:
+    async def apply(self, addresses: Iterable[Address] | None = None) -> RunReport:
         """Check and act, group by group in the order of needs; a resource whose dependency failed is not touched.
 
         Groups of different connections do not wait for one another.
@@ -185,7 +185,7 @@ class Applier:
             needs = self.preparer.fleet.graph.dependencies
             blocked = [address for address in group.addresses if run.failed & set(needs(address))]
             for address in blocked:
-                self._wait(run.report, Waiting(self.preparer.fleet.declarations[address], "what it needs failed"))
+                self._wait(run.report, Blocked(self.preparer.fleet.declarations[address], "what it needs failed"))
             run.failed |= set(blocked)
             left = [address for address in group.addresses if address not in run.failed]
             unfinished = {each.address for each in await self.store.operations()}  # nothing new is begun there
@@ -194,8 +194,8 @@ class Applier:
             overview.leave()
 
     async def _look_ahead(self, groups: Sequence[dependency_graph.Group]) -> Foreseen:
-        """Look at what comes after the first groups: a storm is one only as a whole, and must stop the first write."""
-        guard = self.checker.rules.corrections.storm
+        """Check the later groups first: mass drift must stop the first write."""
+        guard = self.checker.rules.corrections.mass_drift
         if guard is None or sum(len(group.addresses) for group in groups) < min(guard.at_least, guard.identical):
             return {}  # too few to be one
         later: dict[str, list[Address]] = {}
@@ -205,7 +205,7 @@ class Applier:
         if not later:
             return {}
 
-        async def look_at(addresses: Sequence[Address]) -> list[Checked]:
+        async def look_at(addresses: Sequence[Address]) -> list[CheckResult]:
             ready, _ = await self.preparer.prepare(addresses)
             known = [item for item in ready if item.state is not None and not self._is_left_alone(item)]
             return await self.checker.check_all(known, record=False)
@@ -237,14 +237,14 @@ class Applier:
             todo = [one for one in checked if _is_work(one) and self.only(one) and one.address not in unfinished]
             acted = await self._at_once(todo, lambda one: self._act_one(one, run.writer), report)
             report.acted += acted
-            fine = {Result.DONE, *LEFT_TO_OTHERS}
+            fine = {ActionOutcome.DONE, *LEFT_TO_OTHERS}
             bad |= {one.checked.prepared.declaration.address for one in acted if one.result not in fine}
         return bad | {one.declaration.address for one in waiting}
 
-    def _is_left_alone(self, item: Prepared) -> bool:
+    def _is_left_alone(self, item: ResolvedResource) -> bool:
         return self.unattended and item.is_left_alone
 
-    async def _without_left_alone(self, ready: Sequence[Prepared], report: Report) -> list[Prepared]:
+    async def _without_left_alone(self, ready: Sequence[ResolvedResource], report: RunReport) -> list[ResolvedResource]:
         """Leave out what is not to be checked by itself; what its declaration says about it is remembered."""
         left = [item for item in ready if self._is_left_alone(item)]
         if not left:
@@ -256,7 +256,7 @@ class Applier:
             await self.store.commit(Transaction(states=states, checked={state.address for state in states}))
         return [item for item in ready if not self._is_left_alone(item)]
 
-    def _in_turn(self, ready: Sequence[Prepared]) -> list[Sequence[Prepared]]:
+    def _in_turn(self, ready: Sequence[ResolvedResource]) -> list[Sequence[ResolvedResource]]:
         """Part what somebody waits for from what nobody does, where the checks of these may have to wait for quota."""
         world = self.preparer.world
         if not any(world.gate(item.declaration.address.connection).quota is not None for item in ready):
@@ -264,17 +264,17 @@ class Applier:
         urgent = [item for item in ready if item.is_urgent]
         return [part for part in (urgent, [item for item in ready if not item.is_urgent]) if part] or [ready]
 
-    async def _act_one(self, checked: Checked, writer: ResourceWriter) -> Acted:
+    async def _act_one(self, checked: CheckResult, writer: ResourceWriter) -> ActionResult:
         acted = await self._verified(await writer.execute(WriteIntent(checked)), writer)
         self._tell(acted)
         return acted
 
     async def _at_once(
-        self, todo: Sequence[Checked], act: Callable[[Checked], Awaitable[Acted]], report: Report
-    ) -> list[Acted]:
+        self, todo: Sequence[CheckResult], act: Callable[[CheckResult], Awaitable[ActionResult]], report: RunReport
+    ) -> list[ActionResult]:
         """Do all of it, as many at once as the connections let through; after a stop nothing more is begun."""
 
-        async def one(checked: Checked) -> Acted | None:
+        async def one(checked: CheckResult) -> ActionResult | None:
             if self.stop.is_set():
                 report.not_reached.append(checked.prepared.declaration.address)
                 return None
@@ -284,7 +284,7 @@ class Applier:
             tasks = [group.create_task(one(item), name=f"act {item.prepared.declaration.address}") for item in todo]
         return [result for task in tasks if (result := task.result()) is not None]
 
-    async def _verified(self, acted: Acted, writer: ResourceWriter) -> Acted:
+    async def _verified(self, acted: ActionResult, writer: ResourceWriter) -> ActionResult:
         """Take a correction back that did not take everywhere, where policy says so."""
         item = acted.checked.prepared
         if not acted.unresolved or item.settings.on_failed_verify is not OnFailedVerify.UNDO:
@@ -295,22 +295,22 @@ class Applier:
         item = item.with_state(acted.checked.state)
         why = f"verification failed: {', '.join(acted.unresolved)} did not take"
         try:
-            undone = await Undoer(writer).undo(correction, item, "policy onFailedVerify", why)
+            undone = await CorrectionUndo(writer).undo(correction, item, "policy onFailedVerify", why)
         except CannotUndo as error:
             return replace(acted, message=f"{acted.message}; could not be undone: {error.message}")
-        return replace(acted, result=Result.UNDONE, message=f"{why}; undone: {undone.message}")
+        return replace(acted, result=ActionOutcome.UNDONE, message=f"{why}; undone: {undone.message}")
 
-    def _wait(self, report: Report, waiting: Waiting) -> None:
+    def _wait(self, report: RunReport, waiting: Blocked) -> None:
         report.waiting.append(waiting)
         self._tell(waiting)
 
-    def _tell(self, what: Checked | Acted | Waiting) -> None:
+    def _tell(self, what: CheckResult | ActionResult | Blocked) -> None:
         if self.progress is not None:
             self.progress(what)
 
     # -- what was left unfinished
 
-    async def _resumed(self, wanted: set[Address], writer: ResourceWriter) -> list[tuple[Operation, Acted]]:
+    async def _resumed(self, wanted: set[Address], writer: ResourceWriter) -> list[tuple[Operation, ActionResult]]:
         """Finish writes that an earlier run began, before deciding anything new about their resources."""
         declared = self.preparer.fleet.declarations
         left = [
@@ -318,7 +318,7 @@ class Applier:
             for operation in await self.store.operations()
             if operation.address in declared and operation.address in wanted
         ]
-        out: list[tuple[Operation, Acted]] = []
+        out: list[tuple[Operation, ActionResult]] = []
         for together in self._side_by_side(left) if left else ():
             async with asyncio.TaskGroup() as group:
                 tasks = [group.create_task(self.resume(one, writer), name=f"resume {one.address}") for one in together]
@@ -332,7 +332,7 @@ class Applier:
         layer_of = {address: number for number, layer in enumerate(layers) for address in layer}
         return [list(group) for _, group in itertools.groupby(operations, key=lambda each: layer_of[each.address])]
 
-    async def resume(self, operation: Operation, writer: ResourceWriter | None = None) -> Acted | None:
+    async def resume(self, operation: Operation, writer: ResourceWriter | None = None) -> ActionResult | None:
         """Finish one unfinished write, if its resource can be looked at now."""
         ready, _ = await self.preparer.prepare([operation.address])
         if not ready:
@@ -360,13 +360,13 @@ class Applier:
 
     # -- deleting
 
-    async def delete(self, addresses: Iterable[Address]) -> Report:
+    async def delete(self, addresses: Iterable[Address]) -> RunReport:
         """Delete or detach, whoever needs before what it needs; deletions that an earlier run began are finished."""
         run = await self._begin()
         report, wanted = run.report, set(addresses)
         for operation, acted in await self._resumed(wanted, run.writer):
-            is_deleted = operation.action == Action.DELETE.value and acted.result is Result.DONE
-            if (is_deleted and operation.phase != undo.PHASE) or acted.result is Result.UNSURE:
+            is_deleted = operation.action == Action.DELETE.value and acted.result is ActionOutcome.DONE
+            if (is_deleted and operation.phase != undo.PHASE) or acted.result is ActionOutcome.UNSURE:
                 report.acted.append(acted)
                 wanted.discard(operation.address)
         for layer in dependency_graph.deletion_layers(self.preparer.fleet.graph):
@@ -381,9 +381,9 @@ class Applier:
             report.acted += await self._at_once(checked, lambda one: self._delete_one(one, run.writer), report)
         return report
 
-    async def _delete_one(self, checked: Checked, writer: ResourceWriter) -> Acted:
+    async def _delete_one(self, checked: CheckResult, writer: ResourceWriter) -> ActionResult:
         item = checked.prepared
-        exists = not isinstance(checked.reading, Gone)
+        exists = not isinstance(checked.reading, NotFound)
         decision = decide_removal(
             item.declaration.policy, checked.state.applied.origin, item.settings.on_delete, exists=exists
         )
@@ -391,18 +391,18 @@ class Applier:
             checked = await self.checker.limited(replace(checked, decision=decision))
             decision = checked.decision
             if decision.action is Action.HOLD:
-                acted = Acted(checked, Result.HELD, decision.reasons[0].message)
+                acted = ActionResult(checked, ActionOutcome.HELD, decision.reasons[0].message)
                 self._tell(acted)
                 return acted
         if decision.action is not Action.DELETE or not exists:
             await self._forget(item, decision.reasons[0].message)
-            acted = Acted(checked, Result.DONE, decision.reasons[0].message)
+            acted = ActionResult(checked, ActionOutcome.DONE, decision.reasons[0].message)
         else:
             acted = await writer.execute(WriteIntent(checked))
         self._tell(acted)
         return acted
 
-    async def _forget(self, item: Prepared, reason: str) -> None:
+    async def _forget(self, item: ResolvedResource, reason: str) -> None:
         address = item.declaration.address
         now = self.checker.now()
         transaction = Transaction(forgotten=[address])
@@ -410,16 +410,16 @@ class Applier:
         await self.store.commit(transaction)
 
 
-async def _resume_undo(operation: Operation, checked: Checked, writer: ResourceWriter) -> Acted:
+async def _resume_undo(operation: Operation, checked: CheckResult, writer: ResourceWriter) -> ActionResult:
     """Finish taking a correction back."""
     try:
-        undone = await Undoer(writer).resume(operation, checked)
+        undone = await CorrectionUndo(writer).resume(operation, checked)
     except undo.Postponed as error:
-        return Acted(checked, Result.HELD, error.message)
+        return ActionResult(checked, ActionOutcome.HELD, error.message)
     except CannotUndo as error:
-        return Acted(checked, Result.FAILED, error.message)
-    return Acted(checked, Result.DONE, f"undone: {undone.message}", correction=operation.id)
+        return ActionResult(checked, ActionOutcome.FAILED, error.message)
+    return ActionResult(checked, ActionOutcome.DONE, f"undone: {undone.message}", correction=operation.id)
 
 
-def _is_work(checked: Checked) -> bool:
+def _is_work(checked: CheckResult) -> bool:
     return checked.decision.action.is_write or checked.decision.action is Action.ADOPT

@@ -1,6 +1,6 @@
 """Attributing: who may have moved something, as far as the provider can tell. A guess, and told as one.
 
-Nothing is decided by it, so nothing may be lost for it: whoever does not answer soon, or at all, leaves the rival
+Nothing is decided by it, so nothing may be lost for it: a provider that does not answer soon leaves the other writer
 unnamed.
 """
 
@@ -11,18 +11,18 @@ from collections.abc import Sequence
 from typing import Final, Protocol
 
 from holdfast.compare import paths
-from holdfast.model.attribution import Suspect
+from holdfast.model.attribution import LikelyActor
 from holdfast.model.confidence import Confidence
-from holdfast.model.finding import Side
+from holdfast.model.finding import ChangedBy
 from holdfast.model.json import Json
 from holdfast.model.path import Path
 from holdfast.model.verdict import Verdict
-from holdfast.providers.protocol import Signed, attribution
-from holdfast.reconcile.connections import World
+from holdfast.providers.protocol import SupportsSignature, attribution
+from holdfast.reconcile.connections import Connections
 from holdfast.reconcile.evaluate import Evaluation
 from holdfast.reconcile.known_secrets import KnownSecrets
-from holdfast.reconcile.rate_limit import Budget
-from holdfast.reconcile.resolved_resource import Prepared
+from holdfast.reconcile.rate_limit import CallKind
+from holdfast.reconcile.resolved_resource import ResolvedResource
 
 PATIENCE_SECONDS: Final = 5.0
 SKEW_SECONDS: Final = 60.0  # that the clock of a service may be behind ours
@@ -32,28 +32,28 @@ MOST: Final = 100  # resources of one run that are asked about: where more moved
 _RANKS: Final = (Confidence.HIGH, Confidence.MEDIUM, Confidence.LOW)
 
 
-async def suspects_of(world: World, item: Prepared) -> tuple[Suspect, ...]:
+async def likely_actors_of(world: Connections, item: ResolvedResource) -> tuple[LikelyActor, ...]:
     """Ask the provider who wrote a resource last, the surest first; empty where it does not know, or say so soon."""
     connection = item.declaration.address.connection
     asked = attribution(await world.reader(connection))
     if asked is None:
         return ()
     try:
-        async with asyncio.timeout(PATIENCE_SECONDS), world.gate(connection).turn(Budget.READ):
-            found = await asked.suspects(item.target())
+        async with asyncio.timeout(PATIENCE_SECONDS), world.gate(connection).turn(CallKind.READ):
+            found = await asked.likely_actors(item.target())
     except Exception:  # noqa: BLE001 - a reader that raises breaks its word, and must not break the check with it
         return ()
     return tuple(sorted((each for each in found if _is_shown(each, world.known, item.secret_values())), key=_rank))
 
 
-async def rivals(world: World, evaluation: Evaluation) -> tuple[Suspect, ...]:
+async def other_writers(world: Connections, evaluation: Evaluation) -> tuple[LikelyActor, ...]:
     """Return who may have moved a resource away from what we wrote; the name our own writes bear is not among them."""
-    found = await suspects_of(world, evaluation.resource)
+    found = await likely_actors_of(world, evaluation.resource)
     ours = await _our_name(world, evaluation) if found else None
     return tuple(each for each in found if each.who != ours)
 
 
-async def is_of_another(world: World, evaluation: Evaluation) -> bool:
+async def is_of_another(world: Connections, evaluation: Evaluation) -> bool:
     """Tell whether somebody else seems to have added what would join the baseline as a default of the service.
 
     Only where the provider knows our own name can it be told; a mere possibility is not enough.
@@ -69,7 +69,7 @@ async def is_of_another(world: World, evaluation: Evaluation) -> bool:
         each.confidence is not Confidence.LOW
         and (each.at is None or each.at >= written)
         and (not each.paths or any(_is_about(text, added) for text in each.paths))
-        for each in await rivals(world, evaluation)
+        for each in await other_writers(world, evaluation)
     )
 
 
@@ -81,16 +81,16 @@ class Attributed(Protocol):
         """What is true."""
 
     @property
-    def suspects(self) -> tuple[Suspect, ...]:
+    def likely_actors(self) -> tuple[LikelyActor, ...]:
         """Who may have moved it."""
 
 
-def about(checked: Attributed) -> tuple[Suspect, ...]:
-    """Return those suspects who may have moved what was found, or of whom it is not known what they moved."""
-    found = [finding.path for finding in checked.verdict.findings if finding.side is not Side.INTENT]
+def about(checked: Attributed) -> tuple[LikelyActor, ...]:
+    """Return those likely actors who may have moved what was found, or of whom it is not known what they moved."""
+    found = [finding.path for finding in checked.verdict.findings if finding.changed_by is not ChangedBy.DECLARED]
 
     return tuple(
-        each for each in checked.suspects if not each.paths or any(_is_about(text, found) for text in each.paths)
+        each for each in checked.likely_actors if not each.paths or any(_is_about(text, found) for text in each.paths)
     )
 
 
@@ -99,33 +99,33 @@ def _is_about(text: str, found: Sequence[Path]) -> bool:
     return any(each[: len(path)] == path or path[: len(each)] == each for each in found)
 
 
-async def _our_name(world: World, evaluation: Evaluation) -> str | None:
+async def _our_name(world: Connections, evaluation: Evaluation) -> str | None:
     """Return the name under which we write: the one on what was read back after our last write."""
     address = evaluation.resource.declaration.address
     reader = await world.reader(address.connection)
-    if not isinstance(reader, Signed) or evaluation.known.baseline is None:
+    if not isinstance(reader, SupportsSignature) or evaluation.known.baseline is None:
         return None
     return reader.signature(address.kind, evaluation.known.baseline.observed)
 
 
-def as_data(suspects: Sequence[Suspect]) -> dict[str, Json]:
-    """Return what a demotion and its event say: all suspects, and the rival if one is more than a possibility."""
-    if not suspects:
+def as_data(likely_actors: Sequence[LikelyActor]) -> dict[str, Json]:
+    """Return the data of a quarantine and its event: all likely actors, and the other writer if known."""
+    if not likely_actors:
         return {}
     listed = [
-        {"who": each.who, "confidence": each.confidence.value, "why": each.why, "at": each.at} for each in suspects
+        {"who": each.who, "confidence": each.confidence.value, "why": each.why, "at": each.at} for each in likely_actors
     ]
-    first = suspects[0]
-    rival: dict[str, Json] = {} if first.confidence is Confidence.LOW else {"rival": first.who}
-    return {**rival, "suspects": listed}
+    first = likely_actors[0]
+    other_writer: dict[str, Json] = {} if first.confidence is Confidence.LOW else {"otherWriter": first.who}
+    return {**other_writer, "attributedTo": listed}
 
 
-def _is_shown(suspect: Suspect, known: KnownSecrets, secrets: Sequence[str]) -> bool:
+def _is_shown(likely_actor: LikelyActor, known: KnownSecrets, secrets: Sequence[str]) -> bool:
     """Leave out what cannot be a name, or would show a secret."""
-    is_name = 0 < len(suspect.who) <= LONGEST_NAME and suspect.who.isprintable()
-    told = f"{suspect.who}\n{suspect.why}"
+    is_name = 0 < len(likely_actor.who) <= LONGEST_NAME and likely_actor.who.isprintable()
+    told = f"{likely_actor.who}\n{likely_actor.why}"
     return is_name and known.hidden(told) == told and not any(secret in told for secret in secrets)
 
 
-def _rank(suspect: Suspect) -> int:
-    return _RANKS.index(suspect.confidence)
+def _rank(likely_actor: LikelyActor) -> int:
+    return _RANKS.index(likely_actor.confidence)

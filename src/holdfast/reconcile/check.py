@@ -14,33 +14,40 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from holdfast.model.address import Address
-from holdfast.model.attribution import Suspect
-from holdfast.model.budget_charge import Charge
+from holdfast.model.attribution import LikelyActor
+from holdfast.model.budget_charge import BudgetCharge
 from holdfast.model.decision import Action, Decision, Reason
 from holdfast.model.json import Json
 from holdfast.model.read_result import Found, Reading
-from holdfast.model.verdict import Aside, Status, Verdict
-from holdfast.policy.decide import NOTHING_TO_DO, Situation, hold
-from holdfast.providers.protocol import Habitual, Reader, Signed, Unchanged
+from holdfast.model.verdict import Status, Suppressed, Verdict
+from holdfast.policy.decide import NOTHING_TO_DO, DecisionInputs, hold
+from holdfast.providers.protocol import Reader, SupportsPlatformChanges, SupportsSignature, Unchanged
 from holdfast.reconcile import evaluate, fault_isolation
 from holdfast.reconcile.clock import Clock
-from holdfast.reconcile.connections import World
+from holdfast.reconcile.connections import Connections
 from holdfast.reconcile.evaluate import Evaluation, Evidence, Observation, Overrides
 from holdfast.reconcile.known_secrets import Fingerprint
 from holdfast.reconcile.next_state import Memory
-from holdfast.reconcile.observe import LIST_FROM, Looker
-from holdfast.reconcile.policy_evaluation import Foreseen, Governor, Past, Rules, paused_by, still_unresolved
+from holdfast.reconcile.observe import LIST_FROM, Observer
+from holdfast.reconcile.policy_evaluation import (
+    Foreseen,
+    PolicyEvaluator,
+    PolicyRules,
+    WriteHistory,
+    paused_by,
+    still_unresolved,
+)
 from holdfast.reconcile.report import Report
-from holdfast.reconcile.resolve import Preparer, Waiting
-from holdfast.reconcile.resolved_resource import Prepared
-from holdfast.reconcile.retry import Patience
-from holdfast.store.protocol import Event, ResourceState, Store, Touch, Transaction
+from holdfast.reconcile.resolve import Blocked, ResourceResolver
+from holdfast.reconcile.resolved_resource import ResolvedResource
+from holdfast.reconcile.retry import RetryPolicy
+from holdfast.store.protocol import Event, ResourceState, Store, Transaction, UnchangedCheck
 
 if TYPE_CHECKING:
     from holdfast.compare.rule_tree import RuleTree
-    from holdfast.policy.contention_rules import Fight
+    from holdfast.policy.contention_rules import Contention
     from holdfast.policy.fleet_limits import Allowed
-    from holdfast.policy.write_reasons import Motive
+    from holdfast.policy.write_reasons import WriteReason
 
 BATCH = 500
 MOVED = frozenset({Status.DRIFTED, Status.CONFLICTED})  # by another writer
@@ -48,19 +55,19 @@ _LOG = logging.getLogger("holdfast.reconcile")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Checked:
+class CheckResult:
     """What a check brought: the evaluation, the decision, and the state to remember."""
 
     evaluation: Evaluation
     decision: Decision
-    situation: Situation | None  # None: nothing had to be decided
+    inputs: DecisionInputs | None  # None: nothing had to be decided
     state: ResourceState
     asked: bool = False  # a person asked for exactly this
     plan: str = ""  # the digest that an approval must name
-    charges: tuple[Charge, ...] = ()  # what the write takes from the budgets
-    fights: tuple[Fight, ...] = ()  # all contention that is under way
-    new_fights: tuple[Fight, ...] = ()
-    suspects: tuple[Suspect, ...] = ()  # who may have changed it, where that was asked
+    charges: tuple[BudgetCharge, ...] = ()  # what the write takes from the budgets
+    contentions: tuple[Contention, ...] = ()  # all contention that is under way
+    new_contentions: tuple[Contention, ...] = ()
+    likely_actors: tuple[LikelyActor, ...] = ()  # who may have changed it, where that was asked
     limit: Reason | None = None  # why a limit of the fleet holds it back, where one does
 
     @property
@@ -74,7 +81,7 @@ class Checked:
         return self.evaluation.resource.declaration.address
 
     @property
-    def prepared(self) -> Prepared:
+    def prepared(self) -> ResolvedResource:
         """The resolved resource."""
         return self.evaluation.resource
 
@@ -109,7 +116,7 @@ class Checked:
         return self.evaluation.known.unresolved
 
     @property
-    def joined(self) -> list[Aside]:
+    def joined(self) -> list[Suppressed]:
         """The defaults that joined the baseline with this check."""
         return self.evaluation.joined
 
@@ -128,19 +135,19 @@ class Checked:
         """Whether nothing even had to be parsed to know that."""
         return isinstance(self.reading, Unchanged) and not self.reading.parsed
 
-    def with_resource(self, item: Prepared) -> Checked:
+    def with_resource(self, item: ResolvedResource) -> CheckResult:
         """Return the same check of the resource as it is resolved otherwise."""
         return replace(self, evaluation=replace(self.evaluation, resource=item))
 
 
-Progress = Callable[[Checked], None]
+Progress = Callable[[CheckResult], None]
 
 
 async def check_resources(
-    preparer: Preparer,
+    preparer: ResourceResolver,
     checker: Checker,
     addresses: Iterable[Address] | None = None,
-    progress: Callable[[Checked | Waiting], None] | None = None,
+    progress: Callable[[CheckResult | Blocked], None] | None = None,
     *,
     record: bool = True,
     attribute: bool = False,
@@ -152,13 +159,13 @@ async def check_resources(
     report = Report()
     wanted = list(addresses) if addresses is not None else list(preparer.fleet.graph.addresses)
 
-    async def turns() -> AsyncIterator[list[Prepared]]:
+    async def turns() -> AsyncIterator[list[ResolvedResource]]:
         for part in preparer.in_turn(wanted):
             ready, waiting = await preparer.prepare(part, ahead=True)
             report.waiting += waiting
             yield ready
 
-    def note(checked: Checked) -> None:
+    def note(checked: CheckResult) -> None:
         preparer.note(checked)
         if progress is not None:
             progress(checked)
@@ -178,19 +185,19 @@ class Checker:
     def __init__(  # noqa: PLR0913, PLR0917 - everything it looks through
         self,
         store: Store,
-        world: World,
+        world: Connections,
         clock: Clock,
         random01: Callable[[], float],
         fingerprint: Fingerprint,
-        patience: Patience | None = None,
-        rules: Rules | None = None,
+        patience: RetryPolicy | None = None,
+        rules: PolicyRules | None = None,
     ) -> None:
         self._store = store
         self._clock = clock
         self._random01 = random01
-        self._governor = Governor(store, rules or Rules())
-        self._looker = Looker(world, clock, random01, patience or Patience(), fingerprint)
-        self._memory = Memory(random01, patience or Patience())
+        self._governor = PolicyEvaluator(store, rules or PolicyRules())
+        self._looker = Observer(world, clock, random01, patience or RetryPolicy(), fingerprint)
+        self._memory = Memory(random01, patience or RetryPolicy())
         self.rules = self._governor.rules
         self.now = clock.now
         self.pause = clock.sleep
@@ -201,20 +208,20 @@ class Checker:
         """Return the reader of a connection."""
         return await self._looker.world.reader(connection)
 
-    async def is_storm(self, checks: Sequence[Checked], foreseen: Foreseen) -> bool:
+    async def is_mass_drift(self, checks: Sequence[CheckResult], foreseen: Foreseen) -> bool:
         """Return True if these are mass drift, with all that is known of the other resources."""
         sizes = await self._store.sizes()
-        return await self._governor.storm(checks, foreseen, sizes, self._clock.now()) is not None
+        return await self._governor.mass_drift(checks, foreseen, sizes, self._clock.now()) is not None
 
     async def check_all(
         self,
-        prepared: Sequence[Prepared],
+        prepared: Sequence[ResolvedResource],
         progress: Progress | None = None,
         *,
         record: bool = True,
         fresh: bool = False,
-        meet: Callable[[Sequence[Checked]], Awaitable[Foreseen]] | None = None,
-    ) -> list[Checked]:
+        meet: Callable[[Sequence[CheckResult]], Awaitable[Foreseen]] | None = None,
+    ) -> list[CheckResult]:
         """Check many, batch by batch; the results of a batch are recorded in one transaction before the next begins.
 
         A check that asks for a write is recorded last, when the limits of the fleet have said what becomes of it. With
@@ -225,16 +232,16 @@ class Checker:
         return await self._held_back(checks, await meet(checks) if meet is not None else {}, record=record)
 
     async def check_in_turn(
-        self, turns: AsyncIterable[Sequence[Prepared]], progress: Progress | None = None, *, record: bool = True
-    ) -> list[Checked]:
+        self, turns: AsyncIterable[Sequence[ResolvedResource]], progress: Progress | None = None, *, record: bool = True
+    ) -> list[CheckResult]:
         """Check several parts of a fleet, one after the other, under limits that see them as a whole."""
         checks = [one async for part in turns for one in await self._check(part, progress, record=record, fresh=False)]
         return await self._held_back(checks, {}, record=record)
 
     async def _check(
-        self, prepared: Sequence[Prepared], progress: Progress | None, *, record: bool, fresh: bool
-    ) -> list[Checked]:
-        checks: list[Checked] = []
+        self, prepared: Sequence[ResolvedResource], progress: Progress | None, *, record: bool, fresh: bool
+    ) -> list[CheckResult]:
+        checks: list[CheckResult] = []
         listed = await self._looker.lists(prepared, fresh=fresh) if len(prepared) >= LIST_FROM else {}
         overrides: Overrides | None = None
         for start in range(0, len(prepared), BATCH):
@@ -244,8 +251,8 @@ class Checker:
             if overrides is None and not all(isinstance(reading, Unchanged) for reading in readings):
                 overrides = await self._governor.overrides()
             evaluations = await self._evaluate(batch, readings, is_known, overrides)
-            past = Past() if overrides is None else await self._governor.past(evaluations, self._clock.now())
-            done: list[Checked] = []
+            past = WriteHistory() if overrides is None else await self._governor.past(evaluations, self._clock.now())
+            done: list[CheckResult] = []
             for evaluation in evaluations:
                 checked = self._decide(evaluation, overrides, past)
                 if progress is not None:
@@ -258,7 +265,7 @@ class Checker:
 
     async def _evaluate(
         self,
-        batch: Sequence[Prepared],
+        batch: Sequence[ResolvedResource],
         readings: Sequence[Reading | Unchanged],
         is_known: Sequence[bool],
         overrides: Overrides | None,
@@ -271,7 +278,7 @@ class Checker:
                 if isinstance(reading, Unchanged)
             ]
         items, seen = list(batch), list[Observation]()
-        newer: list[tuple[Prepared, Reading | Unchanged] | None] = [None] * len(batch)
+        newer: list[tuple[ResolvedResource, Reading | Unchanged] | None] = [None] * len(batch)
         for place, (item, reading) in enumerate(zip(batch, readings, strict=True)):
             older = await self._in_old_version(item, reading)
             observation = _digested(*(older or (item, reading)))
@@ -298,7 +305,9 @@ class Checker:
             for item, observation, first in zip(items, seen, newer, strict=True)
         ]
 
-    async def _in_old_version(self, item: Prepared, reading: Reading | Unchanged) -> tuple[Prepared, Found] | None:
+    async def _in_old_version(
+        self, item: ResolvedResource, reading: Reading | Unchanged
+    ) -> tuple[ResolvedResource, Found] | None:
         """Read a resource once more in the API version that its baseline was learnt in, where that is another one.
 
         Another version shows other fields, so everything would drift at once. A version that the service does not
@@ -312,7 +321,11 @@ class Checker:
         return (older, again) if isinstance(again, Found) else None
 
     async def _evaluate_alone(
-        self, item: Prepared, seen: Observation, evidence: Evidence, first: tuple[Prepared, Reading | Unchanged] | None
+        self,
+        item: ResolvedResource,
+        seen: Observation,
+        evidence: Evidence,
+        first: tuple[ResolvedResource, Reading | Unchanged] | None,
     ) -> Evaluation:
         """Evaluate one resource; one that cannot be dealt with is unknown, and stops no other."""
         if isinstance(seen.reading, Unchanged):
@@ -333,34 +346,34 @@ class Checker:
             return evaluate.evaluate(item, unreadable, evidence)
         return evaluation
 
-    async def _with_provider(self, item: Prepared, evidence: Evidence) -> Evidence:
+    async def _with_provider(self, item: ResolvedResource, evidence: Evidence) -> Evidence:
         """Add what the provider can tell of the writers and the habits of its platform."""
         address = item.declaration.address
         reader = await self._looker.world.reader(address.connection)
-        habits = functools.partial(reader.habits, address.kind) if isinstance(reader, Habitual) else None
-        is_asked = isinstance(reader, Signed) and evaluate.is_settling(item, evidence.now)
+        habits = functools.partial(reader.habits, address.kind) if isinstance(reader, SupportsPlatformChanges) else None
+        is_asked = isinstance(reader, SupportsSignature) and evaluate.is_settling(item, evidence.now)
         signature = functools.partial(reader.signature, address.kind) if is_asked else None  # type: ignore[attr-defined]
         return replace(evidence, habits=habits, signature=signature)
 
     # -- decide
 
-    def _decide(self, evaluation: Evaluation, overrides: Overrides | None, past: Past) -> Checked:
+    def _decide(self, evaluation: Evaluation, overrides: Overrides | None, past: WriteHistory) -> CheckResult:
         if evaluation.is_unchanged:
             state = self._memory.after_glance(evaluation)
-            return Checked(evaluation=evaluation, decision=NOTHING_TO_DO, situation=None, state=state)
+            return CheckResult(evaluation=evaluation, decision=NOTHING_TO_DO, inputs=None, state=state)
         from holdfast.reconcile import decision_inputs  # noqa: PLC0415 - only where something changed
 
         assert overrides is not None
         evaluation = still_unresolved(evaluation, past)
-        governed = self._governor.govern(evaluation, decision_inputs.situation_of(evaluation), overrides, past)
-        return Checked(
+        governed = self._governor.govern(evaluation, decision_inputs.inputs_of(evaluation), overrides, past)
+        return CheckResult(
             evaluation=evaluation,
             decision=governed.decision,
-            situation=governed.situation,
+            inputs=governed.inputs,
             state=self._memory.after_check(evaluation, governed),
             plan=governed.plan,
-            fights=governed.fights,
-            new_fights=governed.new_fights,
+            contentions=governed.contentions,
+            new_contentions=governed.new_contentions,
         )
 
     # -- limit
@@ -369,12 +382,12 @@ class Checker:
         """Return who paused a resource, and why, or None."""
         return paused_by(address, await self._store.pauses(), self._clock.now())
 
-    async def stopped(self, checked: Checked, motive: Motive | None = None) -> str | None:
+    async def stopped(self, checked: CheckResult, write_reason: WriteReason | None = None) -> str | None:
         """Return what holds back a write in the moment before it is sent: a pause, or a window for its motive."""
-        motive = motive or _motive(checked)
-        return await self._governor.stopped(checked.address, motive, self._clock.now())
+        write_reason = write_reason or _write_reason(checked)
+        return await self._governor.stopped(checked.address, write_reason, self._clock.now())
 
-    async def limited(self, checked: Checked) -> Checked:
+    async def limited(self, checked: CheckResult) -> CheckResult:
         """Hold back a decision that a person made, such as a deletion, where a pause, a window or a budget says so."""
         paused = await self.paused(checked.address)
         if paused is not None:
@@ -386,8 +399,8 @@ class Checker:
         return only
 
     async def _held_back(
-        self, checks: list[Checked], foreseen: Mapping[Address, Verdict], *, record: bool
-    ) -> list[Checked]:
+        self, checks: list[CheckResult], foreseen: Mapping[Address, Verdict], *, record: bool
+    ) -> list[CheckResult]:
         """Hold back what mass drift or an empty budget stops; only what is left of a decision then is recorded."""
         if not any(checked.decision.action.is_write for checked in checks):
             return checks
@@ -400,16 +413,16 @@ class Checker:
         if not record:
             return limited
         events: list[Event] = []
-        if held.storm is not None and any(checked.limit is not None and _is_news(checked) for checked in limited):
-            data = {"count": held.storm.count, "total": held.storm.total, "message": str(held.storm)}
-            events = [Event(self._clock.now(), "storm.held", "", data)]
+        if held.mass_drift is not None and any(checked.limit is not None and _is_news(checked) for checked in limited):
+            data = {"count": held.mass_drift.count, "total": held.mass_drift.total, "message": str(held.mass_drift)}
+            events = [Event(self._clock.now(), "mass_drift.held", "", data)]
         return await self._recorded(limited, lambda checked: checked.wanted_write, events)
 
     # -- record
 
     async def _recorded(
-        self, checks: Sequence[Checked], chosen: Callable[[Checked], bool], events: Sequence[Event] = ()
-    ) -> list[Checked]:
+        self, checks: Sequence[CheckResult], chosen: Callable[[CheckResult], bool], events: Sequence[Event] = ()
+    ) -> list[CheckResult]:
         """Record some of the checks, batch by batch; return all of them, in the same order."""
         places = [place for place, checked in enumerate(checks) if chosen(checked)]
         recorded = list(checks)
@@ -420,11 +433,13 @@ class Checker:
                 recorded[place] = checked
         return recorded
 
-    async def record(self, checks: Sequence[Checked], events: Sequence[Event] = ()) -> list[Checked]:
+    async def record(self, checks: Sequence[CheckResult], events: Sequence[Event] = ()) -> list[CheckResult]:
         """Record checks in one transaction; return them with the other writers of new contention named."""
         named = {
             checked.address: checked
-            for checked in await asyncio.gather(*[self._named(checked) for checked in checks if checked.new_fights])
+            for checked in await asyncio.gather(
+                *[self._named(checked) for checked in checks if checked.new_contentions]
+            )
         }
         checks = [named.get(checked.address, checked) for checked in checks] if named else list(checks)
         transaction = Transaction(findings_at=self._clock.now(), events=list(events))
@@ -432,7 +447,7 @@ class Checker:
             if checked.is_still:
                 state = checked.state
                 transaction.updates.unchanged.append(
-                    Touch(
+                    UnchangedCheck(
                         state.address, checked.at, state.schedule.due_at, state.observed.etag, state.observed.raw_digest
                     )
                 )
@@ -448,24 +463,24 @@ class Checker:
                 decision_log.decided(checked)
         return checks
 
-    async def _named(self, checked: Checked) -> Checked:
+    async def _named(self, checked: CheckResult) -> CheckResult:
         from holdfast.reconcile import attribution  # noqa: PLC0415 - only where something drifted
 
-        return replace(checked, suspects=await attribution.rivals(self._looker.world, checked.evaluation))
+        return replace(checked, likely_actors=await attribution.other_writers(self._looker.world, checked.evaluation))
 
-    async def attributed(self, checks: Sequence[Checked]) -> list[Checked]:
+    async def attributed(self, checks: Sequence[CheckResult]) -> list[CheckResult]:
         """Return the checks with who may have changed what; asks the provider once about each that drifted."""
-        unnamed = [checked for checked in checks if checked.verdict.status in MOVED and not checked.suspects]
+        unnamed = [checked for checked in checks if checked.verdict.status in MOVED and not checked.likely_actors]
         if not unnamed:
             return list(checks)
         from holdfast.reconcile import attribution  # noqa: PLC0415 - only where something drifted
 
         named = await asyncio.gather(*[self._named(checked) for checked in unnamed[: attribution.MOST]])
         about = {checked.address: attribution.about(checked) for checked in named}
-        return [replace(checked, suspects=about.get(checked.address, checked.suspects)) for checked in checks]
+        return [replace(checked, likely_actors=about.get(checked.address, checked.likely_actors)) for checked in checks]
 
 
-def _digested(item: Prepared, reading: Reading | Unchanged) -> Observation:
+def _digested(item: ResolvedResource, reading: Reading | Unchanged) -> Observation:
     """Return a reading with the digest of its document; one that has no digest is unreadable."""
     try:
         return evaluate.observe_digest(item, reading)
@@ -473,15 +488,15 @@ def _digested(item: Prepared, reading: Reading | Unchanged) -> Observation:
         return Observation(fault_isolation.unreadable(error, item.declaration.address))
 
 
-def _limit(checked: Checked, allowed: Allowed) -> Checked:
+def _limit(checked: CheckResult, allowed: Allowed) -> CheckResult:
     """Return a check with what the limits of the fleet left of its decision."""
     if allowed.decision is checked.decision:
         return replace(checked, charges=allowed.charges) if allowed.charges else checked
     from holdfast.reconcile import conditions  # noqa: PLC0415 - only where something is held
 
     state = checked.state
-    outcome = conditions.Outcome(
-        state.declared.generation, checked.verdict, allowed.decision, checked.at, checked.situation
+    outcome = conditions.ConditionOutcome(
+        state.declared.generation, checked.verdict, allowed.decision, checked.at, checked.inputs
     )
     state = replace(
         state, observed=replace(state.observed, conditions=conditions.after(state.observed.conditions, outcome))
@@ -489,15 +504,15 @@ def _limit(checked: Checked, allowed: Allowed) -> Checked:
     return replace(checked, decision=allowed.decision, state=state, charges=(), limit=allowed.decision.reasons[0])
 
 
-def _is_news(checked: Checked) -> bool:
+def _is_news(checked: CheckResult) -> bool:
     """Return True if a check says anything that was not known of the resource."""
     before = checked.prepared.state
     return before is None or before.observed.conditions != checked.state.observed.conditions
 
 
-def _motive(checked: Checked) -> Motive:
+def _write_reason(checked: CheckResult) -> WriteReason:
     """Return what a write is for; a deletion is asked for, whatever the live state is."""
     from holdfast.policy import write_reasons  # noqa: PLC0415 - only where something is written
 
     is_deletion = checked.decision.action is Action.DELETE
-    return write_reasons.Motive.INTENT if is_deletion else write_reasons.of_status(checked.verdict.status)
+    return write_reasons.WriteReason.INTENT if is_deletion else write_reasons.of_status(checked.verdict.status)

@@ -8,27 +8,27 @@ from dataclasses import dataclass
 from holdfast.model.condition import Condition, ConditionType, Truth, merge
 from holdfast.model.decision import Action, Decision
 from holdfast.model.verdict import Status, Verdict
-from holdfast.policy.decide import Restraint, Situation
+from holdfast.policy.decide import DecisionInputs, HoldReason
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ConditionOutcome:
     """What a check or a write came to."""
 
     generation: int
     verdict: Verdict
     decision: Decision
     at: float
-    situation: Situation | None = None
+    inputs: DecisionInputs | None = None
 
 
-def after(before: Iterable[Condition], outcome: Outcome) -> tuple[Condition, ...]:
-    """Return the conditions as they stand now; Conflict is among them once there has been a fight."""
+def after(before: Iterable[Condition], outcome: ConditionOutcome) -> tuple[Condition, ...]:
+    """Return the conditions as they stand now; Conflict is among them once there has been contention."""
     known = {condition.type: condition for condition in before}
-    fought = _conflict(outcome.situation)
+    fought = _conflict(outcome.inputs)
     told = _told(outcome)
     if fought is not None or ConditionType.CONFLICT in known:
-        told[ConditionType.CONFLICT] = fought or (Truth.FALSE, "NoFight", "nobody else pulls at it")
+        told[ConditionType.CONFLICT] = fought or (Truth.FALSE, "NoContention", "nobody else pulls at it")
     new = [Condition(kind, *said, outcome.generation, outcome.at) for kind, said in told.items()]
     return tuple(merge(known, new).values())
 
@@ -46,7 +46,7 @@ def undeclared(before: Iterable[Condition], generation: int, at: float, message:
     return tuple(merge(known, new).values())
 
 
-def _told(outcome: Outcome) -> dict[ConditionType, tuple[Truth, str, str]]:
+def _told(outcome: ConditionOutcome) -> dict[ConditionType, tuple[Truth, str, str]]:
     verdict, decision = outcome.verdict, outcome.decision
     unknown = verdict.status is Status.UNKNOWN
     moved = Truth(str(verdict.status in (Status.DRIFTED, Status.CONFLICTED, Status.MISSING)))
@@ -67,10 +67,10 @@ def _told(outcome: Outcome) -> dict[ConditionType, tuple[Truth, str, str]]:
     }
 
 
-def _conflict(situation: Situation | None) -> tuple[Truth, str, str] | None:
-    restrained = situation.paths.restrained if situation is not None else {}
-    found = [f"{path}: {why.message}" for path, why in restrained.items() if why.restraint is Restraint.FIGHT]
-    return (Truth.TRUE, "Fight", "; ".join(found)) if found else None
+def _conflict(inputs: DecisionInputs | None) -> tuple[Truth, str, str] | None:
+    restrained = inputs.paths.restrained if inputs is not None else {}
+    found = [f"{path}: {why.message}" for path, why in restrained.items() if why.restraint is HoldReason.CONTENTION]
+    return (Truth.TRUE, "Contention", "; ".join(found)) if found else None
 
 
 def _progressing(verdict: Verdict, decision: Decision) -> tuple[Truth, str, str]:

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from holdfast.model.address import Address
-from holdfast.model.read_result import Unreadable
+from holdfast.model.read_result import ReadFailure
 from holdfast.model.resource import Declaration
-from holdfast.providers.protocol import Kind, Owned, Reader, ReadFailed, Target
-from holdfast.reconcile.connections import World
+from holdfast.providers.protocol import Kind, Reader, ReadFailed, SupportsAccount, Target
+from holdfast.reconcile.connections import Connections
 from holdfast.store.protocol import ResourceState
 
 MOST: Final = 100  # resources that are considered to be asked for
@@ -28,14 +28,14 @@ class Answer:
 
 
 async def ask(
-    world: World, connection: str, declared: Sequence[Declaration], states: Mapping[Address, ResourceState]
+    world: Connections, connection: str, declared: Sequence[Declaration], states: Mapping[Address, ResourceState]
 ) -> Answer:
     """Ask a connection for one thing of each declared kind, or of any kind where nothing is declared."""
     reader = await world.reader(connection)
     answer = Answer("opened; it has no kind to ask for")
     try:
         async with asyncio.timeout(SECONDS):
-            if isinstance(reader, Owned):
+            if isinstance(reader, SupportsAccount):
                 answer = Answer(f"account {await reader.account()}")
             targets = _targets(declared, states)
             for name in sorted({each.address.kind for each in declared}) or sorted(reader.kinds)[:1]:
@@ -69,8 +69,8 @@ async def _asked(reader: Reader, kind: Kind, known: Target | None) -> Answer:
         return Answer(f"asked for a list of {kind.name}")
     # An id that nobody has: "there is no such thing" is an answer too, and one that only the right service gives.
     reading = await reader.read(known or Target(kind.name, NOBODY, NOBODY, {}))
-    return Answer(f"asked for a {kind.name}", _why(reading) if isinstance(reading, Unreadable) else "")
+    return Answer(f"asked for a {kind.name}", _why(reading) if isinstance(reading, ReadFailure) else "")
 
 
 def _why(reading: object) -> str:
-    return reading.detail or reading.trouble.value if isinstance(reading, Unreadable) else "it is not there"
+    return reading.detail or reading.trouble.value if isinstance(reading, ReadFailure) else "it is not there"

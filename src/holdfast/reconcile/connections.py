@@ -12,25 +12,25 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
 
-from holdfast.providers.protocol import Connection, Metered, Provider, Reader, Writer
+from holdfast.providers.protocol import Connection, Provider, Reader, SupportsQuota, Writer
 from holdfast.reconcile.clock import Clock
 from holdfast.reconcile.known_secrets import KnownSecrets
-from holdfast.reconcile.rate_limit import Gate, Limits
+from holdfast.reconcile.rate_limit import RateLimiter, RateLimits
 
 
 @dataclass(slots=True)
-class World:
+class Connections:
     """Readers by connection, opened when first asked for and closed together."""
 
     connections: Mapping[str, Connection]
     providers: Mapping[str, Provider]
-    limits: Mapping[str, Limits]
+    limits: Mapping[str, RateLimits]
     clock: Clock
     known: KnownSecrets = field(default_factory=KnownSecrets)  # what must not be seen of what is read here
     _stack: AsyncExitStack = field(default_factory=AsyncExitStack)
     _opening: dict[str, asyncio.Lock] = field(default_factory=dict)  # two that ask at once must not open two sessions
     _readers: dict[str, Reader] = field(default_factory=dict)
-    _gates: dict[str, Gate] = field(default_factory=dict)
+    _gates: dict[str, RateLimiter] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Take what the connections open up with for known: a service may repeat it."""
@@ -49,11 +49,11 @@ class World:
         """Return the provider behind a connection."""
         return self.providers[self.connections[connection].provider]
 
-    def gate(self, connection: str) -> Gate:
+    def gate(self, connection: str) -> RateLimiter:
         """Return the one gate of a connection."""
         gate = self._gates.get(connection)
         if gate is None:
-            gate = self._gates[connection] = Gate(self.limits.get(connection, Limits()), self.clock)
+            gate = self._gates[connection] = RateLimiter(self.limits.get(connection, RateLimits()), self.clock)
         return gate
 
     async def reader(self, connection: str) -> Reader:
@@ -63,12 +63,12 @@ class World:
                 if connection not in self._readers:
                     opened = self.provider(connection).reader(self.connections[connection])
                     reader = self._readers[connection] = await self._stack.enter_async_context(opened)
-                    self.gate(connection).quota = reader if isinstance(reader, Metered) else None
+                    self.gate(connection).quota = reader if isinstance(reader, SupportsQuota) else None
         return self._readers[connection]
 
 
 @dataclass(slots=True)
-class WritableWorld(World):
+class WritableConnections(Connections):
     """A World that may be changed."""
 
     _writers: dict[str, Writer] = field(default_factory=dict)

@@ -11,8 +11,8 @@ from holdfast.compare.rule_tree import RuleTree
 from holdfast.model.absent import ABSENT
 from holdfast.model.finding import Finding
 from holdfast.model.json import Json
-from holdfast.model.read_result import Found, Trouble, Unreadable
-from holdfast.policy.decide import Handling, PathFacts, ReconcileMode, Situation, WriteLimits, WriteRecord
+from holdfast.model.read_result import Found, ReadError, ReadFailure
+from holdfast.policy.decide import DecisionInputs, Handling, PathFacts, ReconcileMode, WriteLimits, WriteRecord
 from holdfast.policy.settings import Level
 from holdfast.reconcile import evaluate
 from holdfast.reconcile.evaluate import Evaluation
@@ -20,12 +20,12 @@ from holdfast.reconcile.evaluate import Evaluation
 _LIFTING: Final = ("onImmutable", "recreate", "resyncPeriod")
 
 
-def situation_of(evaluation: Evaluation) -> Situation:
+def inputs_of(evaluation: Evaluation) -> DecisionInputs:
     """Return everything that a decision depends on beside the verdict, as far as the check tells."""
     item, state, settings = evaluation.resource, evaluation.before, evaluation.resource.settings
     reading, applied = evaluation.observation.reading, state.applied.document
     mode = settings.reconcile_mode
-    is_withheld = isinstance(reading, Unreadable) and reading.trouble is Trouble.WITHHELD
+    is_withheld = isinstance(reading, ReadFailure) and reading.trouble is ReadError.WITHHELD
     if is_withheld and mode is not ReconcileMode.OBSERVE:  # what nobody can see is sent without comparing
         mode = ReconcileMode.PUT_ONLY
     handling = Handling(
@@ -49,7 +49,7 @@ def situation_of(evaluation: Evaluation) -> Situation:
         failed=reading.failed if isinstance(reading, Found) and is_new else "",
         uncompared=is_withheld or (mode is ReconcileMode.PUT_ONLY and isinstance(reading, Found)),
     )
-    return Situation(handling, record, _path_facts(evaluation), WriteLimits(source=item.held))
+    return DecisionInputs(handling, record, _path_facts(evaluation), WriteLimits(source=item.held))
 
 
 def _path_facts(evaluation: Evaluation) -> PathFacts:

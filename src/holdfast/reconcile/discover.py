@@ -14,14 +14,14 @@ from enum import StrEnum
 from holdfast.compare.profiles import Profile, stack
 from holdfast.model.address import Address
 from holdfast.model.json import Json
-from holdfast.model.read_result import Found, Gone, Reading, Trouble, Unreadable
+from holdfast.model.read_result import Found, NotFound, ReadError, ReadFailure, Reading
 from holdfast.model.resource import Declaration, ManagementPolicy
 from holdfast.providers.protocol import Kind, Listed, Reader, ReadFailed, Target, Unchanged
 from holdfast.reconcile import generate_manifest, observe
 from holdfast.reconcile.generate_manifest import CannotDraft
-from holdfast.reconcile.observe import Looker
-from holdfast.reconcile.rate_limit import Budget
-from holdfast.reconcile.resolve import Preparer
+from holdfast.reconcile.observe import Observer
+from holdfast.reconcile.rate_limit import CallKind
+from holdfast.reconcile.resolve import ResourceResolver
 from holdfast.reconcile.retry import RETRIED
 
 
@@ -113,8 +113,8 @@ class _Placed:
 class Discoverer:
     """Lists the world and compares it with what is declared."""
 
-    preparer: Preparer
-    looker: Looker
+    preparer: ResourceResolver
+    looker: Observer
     keeps_raw: bool = False  # keep the bytes of strangers, for drafting
 
     async def survey(self, connection: str, wanted: Callable[[str], bool] = lambda _kind: True) -> list[Survey]:
@@ -129,7 +129,7 @@ class Discoverer:
         if not _can_list(kind):
             return Survey(connection, provider, kind.name, Listing.NOT_LISTED, "the provider cannot list this kind")
         items = await self._list(connection, reader, kind.name)
-        if isinstance(items, Unreadable):
+        if isinstance(items, ReadFailure):
             reason = f"could not be listed ({items.trouble.value}){': ' + items.detail if items.detail else ''}"
             return Survey(connection, provider, kind.name, Listing.FAILED, reason)
         doubt = placed.doubts.get(_pool(kind))
@@ -140,22 +140,22 @@ class Discoverer:
         kept = tuple(Stranger(item.id, item.raw if self.keeps_raw else b"") for item in strangers)
         return Survey(connection, provider, kind.name, Listing.LISTED, "", len(items), kept)
 
-    async def _list(self, connection: str, reader: Reader, kind: str) -> Sequence[Listed] | Unreadable:
+    async def _list(self, connection: str, reader: Reader, kind: str) -> Sequence[Listed] | ReadFailure:
         """List a kind through its connection's gate, patient with passing troubles; half a list is none."""
         gate, looker = self.preparer.world.gate(connection), self.looker
         attempt = 0
         while True:
             attempt += 1
             try:
-                async with gate.turn(Budget.READ):
+                async with gate.turn(CallKind.READ):
                     return [item async for item in reader.list(kind)]
             except ReadFailed as error:
                 failure = observe.hidden(_unreadable(error.reading), self.preparer.world.known)
-            if failure.trouble is Trouble.THROTTLED:
+            if failure.trouble is ReadError.THROTTLED:
                 gate.throttled(failure.retry_after_seconds)
             if failure.trouble not in RETRIED or attempt >= looker.patience.attempts:
                 return failure
-            if failure.trouble is not Trouble.THROTTLED:
+            if failure.trouble is not ReadError.THROTTLED:
                 delay = looker.patience.delay(attempt, failure.retry_after_seconds, looker.random01)
                 await looker.clock.sleep(delay)
 
@@ -188,7 +188,7 @@ class Discoverer:
         address, wanted = declaration.address, declaration.import_from
         pool = _pool_of(reader, address.kind)
         try:
-            async with self.preparer.world.gate(address.connection).turn(Budget.READ):
+            async with self.preparer.world.gate(address.connection).turn(CallKind.READ):
                 found = await reader.find(address.kind, (wanted.filter if wanted is not None else None) or {})
         except ReadFailed as error:
             why = self.preparer.world.known.hidden(_said(error.reading))
@@ -206,9 +206,9 @@ class Discoverer:
             match reading:
                 case Found(id=ident):
                     placed.add(pool, ident if ident is not None else address.name)
-                case Unreadable():
+                case ReadFailure():
                     placed.doubt(pool, address, _said(reading))
-                case Gone() | Unchanged():
+                case NotFound() | Unchanged():
                     pass
 
     # -- drafting manifests
@@ -245,7 +245,7 @@ class Discoverer:
                 return reader.parse(kind.name, stranger.raw)
             except ReadFailed as error:
                 raise CannotDraft(self.preparer.world.known.hidden(_said(error.reading))) from None
-        async with self.preparer.world.gate(survey.connection).turn(Budget.READ):
+        async with self.preparer.world.gate(survey.connection).turn(CallKind.READ):
             reading = await reader.read(Target(kind.name, "", stranger.id, _nothing()))
         if not isinstance(reading, Found):
             raise CannotDraft(self.preparer.world.known.hidden(_said(reading)))
@@ -270,15 +270,15 @@ def _pool_of(reader: Reader, kind: str) -> str:
     return _pool(found) if found is not None else f"kind {kind}"
 
 
-def _unreadable(reading: Reading) -> Unreadable:
-    return reading if isinstance(reading, Unreadable) else Unreadable(Trouble.OTHER, "the list could not be read")
+def _unreadable(reading: Reading) -> ReadFailure:
+    return reading if isinstance(reading, ReadFailure) else ReadFailure(ReadError.OTHER, "the list could not be read")
 
 
 def _said(reading: Reading | Unchanged) -> str:
     match reading:
-        case Unreadable(trouble=trouble, detail=detail):
+        case ReadFailure(trouble=trouble, detail=detail):
             return detail or trouble.value
-        case Gone():
+        case NotFound():
             return "it is gone by now"
         case _:
             return "it could not be read"

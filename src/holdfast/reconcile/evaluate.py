@@ -16,13 +16,13 @@ from holdfast.model.absent import ABSENT
 from holdfast.model.address import Address
 from holdfast.model.finding import Finding
 from holdfast.model.json import Json
-from holdfast.model.read_result import Found, Gone, Reading
+from holdfast.model.read_result import Found, NotFound, Reading
 from holdfast.model.resource import ManagementPolicy
-from holdfast.model.verdict import INHERITED, LASTING, Aside, SetAside, Status, Verdict
+from holdfast.model.verdict import INHERITED, LASTING, Status, Suppressed, SuppressionReason, Verdict
 from holdfast.policy.decide import ReconcileMode
 from holdfast.providers.protocol import Unchanged
-from holdfast.reconcile.resolved_resource import Prepared, digest_of
-from holdfast.store.protocol import Acceptance, Declared, Demotion, Digest, Pause, ResourceState
+from holdfast.reconcile.resolved_resource import ResolvedResource, digest_of
+from holdfast.store.protocol import AcceptedValue, Declared, Digest, Pause, Quarantine, ResourceState
 
 if TYPE_CHECKING:
     from holdfast.compare import diff
@@ -68,14 +68,14 @@ class Known:
 class Evaluation:
     """What is true of a resource; each step returns a changed one, and the verdict is set last."""
 
-    resource: Prepared
+    resource: ResolvedResource
     at: float
     observation: Observation
     known: Known = field(default_factory=Known)
     tree: RuleTree | None = None  # None: nothing was compared
     secret_rules: Json = None
     findings: tuple[Finding, ...] = ()  # that count
-    suppressed: tuple[Aside, ...] = ()  # that are shown and do not count
+    suppressed: tuple[Suppressed, ...] = ()  # that are shown and do not count
     lapsed: str = ""  # waivers that have expired, or why nobody knows whether it was created, as a sentence
     intent_moved: bool = False  # there is no baseline, and the declaration differs from what was applied
     carried_over: bool = False  # in sync by what the API shows in the version that the baseline was taken in
@@ -88,9 +88,9 @@ class Evaluation:
         return isinstance(self.observation.reading, Unchanged)
 
     @property
-    def joined(self) -> list[Aside]:
+    def joined(self) -> list[Suppressed]:
         """Return the defaults that joined the baseline with this check."""
-        return [each for each in self.suppressed if each.because is SetAside.LATE]
+        return [each for each in self.suppressed if each.because is SuppressionReason.LATE]
 
     @property
     def before(self) -> ResourceState:
@@ -104,8 +104,8 @@ class Overrides:
     """What people said and has not expired, for a whole run."""
 
     pauses: tuple[Pause, ...] = ()
-    demotions: Mapping[Address, Mapping[str, Demotion]] = field(default_factory=dict)
-    acceptances: Mapping[Address, Sequence[Acceptance]] = field(default_factory=dict)
+    quarantines: Mapping[Address, Mapping[str, Quarantine]] = field(default_factory=dict)
+    acceptances: Mapping[Address, Sequence[AcceptedValue]] = field(default_factory=dict)
     approved: frozenset[str] = frozenset()  # digests of plans
     unsure: Mapping[Address, str] = field(default_factory=dict)  # creates with an unknown result, and what to do
 
@@ -121,7 +121,7 @@ class Evidence:
     signature: Signature | None = None
     touched: bool = False  # the provider says that another writer has written since we did
     habits: Habits | None = None
-    newer: tuple[Prepared, Observation] | None = None  # in the new API version, while the old one is evaluated
+    newer: tuple[ResolvedResource, Observation] | None = None  # in the new API version, while the old one is evaluated
 
 
 Step = Callable[[Evaluation, Evidence], Evaluation]
@@ -130,7 +130,7 @@ Step = Callable[[Evaluation, Evidence], Evaluation]
 # -- unchanged
 
 
-def is_unchanged(item: Prepared, state: ResourceState | None, seen: Observation | None = None) -> bool:
+def is_unchanged(item: ResolvedResource, state: ResourceState | None, seen: Observation | None = None) -> bool:
     """Return True if the last verdict still holds: in sync, with the same declaration, rules and settings.
 
     Without `seen` the service answers for the live side, by its etag or by the digest of the raw bytes. With `seen`
@@ -173,7 +173,7 @@ def is_unchanged(item: Prepared, state: ResourceState | None, seen: Observation 
     return not _invalid(item, seen.reading) and all(each[0] in LASTING for each in state.observed.suppressed)
 
 
-def _is_baseline(item: Prepared, digest: Digest | None) -> bool:
+def _is_baseline(item: ResolvedResource, digest: Digest | None) -> bool:
     """Return True if hashes alone say that neither side changed; `stateHash: false` has everything compared."""
     state = item.state
     if digest is None or state is None or item.secrets.paths or not item.settings.state_hash:
@@ -181,7 +181,7 @@ def _is_baseline(item: Prepared, digest: Digest | None) -> bool:
     return state.applied.document == item.desired_digest and state.applied.baseline == digest
 
 
-def observe_digest(item: Prepared, reading: Reading | Unchanged) -> Observation:
+def observe_digest(item: ResolvedResource, reading: Reading | Unchanged) -> Observation:
     """Return a reading with the digest of its document; the last digest holds if the raw bytes are the same."""
     if not isinstance(reading, Found):
         return Observation(reading)
@@ -198,7 +198,7 @@ def observe_digest(item: Prepared, reading: Reading | Unchanged) -> Observation:
     return Observation(reading, digest_of(reading.document))
 
 
-def wanted_documents(item: Prepared, seen: Observation) -> set[Digest]:
+def wanted_documents(item: ResolvedResource, seen: Observation) -> set[Digest]:
     """Return the stored documents that the verdict may depend on."""
     state = item.state
     if state is None or seen.digest is None:
@@ -229,12 +229,12 @@ def recall(evaluation: Evaluation, evidence: Evidence) -> Evaluation:
     from holdfast.compare import diff  # noqa: PLC0415 - only where something changed
 
     item, seen = evaluation.resource, evaluation.observation
-    state, succession = item.state, item.succession
+    state, migration = item.state, item.migration
     tree, secret_rules = item.rules_for(seen.document)
     evaluation = replace(evaluation, tree=tree, secret_rules=secret_rules)
     if state is None:
         return evaluation
-    documents = {**evidence.documents, **succession.documents} if succession is not None else evidence.documents
+    documents = {**evidence.documents, **migration.documents} if migration is not None else evidence.documents
     unresolved, pinned = _of_last_write(item, documents)
     known = Known(unresolved=unresolved, pinned=pinned)
     if state.applied.document is None:
@@ -285,7 +285,7 @@ def drop_newly_visible(evaluation: Evaluation, evidence: Evidence) -> Evaluation
         return evaluation
     from holdfast.reconcile import rule_migration  # noqa: PLC0415 - only after an upgrade or an edit of profiles
 
-    live = rule_migration.without_latent(evaluation.resource, evaluation.findings, evidence.documents)
+    live = rule_migration.without_newly_visible(evaluation.resource, evaluation.findings, evidence.documents)
     return replace(evaluation, findings=tuple(live))
 
 
@@ -312,7 +312,7 @@ def absorb_late_defaults(evaluation: Evaluation, evidence: Evidence) -> Evaluati
     if after is baseline:
         return evaluation
     joined = tuple(
-        Aside(SetAside.LATE, paths.format_path(finding.path), _JOINED, finding)
+        Suppressed(SuppressionReason.LATE, paths.format_path(finding.path), _JOINED, finding)
         for finding in evaluation.findings
         if finding not in rest
     )
@@ -324,8 +324,8 @@ def migrate_version(evaluation: Evaluation, evidence: Evidence) -> Evaluation:
     """Take what was in sync in the old version of the API over into the new one; its baseline is learnt there."""
     if evidence.newer is None or evaluation.findings or not isinstance(evaluation.observation.reading, Found):
         return evaluation
-    mode, succession = evaluation.resource.settings.reconcile_mode, evaluation.resource.succession
-    if mode is ReconcileMode.PUT_ONLY or (succession is not None and succession.unreadable):
+    mode, migration = evaluation.resource.settings.reconcile_mode, evaluation.resource.migration
+    if mode is ReconcileMode.PUT_ONLY or (migration is not None and migration.unreadable):
         return evaluation
     item, seen = evidence.newer
     tree, secret_rules = item.rules_for(seen.document)
@@ -353,7 +353,7 @@ def suppress(evaluation: Evaluation, evidence: Evidence) -> Evaluation:
     """Take out of the findings those that a person or a policy answers for; they are shown beside the others."""
     item, overrides = evaluation.resource, evidence.overrides
     address = item.declaration.address
-    if isinstance(evaluation.observation.reading, Gone) and address in overrides.unsure:
+    if isinstance(evaluation.observation.reading, NotFound) and address in overrides.unsure:
         return replace(evaluation, lapsed=overrides.unsure[address])
     accepted = _baselined(evaluation, overrides.acceptances.get(address, ()))
     suppressed = (*evaluation.suppressed, *_ignored(item), *accepted, *_inherited(evaluation))
@@ -379,7 +379,7 @@ STEPS: tuple[Step, ...] = (
 )
 
 
-def evaluate(item: Prepared, seen: Observation, evidence: Evidence) -> Evaluation:
+def evaluate(item: ResolvedResource, seen: Observation, evidence: Evidence) -> Evaluation:
     """Return what is true of a resource, by all steps in their order."""
     evaluation = Evaluation(item, evidence.now, seen)
     for step in STEPS:
@@ -387,22 +387,22 @@ def evaluate(item: Prepared, seen: Observation, evidence: Evidence) -> Evaluatio
     return replace(evaluation, verdict=_conclude(evaluation))
 
 
-def repeat_last(item: Prepared, now: float, reading: Unchanged) -> Evaluation:
+def repeat_last(item: ResolvedResource, now: float, reading: Unchanged) -> Evaluation:
     """Return the evaluation of a resource that did not change: as declared, with what was suppressed before."""
     evaluation = Evaluation(item, now, Observation(reading))
     if not item.settings.ignored_paths and (item.state is None or not item.state.observed.suppressed):
         return evaluation
     suppressed = (*_ignored(item), *told(item).values())
-    return replace(evaluation, suppressed=suppressed, verdict=replace(evaluation.verdict, aside=suppressed))
+    return replace(evaluation, suppressed=suppressed, verdict=replace(evaluation.verdict, suppressed=suppressed))
 
 
 def _conclude(evaluation: Evaluation) -> Verdict:
     """Choose the verdict."""
     item, reading = evaluation.resource, evaluation.observation.reading
     assert not isinstance(reading, Unchanged)
-    succession = item.succession
-    if succession is not None and succession.unreadable:
-        verdict = verdict_rules.unknown(succession.unreadable)
+    migration = item.migration
+    if migration is not None and migration.unreadable:
+        verdict = verdict_rules.unknown(migration.unreadable)
     elif item.declaration.policy is ManagementPolicy.UNMANAGED:
         verdict = verdict_rules.presence(reading)
     elif not isinstance(reading, Found):
@@ -414,20 +414,20 @@ def _conclude(evaluation: Evaluation) -> Verdict:
     if not evaluation.suppressed and not evaluation.lapsed:
         return verdict
     reason = f"{verdict.reason}; {evaluation.lapsed}" if evaluation.lapsed else verdict.reason
-    return replace(verdict, reason=reason, aside=evaluation.suppressed)
+    return replace(verdict, reason=reason, suppressed=evaluation.suppressed)
 
 
 # -- what the steps ask
 
 
-def _is_compared(item: Prepared) -> bool:
+def _is_compared(item: ResolvedResource) -> bool:
     """Return True if a resource is compared at all."""
-    is_readable = item.succession is None or not item.succession.unreadable
+    is_readable = item.migration is None or not item.migration.unreadable
     is_managed = item.declaration.policy is not ManagementPolicy.UNMANAGED
     return is_readable and is_managed and item.settings.reconcile_mode is not ReconcileMode.PUT_ONLY
 
 
-def _invalid(item: Prepared, reading: Reading | Unchanged) -> str:
+def _invalid(item: ResolvedResource, reading: Reading | Unchanged) -> str:
     """Return why the baseline is not about what was read: that was created since, under the same id.
 
     Where either side has no identity, or no version, nothing speaks against it.
@@ -444,7 +444,7 @@ def _invalid(item: Prepared, reading: Reading | Unchanged) -> str:
     return invalid_because(was, now) or ""
 
 
-def outdated(item: Prepared, reading: Reading | Unchanged) -> str | None:
+def outdated(item: ResolvedResource, reading: Reading | Unchanged) -> str | None:
     """Return why the baseline was learnt in another API version than this reading, or None."""
     state = item.state
     if state is None or state.applied.baseline is None or state.applied.api_version is None:
@@ -458,7 +458,7 @@ def outdated(item: Prepared, reading: Reading | Unchanged) -> str | None:
     return invalid_because(Validity(None, state.applied.api_version), Validity(None, reading.version))
 
 
-def is_settling(item: Prepared, now: float) -> bool:
+def is_settling(item: ResolvedResource, now: float) -> bool:
     """Return True if a service may still be filling in defaults after our last write, and nothing else changed."""
     state = item.state
     if state is None or state.applied.settle_until is None or not item.kind.fills_in:
@@ -474,7 +474,7 @@ def _is_touched(evaluation: Evaluation, baseline: diff.Baseline, signature: Sign
     return ours is not None and theirs is not None and ours != theirs
 
 
-def _of_last_write(item: Prepared, documents: Mapping[Digest, Json]) -> tuple[frozenset[str], frozenset[str]]:
+def _of_last_write(item: ResolvedResource, documents: Mapping[Digest, Json]) -> tuple[frozenset[str], frozenset[str]]:
     """Return the paths that our last write failed to revert, and those pinned in vain, until the next edit."""
     state = item.state
     if state is None or state.applied.known_differences is None or state.declared.document != item.desired_digest:
@@ -483,7 +483,7 @@ def _of_last_write(item: Prepared, documents: Mapping[Digest, Json]) -> tuple[fr
     return frozenset(known.get("unresolved", ())), frozenset(known.get("pinned", ()))
 
 
-def _kept(documents: Mapping[Digest, Json], digest: Digest, item: Prepared) -> Json:
+def _kept(documents: Mapping[Digest, Json], digest: Digest, item: ResolvedResource) -> Json:
     """Return a stored document; a lost one stops the check, because live state is no substitute for it."""
     try:
         return documents[digest]
@@ -492,48 +492,50 @@ def _kept(documents: Mapping[Digest, Json], digest: Digest, item: Prepared) -> J
         raise StoreError(message) from None
 
 
-def inherited(state: ResourceState) -> tuple[Aside, ...]:
+def inherited(state: ResourceState) -> tuple[Suppressed, ...]:
     """Return what was suppressed when rules took over, at an earlier check."""
     return tuple(
-        Aside(SetAside(because), path, note)
+        Suppressed(SuppressionReason(because), path, note)
         for because, path, note in state.observed.suppressed
         if because in INHERITED
     )
 
 
-def told(item: Prepared) -> dict[str, Aside]:
+def told(item: ResolvedResource) -> dict[str, Suppressed]:
     """Return what is suppressed because rules took over, now or at an earlier check, by path."""
     before = inherited(item.state) if item.state is not None and item.state.observed.suppressed else ()
-    return {each.path: each for each in (*before, *(item.succession.aside if item.succession is not None else ()))}
+    return {each.path: each for each in (*before, *(item.migration.suppressed if item.migration is not None else ()))}
 
 
-def _inherited(evaluation: Evaluation) -> list[Aside]:
+def _inherited(evaluation: Evaluation) -> list[Suppressed]:
     """Return what was suppressed when the rules took over, as far as it still is as it was then."""
     from holdfast.compare import diff  # noqa: PLC0415 - only where something changed
 
     item, reading = evaluation.resource, evaluation.observation.reading
     before = told(item)
-    if not before or isinstance(reading, Gone):
+    if not before or isinstance(reading, NotFound):
         return []
     if not isinstance(reading, Found) or evaluation.tree is None:
         return list(before.values())
     counted = {paths.format_path(finding.path) for finding in evaluation.findings}
     document, tree = evaluation.observation.document, evaluation.tree
     differing = {paths.format_path(change.path) for change in diff.differences(item.desired, document, tree)}
-    return [aside for path, aside in before.items() if path in differing - counted]
+    return [suppressed for path, suppressed in before.items() if path in differing - counted]
 
 
-def _ignored(item: Prepared) -> list[Aside]:
-    return [Aside(SetAside.IGNORED, path, _IGNORED) for path in item.settings.ignored_paths]
+def _ignored(item: ResolvedResource) -> list[Suppressed]:
+    return [Suppressed(SuppressionReason.IGNORED, path, _IGNORED) for path in item.settings.ignored_paths]
 
 
-def _baselined(evaluation: Evaluation, acceptances: Sequence[Acceptance]) -> list[Aside]:
+def _baselined(evaluation: Evaluation, acceptances: Sequence[AcceptedValue]) -> list[Suppressed]:
     """Return what was accepted as the new normal and still is so."""
     if not isinstance(evaluation.observation.reading, Found):
         return []
     document = evaluation.observation.document
     return [
-        Aside(SetAside.BASELINED, each.path, f"baselined by {each.who}" + (f": {each.why}" if each.why else ""))
+        Suppressed(
+            SuppressionReason.BASELINED, each.path, f"baselined by {each.who}" + (f": {each.why}" if each.why else "")
+        )
         for each in acceptances
         if paths.resolve(document, paths.parse_path(each.path)) == each.value
     ]

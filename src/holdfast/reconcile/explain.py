@@ -14,24 +14,24 @@ from holdfast.compare import known_differences, paths, profiles
 from holdfast.compare.paths import Pattern
 from holdfast.model.absent import ABSENT
 from holdfast.model.address import Address
-from holdfast.model.finding import Finding, Side
+from holdfast.model.finding import ChangedBy, Finding
 from holdfast.model.json import Json
 from holdfast.policy import cause_analysis
 from holdfast.policy.cause_analysis import Evidence, Explained, Onset
-from holdfast.reconcile.policy_evaluation import FIGHT
-from holdfast.store.protocol import Correction, DecisionRecord, Demotion, Digest, FindingRecord, ResourceState, Store
+from holdfast.reconcile.policy_evaluation import CONTENTION
+from holdfast.store.protocol import Correction, DecisionRecord, Digest, FindingRecord, Quarantine, ResourceState, Store
 
 HISTORY = 50  # corrections of the resource that may bear on a cause
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ExplainedFinding:
     """One finding with its story."""
 
     record: FindingRecord
     cause: Explained
     onset: Onset
-    demotion: Demotion | None = None
+    quarantine: Quarantine | None = None
 
     @property
     def path(self) -> str:
@@ -40,7 +40,7 @@ class Told:
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class ExplainedRule:
     """Which rule decides about a path, whether it differs or not."""
 
     path: str
@@ -53,10 +53,10 @@ class Story:
     """All there is to tell about one resource."""
 
     state: ResourceState
-    findings: tuple[Told, ...] = ()
+    findings: tuple[ExplainedFinding, ...] = ()
     known: Sequence[Mapping[str, Json]] = ()
     unresolved: Sequence[str] = ()
-    rule: Rule | None = None  # for the path that was asked about
+    rule: ExplainedRule | None = None  # for the path that was asked about
     decision: DecisionRecord | None = None
     outcome: Mapping[str, Json] | None = None  # what was concluded and decided, as kept
     corrections: Sequence[Correction] = ()
@@ -67,14 +67,14 @@ async def tell(store: Store, state: ResourceState, pattern: str | None) -> Story
     address = state.address
     matcher = paths.parse_pattern(pattern) if pattern else None
     everything = await store.findings()
-    demotions = {each.path: each for each in await store.demotions([address])}
+    quarantines = {each.path: each for each in await store.quarantines([address])}
     decisions = await store.decisions(address, 1)
     inputs = await store.document(decisions[0].inputs) if decisions else {}
     rules = inputs.get("rules") or state.applied.rules
     changed = bool(state.applied.rules and rules != state.applied.rules)
     corrections = await store.corrections([address], limit=HISTORY)
     told = tuple(
-        _told(record, address, everything, demotions, Evidence(corrections, rules_changed=changed))
+        _told(record, address, everything, quarantines, Evidence(corrections, rules_changed=changed))
         for record in everything.get(address, [])
         if matcher is None or matcher.matches(record.finding.path, below=True)
     )
@@ -105,14 +105,16 @@ def _told(
     record: FindingRecord,
     address: Address,
     everything: Mapping[Address, Sequence[FindingRecord]],
-    demotions: Mapping[str, Demotion],
+    quarantines: Mapping[str, Quarantine],
     evidence: Evidence,
-) -> Told:
+) -> ExplainedFinding:
     finding = record.finding
-    demotion = demotions.get(paths.format_path(finding.path))
-    contested = demotion is not None and demotion.cause == FIGHT
+    quarantine = quarantines.get(paths.format_path(finding.path))
+    contested = quarantine is not None and quarantine.cause == CONTENTION
     evidence = replace(evidence, contested=contested, alike=_alike(finding, address, everything))
-    return Told(record, cause_analysis.explain(finding, evidence), Onset(record.clean_at, record.first_seen), demotion)
+    return ExplainedFinding(
+        record, cause_analysis.explain(finding, evidence), Onset(record.clean_at, record.first_seen), quarantine
+    )
 
 
 def _alike(finding: Finding, address: Address, everything: Mapping[Address, Sequence[FindingRecord]]) -> int:
@@ -125,14 +127,14 @@ def _alike(finding: Finding, address: Address, everything: Mapping[Address, Sequ
 
 
 def _is_same(one: Finding, other: Finding) -> bool:
-    if one.path != other.path or one.op is not other.op or one.side is Side.INTENT:
+    if one.path != other.path or one.op is not other.op or one.changed_by is ChangedBy.DECLARED:
         return False
     return (
         one.observed is other.observed if ABSENT in (one.observed, other.observed) else one.observed == other.observed
     )
 
 
-async def _rule_at(store: Store, state: ResourceState, path: str) -> Rule | None:
+async def _rule_at(store: Store, state: ResourceState, path: str) -> ExplainedRule | None:
     """Say which rule decides about a path, whether anything is found there or not."""
     if state.applied.rules is None or "*" in path:
         return None
@@ -157,7 +159,7 @@ async def _rule_at(store: Store, state: ResourceState, path: str) -> Rule | None
         says = f"hidden unless declared ({node.cls.value if node.cls else ''})"
     else:
         says = f"compared{f' ({node.cls.value})' if node.cls else ''}"
-    return Rule(path, says, label)
+    return ExplainedRule(path, says, label)
 
 
 def _document(documents: Mapping[Digest, Json], digest: Digest | None) -> Json:

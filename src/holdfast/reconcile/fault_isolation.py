@@ -15,29 +15,29 @@ import orjson
 from holdfast.errors import HoldfastError, UnhashableError
 from holdfast.model.address import Address
 from holdfast.model.json import Json
-from holdfast.model.read_result import Found, Reading, Trouble, Unreadable
+from holdfast.model.read_result import Found, ReadError, ReadFailure, Reading
 from holdfast.providers.protocol import Unchanged
 
 _LOG = logging.getLogger(__name__)
 MAX_DEPTH: Final = 250  # levels of a live document; each costs a few stack frames wherever it is walked over
 
 
-def unreadable(error: Exception, address: Address) -> Unreadable:
+def unreadable(error: Exception, address: Address) -> ReadFailure:
     """Return what an exception about one object means for it; raise it again if it is not about the object."""
     if isinstance(error, HoldfastError) and not isinstance(error, UnhashableError):
         raise error
     _LOG.debug("%s could not be dealt with", address, exc_info=error)
     if isinstance(error, RecursionError):
-        return Unreadable(Trouble.MALFORMED, "what was read is nested too deep")
+        return ReadFailure(ReadError.MALFORMED, "what was read is nested too deep")
     if isinstance(error, UnhashableError):
-        return Unreadable(Trouble.MALFORMED, f"what was read has no canonical form: {error}")
-    return Unreadable(Trouble.OTHER, f"what was read could not be dealt with ({type(error).__name__})")
+        return ReadFailure(ReadError.MALFORMED, f"what was read has no canonical form: {error}")
+    return ReadFailure(ReadError.OTHER, f"what was read could not be dealt with ({type(error).__name__})")
 
 
 def shallow(reading: Reading | Unchanged) -> Reading | Unchanged:
     """Return a reading, or that it is unreadable if its document is nested deeper than can be compared and kept."""
     if isinstance(reading, Found) and _is_deep(reading.document):
-        return Unreadable(Trouble.MALFORMED, f"what was read is nested deeper than {MAX_DEPTH} levels")
+        return ReadFailure(ReadError.MALFORMED, f"what was read is nested deeper than {MAX_DEPTH} levels")
     return reading
 
 

@@ -15,13 +15,13 @@ from holdfast.model.finding import Finding, FindingClass
 from holdfast.model.json import Json
 from holdfast.model.read_result import Found
 from holdfast.model.resource import OnDrift
-from holdfast.policy.decide import Recreate, Restrained, Restraint, Situation, decide
+from holdfast.policy.decide import DecisionInputs, HoldReason, PathHold, Recreate, decide
 from holdfast.reconcile import serialize
-from holdfast.reconcile.check import Checked
-from holdfast.store.protocol import Acceptance, Claim, Event, Store, Transaction, WriteChanges
+from holdfast.reconcile.check import CheckResult
+from holdfast.store.protocol import AcceptedValue, Claim, Event, Store, Transaction, WriteChanges
 
 CLAIM_SECONDS = 60.0
-_NOT_ASKED = Restrained(Restraint.REPORT, "nobody asked for this one to be put back")
+_NOT_ASKED = PathHold(HoldReason.REPORT, "nobody asked for this one to be reverted")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Person:
     why: str = ""
 
 
-def chosen(checked: Checked, pattern: str | None) -> tuple[Finding, ...]:
+def chosen(checked: CheckResult, pattern: str | None) -> tuple[Finding, ...]:
     """Return the findings that a person means; raise InputError if there are none."""
     found = checked.verdict.findings
     if pattern is not None:
@@ -46,37 +46,37 @@ def chosen(checked: Checked, pattern: str | None) -> tuple[Finding, ...]:
     return found
 
 
-def recreated(checked: Checked) -> Checked:
+def recreated(checked: CheckResult) -> CheckResult:
     """Let what is gone come back because a person said so."""
-    if checked.situation is None:
+    if checked.inputs is None:
         return checked
-    situation = replace(
-        checked.situation,
-        handling=replace(checked.situation.handling, recreate=Recreate.ALWAYS),
-        record=replace(checked.situation.record, terminal=None),
+    inputs = replace(
+        checked.inputs,
+        handling=replace(checked.inputs.handling, recreate=Recreate.ALWAYS),
+        record=replace(checked.inputs.record, terminal=None),
     )
-    return replace(checked, decision=decide(checked.verdict, situation), situation=situation)
+    return replace(checked, decision=decide(checked.verdict, inputs), inputs=inputs)
 
 
-def reverted(checked: Checked, pattern: str | None) -> Checked:
-    """Put back what a person chose, whatever policy and past say about it; a pause or a window still holds it."""
-    if checked.situation is None:
+def reverted(checked: CheckResult, pattern: str | None) -> CheckResult:
+    """Revert what a person chose, whatever policy and past say about it; a pause or a window still holds it."""
+    if checked.inputs is None:
         return checked
     wanted = {paths.format_path(f.path) for f in (chosen(checked, pattern) if checked.verdict.findings else ())}
     others = {paths.format_path(f.path) for f in checked.verdict.findings} - wanted
-    before = checked.situation
+    before = checked.inputs
     restrained = dict.fromkeys(sorted(others), _NOT_ASKED)
-    situation = Situation(
+    inputs = DecisionInputs(
         replace(before.handling, on_drift=OnDrift.CORRECT, recreate=Recreate.ALWAYS),
         replace(before.record, terminal=None),
         replace(before.paths, restrained=restrained, free=frozenset(), unresolved=before.paths.unresolved - wanted),
         replace(before.limits, approved=True),
     )
-    return replace(checked, decision=decide(checked.verdict, situation), situation=situation, asked=True)
+    return replace(checked, decision=decide(checked.verdict, inputs), inputs=inputs, asked=True)
 
 
 async def rebaseline(
-    store: Store, checked: Checked, pattern: str | None, person: Person, owner: str
+    store: Store, checked: CheckResult, pattern: str | None, person: Person, owner: str
 ) -> tuple[Finding, ...]:
     """Take live values as the new baseline; return the findings that are findings no more."""
     taken = chosen(checked, pattern)
@@ -103,13 +103,13 @@ async def rebaseline(
     return taken
 
 
-def _remaining(checked: Checked, baseline: diff.Baseline) -> tuple[Finding, ...]:
+def _remaining(checked: CheckResult, baseline: diff.Baseline) -> tuple[Finding, ...]:
     assert checked.tree is not None
     return tuple(diff.findings(checked.prepared.desired, checked.observed, checked.tree, baseline))
 
 
 def _rebaselined(
-    checked: Checked,
+    checked: CheckResult,
     baseline: diff.Baseline,
     taken: Sequence[Finding],
     rest: Sequence[Finding],
@@ -134,7 +134,7 @@ def _rebaselined(
     transaction.states.append(after)
     transaction.findings[checked.address] = tuple(rest)
     transaction.governance.accepted += [
-        Acceptance(checked.address, paths.format_path(f.path), f.observed, person.who, person.why, checked.at)
+        AcceptedValue(checked.address, paths.format_path(f.path), f.observed, person.who, person.why, checked.at)
         for f in taken
     ]
     transaction.governance.unquarantined += [(checked.address, paths.format_path(finding.path)) for finding in taken]

@@ -9,7 +9,7 @@ from holdfast.compare.known_differences import Kind
 from holdfast.model.absent import ABSENT
 from holdfast.model.decision import Action
 from holdfast.model.json import Json
-from holdfast.reconcile.action_result import NotTaken, Result
+from holdfast.reconcile.action_result import ActionOutcome, NotTaken
 from holdfast.reconcile.report import Report
 from holdfast.store.protocol import Store
 
@@ -18,7 +18,7 @@ _MAKING: Final = frozenset({Action.CREATE, Action.RECREATE, Action.REPLACE})
 
 async def note(store: Store, report: Report) -> None:
     """Note in a report what the services keep otherwise than the declarations of new resources say."""
-    made = [one for one in report.acted if one.result is Result.DONE and one.checked.decision.action in _MAKING]
+    made = [one for one in report.acted if one.result is ActionOutcome.DONE and one.checked.decision.action in _MAKING]
     known = {
         one.checked.address: one.checked.state.applied.known_differences
         for one in made

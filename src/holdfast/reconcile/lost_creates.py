@@ -13,10 +13,10 @@ from typing import Final
 from holdfast.compare import diff
 from holdfast.model.absent import ABSENT
 from holdfast.model.json import Json
-from holdfast.model.read_result import Found, Gone, Reading, Unreadable
+from holdfast.model.read_result import Found, NotFound, ReadFailure, Reading
 from holdfast.providers.protocol import ReadFailed, Unchanged
 from holdfast.reconcile.check import Checker
-from holdfast.reconcile.resolved_resource import Prepared
+from holdfast.reconcile.resolved_resource import ResolvedResource
 from holdfast.store.protocol import Store
 
 LOOKS: Final = 3  # with growing waits, before a create is sent again: a list may lag behind a write
@@ -34,7 +34,7 @@ class Unsure:
         return {"why": self.why, "candidates": list(self.candidates)}
 
 
-async def look_for(checker: Checker, store: Store, item: Prepared) -> Reading | Unsure:
+async def look_for(checker: Checker, store: Store, item: ResolvedResource) -> Reading | Unsure:
     """Look for what a create may have made; Gone only where that can be told."""
     if item.kind.finds:
         reading = await checker.read(item, None)
@@ -45,11 +45,11 @@ async def look_for(checker: Checker, store: Store, item: Prepared) -> Reading | 
     try:
         found = await _candidates(checker, store, item)
     except ReadFailed as error:
-        return error.reading if isinstance(error.reading, Unreadable) else Gone()
-    return Unsure("the list shows things like it that nobody declares", tuple(found)) if found else Gone()
+        return error.reading if isinstance(error.reading, ReadFailure) else NotFound()
+    return Unsure("the list shows things like it that nobody declares", tuple(found)) if found else NotFound()
 
 
-async def _candidates(checker: Checker, store: Store, item: Prepared) -> list[str]:
+async def _candidates(checker: Checker, store: Store, item: ResolvedResource) -> list[str]:
     """Return the ids of listed things that are as declared, or cannot be read, and are not another resource."""
     address = item.declaration.address
     states = store.all_states(connection=address.connection, kind=address.kind)
@@ -62,9 +62,9 @@ async def _candidates(checker: Checker, store: Store, item: Prepared) -> list[st
     ]
 
 
-def _may_be(item: Prepared, reading: Reading | Unchanged) -> bool:
+def _may_be(item: ResolvedResource, reading: Reading | Unchanged) -> bool:
     """Return True unless what was read differs from what is declared."""
     if not isinstance(reading, Found):
-        return isinstance(reading, Unreadable)
+        return isinstance(reading, ReadFailure)
     tree, _ = item.rules_for(reading.document)
     return all(each.desired is ABSENT for each in diff.findings(item.desired, reading.document, tree))

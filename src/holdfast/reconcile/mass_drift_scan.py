@@ -1,4 +1,4 @@
-"""Surveying: before something is put back, a look at the others of its kind, so that mass drift is seen as a whole.
+"""Surveying: before something is reverted, a look at the others of its kind, so that mass drift is seen as a whole.
 
 Whoever meets one resource after the other would correct many before the guard knows that all of them moved. So the
 first correction of a kind waits for one list of that kind. Where a kind cannot be listed some of the others are read,
@@ -17,20 +17,20 @@ from holdfast.model.address import Address
 from holdfast.model.verdict import Status
 from holdfast.policy import mass_drift
 from holdfast.policy.decide import CORRECTED
-from holdfast.reconcile.check import Checked, Checker
+from holdfast.reconcile.check import Checker, CheckResult
 from holdfast.reconcile.clock import Clock
 from holdfast.reconcile.policy_evaluation import Foreseen, is_approved
-from holdfast.reconcile.resolve import Preparer
-from holdfast.reconcile.resolved_resource import Prepared
+from holdfast.reconcile.resolve import ResourceResolver
+from holdfast.reconcile.resolved_resource import ResolvedResource
 from holdfast.store.protocol import PartialUpdates, Store, Transaction
-from holdfast.watch.list_scan import Sweeper
+from holdfast.watch.list_scan import ListScanner
 
 AGAIN_SECONDS: Final = 60.0  # for which a watch does not look at a kind again
 TOGETHER: Final = 3  # read at a time where there is no list; fewer than are worth one
 MOST_READ: Final = 300  # of a kind that cannot be listed, though all of them have moved
 
 Family = tuple[str, str]  # connection and kind
-Look = Callable[[Sequence[Address]], Awaitable[Sequence[Checked]]]
+Look = Callable[[Sequence[Address]], Awaitable[Sequence[CheckResult]]]
 
 
 class Others(Protocol):
@@ -45,7 +45,7 @@ class Others(Protocol):
     async def unlooked(self, family: Family, without: Collection[Address]) -> list[Address]:
         """Return those that were not looked at a moment ago."""
 
-    async def look(self, addresses: Sequence[Address]) -> Sequence[Checked]:
+    async def look(self, addresses: Sequence[Address]) -> Sequence[CheckResult]:
         """Look at some of them without acting."""
 
     async def hasten(self, addresses: Sequence[Address]) -> None:
@@ -54,16 +54,16 @@ class Others(Protocol):
 
 @dataclass(slots=True)
 class Surveyor:
-    """Looks at the others of a kind before anything of it is put back."""
+    """Looks at the others of a kind before anything of it is reverted."""
 
     store: Store
     checker: Checker
     others: Others
     foreseen: Foreseen = field(default_factory=dict)  # of this run, and of resources that it has yet to come to
 
-    async def survey(self, found: Sequence[Checked]) -> None:
+    async def survey(self, found: Sequence[CheckResult]) -> None:
         """Foresee the others of whatever is to be corrected, until it is mass drift or is not."""
-        guard = self.checker.rules.corrections.storm
+        guard = self.checker.rules.corrections.mass_drift
         families = sorted({(one.address.connection, one.address.kind) for one in found if _is_correction(one)})
         if guard is None or not families:
             return
@@ -71,20 +71,20 @@ class Surveyor:
         for family in families:
             if sizes.get(family, 0) < min(guard.at_least, guard.identical) or self.others.is_known(family):
                 continue
-            if await self.checker.is_storm(found, self.foreseen):
+            if await self.checker.is_mass_drift(found, self.foreseen):
                 return
             without = {one.address for one in found} | self.foreseen.keys()
             moved: list[Address] = []
             async for checks in self._looked(family, without, guard.share):
                 self.foreseen |= {checked.address: checked.verdict for checked in checks}
-                if await self.checker.is_storm(found, self.foreseen):
+                if await self.checker.is_mass_drift(found, self.foreseen):
                     return
                 moved += [one.address for one in checks if one.decision.action.is_write]
             await self.others.hasten(moved)
 
     async def _looked(
         self, family: Family, without: Collection[Address], share: float
-    ) -> AsyncIterator[Sequence[Checked]]:
+    ) -> AsyncIterator[Sequence[CheckResult]]:
         moved = await self.others.moved(family, without)
         if moved is not None:
             found = await _contained(self.others.look, moved)
@@ -107,9 +107,9 @@ class Declared:
     """The others of a run whose declarations are all at hand; what is seen of them is not recorded."""
 
     store: Store
-    preparer: Preparer
+    preparer: ResourceResolver
     checker: Checker
-    is_left_alone: Callable[[Prepared], bool]
+    is_left_alone: Callable[[ResolvedResource], bool]
     _known: set[Family] = field(default_factory=set)
 
     def is_known(self, family: Family) -> bool:
@@ -133,7 +133,7 @@ class Declared:
         ]
         return list(await self.store.states(declared))
 
-    async def look(self, addresses: Sequence[Address]) -> Sequence[Checked]:
+    async def look(self, addresses: Sequence[Address]) -> Sequence[CheckResult]:
         """Compare them with what is declared."""
         ready, _ = await self.preparer.prepare(addresses)
         return await self.checker.check_all([item for item in ready if not self.is_left_alone(item)], record=False)
@@ -146,7 +146,7 @@ class Declared:
 class Scheduled:
     """The others of a watch: those on the schedule, whose declarations are read again if they may have moved."""
 
-    sweeper: Sweeper
+    sweeper: ListScanner
     look: Look  # what it finds is recorded
     clock: Clock
     _known_at: dict[Family, float] = field(default_factory=dict)
@@ -187,7 +187,7 @@ class Scheduled:
             )
 
 
-def _is_correction(checked: Checked) -> bool:
+def _is_correction(checked: CheckResult) -> bool:
     """Tell whether the guard is asked about it: a person's yes goes before the guard."""
     is_correction = checked.decision.action.is_write and checked.verdict.status in CORRECTED
     return is_correction and not is_approved(checked)
@@ -198,7 +198,7 @@ def _mixed(addresses: Sequence[Address], now: float) -> list[Address]:
     return sorted(addresses, key=lambda each: zlib.crc32(f"{each} {now}".encode()))
 
 
-async def _contained(look: Look, addresses: Sequence[Address]) -> list[Checked]:
+async def _contained(look: Look, addresses: Sequence[Address]) -> list[CheckResult]:
     """Look at some; a mistake in what declares one of them keeps nobody from seeing the rest."""
     if not addresses:
         return []

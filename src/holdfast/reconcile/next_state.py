@@ -6,15 +6,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from holdfast.model.decision import Action, Decision
-from holdfast.model.read_result import Found, Unreadable
+from holdfast.model.read_result import Found, ReadFailure
 from holdfast.model.verdict import LASTING, Status, Verdict
 from holdfast.policy import resync_schedule
 from holdfast.policy.decide import ReconcileMode
 from holdfast.providers.protocol import Unchanged
 from holdfast.reconcile.evaluate import Evaluation
-from holdfast.reconcile.policy_evaluation import Governed
-from holdfast.reconcile.resolved_resource import Prepared
-from holdfast.reconcile.retry import Patience
+from holdfast.reconcile.policy_evaluation import PolicyOutcome
+from holdfast.reconcile.resolved_resource import ResolvedResource
+from holdfast.reconcile.retry import RetryPolicy
 from holdfast.store.protocol import Digest, ResourceState
 
 
@@ -23,14 +23,14 @@ class Memory:
     """Turns what was seen into what is kept."""
 
     random01: Callable[[], float]
-    patience: Patience
+    patience: RetryPolicy
 
-    def next_due(self, item: Prepared, now: float) -> float | None:
+    def next_due(self, item: ResolvedResource, now: float) -> float | None:
         """Return when to look again, by chance within the jitter; None where there is no periodic check."""
         period, jitter, shape = item.resync_seconds, item.settings.resync_jitter, item.settings.resync_jitter_shape
         return resync_schedule.next_due(now, period, jitter, self.random01(), shape) if period > 0 else None
 
-    def after_check(self, evaluation: Evaluation, governed: Governed) -> ResourceState:
+    def after_check(self, evaluation: Evaluation, governed: PolicyOutcome) -> ResourceState:
         """Return the state after a check; a failed read changes only what is known about failing."""
         from holdfast.reconcile import conditions  # noqa: PLC0415 - only where something changed
 
@@ -41,7 +41,7 @@ class Memory:
             if edited and state.declared.document is not None
             else state.declared.generation
         )
-        outcome = conditions.Outcome(generation, evaluation.verdict, governed.decision, now, governed.situation)
+        outcome = conditions.ConditionOutcome(generation, evaluation.verdict, governed.decision, now, governed.inputs)
         seen = self._seen(evaluation)
         return replace(
             seen,
@@ -69,7 +69,7 @@ class Memory:
                 if {state.observed.status, evaluation.verdict.status} == {Status.MISSING}
                 else 1,
                 reason=evaluation.verdict.reason,
-                suppressed=tuple((each.because.value, each.path, each.note) for each in evaluation.verdict.aside),
+                suppressed=tuple((each.because.value, each.path, each.note) for each in evaluation.verdict.suppressed),
                 conditions=conditions.after(state.observed.conditions, outcome),
             ),
         )
@@ -96,14 +96,14 @@ class Memory:
         item, now, state = evaluation.resource, evaluation.at, evaluation.before
         reading = evaluation.observation.reading
         due_at = self.next_due(item, now)
-        if isinstance(reading, Unreadable):
+        if isinstance(reading, ReadFailure):
             failures = state.schedule.failures + 1
             retry = now + self.patience.delay(min(failures, 20), reading.retry_after_seconds, self.random01)
             due_at = None if due_at is None else min(due_at, retry)
             return replace(state, schedule=replace(state.schedule, failures=failures, due_at=due_at))
         # Without tags nothing is ever taken as unchanged: what is suppressed counts again once a waiver has expired.
         always = item.settings.reconcile_mode in (ReconcileMode.PUT_ONLY, ReconcileMode.SHADOW)
-        found = reading if isinstance(reading, Found) and not always and not _is_set_aside(evaluation.verdict) else None
+        found = reading if isinstance(reading, Found) and not always and not _is_suppress(evaluation.verdict) else None
         baseline = evaluation.known.baseline_digest or state.applied.baseline
         return replace(
             state,
@@ -121,13 +121,13 @@ class Memory:
 def _rules(evaluation: Evaluation) -> Digest | None:
     """Return the rules to go by when others take over: those of the baseline, or of the last look at what has none."""
     item, state = evaluation.resource, evaluation.before
-    is_readable = item.succession is None or not item.succession.unreadable
+    is_readable = item.migration is None or not item.migration.unreadable
     is_compared = isinstance(evaluation.observation.reading, Found) and is_readable
     return item.rules.digest if is_compared and item.is_only_seen else state.applied.rules
 
 
-def _is_set_aside(verdict: Verdict) -> bool:
-    return any(each.because not in LASTING for each in verdict.aside)
+def _is_suppress(verdict: Verdict) -> bool:
+    return any(each.because not in LASTING for each in verdict.suppressed)
 
 
 def _terminal(evaluation: Evaluation, decision: Decision) -> str | None:

@@ -10,42 +10,42 @@ import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from holdfast.model.read_result import Found, Reading, Trouble, Unreadable
+from holdfast.model.read_result import Found, ReadError, ReadFailure, Reading
 from holdfast.providers.protocol import Hint, ItemFailed, Listed, ReadFailed, Unchanged
 from holdfast.reconcile import evaluate, fault_isolation, storable_text
 from holdfast.reconcile.clock import Clock
-from holdfast.reconcile.connections import World
+from holdfast.reconcile.connections import Connections
 from holdfast.reconcile.known_secrets import Fingerprint, KnownSecrets
-from holdfast.reconcile.rate_limit import Budget
-from holdfast.reconcile.redact import Means
-from holdfast.reconcile.resolved_resource import Prepared
-from holdfast.reconcile.retry import RETRIED, Patience
+from holdfast.reconcile.rate_limit import CallKind
+from holdfast.reconcile.redact import RedactionContext
+from holdfast.reconcile.resolved_resource import ResolvedResource
+from holdfast.reconcile.retry import RETRIED, RetryPolicy
 
 WORKERS = 64  # reading at once on a connection; its gate lets fewer through
 LIST_FROM = 4  # resources of one kind from which one list call is worth more than single reads
 
 Listing = dict[str, Listed | Unchanged | None]  # None: the list says two things of it
-Lists = Mapping[tuple[str, str], Listing | Unreadable]
+Lists = Mapping[tuple[str, str], Listing | ReadFailure]
 
 
 @dataclass(slots=True)
-class Looker:
+class Observer:
     """Reads prepared resources."""
 
-    world: World
+    world: Connections
     clock: Clock
     random01: Callable[[], float]
-    patience: Patience
+    patience: RetryPolicy
     fingerprint: Fingerprint
 
     async def read_all(
-        self, batch: Sequence[Prepared], listed: Lists, is_known: Sequence[bool]
+        self, batch: Sequence[ResolvedResource], listed: Lists, is_known: Sequence[bool]
     ) -> list[Reading | Unchanged]:
         """Read a batch with a few workers that take turns: cheaper than a task for each that waits for its slot.
 
         Each connection has workers of its own, so that one that hangs takes none away from the others.
         """
-        out: list[Reading | Unchanged] = [Unreadable(Trouble.OTHER, "not read")] * len(batch)
+        out: list[Reading | Unchanged] = [ReadFailure(ReadError.OTHER, "not read")] * len(batch)
         queues: dict[str, list[int]] = {}
         for place, item in enumerate(batch):
             queues.setdefault(item.declaration.address.connection, []).append(place)
@@ -61,7 +61,7 @@ class Looker:
                     group.create_task(work(places), name=f"read {connection} {number}")
         return out
 
-    async def lists(self, prepared: Sequence[Prepared], *, fresh: bool) -> Lists:
+    async def lists(self, prepared: Sequence[ResolvedResource], *, fresh: bool) -> Lists:
         """Read whole kinds with one call where many of them are asked for and the provider can."""
         groups: dict[tuple[str, str], dict[str, str | None]] = {}
         for item in prepared:
@@ -76,18 +76,18 @@ class Looker:
             tasks = {key: group.create_task(self.listed(*key, expected)) for key, expected in wanted.items()}
         return {key: task.result() for key, task in tasks.items()}
 
-    async def listed(self, connection: str, kind: str, expected: Mapping[str, str | None]) -> Listing | Unreadable:
+    async def listed(self, connection: str, kind: str, expected: Mapping[str, str | None]) -> Listing | ReadFailure:
         """Read what is expected of a kind, by id; of what has the digest beside its id only that it is unchanged.
 
         Of items that have not moved nothing else is kept, so a sweep of many needs little memory.
         """
         reader = await self.world.reader(connection)
         gate = self.world.gate(connection)
-        failure: Unreadable | None = None
+        failure: ReadFailure | None = None
         for attempt in range(1, self.patience.attempts + 1):
             found: Listing = {}
             try:
-                async with gate.turn(Budget.READ):
+                async with gate.turn(CallKind.READ):
                     async for item in reader.list(kind):
                         if item.id in expected:
                             same = expected[item.id] == item.raw_digest
@@ -99,9 +99,9 @@ class Looker:
                 failure = hidden(_unreadable(error.reading), self.world.known)
             if not await self._may_retry(connection, failure, attempt):
                 break
-        return failure or Unreadable(Trouble.OTHER, "the list could not be read")
+        return failure or ReadFailure(ReadError.OTHER, "the list could not be read")
 
-    async def _reading(self, item: Prepared, listed: Lists, *, is_known: bool) -> Reading | Unchanged:
+    async def _reading(self, item: ResolvedResource, listed: Lists, *, is_known: bool) -> Reading | Unchanged:
         address = item.declaration.address
         found = listed.get((address.connection, address.kind))
         state = item.state
@@ -109,7 +109,7 @@ class Looker:
             return await self.read(
                 item, Hint(state.observed.etag, state.observed.raw_digest) if is_known and state is not None else None
             )
-        if isinstance(found, Unreadable):
+        if isinstance(found, ReadFailure):
             return found
         entry = found.get(state.observed.provider_id)
         if entry is None:
@@ -119,7 +119,7 @@ class Looker:
             return entry
         return await self.parsed(item, entry)
 
-    async def parsed(self, item: Prepared, entry: Listed) -> Reading | Unchanged:
+    async def parsed(self, item: ResolvedResource, entry: Listed) -> Reading | Unchanged:
         """Return a listed item as a read of it would be."""
         address = item.declaration.address
         reader = await self.world.reader(address.connection)
@@ -131,7 +131,7 @@ class Looker:
             return fault_isolation.unreadable(error, address)
         return self._redacted(item, fault_isolation.shallow(Found(document, None, entry.raw_digest, entry.id)))
 
-    async def read(self, item: Prepared, hint: Hint | None) -> Reading | Unchanged:
+    async def read(self, item: ResolvedResource, hint: Hint | None) -> Reading | Unchanged:
         """Read one thing through its connection's gate, with patience for passing troubles."""
         connection = item.declaration.address.connection
         reader = await self.world.reader(connection)
@@ -140,17 +140,17 @@ class Looker:
         attempt = 0
         while True:
             attempt += 1
-            async with gate.turn(Budget.READ, urgent=item.is_urgent):
+            async with gate.turn(CallKind.READ, urgent=item.is_urgent):
                 try:
                     reading = storable_text.of_reading(fault_isolation.shallow(await reader.read(target, hint)))
                 except Exception as error:  # noqa: BLE001 - whatever it is, the others go on
                     reading = fault_isolation.unreadable(error, item.declaration.address)
-            if not isinstance(reading, Unreadable) or not await self._may_retry(connection, reading, attempt):
+            if not isinstance(reading, ReadFailure) or not await self._may_retry(connection, reading, attempt):
                 return self._redacted(item, reading)
 
-    def _redacted(self, item: Prepared, reading: Reading | Unchanged) -> Reading | Unchanged:
+    def _redacted(self, item: ResolvedResource, reading: Reading | Unchanged) -> Reading | Unchanged:
         known = self.world.known
-        if isinstance(reading, Unreadable):
+        if isinstance(reading, ReadFailure):
             return hidden(reading, known)
         if isinstance(reading, Unchanged):
             return (
@@ -158,18 +158,20 @@ class Looker:
             )
         if not isinstance(reading, Found):
             return reading
-        document = item.redacted(reading.document, Means(self.fingerprint, known, str(item.declaration.address)))
+        document = item.redacted(
+            reading.document, RedactionContext(self.fingerprint, known, str(item.declaration.address))
+        )
         if reading.failed or reading.etag or reading.identity:
             reading = _with_hidden(reading, known)
         return reading if document is reading.document else replace(reading, document=document)
 
-    async def _may_retry(self, connection: str, reading: Unreadable, attempt: int) -> bool:
+    async def _may_retry(self, connection: str, reading: ReadFailure, attempt: int) -> bool:
         """Wait if another attempt makes sense; a throttled connection is slowed for everybody."""
-        if reading.trouble is Trouble.THROTTLED:
+        if reading.trouble is ReadError.THROTTLED:
             self.world.gate(connection).throttled(reading.retry_after_seconds)
         if reading.trouble not in RETRIED or attempt >= self.patience.attempts:
             return False
-        if reading.trouble is not Trouble.THROTTLED:
+        if reading.trouble is not ReadError.THROTTLED:
             await self.clock.sleep(self.patience.delay(attempt, reading.retry_after_seconds, self.random01))
         return True
 
@@ -181,7 +183,7 @@ def _place(found: Listing, ident: str, entry: Listed | Unchanged) -> None:
         found[ident] = None
 
 
-def hidden(reading: Unreadable, known: KnownSecrets) -> Unreadable:
+def hidden(reading: ReadFailure, known: KnownSecrets) -> ReadFailure:
     """Return a failure with nothing in its words that nobody may see."""
     return replace(reading, detail=known.hidden(reading.detail)) if reading.detail else reading
 
@@ -198,5 +200,5 @@ def _beside(reading: Found) -> tuple[str | None, str | None, str]:
     return reading.etag, reading.identity, reading.failed
 
 
-def _unreadable(reading: Reading) -> Unreadable:
-    return reading if isinstance(reading, Unreadable) else Unreadable(Trouble.OTHER, "the list could not be read")
+def _unreadable(reading: Reading) -> ReadFailure:
+    return reading if isinstance(reading, ReadFailure) else ReadFailure(ReadError.OTHER, "the list could not be read")

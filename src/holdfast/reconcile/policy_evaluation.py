@@ -10,23 +10,23 @@ from holdfast.compare import paths
 from holdfast.model.address import Address
 from holdfast.model.decision import Decision
 from holdfast.model.verdict import Status, Verdict
-from holdfast.policy.decide import CORRECTED, Situation, decide
+from holdfast.policy.decide import CORRECTED, DecisionInputs, decide
 from holdfast.reconcile.evaluate import Evaluation, Overrides
-from holdfast.reconcile.resolved_resource import Prepared
-from holdfast.store.protocol import Acceptance, Correction, Demotion, FindingRecord, Pause, Step, Store
+from holdfast.reconcile.resolved_resource import ResolvedResource
+from holdfast.store.protocol import AcceptedValue, Correction, FindingRecord, Pause, Quarantine, Step, Store
 
 if TYPE_CHECKING:
     from holdfast.policy.budgets import Sizes
-    from holdfast.policy.contention_rules import Fight
+    from holdfast.policy.contention_rules import Contention
     from holdfast.policy.correction_limits import CorrectionRules
     from holdfast.policy.fleet_limits import Allowed
-    from holdfast.policy.mass_drift import Storm
+    from holdfast.policy.mass_drift import MassDrift
     from holdfast.policy.waivers import Waiver
-    from holdfast.policy.write_reasons import Motive
+    from holdfast.policy.write_reasons import WriteReason
     from holdfast.remediation.core.past_attempts import Precedent
     from holdfast.remediation.core.rules import AssessmentRules
 
-FIGHT = "fight"
+CONTENTION = "contention"
 UNDONE = "undone"
 
 Foreseen = dict[Address, Verdict]  # which count where mass drift is judged, though nothing is done about them yet
@@ -45,7 +45,7 @@ def _assessment() -> AssessmentRules:
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class PolicyRules:
     """What the project says about correcting."""
 
     corrections: CorrectionRules = field(default_factory=_corrections)
@@ -54,7 +54,7 @@ class Rules:
 
 
 @dataclass(frozen=True, slots=True)
-class Past:
+class WriteHistory:
     """What is recorded of some resources that matters for what to do about them now."""
 
     findings: Mapping[Address, Sequence[FindingRecord]] = field(default_factory=dict)
@@ -63,13 +63,13 @@ class Past:
 
 
 @dataclass(frozen=True, slots=True)
-class Governed:
+class PolicyOutcome:
     """A decision with everything that led to it, and the contention that was seen for the first time."""
 
-    situation: Situation
+    inputs: DecisionInputs
     decision: Decision
-    fights: tuple[Fight, ...] = ()  # all that are under way
-    new_fights: tuple[Fight, ...] = ()
+    contentions: tuple[Contention, ...] = ()  # all that are under way
+    new_contentions: tuple[Contention, ...] = ()
     plan: str = ""  # the digest that an approval must name
 
 
@@ -89,38 +89,38 @@ class Wanting(Protocol):
         """What is to be done."""
 
     @property
-    def situation(self) -> Situation | None:
+    def inputs(self) -> DecisionInputs | None:
         """What led to it."""
 
     @property
-    def prepared(self) -> Prepared:
+    def prepared(self) -> ResolvedResource:
         """What is declared, with its settings."""
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class LimitHold:
     """What of a batch may be done now."""
 
     allowed: Sequence[Allowed] = ()
-    storm: Storm | None = None
+    mass_drift: MassDrift | None = None
     changed: bool = False  # whether anything is held, or charged
 
 
 @dataclass(frozen=True, slots=True)
-class Governor:
+class PolicyEvaluator:
     """Knows the rules, and asks the store for what people said and what was done."""
 
     store: Store
-    rules: Rules = field(default_factory=Rules)
+    rules: PolicyRules = field(default_factory=PolicyRules)
 
     async def overrides(self) -> Overrides:
         """Return what people said."""
         from holdfast.policy import lost_create_reasons  # noqa: PLC0415 - only where something changed
 
-        demotions: dict[Address, dict[str, Demotion]] = {}
-        for demotion in await self.store.demotions():
-            demotions.setdefault(demotion.address, {})[demotion.path] = demotion
-        acceptances: dict[Address, list[Acceptance]] = {}
+        quarantines: dict[Address, dict[str, Quarantine]] = {}
+        for quarantine in await self.store.quarantines():
+            quarantines.setdefault(quarantine.address, {})[quarantine.path] = quarantine
+        acceptances: dict[Address, list[AcceptedValue]] = {}
         for accepted in await self.store.acceptances():
             acceptances.setdefault(accepted.address, []).append(accepted)
         approved = frozenset(approval.plan for approval in await self.store.approvals())
@@ -129,15 +129,15 @@ class Governor:
             for operation in await self.store.operations()
             if operation.step is Step.UNSURE
         }
-        return Overrides(tuple(await self.store.pauses()), demotions, acceptances, approved, unsure)
+        return Overrides(tuple(await self.store.pauses()), quarantines, acceptances, approved, unsure)
 
-    async def past(self, evaluations: Iterable[Evaluation], now: float) -> Past:
+    async def past(self, evaluations: Iterable[Evaluation], now: float) -> WriteHistory:
         """Return what is recorded of the resources that drifted; of the others nothing matters."""
         items = [each.resource for each in evaluations if each.verdict.status in CORRECTED]
         if not items:
-            return Past()
+            return WriteHistory()
         drifted = [item.declaration.address for item in items]
-        rules = self.rules.corrections.fights
+        rules = self.rules.corrections.contentions
         held = rules.forgotten_after(max(item.settings.resync_period for item in items))
         corrections: dict[Address, list[Correction]] = {}
         for correction in await self.store.corrections(drifted, since=now - (rules.reverts + 1) * held):
@@ -148,43 +148,45 @@ class Governor:
                 from holdfast.remediation import repository  # noqa: PLC0415 - only where policy asks what came of it
 
                 tried[item.declaration.address] = await repository.precedents(self.store, item.declaration.address)
-        return Past(await self.store.findings_of(drifted), corrections, tried)
+        return WriteHistory(await self.store.findings_of(drifted), corrections, tried)
 
-    def govern(self, evaluation: Evaluation, situation: Situation, overrides: Overrides, past: Past) -> Governed:
+    def govern(
+        self, evaluation: Evaluation, inputs: DecisionInputs, overrides: Overrides, past: WriteHistory
+    ) -> PolicyOutcome:
         """Decide, within what policy, people and the past allow."""
         from holdfast.policy import windows, write_reasons  # noqa: PLC0415 - only where something changed
 
         verdict, now, address = evaluation.verdict, evaluation.at, evaluation.resource.declaration.address
         closed = windows.closed_by(self.rules.corrections.windows, now, write_reasons.of_status(verdict.status))
         limits = replace(
-            situation.limits,
+            inputs.limits,
             paused=paused_by(address, overrides.pauses, now),
             frozen=str(closed) if closed is not None else None,
         )
-        record = replace(situation.record, unsure=overrides.unsure.get(address, ""))
-        situation = replace(situation, limits=limits, record=record)
+        record = replace(inputs.record, unsure=overrides.unsure.get(address, ""))
+        inputs = replace(inputs, limits=limits, record=record)
         if verdict.status not in CORRECTED:
-            return Governed(situation, decide(verdict, situation))
+            return PolicyOutcome(inputs, decide(verdict, inputs))
         from holdfast.reconcile import path_holds  # noqa: PLC0415 - only where something drifted
 
-        holds = path_holds.hold_paths(evaluation, situation, overrides, past, self.rules.corrections.fights)
-        decision = decide(verdict, holds.situation)
-        return Governed(holds.situation, decision, holds.fights, holds.new_fights, holds.plan)
+        holds = path_holds.hold_paths(evaluation, inputs, overrides, past, self.rules.corrections.contentions)
+        decision = decide(verdict, holds.inputs)
+        return PolicyOutcome(holds.inputs, decision, holds.contentions, holds.new_contentions, holds.plan)
 
-    async def stopped(self, address: Address, motive: Motive, now: float) -> str | None:
+    async def stopped(self, address: Address, write_reason: WriteReason, now: float) -> str | None:
         """Return what holds back a write at this very moment: a pause, or a window for its motive."""
         from holdfast.policy import windows  # noqa: PLC0415 - only where something is written
 
         paused = paused_by(address, await self.store.pauses(), now)
         if paused is not None:
             return paused
-        closed = windows.closed_by(self.rules.corrections.windows, now, motive)
+        closed = windows.closed_by(self.rules.corrections.windows, now, write_reason)
         return str(closed) if closed is not None else None
 
-    async def held_back(self, checks: Sequence[Wanting], foreseen: Mapping[Address, Verdict], now: float) -> Held:
+    async def held_back(self, checks: Sequence[Wanting], foreseen: Mapping[Address, Verdict], now: float) -> LimitHold:
         """Look at all decisions of a run: whether they are mass drift, and what fits into the budgets."""
         if not any(checked.decision.action.is_write for checked in checks):
-            return Held()
+            return LimitHold()
         from holdfast.policy import budgets, fleet_limits  # noqa: PLC0415 - only where something is to be written
 
         wanted = [
@@ -194,18 +196,18 @@ class Governor:
         rules = self.rules.corrections
         sizes = await self.store.sizes()
         has_correction = any(each.is_correction for each in wanted)
-        storm = await self.storm(checks, foreseen, sizes, now) if has_correction else None
-        if storm is None and not rules.budgets:
-            return Held()
-        purses = budgets.purses(fleet_limits.candidates(wanted), rules.budgets, sizes, now)
-        spent = dict(zip([name for name, _ in purses], await self.store.spent(purses), strict=True))
-        return Held(fleet_limits.hold_back(wanted, rules, storm, spent, sizes, now), storm, changed=True)
+        mass_drift = await self.mass_drift(checks, foreseen, sizes, now) if has_correction else None
+        if mass_drift is None and not rules.budgets:
+            return LimitHold()
+        buckets = budgets.buckets(fleet_limits.candidates(wanted), rules.budgets, sizes, now)
+        spent = dict(zip([name for name, _ in buckets], await self.store.spent(buckets), strict=True))
+        return LimitHold(fleet_limits.hold_back(wanted, rules, mass_drift, spent, sizes, now), mass_drift, changed=True)
 
-    async def storm(
+    async def mass_drift(
         self, checks: Sequence[Wanting], foreseen: Mapping[Address, Verdict], sizes: Sizes, now: float
-    ) -> Storm | None:
+    ) -> MassDrift | None:
         """Judge the drift of the whole fleet: what is seen, foreseen or known of the rest, and what was reverted."""
-        guard = self.rules.corrections.storm
+        guard = self.rules.corrections.mass_drift
         if guard is None:
             return None
         from holdfast.policy import mass_drift  # noqa: PLC0415 - only where something is to be corrected
@@ -218,15 +220,15 @@ class Governor:
         missing += [address for address in await self.store.with_status(Status.MISSING) if address not in seen]
         settings = [checked.prepared.settings for checked in checks if checked.decision.action.is_write]
         window = mass_drift.window(each.resync_period * (1 + each.resync_jitter) for each in settings)
-        return mass_drift.storm(drifted, missing, sizes, guard, await self.store.reverts(now - window))
+        return mass_drift.mass_drift(drifted, missing, sizes, guard, await self.store.reverts(now - window))
 
 
 def is_approved(checked: Wanting) -> bool:
     """Return True if a person approved exactly this plan."""
-    return checked.situation is not None and checked.situation.limits.approved
+    return checked.inputs is not None and checked.inputs.limits.approved
 
 
-def still_unresolved(evaluation: Evaluation, past: Past) -> Evaluation:
+def still_unresolved(evaluation: Evaluation, past: WriteHistory) -> Evaluation:
     """Count a path that our last write did not change as that only as long as it was never seen right since."""
     if not evaluation.known.unresolved:
         return evaluation

@@ -9,15 +9,15 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 
-from holdfast.providers.protocol import Metered
+from holdfast.providers.protocol import SupportsQuota
 from holdfast.reconcile.clock import Clock
 
 DEFAULT_PAUSE_SECONDS = 5.0  # where an API throttles without saying for how long
 LONGEST_PAUSE_SECONDS = 300.0
 
 
-class Budget(StrEnum):
-    """Reads, writes and deletes are paid from separate purses, as the APIs count them."""
+class CallKind(StrEnum):
+    """Reads, writes and deletes are paid from separate buckets, as the APIs count them."""
 
     READ = "read"
     WRITE = "write"
@@ -25,7 +25,7 @@ class Budget(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class RateLimits:
     """What one connection may use; infinite rates mean no limit of ours."""
 
     concurrency: int = 16
@@ -49,23 +49,23 @@ class _Bucket:
         return max(0.0, self._free_at - now)
 
 
-class Gate:
+class RateLimiter:
     """The one way to a connection's API."""
 
-    def __init__(self, limits: Limits, clock: Clock) -> None:
+    def __init__(self, limits: RateLimits, clock: Clock) -> None:
         self._clock = clock
         self._slots = asyncio.Semaphore(limits.concurrency)
         now = clock.monotonic()  # pauses and rates must outlive a machine clock that is set back
         self._buckets = {
-            Budget.READ: _Bucket(limits.reads_per_second, now),
-            Budget.WRITE: _Bucket(limits.writes_per_second, now),
-            Budget.DELETE: _Bucket(limits.deletes_per_second, now),
+            CallKind.READ: _Bucket(limits.reads_per_second, now),
+            CallKind.WRITE: _Bucket(limits.writes_per_second, now),
+            CallKind.DELETE: _Bucket(limits.deletes_per_second, now),
         }
         self._closed_until = now
-        self.quota: Metered | None = None  # what the API itself has left for us, where its reader knows
+        self.quota: SupportsQuota | None = None  # what the API itself has left for us, where its reader knows
 
     @asynccontextmanager
-    async def turn(self, budget: Budget, *, urgent: bool = True) -> AsyncIterator[None]:
+    async def turn(self, budget: CallKind, *, urgent: bool = True) -> AsyncIterator[None]:
         """Wait for a slot, a token and the end of any pause, then let one call through.
 
         What is not urgent waits first for its share of the quota, and takes no slot while it does.
@@ -79,7 +79,7 @@ class Gate:
                 await self._clock.sleep(wait)
             yield
 
-    async def token(self, budget: Budget, *, urgent: bool = True) -> None:
+    async def token(self, budget: CallKind, *, urgent: bool = True) -> None:
         """Wait for what is not waited for in `slot`: a share of the quota, the end of a pause and the rate limit.
 
         Who has a token holds nothing that others wait for, so it may claim and look before it asks for a slot.
@@ -101,7 +101,7 @@ class Gate:
         while (pause := self._closed_until - self._clock.monotonic()) > 0:
             await self._clock.sleep(pause)
 
-    async def _share(self, budget: Budget, *, urgent: bool) -> None:
+    async def _share(self, budget: CallKind, *, urgent: bool) -> None:
         while self.quota is not None:
             wait = self.quota.wait(budget.value, self._clock.now(), urgent=urgent)
             if wait <= 0:

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING
 from holdfast.model.absent import ABSENT
 from holdfast.model.decision import Action
 from holdfast.model.json import Json
-from holdfast.model.verdict import Aside, SetAside, Status
+from holdfast.model.verdict import Status, Suppressed, SuppressionReason
 from holdfast.providers.protocol import Unchanged
 from holdfast.reconcile import attribution, serialize
-from holdfast.reconcile.policy_evaluation import FIGHT
+from holdfast.reconcile.policy_evaluation import CONTENTION
 from holdfast.reconcile.resolved_resource import document_bytes
-from holdfast.store.protocol import DecisionRecord, Demotion, Event, Transaction
+from holdfast.store.protocol import DecisionRecord, Event, Quarantine, Transaction
 
 if TYPE_CHECKING:
-    from holdfast.reconcile.check import Checked
+    from holdfast.reconcile.check import CheckResult
 
 
-def add_check(transaction: Transaction, checked: Checked, random01: Callable[[], float]) -> str | None:
+def add_check(transaction: Transaction, checked: CheckResult, random01: Callable[[], float]) -> str | None:
     """Add a check to a transaction; return the id of its decision if it is one worth keeping."""
     state, evaluation = checked.state, checked.evaluation
     item, known_now, seen = evaluation.resource, evaluation.known, evaluation.observation
@@ -34,13 +34,13 @@ def add_check(transaction: Transaction, checked: Checked, random01: Callable[[],
         transaction.documents[known_now.baseline_digest] = document_bytes(known_now.baseline.observed)
     if item.rules.digest not in transaction.documents:  # once for all of a kind
         transaction.documents[item.rules.digest] = document_bytes(item.rules.document)
-    if item.succession is not None:
-        kept_ones = item.succession.documents.items()
+    if item.migration is not None:
+        kept_ones = item.migration.documents.items()
         transaction.documents.update({digest: document_bytes(each) for digest, each in kept_ones})
         told: dict[str, Json] = {
-            "latent": list(item.succession.paths(SetAside.LATENT)),
-            "defaults_changed": list(item.succession.paths(SetAside.DEFAULTS_CHANGED)),
-            "why": item.succession.unreadable,
+            "newly-visible": list(item.migration.paths(SuppressionReason.NEWLY_VISIBLE)),
+            "defaults_changed": list(item.migration.paths(SuppressionReason.DEFAULTS_CHANGED)),
+            "why": item.migration.unreadable,
         }
         transaction.events.append(Event(checked.at, "rules.took_over", str(state.address), told))
     transaction.states.append(state)
@@ -67,33 +67,35 @@ def add_check(transaction: Transaction, checked: Checked, random01: Callable[[],
     if evaluation.joined:
         joined = [{"path": each.path, **_observed(each)} for each in evaluation.joined]
         transaction.events.append(Event(checked.at, "baseline.joined", str(state.address), {"defaults": joined}))
-    _add_fights(transaction, checked)
+    _add_contentions(transaction, checked)
     if checked.decision.action is Action.NONE and before is state.observed.status:
         return None
     return _add_decision(transaction, checked, random01)
 
 
-def _add_fights(transaction: Transaction, checked: Checked) -> None:
+def _add_contentions(transaction: Transaction, checked: CheckResult) -> None:
     """Leave what is fought over to a person, from now on."""
-    for fight in checked.new_fights:
+    for contention in checked.new_contentions:
         data: dict[str, Json] = {
-            "times": fight.times,
-            "period": fight.period,
-            "since": fight.first,
-            "ours": _plain(fight.ours),
-            "theirs": [_plain(value) for value in fight.theirs],
-            **attribution.as_data(checked.suspects),
+            "times": contention.times,
+            "period": contention.period,
+            "since": contention.first,
+            "ours": _plain(contention.ours),
+            "theirs": [_plain(value) for value in contention.theirs],
+            **attribution.as_data(checked.likely_actors),
         }
-        transaction.governance.quarantines.append(Demotion(checked.address, fight.path, FIGHT, checked.at, data))
-        event = {"path": fight.path, "message": str(fight), **data}
-        transaction.events.append(Event(checked.at, "fight.detected", str(checked.address), event))
+        transaction.governance.quarantines.append(
+            Quarantine(checked.address, contention.path, CONTENTION, checked.at, data)
+        )
+        event = {"path": contention.path, "message": str(contention), **data}
+        transaction.events.append(Event(checked.at, "contention.detected", str(checked.address), event))
 
 
-def _add_decision(transaction: Transaction, checked: Checked, random01: Callable[[], float]) -> str:
+def _add_decision(transaction: Transaction, checked: CheckResult, random01: Callable[[], float]) -> str:
     evaluation = checked.evaluation
     item, known, seen = evaluation.resource, evaluation.known, evaluation.observation
     before = item.state
-    assert checked.situation is not None
+    assert checked.inputs is not None
     assert not isinstance(seen.reading, Unchanged)
     inputs = serialize.keep(
         transaction,
@@ -104,11 +106,11 @@ def _add_decision(transaction: Transaction, checked: Checked, random01: Callable
             "rules": serialize.keep(transaction, item.rules.document),
             "secret_rules": evaluation.secret_rules,
             "reading": serialize.reading_as_json(seen.reading, seen.digest),
-            "situation": serialize.situation_as_json(checked.situation),
-            "aside": [[each.because.value, each.path, each.note] for each in checked.verdict.aside],
+            "inputs": serialize.inputs_as_json(checked.inputs),
+            "suppressed": [[each.because.value, each.path, each.note] for each in checked.verdict.suppressed],
             "lapsed": evaluation.lapsed,
             **({"carried_over": True} if evaluation.carried_over else {}),
-            **({"unreadable": item.succession.unreadable} if item.succession and item.succession.unreadable else {}),
+            **({"unreadable": item.migration.unreadable} if item.migration and item.migration.unreadable else {}),
             "held": serialize.reason_as_json(checked.limit) if checked.limit is not None else None,
         },
     )
@@ -131,8 +133,8 @@ def _add_decision(transaction: Transaction, checked: Checked, random01: Callable
     return ident
 
 
-def _observed(aside: Aside) -> dict[str, Json]:
-    return {} if aside.finding is None else {"value": _plain(aside.finding.observed)}
+def _observed(suppressed: Suppressed) -> dict[str, Json]:
+    return {} if suppressed.finding is None else {"value": _plain(suppressed.finding.observed)}
 
 
 def _plain(value: Json) -> Json:

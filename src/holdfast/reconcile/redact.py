@@ -24,7 +24,7 @@ from holdfast.model.json import Json
 from holdfast.model.path import Path
 from holdfast.reconcile import secret_paths
 from holdfast.reconcile.known_secrets import Fingerprint, KnownSecrets
-from holdfast.reconcile.secret_paths import Place
+from holdfast.reconcile.secret_paths import SecretPlace
 
 FINGERPRINT = "hmac-sha256:"
 
@@ -101,7 +101,7 @@ def _is_readable(rules: RuleTree, pattern: str) -> bool:
     return node.cls is FieldClass.SECRET
 
 
-def redact(document: Json, place: Place | None, rules: RuleTree | None, means: Means) -> Json:
+def redact(document: Json, place: SecretPlace | None, rules: RuleTree | None, means: RedactionContext) -> Json:
     """Return a document with fingerprints for its secrets; masks stay, they say nothing."""
     met: list[str] = []
     if place is not None:
@@ -127,7 +127,7 @@ def revealed(document: Json, secrets: Mapping[str, Json]) -> Json:
 
 
 @dataclass(frozen=True, slots=True)
-class Means:
+class RedactionContext:
     """What redacting a document takes besides where its secrets are."""
 
     fingerprint: Fingerprint
@@ -149,7 +149,7 @@ def _mentions(value: Json, text: str) -> bool:
     return isinstance(value, str) and text in value
 
 
-def _at_places(value: Json, place: Place, fingerprint: Fingerprint, met: list[str]) -> Json:
+def _at_places(value: Json, place: SecretPlace, fingerprint: Fingerprint, met: list[str]) -> Json:
     if place.everything:
         return _concealed(value, fingerprint, met)
     if isinstance(value, dict):
@@ -161,7 +161,7 @@ def _at_places(value: Json, place: Place, fingerprint: Fingerprint, met: list[st
     return value if value is None or isinstance(value, bool) else _concealed(value, fingerprint, met)
 
 
-def _at_key(place: Place, key: str, item: Json) -> Place | None:
+def _at_key(place: SecretPlace, key: str, item: Json) -> SecretPlace | None:
     """Return the place at a key; where a list was declared and is a map now, that may be one of its elements or all."""
     found = place.child(key)
     if found is not None or place.elements is None:
@@ -170,7 +170,7 @@ def _at_key(place: Place, key: str, item: Json) -> Place | None:
     return inside if inside is not None or not isinstance(item, dict | list) else place.elements
 
 
-def _below(value: Json, place: Place | None, fingerprint: Fingerprint, met: list[str]) -> Json:
+def _below(value: Json, place: SecretPlace | None, fingerprint: Fingerprint, met: list[str]) -> Json:
     return value if place is None else _at_places(value, place, fingerprint, met)
 
 

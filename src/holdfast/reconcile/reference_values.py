@@ -15,16 +15,16 @@ from typing import TYPE_CHECKING
 from holdfast.compare import paths
 from holdfast.model.absent import ABSENT
 from holdfast.model.address import Address
-from holdfast.model.finding import Finding, Op, Side
+from holdfast.model.finding import ChangedBy, Finding, Op
 from holdfast.model.json import Json
 from holdfast.model.path import Path, Pointer, Selector, Step
 from holdfast.model.verdict import Status
-from holdfast.policy.references import Field, Held, Resolution, Unresolved
+from holdfast.policy.references import Field, HeldReference, Resolution, Unresolved
 from holdfast.reconcile.redact import FINGERPRINT
 from holdfast.store.protocol import Digest, ResourceState
 
 if TYPE_CHECKING:
-    from holdfast.reconcile.check import Checked
+    from holdfast.reconcile.check import CheckResult
 
 MOVED = frozenset({Status.DRIFTED, Status.CONFLICTED})
 _ELEMENTS = frozenset({Op.ELEMENT_ADDED, Op.ELEMENT_MISSING, Op.REORDERED})
@@ -40,7 +40,7 @@ class Sources:
     ahead: bool = False  # look ahead: what is declared is known before it is there
     declared: dict[Address, Resolution] = field(default_factory=dict)  # of those whose declaration is at hand
 
-    def look_up(self, wanted: Field) -> Json | Unresolved | Held:
+    def look_up(self, wanted: Field) -> Json | Unresolved | HeldReference:
         """Return the value of a referenced field, why there is none yet, or why it cannot be relied on now."""
         state = self.states.get(wanted.address)
         if state is None or (state.observed.document is None and state.applied.document is None):
@@ -51,7 +51,7 @@ class Sources:
         declared = self._declared(wanted, state)
         return self._live(wanted, state) if declared is ABSENT else declared
 
-    def add(self, checked: Checked) -> None:
+    def add(self, checked: CheckResult) -> None:
         """Take a check of this run into account: the store may not have it yet."""
         self.findings[checked.address] = checked.verdict.findings
         seen, known = checked.evaluation.observation, checked.evaluation.known
@@ -61,14 +61,14 @@ class Sources:
             self.documents[known.baseline_digest] = known.baseline.observed
 
     @staticmethod
-    def _id(wanted: Field, state: ResourceState) -> Json | Unresolved | Held:
+    def _id(wanted: Field, state: ResourceState) -> Json | Unresolved | HeldReference:
         if state.observed.provider_id is None:
             return Unresolved("it has no id yet")
         if state.observed.status is Status.MISSING:
-            return Held(state.observed.provider_id, f"{wanted.address} is missing")
+            return HeldReference(state.observed.provider_id, f"{wanted.address} is missing")
         return state.observed.provider_id
 
-    def _declared(self, wanted: Field, state: ResourceState | None) -> Json | Unresolved | Held:
+    def _declared(self, wanted: Field, state: ResourceState | None) -> Json | Unresolved | HeldReference:
         """Return what is declared at a field, ABSENT if nothing is."""
         resolution = self.declared.get(wanted.address)
         if resolution is None:  # its declaration is not at hand: as it was last seen, secrets as fingerprints
@@ -80,9 +80,9 @@ class Sources:
                 return Unresolved(f"{wanted.address} waits for ${{{pending.text}}}: {pending.reason}")
         value = paths.resolve(resolution.document, wanted.path)
         held = next((each for each in resolution.held if touches(each.pointer, wanted.path)), None)
-        return value if held is None or value is ABSENT else Held(value, held.reason)
+        return value if held is None or value is ABSENT else HeldReference(value, held.reason)
 
-    def _live(self, wanted: Field, state: ResourceState) -> Json | Unresolved | Held:
+    def _live(self, wanted: Field, state: ResourceState) -> Json | Unresolved | HeldReference:
         observed = (
             self.documents.get(state.observed.document, ABSENT) if state.observed.document is not None else ABSENT
         )
@@ -94,7 +94,7 @@ class Sources:
         if value is ABSENT:
             return Unresolved(why or f"{wanted.address} has no field {paths.format_path(wanted.path)}")
         readable = _readable(wanted, value)
-        return readable if isinstance(readable, Unresolved) or not why else Held(readable, why)
+        return readable if isinstance(readable, Unresolved) or not why else HeldReference(readable, why)
 
     def _unreliable(self, wanted: Field, state: ResourceState) -> str:
         """Say why the live value of a field cannot be relied on now, if that is so."""
@@ -104,7 +104,7 @@ class Sources:
             return f"{wanted.address} is unknown: {state.observed.reason}"
         if state.observed.status in MOVED:
             for finding in self.findings.get(wanted.address, ()):
-                if finding.side is not Side.INTENT and touches(_place(finding), wanted.path):
+                if finding.changed_by is not ChangedBy.DECLARED and touches(_place(finding), wanted.path):
                     return f"{wanted.address} was changed outside Holdfast at {paths.format_path(finding.path)}"
         return ""
 

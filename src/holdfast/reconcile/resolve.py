@@ -24,14 +24,14 @@ from holdfast.policy.settings import Layer, Scoped, Settings
 from holdfast.policy.strategies import Strategy
 from holdfast.providers.protocol import Draft, Kind, ReadFailed
 from holdfast.reconcile import reference_values, secret_paths
-from holdfast.reconcile.connections import World
+from holdfast.reconcile.connections import Connections
 from holdfast.reconcile.known_secrets import SHORTEST, Fingerprint
-from holdfast.reconcile.rate_limit import Budget
-from holdfast.reconcile.redact import Means, guarded, redact, split
+from holdfast.reconcile.rate_limit import CallKind
+from holdfast.reconcile.redact import RedactionContext, guarded, redact, split
 from holdfast.reconcile.reference_values import Sources
 from holdfast.reconcile.resolved_resource import (
     POLICY,
-    Prepared,
+    ResolvedResource,
     RulesInForce,
     SecretPaths,
     digest_of,
@@ -42,13 +42,13 @@ from holdfast.reconcile.resolved_resource import (
 from holdfast.store.protocol import Declared, ResourceState, Store
 
 if TYPE_CHECKING:
-    from holdfast.reconcile.check import Checked
+    from holdfast.reconcile.check import CheckResult
 
 BATCH: Final = 500  # read from the store at a time
 
 
 @dataclass(frozen=True, slots=True)
-class Fleet:
+class ResourceSet:
     """What was declared, and what governs it."""
 
     declarations: Mapping[Address, Declaration]
@@ -59,7 +59,7 @@ class Fleet:
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class Blocked:
     """A declaration that cannot be looked at yet, and why."""
 
     declaration: Declaration
@@ -68,12 +68,12 @@ class Waiting:
 
 
 @dataclass(slots=True)
-class Preparer:
+class ResourceResolver:
     """Turns declarations into Prepared ones, as far as what they refer to is known."""
 
     store: Store
-    world: World
-    fleet: Fleet
+    world: Connections
+    fleet: ResourceSet
     fingerprint: Fingerprint
     secrets: Callable[[Declaration], Resolver]
     retries: bool = False  # for a person who asks: what stopped an earlier run is tried again
@@ -81,25 +81,25 @@ class Preparer:
     _knows_all: bool = False  # every secret of the fleet is among those the world must not show
     _settings: dict[tuple[Json, ...], tuple[Settings, Mapping[str, Json]]] = field(default_factory=dict)
     _watched: set[Address] = field(default_factory=set)  # of which others take live values
-    _looked: dict[Address, Checked] = field(default_factory=dict)  # of these, as this run found them
+    _looked: dict[Address, CheckResult] = field(default_factory=dict)  # of these, as this run found them
 
     async def prepare(
         self, addresses: Iterable[Address], *, ahead: bool = False
-    ) -> tuple[list[Prepared], list[Waiting]]:
+    ) -> tuple[list[ResolvedResource], list[Blocked]]:
         """Prepare some of the fleet; what refers to something not there yet waits.
 
         Looking `ahead`, for a plan, it waits only for values that nobody declares.
         """
         self._know_all()
-        ready: list[Prepared] = []
-        waiting: list[Waiting] = []
+        ready: list[ResolvedResource] = []
+        waiting: list[Blocked] = []
         wanted = list(addresses)
         for start in range(0, len(wanted), BATCH):
             batch = wanted[start : start + BATCH]
             sources = await self._sources(batch, ahead=ahead)
             for address in batch:
                 resource = await self._one(self.fleet.declarations[address], sources)
-                (ready if isinstance(resource, Prepared) else waiting).append(resource)  # type: ignore[arg-type]
+                (ready if isinstance(resource, ResolvedResource) else waiting).append(resource)  # type: ignore[arg-type]
         return ready, waiting
 
     def _know_all(self) -> None:
@@ -173,7 +173,7 @@ class Preparer:
         declaration = self.fleet.declarations.get(wanted.address)
         return declaration is not None and paths.resolve(declaration.desired, wanted.path) is not ABSENT
 
-    def note(self, checked: Checked) -> None:
+    def note(self, checked: CheckResult) -> None:
         """Remember a check of this run, for what takes live values from that resource."""
         if checked.address in self._watched:
             self._looked[checked.address] = checked
@@ -216,12 +216,12 @@ class Preparer:
             raise InputError(message, declaration.location)
         return kind
 
-    async def _one(self, declaration: Declaration, sources: Sources) -> Prepared | Waiting:
+    async def _one(self, declaration: Declaration, sources: Sources) -> ResolvedResource | Blocked:
         address = declaration.address
         resolution = self._resolved(declaration, sources)
         if resolution.pending:
             first = resolution.pending[0]
-            return Waiting(declaration, f"${{{first.text}}} at {paths.format_path(first.pointer)}: {first.reason}")
+            return Blocked(declaration, f"${{{first.text}}} at {paths.format_path(first.pointer)}: {first.reason}")
         desired = resolution.document
         kind = await self._kind(declaration)
         state = sources.states.get(address)
@@ -230,9 +230,9 @@ class Preparer:
             criteria = references.resolve(declaration.import_from.filter or {}, bindings, sources.look_up)
             if criteria.pending or criteria.held:
                 first = (*criteria.pending, *criteria.held)[0]
-                return Waiting(declaration, f"${{{first.text}}} in the import filter: {first.reason}")
+                return Blocked(declaration, f"${{{first.text}}} in the import filter: {first.reason}")
             found = await self._import(declaration, state, criteria.document)
-            if isinstance(found, Waiting):
+            if isinstance(found, Blocked):
                 return found
             state = found
         if kind.complete is not None:
@@ -252,7 +252,7 @@ class Preparer:
             secrets = SecretPaths(tuple(where), places, secret_paths.patterns(where, desired, places))
         if where or self.world.known or self.world.known.met(str(address)):
             redacted = self._redacted(str(address), redacted, clear, secrets)
-        return Prepared(
+        return ResolvedResource(
             declaration,
             settings,
             kind,
@@ -275,7 +275,7 @@ class Preparer:
         texts = [value for value in found if isinstance(value, str) and len(value) >= SHORTEST]
         known.meet(texts, "")
         own = tuple(value for value in texts if not known.knows(value))
-        return redact(redacted, secrets.places, None, Means(self.fingerprint, known, address, own))
+        return redact(redacted, secrets.places, None, RedactionContext(self.fingerprint, known, address, own))
 
     def _settings_for(self, declaration: Declaration) -> tuple[Settings, Mapping[str, Json]]:
         """Return the settings in force, and as they are remembered; shared by all that say nothing themselves."""
@@ -311,7 +311,7 @@ class Preparer:
 
     async def _import(
         self, declaration: Declaration, state: ResourceState | None, criteria: Mapping[str, Json]
-    ) -> ResourceState | Waiting:
+    ) -> ResourceState | Blocked:
         """Find what is to be taken over: by its id, or by a filter that must match exactly one."""
         wanted = declaration.import_from
         assert wanted is not None
@@ -326,10 +326,10 @@ class Preparer:
         connection = declaration.address.connection
         reader = await self.world.reader(connection)
         try:
-            async with self.world.gate(connection).turn(Budget.READ):
+            async with self.world.gate(connection).turn(CallKind.READ):
                 found = await reader.find(declaration.address.kind, criteria)
         except ReadFailed as error:
-            return Waiting(declaration, self.world.known.hidden(f"what to import could not be looked up: {error}"))
+            return Blocked(declaration, self.world.known.hidden(f"what to import could not be looked up: {error}"))
         if len(found) == 1:
             return replace(
                 base,
@@ -337,9 +337,9 @@ class Preparer:
                 applied=replace(base.applied, origin=origin),
             )
         if not found:
-            return Waiting(declaration, "nothing to import matches the filter yet")
+            return Blocked(declaration, "nothing to import matches the filter yet")
         shown = ", ".join(sorted(found)[:4])
-        return Waiting(
+        return Blocked(
             declaration, f"{len(found)} things match the import filter, one is needed: {shown}", is_error=True
         )
 

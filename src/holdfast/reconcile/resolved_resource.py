@@ -14,12 +14,12 @@ from holdfast.model.condition import ConditionType
 from holdfast.model.json import Json
 from holdfast.model.path import Path
 from holdfast.model.resource import Declaration, ManagementPolicy, Origin
-from holdfast.model.verdict import Aside, SetAside, Status
+from holdfast.model.verdict import Status, Suppressed, SuppressionReason
 from holdfast.policy.settings import REGISTRY, Level, Settings
 from holdfast.providers.protocol import Kind, Target
 from holdfast.reconcile.known_secrets import SHORTEST
-from holdfast.reconcile.redact import Means, has_secrets, redact, revealed, secret_profile
-from holdfast.reconcile.secret_paths import Place
+from holdfast.reconcile.redact import RedactionContext, has_secrets, redact, revealed, secret_profile
+from holdfast.reconcile.secret_paths import SecretPlace
 from holdfast.store.protocol import Digest, ResourceState
 
 NOT_DECLARED: Final = "NotDeclared"  # the reason of the condition Fresh of what is declared nowhere any more
@@ -27,16 +27,16 @@ POLICY = "policy/ignored"  # the profile that a policy of ignoring becomes
 
 
 @dataclass(frozen=True, slots=True)
-class Succession:
+class RuleMigration:
     """How the rules of now took over from others; see `succeeding`."""
 
-    aside: tuple[Aside, ...] = ()  # what differs by the new rules alone, and so does not count
+    suppressed: tuple[Suppressed, ...] = ()  # what differs by the new rules alone, and so does not count
     documents: Mapping[Digest, Json] = field(default_factory=dict)  # to be kept with the check
     unreadable: str = ""  # why nothing can be said
 
-    def paths(self, because: SetAside) -> tuple[str, ...]:
-        """Return where something of a sort was set aside."""
-        return tuple(each.path for each in self.aside if each.because is because)
+    def paths(self, because: SuppressionReason) -> tuple[str, ...]:
+        """Return where something of a sort was suppressed."""
+        return tuple(each.path for each in self.suppressed if each.because is because)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +54,12 @@ class SecretPaths:
     """Where the secrets of a declaration stand."""
 
     paths: tuple[Path, ...] = ()
-    places: Place | None = None  # where they may stand in a live document
+    places: SecretPlace | None = None  # where they may stand in a live document
     patterns: tuple[str, ...] = ()  # the same as paths with wildcards, for rules
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class ResolvedResource:
     """Everything about a resource that is known before its live state is read."""
 
     declaration: Declaration
@@ -73,7 +73,7 @@ class Prepared:
     state: ResourceState | None
     depends_on: tuple[str, ...] = ()
     options: Mapping[str, Json] = field(default_factory=dict)  # the settings in force, as they are remembered
-    succession: Succession | None = None  # what took over from the rules that it was judged by before
+    migration: RuleMigration | None = None  # what took over from the rules that it was judged by before
     held: str = ""  # which reference cannot be relied on now, and why; nothing is written meanwhile
     version: str | None = None  # of the API to read in, while what is known was learnt in another than the usual one
     is_retried: bool = False  # a person asks: what stopped an earlier run is tried again
@@ -83,7 +83,7 @@ class Prepared:
         found = (paths.resolve(self.clear, path) for path in self.secrets.paths)
         return tuple(value for value in found if isinstance(value, str) and len(value) >= SHORTEST)
 
-    def redacted(self, observed: Json, means: Means) -> Json:
+    def redacted(self, observed: Json, means: RedactionContext) -> Json:
         """Return what was observed with fingerprints for its secrets; the same object if it has none."""
         rules = self.rules.stacked.tree(self.desired, observed) if self.rules.has_secrets else None
         if self.secrets.paths:
@@ -176,7 +176,7 @@ class Prepared:
         )
         return state if said == state else said
 
-    def without_id(self) -> Prepared:
+    def without_id(self) -> ResolvedResource:
         """Return the same for when what had the id is gone: whatever bears the name now is meant."""
         return self.with_state(
             replace(self.state, observed=replace(self.state.observed, provider_id=None))
@@ -192,7 +192,7 @@ class Prepared:
         raw = secret_profile(self.secrets.patterns, observed, stacked.tree(self.desired, observed))
         return stacked.preceded_by(build(raw)).tree(self.desired, observed), raw
 
-    def with_state(self, state: ResourceState | None) -> Prepared:
+    def with_state(self, state: ResourceState | None) -> ResolvedResource:
         """Return the same with another memory."""
         return replace(self, state=state)
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from holdfast.model.read_result import Trouble
+from holdfast.model.read_result import ReadError
 
-RETRIED = frozenset({Trouble.TIMEOUT, Trouble.SERVER_ERROR, Trouble.UNREACHABLE, Trouble.THROTTLED, Trouble.UNSETTLED})
+RETRIED = frozenset(
+    {ReadError.TIMEOUT, ReadError.SERVER_ERROR, ReadError.UNREACHABLE, ReadError.THROTTLED, ReadError.UNSETTLED}
+)
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class RetryPolicy:
     """How often and how long to try within one run."""
 
     attempts: int = 4

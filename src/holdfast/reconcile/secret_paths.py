@@ -18,20 +18,20 @@ from holdfast.model.path import Path, Selector
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SecretPlace:
     """What is secret at and below one place; everything, or what stands at some keys or in the elements of a list."""
 
     everything: bool = False
-    keys: Mapping[str, Place] = field(default_factory=dict)  # without regard to case
-    elements: Place | None = None
+    keys: Mapping[str, SecretPlace] = field(default_factory=dict)  # without regard to case
+    elements: SecretPlace | None = None
     key: str = ""  # the field that tells the elements apart, if there is one
-    named: Mapping[str, Place | None] = field(default_factory=dict)  # elements that the declaration has, by that
+    named: Mapping[str, SecretPlace | None] = field(default_factory=dict)  # elements that the declaration has, by that
 
-    def child(self, key: str) -> Place | None:
+    def child(self, key: str) -> SecretPlace | None:
         """Return the place at a key of a map."""
         return self.keys.get(key.casefold())
 
-    def inside(self, values: list[Json]) -> list[Place | None]:
+    def inside(self, values: list[Json]) -> list[SecretPlace | None]:
         """Return the place of each element of a list, wherever it stands; names count only where each has its own."""
         names = [each.get(self.key) if isinstance(each, dict) else None for each in values] if self.key else []
         texts = [each for each in names if isinstance(each, str)]
@@ -40,15 +40,15 @@ class Place:
         return [self.named.get(name, self.elements) for name in texts]
 
 
-SECRET = Place(everything=True)
+SECRET = SecretPlace(everything=True)
 
 
-def of(declared: Json) -> Place | None:
+def of(declared: Json) -> SecretPlace | None:
     """Return where the secrets of a declaration stand; None if it has none."""
     return _merged([declared])
 
 
-def _merged(values: Sequence[Json]) -> Place | None:
+def _merged(values: Sequence[Json]) -> SecretPlace | None:
     """Return what is secret in any of some values that stand at the same place of several elements."""
     if any(isinstance(value, Secret) for value in values):
         return SECRET
@@ -62,7 +62,7 @@ def _merged(values: Sequence[Json]) -> Place | None:
     elements = _merged([item for each in lists for item in each]) if lists else None
     if not keys and elements is None:
         return None
-    out = Place(keys=keys, elements=elements)
+    out = SecretPlace(keys=keys, elements=elements)
     key = _key(lists[0]) if elements is not None and len(lists) == 1 else ""
     return replace(out, key=key, named=_named(elements, lists[0], key)) if key and elements is not None else out
 
@@ -73,11 +73,11 @@ def _key(elements: list[Json]) -> str:
     return found[0] if found and all(isinstance(item[found[0]], str) for item in elements) else ""
 
 
-def _named(elements: Place, declared: list[Json], key: str) -> dict[str, Place | None]:
+def _named(elements: SecretPlace, declared: list[Json], key: str) -> dict[str, SecretPlace | None]:
     return {item[key]: _without_shown(elements, item) for item in declared}
 
 
-def _without_shown(place: Place, declared: Json) -> Place | None:
+def _without_shown(place: SecretPlace, declared: Json) -> SecretPlace | None:
     """Return a place without what one element declares in clear."""
     if place.everything:
         return place if declared is ABSENT else _merged([declared])
@@ -95,12 +95,12 @@ def _without_shown(place: Place, declared: Json) -> Place | None:
 # --- as rules ---------------------------------------------------------------------------------------------------------
 
 
-def patterns(secrets: Sequence[Path], declared: Json, place: Place | None) -> tuple[str, ...]:
+def patterns(secrets: Sequence[Path], declared: Json, place: SecretPlace | None) -> tuple[str, ...]:
     """Return the paths to the secrets of a declaration as patterns that hold wherever the elements of lists stand."""
     return tuple(dict.fromkeys(_pattern(path, declared, place) for path in secrets))
 
 
-def _pattern(path: Path, declared: Json, place: Place | None) -> str:
+def _pattern(path: Path, declared: Json, place: SecretPlace | None) -> str:
     out: list[str] = []
     here = declared
     for step in path:
@@ -115,7 +115,7 @@ def _pattern(path: Path, declared: Json, place: Place | None) -> str:
     return "".join(out)
 
 
-def _selector(element: Json, place: Place | None) -> Selector | None:
+def _selector(element: Json, place: SecretPlace | None) -> Selector | None:
     """Name an element, where another shows in clear what is secret in this one; else a field is secret in all."""
     if place is None or not place.key or all(below == place.elements for below in place.named.values()):
         return None

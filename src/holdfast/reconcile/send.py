@@ -11,14 +11,14 @@ import math
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 
-from holdfast.model.write_result import Refusal, Refused, UnderWay, Writing
+from holdfast.model.write_result import InProgress, WriteError, WriteFailure, Writing
 from holdfast.policy import durations
 from holdfast.reconcile import storable_text
 from holdfast.reconcile.clock import Clock
-from holdfast.reconcile.connections import WritableWorld
-from holdfast.reconcile.rate_limit import Budget
-from holdfast.reconcile.resolved_resource import Prepared
-from holdfast.reconcile.retry import Patience
+from holdfast.reconcile.connections import WritableConnections
+from holdfast.reconcile.rate_limit import CallKind
+from holdfast.reconcile.resolved_resource import ResolvedResource
+from holdfast.reconcile.retry import RetryPolicy
 
 Call = Callable[[], Awaitable[Writing]]
 
@@ -32,7 +32,7 @@ class HeldBack(Exception):  # noqa: N818 - an outcome, not a mistake
         super().__init__(why)
 
 
-class StillUnderWay(Exception):  # noqa: N818 - an outcome, not a mistake
+class StillInProgress(Exception):  # noqa: N818 - an outcome, not a mistake
     """The API has not ended an operation; it is asked again by a later run."""
 
 
@@ -51,10 +51,10 @@ class PollLimit:
         self._began = now if self._began is None else self._began
         if now - self._began >= self.seconds:
             followed = durations.format_seconds(float(int(now - self._began)))
-            raise StillUnderWay(f"the API has not ended the operation after {followed}; the next run asks again")
+            raise StillInProgress(f"the API has not ended the operation after {followed}; the next run asks again")
         await self._sleep(seconds)
         if self.stop is not None and self.stop.is_set():
-            raise StillUnderWay("the API has not ended the operation; the next run asks again")
+            raise StillInProgress("the API has not ended the operation; the next run asks again")
 
     async def _sleep(self, seconds: float) -> None:
         if self.stop is None:
@@ -97,19 +97,19 @@ class Leave:
 class Sender:
     """The one way a write goes out."""
 
-    world: WritableWorld
+    world: WritableConnections
     clock: Clock
     random01: Callable[[], float]
-    patience: Patience
+    patience: RetryPolicy
 
-    async def turn(self, item: Prepared, budget: Budget) -> None:
+    async def turn(self, item: ResolvedResource, budget: CallKind) -> None:
         """Wait for a write's turn at the limits of its connection, before anything is claimed for it."""
         await self.world.gate(item.declaration.address.connection).token(budget, urgent=item.is_urgent)
 
     async def patiently(
         self,
-        item: Prepared,
-        budget: Budget,
+        item: ResolvedResource,
+        budget: CallKind,
         call: Call,
         leave: Leave | None = None,
         *,
@@ -130,21 +130,21 @@ class Sender:
                 if leave is not None:
                     await leave.ask()
                 writing = storable_text.of_writing(await call())
-            if not isinstance(writing, Refused):
+            if not isinstance(writing, WriteFailure):
                 return writing
             writing = replace(writing, message=self.world.known.hidden(writing.message))
             if attempt >= self.patience.attempts:
                 return writing
             if writing.is_unsure and not is_repeatable:
                 return writing
-            if writing.refusal is Refusal.THROTTLED:
+            if writing.refusal is WriteError.THROTTLED:
                 gate.throttled(writing.retry_after_seconds)
-            elif writing.refusal is Refusal.RETRYABLE:
+            elif writing.refusal is WriteError.RETRYABLE:
                 await self.clock.sleep(self.patience.delay(attempt, writing.retry_after_seconds, self.random01))
             else:
                 return writing
 
-    async def polled(self, item: Prepared, writing: UnderWay) -> Writing:
+    async def polled(self, item: ResolvedResource, writing: InProgress) -> Writing:
         """Ask once how an operation under way is doing."""
         writer = await self.world.writer(item.declaration.address.connection)
-        return await self.patiently(item, Budget.READ, lambda: writer.poll(item.target(), writing.token))
+        return await self.patiently(item, CallKind.READ, lambda: writer.poll(item.target(), writing.token))

@@ -13,18 +13,18 @@ from holdfast.model.absent import ABSENT
 from holdfast.model.decision import Decision, Reason
 from holdfast.model.finding import Finding
 from holdfast.model.json import Json
-from holdfast.model.read_result import Found, Gone, Reading, Trouble, Unreadable
+from holdfast.model.read_result import Found, NotFound, ReadError, ReadFailure, Reading
 from holdfast.model.resource import ManagementPolicy, OnDrift, Origin
-from holdfast.model.verdict import Aside, SetAside, Verdict
+from holdfast.model.verdict import Suppressed, SuppressionReason, Verdict
 from holdfast.policy.decide import (
+    DecisionInputs,
     Handling,
+    HoldReason,
     OnImmutable,
     PathFacts,
+    PathHold,
     ReconcileMode,
     Recreate,
-    Restrained,
-    Restraint,
-    Situation,
     WriteLimits,
     WriteRecord,
     decide,
@@ -43,41 +43,41 @@ def keep(transaction: Transaction, document: Json) -> Digest:
     return digest
 
 
-def situation_as_json(situation: Situation) -> dict[str, Json]:
+def inputs_as_json(decision_inputs: DecisionInputs) -> dict[str, Json]:
     """Return a situation as a document."""
     return {
-        "policy": situation.handling.policy.value,
-        "origin": situation.handling.origin.value,
-        "on_drift": situation.handling.on_drift.value,
-        "on_immutable": situation.handling.on_immutable.value,
-        "recreate": situation.handling.recreate.value,
-        "resyncs": situation.handling.resyncs,
-        "applied": situation.record.applied,
-        "edited": situation.record.edited,
-        "imports": situation.handling.imports,
-        "whole_writes": situation.handling.whole_writes,
-        "immutable": sorted(situation.paths.immutable),
-        "declared_lists": sorted(situation.paths.declared_lists),
-        "unresolved": sorted(situation.paths.unresolved),
+        "policy": decision_inputs.handling.policy.value,
+        "origin": decision_inputs.handling.origin.value,
+        "on_drift": decision_inputs.handling.on_drift.value,
+        "on_immutable": decision_inputs.handling.on_immutable.value,
+        "recreate": decision_inputs.handling.recreate.value,
+        "resyncs": decision_inputs.handling.resyncs,
+        "applied": decision_inputs.record.applied,
+        "edited": decision_inputs.record.edited,
+        "imports": decision_inputs.handling.imports,
+        "whole_writes": decision_inputs.handling.whole_writes,
+        "immutable": sorted(decision_inputs.paths.immutable),
+        "declared_lists": sorted(decision_inputs.paths.declared_lists),
+        "unresolved": sorted(decision_inputs.paths.unresolved),
         "restrained": {
-            path: [why.restraint.value, why.message] for path, why in sorted(situation.paths.restrained.items())
+            path: [why.restraint.value, why.message] for path, why in sorted(decision_inputs.paths.restrained.items())
         },
-        "free": sorted(situation.paths.free),
-        "approved": situation.limits.approved,
-        "paused": situation.limits.paused,
-        "source": situation.limits.source,
-        "frozen": situation.limits.frozen,
-        "terminal": situation.record.terminal,
-        "mode": situation.handling.mode.value,
-        "uncompared": situation.record.uncompared,
-        "damaged": situation.record.damaged,
-        "failed": situation.record.failed,
-        "pinnable": sorted(situation.paths.pinnable),
-        **({"unsure": situation.record.unsure} if situation.record.unsure else {}),
+        "free": sorted(decision_inputs.paths.free),
+        "approved": decision_inputs.limits.approved,
+        "paused": decision_inputs.limits.paused,
+        "source": decision_inputs.limits.source,
+        "frozen": decision_inputs.limits.frozen,
+        "terminal": decision_inputs.record.terminal,
+        "mode": decision_inputs.handling.mode.value,
+        "uncompared": decision_inputs.record.uncompared,
+        "damaged": decision_inputs.record.damaged,
+        "failed": decision_inputs.record.failed,
+        "pinnable": sorted(decision_inputs.paths.pinnable),
+        **({"unsure": decision_inputs.record.unsure} if decision_inputs.record.unsure else {}),
     }
 
 
-def situation_from_json(body: Mapping[str, Any]) -> Situation:
+def inputs_from_json(body: Mapping[str, Any]) -> DecisionInputs:
     """Read a situation back."""
     handling = Handling(
         ManagementPolicy(body["policy"]),
@@ -104,11 +104,11 @@ def situation_from_json(body: Mapping[str, Any]) -> Situation:
         frozenset(body["declared_lists"]),
         frozenset(body["unresolved"]),
         frozenset(body["pinnable"]),
-        {path: Restrained(Restraint(why), text) for path, (why, text) in body["restrained"].items()},
+        {path: PathHold(HoldReason(why), text) for path, (why, text) in body["restrained"].items()},
         frozenset(body["free"]),
     )
     limits = WriteLimits(body["approved"], body["paused"], body["source"], body["frozen"])
-    return Situation(handling, record, known, limits)
+    return DecisionInputs(handling, record, known, limits)
 
 
 def reading_as_json(reading: Reading, observed: Digest | None) -> dict[str, Json]:
@@ -116,9 +116,9 @@ def reading_as_json(reading: Reading, observed: Digest | None) -> dict[str, Json
     match reading:
         case Found():
             return {"result": "found", "observed": observed}
-        case Gone():
+        case NotFound():
             return {"result": "gone"}
-        case Unreadable(trouble=trouble, detail=detail):
+        case ReadFailure(trouble=trouble, detail=detail):
             return {"result": "unreadable", "trouble": trouble.value, "detail": detail}
 
 
@@ -131,7 +131,7 @@ def outcome_as_json(verdict: Verdict, decision: Decision) -> dict[str, Json]:
         "action": decision.action.value,
         "held": decision.held.value if decision.held else None,
         "reasons": [reason_as_json(reason) for reason in decision.reasons],
-        "aside": [[each.because.value, each.path, each.note] for each in verdict.aside],
+        "suppressed": [[each.because.value, each.path, each.note] for each in verdict.suppressed],
     }
 
 
@@ -164,26 +164,31 @@ async def replay(store: Store, record: DecisionRecord) -> tuple[Json, Json]:
     if inputs["baseline"]:
         baseline = diff.Baseline(applied, found[Digest(inputs["baseline"])])
     observed = reading.document if isinstance(reading, Found) else ABSENT
-    situation = situation_from_json(inputs["situation"])
+    decision_inputs = inputs_from_json(inputs["inputs"])
     if inputs.get("unreadable"):
         verdict = verdict_rules.unknown(inputs["unreadable"])
     elif inputs.get("carried_over"):
         verdict = verdict_rules.conclude(())
     elif not isinstance(reading, Found):
         verdict = verdict_rules.not_found(reading, was_there=applied is not ABSENT or baseline is not None)
-    elif situation.record.uncompared:
+    elif decision_inputs.record.uncompared:
         verdict = verdict_rules.uncompared()
     else:
         tree = rules.tree(desired, observed)
         findings: Sequence[Finding] = diff.findings(desired, observed, tree, baseline)
-        if situation.handling.policy is ManagementPolicy.OBSERVED or situation.handling.mode is ReconcileMode.OBSERVE:
+        if (
+            decision_inputs.handling.policy is ManagementPolicy.OBSERVED
+            or decision_inputs.handling.mode is ReconcileMode.OBSERVE
+        ):
             findings = verdict_rules.counted(findings)
         has_moved = baseline is None and verdict_rules.has_moved(desired, applied, tree)
         verdict = verdict_rules.conclude(_counted(findings, inputs), intent_moved=has_moved)
-    suppressed = tuple(Aside(SetAside(because), path, note) for because, path, note in inputs["aside"])
+    suppressed = tuple(
+        Suppressed(SuppressionReason(because), path, note) for because, path, note in inputs["suppressed"]
+    )
     reason = f"{verdict.reason}; {inputs['lapsed']}" if inputs["lapsed"] else verdict.reason
-    verdict = replace(verdict, reason=reason, aside=suppressed)
-    decision = decide(verdict, situation)
+    verdict = replace(verdict, reason=reason, suppressed=suppressed)
+    decision = decide(verdict, decision_inputs)
     if inputs["held"] is not None:
         held = inputs["held"]
         decision = hold(decision, Reason(held["code"], held["message"], tuple(held["paths"])))
@@ -192,7 +197,11 @@ async def replay(store: Store, record: DecisionRecord) -> tuple[Json, Json]:
 
 def _counted(findings: Sequence[Finding], inputs: Mapping[str, Any]) -> list[Finding]:
     """Return the findings that were not suppressed at the time."""
-    excused = {path for because, path, _ in inputs["aside"] if because in (SetAside.WAIVED, SetAside.LATENT)}
+    excused = {
+        path
+        for because, path, _ in inputs["suppressed"]
+        if because in (SuppressionReason.WAIVED, SuppressionReason.NEWLY_VISIBLE)
+    }
     return [finding for finding in findings if paths.format_path(finding.path) not in excused]
 
 
@@ -201,9 +210,9 @@ def _reading_from_json(body: Mapping[str, Any], documents: Mapping[Digest, Json]
         case "found":
             return Found(documents[Digest(body["observed"])])
         case "gone":
-            return Gone()
+            return NotFound()
         case _:
-            return Unreadable(Trouble(body["trouble"]), body["detail"])
+            return ReadFailure(ReadError(body["trouble"]), body["detail"])
 
 
 def finding_paths(findings: tuple[Finding, ...]) -> list[str]:
@@ -212,7 +221,7 @@ def finding_paths(findings: tuple[Finding, ...]) -> list[str]:
 
 
 def known_document(known: tuple[KnownDifference, ...], unresolved: tuple[str, ...], pinned: Sequence[str] = ()) -> Json:
-    """Return the known differences for people and for `explain`, and what the last write did not put back.
+    """Return the known differences for people and for `explain`, and what the last write did not revert.
 
     `pinned` are the paths among these whose baseline value was sent in vain.
     """

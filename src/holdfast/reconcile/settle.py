@@ -13,28 +13,28 @@ from holdfast.compare import diff, hash_schemes, verdict_rules
 from holdfast.model.absent import ABSENT
 from holdfast.model.decision import Action
 from holdfast.model.json import Json
-from holdfast.model.read_result import Found, Gone, Trouble, Unreadable
+from holdfast.model.read_result import Found, NotFound, ReadError, ReadFailure
 from holdfast.model.verdict import Status
-from holdfast.model.write_result import Refusal, Refused
+from holdfast.model.write_result import WriteError, WriteFailure
 from holdfast.policy import decide
-from holdfast.policy.decide import ReconcileMode, Situation
+from holdfast.policy.decide import DecisionInputs, ReconcileMode
 from holdfast.policy.settings import Assess
 from holdfast.reconcile import conditions, decision_log, serialize, settled_read
-from holdfast.reconcile.action_result import Acted, Result
-from holdfast.reconcile.check import Checked
+from holdfast.reconcile.action_result import ActionOutcome, ActionResult
+from holdfast.reconcile.check import CheckResult
 from holdfast.reconcile.resolved_resource import document_bytes
 from holdfast.reconcile.settled_read import Learnt
 from holdfast.reconcile.write import ResourceWriter, Run
 from holdfast.remediation import own_corrections, target_state
 from holdfast.remediation.own_corrections import Written
-from holdfast.store.protocol import Declared, Outcome, ResourceState, Revision, Transaction, WriteChanges
+from holdfast.store.protocol import CorrectionOutcome, Declared, ResourceState, Revision, Transaction, WriteChanges
 
 SETTLE_READS = 60
 LAGGING_READS = 12
 LAGGING_LOOKS = 5  # at what seems not to have taken; with the waits of `Patience` that is 8 s at the least
 
 
-async def settle(writer: ResourceWriter, run: Run) -> Acted:
+async def settle(writer: ResourceWriter, run: Run) -> ActionResult:
     """Read until the state is settled, then learn from it."""
     if run.operation.action == Action.DELETE.value:
         return await _settle_deleted(writer, run)
@@ -48,7 +48,7 @@ async def settle(writer: ResourceWriter, run: Run) -> Acted:
     absent = lagging = 0
     for attempt in range(1, SETTLE_READS + 1):
         reading = await writer.checker.read(item, None)
-        absent = absent + 1 if isinstance(reading, Gone) else 0
+        absent = absent + 1 if isinstance(reading, NotFound) else 0
         if absent >= LAGGING_READS:  # longer than any read lags behind a write
             return await give_up(writer, run, "it was written, and is gone again")
         if isinstance(reading, Found):
@@ -60,23 +60,23 @@ async def settle(writer: ResourceWriter, run: Run) -> Acted:
             lagging += 1  # it did not take, or the read is older than the write
             await writer.clock.sleep(writer.patience.delay(lagging, None, writer.random01))
             continue
-        if isinstance(reading, Unreadable) and reading.trouble is Trouble.WITHHELD:
+        if isinstance(reading, ReadFailure) and reading.trouble is ReadError.WITHHELD:
             run.checked = checked.with_resource(item)
             return await _record_unread(writer, run, reading)
         wait = writer.patience.delay(min(attempt, 8), None, writer.random01)
-        if isinstance(reading, Unreadable) and reading.trouble not in (Trouble.UNSETTLED, Trouble.UNCONFIRMED):
+        if isinstance(reading, ReadFailure) and reading.trouble not in (ReadError.UNSETTLED, ReadError.UNCONFIRMED):
             break
         await writer.clock.sleep(wait)
-    return Acted(checked, Result.UNSETTLED, "written; its settled state could not be read yet")
+    return ActionResult(checked, ActionOutcome.UNSETTLED, "written; its settled state could not be read yet")
 
 
-async def capture(writer: ResourceWriter, run: Run, reading: Found) -> Acted:
+async def capture(writer: ResourceWriter, run: Run, reading: Found) -> ActionResult:
     """Learn the baseline from what was just read, where nothing is written."""
     learnt = settled_read.learn(run.checked, run.operation, await writer.correction(run), reading)
     return await _record_learnt(writer, run, learnt)
 
 
-async def _record_learnt(writer: ResourceWriter, run: Run, learnt: Learnt) -> Acted:
+async def _record_learnt(writer: ResourceWriter, run: Run, learnt: Learnt) -> ActionResult:
     """Make what was learnt the baseline, and record the end of the write, all in one transaction."""
     checked, item, operation, now = run.checked, run.item, run.operation, writer.clock.now()
     adopting = operation.action == Action.ADOPT.value
@@ -87,8 +87,8 @@ async def _record_learnt(writer: ResourceWriter, run: Run, learnt: Learnt) -> Ac
     seen = serialize.keep(transaction, observed)
     is_baseline = capture_.baseline.observed is observed
     settled = verdict_rules.conclude(learnt.still)
-    outcome = conditions.Outcome(
-        checked.state.declared.generation, settled, decide.decide(settled, _situation_now(checked)), now
+    outcome = conditions.ConditionOutcome(
+        checked.state.declared.generation, settled, decide.decide(settled, _inputs_now(checked)), now
     )
     pinned = settled_read.pinned_in_vain(checked, stuck)
     transaction.documents[item.rules.digest] = document_bytes(item.rules.document)
@@ -128,18 +128,20 @@ async def _record_learnt(writer: ResourceWriter, run: Run, learnt: Learnt) -> Ac
         **settled_read.shadow(checked, observed, learnt.tree),
     }
     _add_end(writer, run, transaction, "adopted" if adopting else "write.done", after, more)
-    await _end_correction(writer, run, transaction, Outcome.INEFFECTIVE if stuck else Outcome.DONE, stuck)
+    await _end_correction(
+        writer, run, transaction, CorrectionOutcome.INEFFECTIVE if stuck else CorrectionOutcome.DONE, stuck
+    )
     identity = learnt.reading.identity
     confirmed = target_state.of_document(item, observed, learnt.tree, identity) if _is_assessed(checked) else None
-    await _assess(writer, run, transaction, Written(Outcome.DONE, now, confirmed))
+    await _assess(writer, run, transaction, Written(CorrectionOutcome.DONE, now, confirmed))
     await writer.conclude(run, transaction)
     if not adopting:
         decision_log.ended(checked, stuck, effects, learnt.kept)
         decision_log.shortened(checked, capture_.digested)
-    return Acted(replace(checked, state=after), Result.DONE, learnt.account, stuck, operation.id)
+    return ActionResult(replace(checked, state=after), ActionOutcome.DONE, learnt.account, stuck, operation.id)
 
 
-async def _record_unread(writer: ResourceWriter, run: Run, reading: Unreadable) -> Acted:
+async def _record_unread(writer: ResourceWriter, run: Run, reading: ReadFailure) -> ActionResult:
     """End the write of something that nobody can read: it was sent, and what became of it stays unknown."""
     checked, item, now = run.checked, run.item, writer.clock.now()
     transaction = Transaction(findings_at=now, writes=WriteChanges(fences=run.fences))
@@ -159,10 +161,12 @@ async def _record_unread(writer: ResourceWriter, run: Run, reading: Unreadable) 
     )
     transaction.states.append(after)
     _add_end(writer, run, transaction, "write.done", after, {})
-    await _end_correction(writer, run, transaction, Outcome.DONE)
-    await _assess(writer, run, transaction, Written(Outcome.DONE, now))
+    await _end_correction(writer, run, transaction, CorrectionOutcome.DONE)
+    await _assess(writer, run, transaction, Written(CorrectionOutcome.DONE, now))
     await writer.conclude(run, transaction)
-    return Acted(replace(checked, state=after), Result.DONE, "sent; it cannot be read back", (), run.operation.id)
+    return ActionResult(
+        replace(checked, state=after), ActionOutcome.DONE, "sent; it cannot be read back", (), run.operation.id
+    )
 
 
 def _add_end(
@@ -182,17 +186,17 @@ def _add_end(
     transaction.events.append(writer.event(kind, run, {**data, **ends, **more}))
 
 
-async def _settle_deleted(writer: ResourceWriter, run: Run) -> Acted:
+async def _settle_deleted(writer: ResourceWriter, run: Run) -> ActionResult:
     checked, operation = run.checked, run.operation
     for attempt in range(1, SETTLE_READS + 1):
         reading = await writer.checker.read(run.item, None)
-        if isinstance(reading, Gone):
+        if isinstance(reading, NotFound):
             break
         if isinstance(reading, Found) and _is_another(checked, reading):
             return await give_up(writer, run, "it was deleted, and somebody has made another")
         await writer.clock.sleep(writer.patience.delay(min(attempt, 8), None, writer.random01))
     else:
-        return Acted(checked, Result.UNSETTLED, "deleted, but it is still there")
+        return ActionResult(checked, ActionOutcome.UNSETTLED, "deleted, but it is still there")
     transaction = Transaction(
         forgotten=[checked.address], writes=WriteChanges(finished=[operation.id], fences=run.fences)
     )
@@ -200,22 +204,22 @@ async def _settle_deleted(writer: ResourceWriter, run: Run) -> Acted:
         "operation": operation.id, "action": operation.action, "pre_image": operation.pre_image
     }  # fmt: skip
     transaction.events.append(writer.event("write.done", run, data))
-    await _end_correction(writer, run, transaction, Outcome.DONE)
+    await _end_correction(writer, run, transaction, CorrectionOutcome.DONE)
     await writer.conclude(run, transaction)
-    return Acted(checked, Result.DONE, "deleted", correction=operation.id)
+    return ActionResult(checked, ActionOutcome.DONE, "deleted", correction=operation.id)
 
 
-def _is_another(checked: Checked, reading: Found) -> bool:
+def _is_another(checked: CheckResult, reading: Found) -> bool:
     """Return True if what is there after a deletion cannot be what was deleted, which a read that lags shows."""
     if checked.tree is None or checked.observed is ABSENT:
         return False
     return bool(diff.differences(checked.observed, reading.document, checked.tree))
 
 
-async def refuse(writer: ResourceWriter, run: Run, refused: Refused) -> Acted:
+async def refuse(writer: ResourceWriter, run: Run, refused: WriteFailure) -> ActionResult:
     """Record a refusal: a terminal one stops the resource, others leave it for the next round."""
     checked, state = run.checked, run.checked.state
-    is_terminal = refused.refusal is Refusal.TERMINAL
+    is_terminal = refused.refusal is WriteError.TERMINAL
     after = replace(
         state,
         schedule=replace(
@@ -230,27 +234,29 @@ async def refuse(writer: ResourceWriter, run: Run, refused: Refused) -> Acted:
     )
     data = {"operation": run.operation.id, "refusal": refused.refusal.value, "message": refused.message}
     transaction.events.append(writer.event("write.refused", run, data))
-    await _end_correction(writer, run, transaction, Outcome.FAILED)
-    was_sent = refused.refusal is Refusal.RETRYABLE  # the answer may be lost, and not the write
-    await _assess(writer, run, transaction, Written(Outcome.FAILED, writer.clock.now(), was_sent=was_sent))
+    await _end_correction(writer, run, transaction, CorrectionOutcome.FAILED)
+    was_sent = refused.refusal is WriteError.RETRYABLE  # the answer may be lost, and not the write
+    await _assess(writer, run, transaction, Written(CorrectionOutcome.FAILED, writer.clock.now(), was_sent=was_sent))
     await writer.conclude(run, transaction)
     if is_terminal:
-        return Acted(checked, Result.TERMINAL, refused.message)
-    return Acted(checked, Result.MOVED if refused.refusal is Refusal.MOVED else Result.FAILED, refused.message)
+        return ActionResult(checked, ActionOutcome.TERMINAL, refused.message)
+    return ActionResult(
+        checked, ActionOutcome.MOVED if refused.refusal is WriteError.MOVED else ActionOutcome.FAILED, refused.message
+    )
 
 
-async def give_up(writer: ResourceWriter, run: Run, why: str) -> Acted:
+async def give_up(writer: ResourceWriter, run: Run, why: str) -> ActionResult:
     """End a write that leads nowhere; the next check says what is to be done now."""
     transaction = Transaction(writes=WriteChanges(finished=[run.operation.id], fences=run.fences))
     transaction.events.append(writer.event("write.given_up", run, {"operation": run.operation.id, "why": why}))
-    await _end_correction(writer, run, transaction, Outcome.FAILED)
-    await _assess(writer, run, transaction, Written(Outcome.FAILED, writer.clock.now()))
+    await _end_correction(writer, run, transaction, CorrectionOutcome.FAILED)
+    await _assess(writer, run, transaction, Written(CorrectionOutcome.FAILED, writer.clock.now()))
     await writer.conclude(run, transaction)
-    return Acted(run.checked, Result.FAILED, why)
+    return ActionResult(run.checked, ActionOutcome.FAILED, why)
 
 
 async def _end_correction(
-    writer: ResourceWriter, run: Run, transaction: Transaction, outcome: Outcome, stuck: Sequence[str] = ()
+    writer: ResourceWriter, run: Run, transaction: Transaction, outcome: CorrectionOutcome, stuck: Sequence[str] = ()
 ) -> None:
     """Add how a correction ended to the transaction that ends it."""
     begun = await writer.correction(run)
@@ -260,7 +266,9 @@ async def _end_correction(
         )
         transaction.governance.unaccepted += [(begun.address, each.path) for each in begun.paths]
         after = (
-            transaction.states[0].observed.document if transaction.states and outcome is not Outcome.FAILED else None
+            transaction.states[0].observed.document
+            if transaction.states and outcome is not CorrectionOutcome.FAILED
+            else None
         )
         transaction.governance.corrections.append(replace(begun, outcome=outcome, paths=changed, post_image=after))
 
@@ -272,12 +280,12 @@ async def _assess(writer: ResourceWriter, run: Run, transaction: Transaction, wr
         await own_corrections.end(transaction, writer.store, run.operation, written, rules)
 
 
-def _situation_now(checked: Checked) -> Situation:
+def _inputs_now(checked: CheckResult) -> DecisionInputs:
     """Return the situation of a check as the write has left it: what is there is ours, and as it was last declared."""
-    before = checked.situation or Situation()
+    before = checked.inputs or DecisionInputs()
     record = replace(before.record, applied=True, edited=False, failed="", damaged=False)
     return replace(before, record=record, handling=replace(before.handling, mode=ReconcileMode.GET_PUT))
 
 
-def _is_assessed(checked: Checked) -> bool:
+def _is_assessed(checked: CheckResult) -> bool:
     return checked.prepared.settings.assess is not Assess.OFF

@@ -14,17 +14,17 @@ from holdfast.compare.known_differences import Capture
 from holdfast.compare.rule_tree import RuleTree
 from holdfast.model.absent import ABSENT
 from holdfast.model.decision import Action
-from holdfast.model.finding import Finding, Side
+from holdfast.model.finding import ChangedBy, Finding
 from holdfast.model.json import Json
 from holdfast.model.read_result import Found
-from holdfast.model.verdict import SetAside
+from holdfast.model.verdict import SuppressionReason
 from holdfast.policy.decide import ReconcileMode
 from holdfast.reconcile import serialize
-from holdfast.reconcile.check import Checked
+from holdfast.reconcile.check import CheckResult
 from holdfast.reconcile.resolved_resource import origin_of
 from holdfast.store.protocol import Correction, Operation, ResourceState
 
-_TOLD_AGAIN = (SetAside.BASELINED, SetAside.LATE)  # at the next check, if it is still so
+_TOLD_AGAIN = (SuppressionReason.BASELINED, SuppressionReason.LATE)  # at the next check, if it is still so
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Learnt:
         return f"{said}; no longer declared, and kept by the service: {', '.join(self.kept)}" if self.kept else said
 
 
-def learn(checked: Checked, operation: Operation, begun: Correction | None, reading: Found) -> Learnt:
+def learn(checked: CheckResult, operation: Operation, begun: Correction | None, reading: Found) -> Learnt:
     """Say what became of a write."""
     item = checked.prepared
     tree, _ = item.rules_for(reading.document)
@@ -66,7 +66,7 @@ def learn(checked: Checked, operation: Operation, begun: Correction | None, read
     )
     written = _written(operation, begun)
     left = (paths.format_path(entry.path) for entry in capture.unresolved)
-    waived = {each.path for each in checked.verdict.aside if each.because is SetAside.WAIVED}
+    waived = {each.path for each in checked.verdict.suppressed if each.because is SuppressionReason.WAIVED}
     found = diff.findings(item.desired, observed, tree, capture.baseline)
     return Learnt(
         reading,
@@ -80,14 +80,16 @@ def learn(checked: Checked, operation: Operation, begun: Correction | None, read
     )
 
 
-def _before(checked: Checked, operation: Operation) -> tuple[Finding, ...]:
+def _before(checked: CheckResult, operation: Operation) -> tuple[Finding, ...]:
     """Return what differed before the write, also what somebody answers for: none of it is the service's doing.
 
     Where what was known counts no more there is nothing to compare with, and everything is learnt anew.
     """
     invalid = checked.evaluation.known.invalid
-    known = [each for each in operation.drift if each.side is not Side.UNSETTLED or not invalid]
-    waived = [each.finding for each in checked.verdict.aside if each.because is SetAside.WAIVED and each.finding]
+    known = [each for each in operation.drift if each.changed_by is not ChangedBy.UNKNOWN or not invalid]
+    waived = [
+        each.finding for each in checked.verdict.suppressed if each.because is SuppressionReason.WAIVED and each.finding
+    ]
     return (*known, *waived)
 
 
@@ -108,13 +110,13 @@ def is_part(path: str, whole: str) -> bool:
     return path == whole or path.startswith((f"{whole}/", f"{whole}["))
 
 
-def pinned_in_vain(checked: Checked, stuck: Sequence[str]) -> list[str]:
+def pinned_in_vain(checked: CheckResult, stuck: Sequence[str]) -> list[str]:
     """Return the paths that were not reverted though their baseline value was sent; it is not sent again."""
     tried = {path for reason in checked.decision.reasons if reason.code == "pin" for path in reason.paths}
     return [path for path in stuck if path in tried or path in checked.evaluation.known.pinned]
 
 
-def shadow(checked: Checked, observed: Json, tree: RuleTree) -> dict[str, Json]:
+def shadow(checked: CheckResult, observed: Json, tree: RuleTree) -> dict[str, Json]:
     """Return, for a resource in shadow mode, whether the write was needed by our comparison, and what it changed."""
     if checked.prepared.settings.reconcile_mode is not ReconcileMode.SHADOW or checked.observed is ABSENT:
         return {}
@@ -124,7 +126,7 @@ def shadow(checked: Checked, observed: Json, tree: RuleTree) -> dict[str, Json]:
     return {"shadow": {"needed": needed, "changed": [paths.format_path(each.path) for each in changed]}}
 
 
-def state_after(checked: Checked, operation: Operation, reading: Found, now: float) -> ResourceState:
+def state_after(checked: CheckResult, operation: Operation, reading: Found, now: float) -> ResourceState:
     """Return the state of a written resource, apart from its documents and its verdict."""
     item = checked.prepared
     state = item.state or checked.state

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from holdfast.model.read_result import Found, Reading, Unreadable
-from holdfast.model.write_result import Done, Refused, Writing
+from holdfast.model.read_result import Found, ReadFailure, Reading
+from holdfast.model.write_result import Done, WriteFailure, Writing
 from holdfast.providers.protocol import Unchanged
 from holdfast.store.escape import escaped
 
 
 def of_reading(reading: Reading | Unchanged) -> Reading | Unchanged:
     """Return a reading whose texts beside the document can be kept."""
-    if isinstance(reading, Unreadable):
+    if isinstance(reading, ReadFailure):
         return reading if reading.detail.isascii() else replace(reading, detail=escaped(reading.detail))
     if isinstance(reading, Found) and not (_is_plain(reading.etag) and _is_plain(reading.id)):
         return replace(reading, etag=_escaped(reading.etag), id=_escaped(reading.id))
@@ -23,7 +23,7 @@ def of_reading(reading: Reading | Unchanged) -> Reading | Unchanged:
 
 def of_writing(writing: Writing) -> Writing:
     """Return the answer to a write whose texts can be kept."""
-    if isinstance(writing, Refused) and not writing.message.isascii():
+    if isinstance(writing, WriteFailure) and not writing.message.isascii():
         return replace(writing, message=escaped(writing.message))
     if isinstance(writing, Done) and not (writing.id.isascii() and _is_plain(writing.etag)):
         return replace(writing, id=escaped(writing.id), etag=_escaped(writing.etag))

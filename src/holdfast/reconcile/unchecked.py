@@ -19,7 +19,9 @@ async def unresolved(store: Store, reasons: Mapping[Address, str], now: float) -
 
     def after(state: ResourceState) -> ResourceState:
         verdict = verdict_rules.unknown(f"not checked: {reasons[state.address]}")
-        outcome = conditions.Outcome(state.declared.generation, verdict, _nothing("unknown", verdict.reason), now)
+        outcome = conditions.ConditionOutcome(
+            state.declared.generation, verdict, _nothing("unknown", verdict.reason), now
+        )
         told = conditions.after(state.observed.conditions, outcome)
         return replace(
             state,

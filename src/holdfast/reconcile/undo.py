@@ -18,27 +18,27 @@ from holdfast.errors import InputError
 from holdfast.model.absent import ABSENT
 from holdfast.model.address import Address
 from holdfast.model.decision import Action
-from holdfast.model.finding import Side
+from holdfast.model.finding import ChangedBy
 from holdfast.model.json import Json
-from holdfast.model.read_result import Found, Gone, Unreadable
-from holdfast.model.write_result import Refusal, Refused, Writing
+from holdfast.model.read_result import Found, NotFound, ReadFailure
+from holdfast.model.write_result import WriteError, WriteFailure, Writing
 from holdfast.policy.decide import WHOLE
-from holdfast.policy.write_reasons import Motive
+from holdfast.policy.write_reasons import WriteReason
 from holdfast.providers.protocol import Change
-from holdfast.reconcile.check import Checked
+from holdfast.reconcile.check import CheckResult
 from holdfast.reconcile.policy_evaluation import UNDONE
-from holdfast.reconcile.resolved_resource import Prepared
+from holdfast.reconcile.resolved_resource import ResolvedResource
 from holdfast.reconcile.send import HeldBack
 from holdfast.reconcile.write import ResourceWriter, Run
 from holdfast.store.protocol import (
     Claim,
     CorrectedPath,
     Correction,
-    Demotion,
+    CorrectionOutcome,
     Event,
     GovernanceChanges,
     Operation,
-    Outcome,
+    Quarantine,
     Step,
     Transaction,
     WriteChanges,
@@ -49,7 +49,7 @@ _SENT_BEFORE: Final = "it was begun, and is finished when it may be"
 _UPDATED = Action.UPDATE.value
 _MADE = frozenset({Action.CREATE.value, Action.RECREATE.value})
 _UNWRITTEN = frozenset(
-    {Refusal.MOVED, Refusal.DENIED, Refusal.TERMINAL}
+    {WriteError.MOVED, WriteError.DENIED, WriteError.TERMINAL}
 )  # after other refusals nobody knows: the answer may be lost
 
 
@@ -70,12 +70,12 @@ class Undone:
 
 
 @dataclass(frozen=True, slots=True)
-class Undoer:
+class CorrectionUndo:
     """Takes corrections back through a writer."""
 
     writer: ResourceWriter
 
-    async def undo(self, correction: Correction, item: Prepared, who: str, why: str) -> Undone:
+    async def undo(self, correction: Correction, item: ResolvedResource, who: str, why: str) -> Undone:
         """Revert to what was there before; raise CannotUndo, having written nothing, if that is not possible.
 
         An undo of the same correction that was begun before is finished.
@@ -83,7 +83,7 @@ class Undoer:
         _require_undoable(correction)
         return await self.writer.execute(UndoIntent(correction, item, who, why))
 
-    async def resume(self, operation: Operation, checked: Checked) -> Undone:
+    async def resume(self, operation: Operation, checked: CheckResult) -> Undone:
         """Finish an undo that an earlier process began; `checked` is a fresh check of the same resource."""
         taken = await self.writer.store.correction(operation.id)
         correction = await self.writer.store.correction(taken.undoes or "") if taken is not None else None
@@ -98,11 +98,11 @@ class UndoIntent:
     """Take one correction back, or finish an undo of it that was `begun`."""
 
     correction: Correction
-    item: Prepared
+    item: ResolvedResource
     who: str
     why: str = ""
     begun: tuple[Operation, Correction] | None = None
-    checked: Checked | None = None  # None: the resource is checked under the claim
+    checked: CheckResult | None = None  # None: the resource is checked under the claim
 
     @property
     def address(self) -> Address:
@@ -170,7 +170,7 @@ class UndoIntent:
         """Finish an undo from where it came to: poll it, record that it is done, or send it again."""
         if run.operation not in await writer.store.operations(self.address):
             raise Postponed("another worker has carried it on")
-        if isinstance(run.reading, Unreadable):
+        if isinstance(run.reading, ReadFailure):
             raise Postponed(f"{self.address} could not be read; the undo that was begun waits")
         if run.operation.step is Step.SENT:
             return await self._finish(writer, run, await writer.ask(run, run.operation.token["token"]))
@@ -187,24 +187,24 @@ class UndoIntent:
         assert isinstance(run.reading, Found)
         is_update = run.operation.action == _UPDATED
         change = _change(self.correction, run.item, run.reading.document) if is_update else None
-        return await self._finish(writer, run, await writer.send(run, change, begin, Motive.INTENT))
+        return await self._finish(writer, run, await writer.send(run, change, begin, WriteReason.INTENT))
 
     async def _finish(self, writer: ResourceWriter, run: Run, writing: Writing) -> Undone:
         """Poll the write to its end and see whether it took; a refusal is recorded before it is told."""
         writing = await writer.poll(run, writing, under="token")
-        if isinstance(writing, Refused):
+        if isinstance(writing, WriteFailure):
             await self._fail(writer, run, promotes=writing.refusal in _UNWRITTEN)
             raise CannotUndo(f"the provider refused to take {self.correction.id} back: {writing.message}")
         reading = await writer.checker.read(run.item, None)
         if run.operation.action != _UPDATED:
-            stuck: tuple[str, ...] = () if isinstance(reading, Gone) else (WHOLE,)
+            stuck: tuple[str, ...] = () if isinstance(reading, NotFound) else (WHOLE,)
         elif isinstance(reading, Found):
             stuck = _not_back(self.correction, reading.document)
         else:
             stuck = tuple(each.path for each in self.correction.paths)
         return await self._record(writer, run, stuck)
 
-    def _new(self, writer: ResourceWriter, claim: Claim, checked: Checked) -> Run:
+    def _new(self, writer: ResourceWriter, claim: Claim, checked: CheckResult) -> Run:
         """Return an undo that is about to begin."""
         correction, ident, now = self.correction, writer.new_id(), writer.clock.now()
         is_update = correction.action == _UPDATED
@@ -237,14 +237,14 @@ class UndoIntent:
         assert taken is not None
         data: dict[str, Json] = {"correction": correction.id, "who": taken.who}
         ours = {each.path: _declared(item.desired, each.path) for each in correction.paths}
-        demotions = (
-            [Demotion(taken.address, path, UNDONE, taken.at, {**data, "ours": value}) for path, value in ours.items()]
+        quarantines = (
+            [Quarantine(taken.address, path, UNDONE, taken.at, {**data, "ours": value}) for path, value in ours.items()]
             if correction.action == _UPDATED
-            else [Demotion(taken.address, WHOLE, UNDONE, taken.at, {**data, "declared": item.desired_digest})]
+            else [Quarantine(taken.address, WHOLE, UNDONE, taken.at, {**data, "declared": item.desired_digest})]
         )
         transaction = Transaction(
             events=[Event(writer.clock.now(), "undo.intended", str(self.address), {**data, "by": taken.id})],
-            governance=GovernanceChanges(corrections=[taken], quarantines=demotions),
+            governance=GovernanceChanges(corrections=[taken], quarantines=quarantines),
             writes=WriteChanges(operations=[run.operation], fences=run.fences),
         )
         await writer.keeper.commit(transaction, run.claim)
@@ -253,25 +253,25 @@ class UndoIntent:
         taken = run.begun
         assert taken is not None
         transaction = Transaction(
-            governance=GovernanceChanges(corrections=[replace(taken, outcome=Outcome.FAILED)]),
+            governance=GovernanceChanges(corrections=[replace(taken, outcome=CorrectionOutcome.FAILED)]),
             writes=WriteChanges(finished=[run.operation.id], fences=run.fences),
         )
         if promotes:
-            demoted = [each.path for each in taken.paths] if taken.action == _UPDATED else [WHOLE]
-            transaction.governance.unquarantined += [(taken.address, path) for path in demoted]
+            quarantined = [each.path for each in taken.paths] if taken.action == _UPDATED else [WHOLE]
+            transaction.governance.unquarantined += [(taken.address, path) for path in quarantined]
         await writer.store.commit(transaction)
 
     async def _record(self, writer: ResourceWriter, run: Run, stuck: Sequence[str]) -> Undone:
         correction, taken = self.correction, run.begun
         assert taken is not None
         changed = tuple(replace(each, took=each.path not in stuck) for each in taken.paths)
-        done = replace(taken, outcome=Outcome.INEFFECTIVE if stuck else Outcome.DONE, paths=changed)
+        done = replace(taken, outcome=CorrectionOutcome.INEFFECTIVE if stuck else CorrectionOutcome.DONE, paths=changed)
         transaction = Transaction(
             governance=GovernanceChanges(corrections=[done]),
             writes=WriteChanges(finished=[run.operation.id], fences=run.fences),
         )
         if not stuck:
-            transaction.governance.corrections.append(replace(correction, outcome=Outcome.UNDONE))
+            transaction.governance.corrections.append(replace(correction, outcome=CorrectionOutcome.UNDONE))
         data: dict[str, Json] = {
             "correction": correction.id,
             "by": done.id,
@@ -297,9 +297,9 @@ class UndoIntent:
 
 def _require_undoable(correction: Correction) -> None:
     name = f"correction {correction.id[:12]}"
-    if correction.outcome is Outcome.UNDONE:
+    if correction.outcome is CorrectionOutcome.UNDONE:
         raise CannotUndo(f"{name} is undone already")
-    if correction.outcome not in (Outcome.DONE, Outcome.INEFFECTIVE):
+    if correction.outcome not in (CorrectionOutcome.DONE, CorrectionOutcome.INEFFECTIVE):
         raise CannotUndo(f"{name} has not changed anything ({correction.outcome.value}); there is nothing to undo")
     if correction.action not in (_UPDATED, *_MADE):
         what = "what it removed cannot be brought back; declare it and apply"
@@ -309,7 +309,7 @@ def _require_undoable(correction: Correction) -> None:
         raise CannotUndo(f"{name} changed the secret at {secret[0]}, of which only a fingerprint is kept")
 
 
-def _require_unmoved(correction: Correction, checked: Checked) -> None:
+def _require_unmoved(correction: Correction, checked: CheckResult) -> None:
     """Refuse if the world is not as the correction left it: undoing would overwrite somebody else's change."""
     if not isinstance(checked.reading, Found):
         raise CannotUndo(f"{correction.address} could not be found now; nothing was undone")
@@ -323,22 +323,22 @@ def _require_unmoved(correction: Correction, checked: Checked) -> None:
             )
 
 
-def _require_unmoved_since_made(correction: Correction, checked: Checked) -> None:
+def _require_unmoved_since_made(correction: Correction, checked: CheckResult) -> None:
     """Refuse to remove what somebody has changed since: their change would go with it."""
     for finding in checked.verdict.findings:
         path = paths.format_path(finding.path)
-        if finding.side is not Side.INTENT and path not in checked.unresolved:
+        if finding.changed_by is not ChangedBy.DECLARED and path not in checked.unresolved:
             raise CannotUndo(f"{path} of {correction.address} has moved since it was made; nothing was undone")
 
 
-def _is_back(correction: Correction, checked: Checked) -> bool:
+def _is_back(correction: Correction, checked: CheckResult) -> bool:
     """Return True if the live state is what an undo brings about."""
     if correction.action in _MADE:
-        return isinstance(checked.reading, Gone)
+        return isinstance(checked.reading, NotFound)
     return isinstance(checked.reading, Found) and not _not_back(correction, checked.observed)
 
 
-def _change(correction: Correction, item: Prepared, observed: Json) -> Change:
+def _change(correction: Correction, item: ResolvedResource, observed: Json) -> Change:
     """Return the write that puts the values of before a correction in their places."""
     wanted: Json = item.revealed(apply_patch.copied(observed))
     for each in correction.paths:
@@ -347,14 +347,14 @@ def _change(correction: Correction, item: Prepared, observed: Json) -> Change:
 
 
 def _holds_secret(value: Json) -> bool:
-    """Tell whether a value is or holds a fingerprint, which cannot be put back."""
+    """Tell whether a value is or holds a fingerprint, which cannot be reverted."""
     if isinstance(value, dict):
         return any(is_fingerprint(key) or _holds_secret(item) for key, item in value.items())
     return any(map(_holds_secret, value)) if isinstance(value, list) else is_fingerprint(value)
 
 
 def _declared(desired: Json, path: str) -> Json:
-    """Return what is declared at a path, as a demotion keeps it: None for nothing."""
+    """Return what is declared at a path, as a quarantine keeps it: None for nothing."""
     value = paths.resolve(desired, paths.parse_path(path))
     return None if value is ABSENT else value
 

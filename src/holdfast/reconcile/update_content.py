@@ -11,38 +11,38 @@ from collections.abc import Collection, Iterator
 from holdfast.compare import apply_patch, paths
 from holdfast.compare.rule_tree import Node, RuleTree
 from holdfast.compare.rules import FieldClass
-from holdfast.model.finding import Side
+from holdfast.model.finding import ChangedBy
 from holdfast.model.json import Json
 from holdfast.model.path import Path
 from holdfast.model.read_result import Found, Reading
 from holdfast.model.verdict import Verdict
 from holdfast.policy import decide
 from holdfast.providers.protocol import Change, Unchanged
-from holdfast.reconcile.check import Checked
+from holdfast.reconcile.check import CheckResult
 from holdfast.store.protocol import CorrectedPath, Correction
 
 _KEPT_OUT = frozenset({FieldClass.IGNORE, FieldClass.READ_ONLY})
-_EDITED = (Side.INTENT, Side.BOTH)
+_EDITED = (ChangedBy.DECLARED, ChangedBy.BOTH)
 
 
-def change_of(checked: Checked, begun: Correction | None, reading: Reading | Unchanged) -> Change:
+def change_of(checked: CheckResult, begun: Correction | None, reading: Reading | Unchanged) -> Change:
     """Return what an update sends: the paths that it was decided on, also where another process began it."""
     caused = {each.path for each in begun.paths} if begun is not None else set(checked.decision.reasons[0].paths)
     observed = reading.document if isinstance(reading, Found) else None
     return Change(_pinned(checked), observed, _written_paths(checked, caused), None, _left(checked))
 
 
-def corrected_paths(checked: Checked) -> tuple[CorrectedPath, ...]:
+def corrected_paths(checked: CheckResult) -> tuple[CorrectedPath, ...]:
     """Return the paths that a write was decided on, with the values before and after it."""
     caused = set(checked.decision.reasons[0].paths)
     return tuple(
-        CorrectedPath(path, finding.observed, finding.desired, asked=finding.side in _EDITED)
+        CorrectedPath(path, finding.observed, finding.desired, asked=finding.changed_by in _EDITED)
         for finding in checked.verdict.findings
         if (path := paths.format_path(finding.path)) in caused
     )
 
 
-def _pinned(checked: Checked) -> Json:
+def _pinned(checked: CheckResult) -> Json:
     """Return the declaration, with the baseline value at the paths that the declaration alone did not revert."""
     pins = {path for reason in checked.decision.reasons if reason.code == "pin" for path in reason.paths}
     wanted = checked.prepared.clear
@@ -52,7 +52,7 @@ def _pinned(checked: Checked) -> Json:
     return wanted
 
 
-def _written_paths(checked: Checked, caused: Collection[str]) -> tuple[str, ...]:
+def _written_paths(checked: CheckResult, caused: Collection[str]) -> tuple[str, ...]:
     """Return what an update may touch: the paths that caused it.
 
     A list is written as a whole, unless something in it is to be left alone; then only the elements that keys name.
@@ -67,7 +67,7 @@ def _written_paths(checked: Checked, caused: Collection[str]) -> tuple[str, ...]
     return tuple(written)
 
 
-def _left(checked: Checked) -> tuple[str, ...]:
+def _left(checked: CheckResult) -> tuple[str, ...]:
     if checked.tree is None:
         return ()
     caused = {path for reason in checked.decision.reasons[:1] for path in reason.paths}
@@ -85,7 +85,7 @@ def left_alone(
     left: dict[str, None] = {}
     for finding in verdict.findings:
         path = paths.format_path(finding.path)
-        if finding.side is not Side.INTENT and path not in caused and path not in unresolved:
+        if finding.changed_by is not ChangedBy.DECLARED and path not in caused and path not in unresolved:
             left[path] = None
     for document in documents:
         for hidden in _hidden(document, rules.root, ()):

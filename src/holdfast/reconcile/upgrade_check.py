@@ -15,30 +15,30 @@ from holdfast.model.address import Address
 from holdfast.model.json import Json
 from holdfast.model.read_result import Found
 from holdfast.model.resource import Declaration
-from holdfast.model.verdict import SetAside, Status, Verdict
+from holdfast.model.verdict import Status, SuppressionReason, Verdict
 from holdfast.reconcile import rule_migration
-from holdfast.reconcile.resolved_resource import Prepared, Succession
+from holdfast.reconcile.resolved_resource import ResolvedResource, RuleMigration
 from holdfast.rollouts.core import group_findings
 from holdfast.rollouts.core.template_findings import FindingKind, TemplateFinding
-from holdfast.rollouts.core.template_groups import Brood
+from holdfast.rollouts.core.template_groups import TemplateGroup
 from holdfast.rollouts.core.templates import Template
-from holdfast.rollouts.repository import Shelves
+from holdfast.rollouts.repository import RolloutRepository
 from holdfast.store.protocol import Digest, ResourceState, Store
 
 _JUDGED = frozenset({Status.IN_SYNC, Status.PENDING, Status.DRIFTED, Status.CONFLICTED})
-_TOLD = (FindingKind.LATENT.value, FindingKind.DEFAULTS_CHANGED.value)
+_TOLD = (FindingKind.NEWLY_VISIBLE.value, FindingKind.DEFAULTS_CHANGED.value)
 BATCH = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Rehearsed:
+class UpgradeEffect:
     """What an upgrade would make of one resource, or of one child of a template."""
 
     subject: str
     before: str
     after: str
     why: str = ""
-    latent: tuple[str, ...] = ()  # what the new rules see and do not count
+    newly_visible: tuple[str, ...] = ()  # what the new rules see and do not count
     defaults: tuple[str, ...] = ()  # what would be told as a changed default
 
     @property
@@ -47,9 +47,9 @@ class Rehearsed:
         return self.before != self.after
 
 
-async def resources(store: Store, prepared: Sequence[Prepared]) -> list[Rehearsed]:
+async def resources(store: Store, prepared: Sequence[ResolvedResource]) -> list[UpgradeEffect]:
     """Rehearse declared resources that were judged before."""
-    out: list[Rehearsed] = []
+    out: list[UpgradeEffect] = []
     for start in range(0, len(prepared), BATCH):
         batch = [each for each in prepared[start : start + BATCH] if each.state is not None]
         wanted = {digest for each in batch for digest in _wanted(each)}
@@ -58,7 +58,7 @@ async def resources(store: Store, prepared: Sequence[Prepared]) -> list[Rehearse
     return out
 
 
-def _wanted(item: Prepared) -> set[Digest]:
+def _wanted(item: ResolvedResource) -> set[Digest]:
     state = item.state
     assert state is not None
     found = (
@@ -71,7 +71,7 @@ def _wanted(item: Prepared) -> set[Digest]:
     return {digest for digest in found if digest is not None} | rule_migration.wanted(item)
 
 
-def _rehearsed(item: Prepared, documents: Mapping[Digest, Json]) -> Rehearsed | None:
+def _rehearsed(item: ResolvedResource, documents: Mapping[Digest, Json]) -> UpgradeEffect | None:
     state = item.state
     assert state is not None
     if (
@@ -81,27 +81,27 @@ def _rehearsed(item: Prepared, documents: Mapping[Digest, Json]) -> Rehearsed | 
     ):
         return None
     taken = rule_migration.succeeded(item, documents)
-    after_documents = {**documents, **(taken.succession.documents if taken.succession is not None else {})}
+    after_documents = {**documents, **(taken.migration.documents if taken.migration is not None else {})}
     after = _counted(taken, _verdict(taken, after_documents, taken.rules.document), documents)
-    if taken.succession is not None and taken.succession.unreadable:
-        after = verdict_rules.unknown(taken.succession.unreadable)
+    if taken.migration is not None and taken.migration.unreadable:
+        after = verdict_rules.unknown(taken.migration.unreadable)
     rules = None if state.applied.rules is None else documents.get(state.applied.rules)
     before = None if rules is None else _counted(item, _verdict(item, documents, rules), documents)
     if before is None:  # never captured: all there is to go by is what was concluded then
         before = verdict_rules.recorded(state.observed.status, state.observed.reason)
-        after = _without_aside(after, state)
-    told = taken.succession or Succession()
-    return Rehearsed(
+        after = _without_suppressed(after, state)
+    told = taken.migration or RuleMigration()
+    return UpgradeEffect(
         str(item.declaration.address),
         before.status.value,
         after.status.value,
         _why(before, after),
-        told.paths(SetAside.LATENT),
-        told.paths(SetAside.DEFAULTS_CHANGED),
+        told.paths(SuppressionReason.NEWLY_VISIBLE),
+        told.paths(SuppressionReason.DEFAULTS_CHANGED),
     )
 
 
-def _verdict(item: Prepared, documents: Mapping[Digest, Json], rules: Json) -> Verdict:
+def _verdict(item: ResolvedResource, documents: Mapping[Digest, Json], rules: Json) -> Verdict:
     """Judge what was last seen by some rules."""
     state = item.state
     assert state is not None
@@ -117,20 +117,20 @@ def _verdict(item: Prepared, documents: Mapping[Digest, Json], rules: Json) -> V
         baseline = diff.Baseline(documents[state.applied.document], documents[state.applied.baseline])
     try:
         tree = rule_migration.tree(item, rules, desired, observed)
-    except rule_migration.Unreadable:
+    except rule_migration.RulesUnreadable:
         return verdict_rules.unknown(rule_migration.UNREADABLE)
     return verdict_rules.judge(Found(observed), desired, tree, applied=desired, baseline=baseline)
 
 
-def _counted(item: Prepared, verdict: Verdict, documents: Mapping[Digest, Json]) -> Verdict:
+def _counted(item: ResolvedResource, verdict: Verdict, documents: Mapping[Digest, Json]) -> Verdict:
     """Return a verdict without what only the new rules see."""
-    live = rule_migration.without_latent(item, verdict.findings, documents)
+    live = rule_migration.without_newly_visible(item, verdict.findings, documents)
     return verdict if len(live) == len(verdict.findings) else verdict_rules.conclude(live)
 
 
-def _without_aside(verdict: Verdict, state: ResourceState) -> Verdict:
-    aside = {path for _, path, _ in state.observed.suppressed}
-    rest = tuple(each for each in verdict.findings if paths.format_path(each.path) not in aside)
+def _without_suppressed(verdict: Verdict, state: ResourceState) -> Verdict:
+    suppressed = {path for _, path, _ in state.observed.suppressed}
+    rest = tuple(each for each in verdict.findings if paths.format_path(each.path) not in suppressed)
     return verdict if len(rest) == len(verdict.findings) else verdict_rules.conclude(rest)
 
 
@@ -151,24 +151,24 @@ def _why(before: Verdict, after: Verdict) -> str:
 
 
 async def children(
-    shelves: Shelves, declared: Sequence[Template], around: Mapping[Address, Declaration]
-) -> list[Rehearsed]:
+    repository: RolloutRepository, declared: Sequence[Template], around: Mapping[Address, Declaration]
+) -> list[UpgradeEffect]:
     """Rehearse the children of templates that were settled before, with what these said then."""
     as_recorded = []
     for template in declared:
-        record = await shelves.recorded(template)
+        record = await repository.recorded(template)
         if record is not None:
             as_recorded.append(template.as_of(record.latest))
     known = {each.name for each in as_recorded}
     whole = [each for each in as_recorded if known.issuperset(each.uses)]
     out = []
-    for after in await shelves.look(whole, around):
-        before = await shelves.kept(after.template.name, whole)
+    for after in await repository.look(whole, around):
+        before = await repository.kept(after.template.name, whole)
         out += _compared(before, after) if before is not None else []
     return out
 
 
-def _compared(before: Brood, after: Brood) -> list[Rehearsed]:
+def _compared(before: TemplateGroup, after: TemplateGroup) -> list[UpgradeEffect]:
     out = []
     before = before.with_children(group_findings.changed(before, 0.0))  # by the scheme that judged last
     after = after.with_children(group_findings.changed(after, 0.0))
@@ -177,12 +177,12 @@ def _compared(before: Brood, after: Brood) -> list[Rehearsed]:
     for address, child in before.children.items():
         then, now = _standing(child.findings), _standing(after.children[address].findings)
         told = [("template",) if kind in now and kind not in then else () for kind in _TOLD]
-        out.append(Rehearsed(str(address), _acting(then), _acting(now), why if then != now else "", *told))
+        out.append(UpgradeEffect(str(address), _acting(then), _acting(now), why if then != now else "", *told))
     return out
 
 
-def _scheme(brood: Brood, uid: str) -> str:
-    return next((each.record.regimes[-1].scheme for each in brood.owners if each.uid == uid), "")
+def _scheme(group: TemplateGroup, uid: str) -> str:
+    return next((each.record.regimes[-1].scheme for each in group.owners if each.uid == uid), "")
 
 
 def _standing(findings: Sequence[TemplateFinding]) -> str:

@@ -23,18 +23,18 @@ from holdfast.model.address import Address
 from holdfast.model.decision import Action
 from holdfast.model.json import Json
 from holdfast.model.read_result import Found, Reading
-from holdfast.model.write_result import UnderWay, Writing
-from holdfast.policy.write_reasons import Motive
+from holdfast.model.write_result import InProgress, Writing
+from holdfast.policy.write_reasons import WriteReason
 from holdfast.providers.protocol import Change, Unchanged
 from holdfast.reconcile import worker_identity
-from holdfast.reconcile.check import Checked, Checker
+from holdfast.reconcile.check import Checker, CheckResult
 from holdfast.reconcile.claims import Keeper
 from holdfast.reconcile.clock import Clock
-from holdfast.reconcile.connections import WritableWorld
-from holdfast.reconcile.rate_limit import Budget
-from holdfast.reconcile.resolved_resource import Prepared
-from holdfast.reconcile.retry import Patience
-from holdfast.reconcile.send import Leave, PollLimit, Sender, StillUnderWay
+from holdfast.reconcile.connections import WritableConnections
+from holdfast.reconcile.rate_limit import CallKind
+from holdfast.reconcile.resolved_resource import ResolvedResource
+from holdfast.reconcile.retry import RetryPolicy
+from holdfast.reconcile.send import Leave, PollLimit, Sender, StillInProgress
 from holdfast.store.protocol import (
     Claim,
     ClaimLost,
@@ -48,7 +48,7 @@ from holdfast.store.protocol import (
 )
 
 # Asked right before a write, and told whether an earlier attempt went out: why it is not to be made after all.
-Guard = Callable[[Checked, bool], Awaitable[str | None]]
+Guard = Callable[[CheckResult, bool], Awaitable[str | None]]
 _LOST = "its claim was lost to another worker while it waited; nothing more was sent"
 
 
@@ -57,14 +57,14 @@ class Run:
     """One write under way; the phases move it on."""
 
     claim: Claim
-    checked: Checked
+    checked: CheckResult
     operation: Operation
     reading: Reading | Unchanged  # the latest one: what is sent goes on from here
     begun: Correction | None = None  # as it was recorded when the write began
     slot: AsyncExitStack | None = None  # given back with the answer: others are sent while this one settles
 
     @property
-    def item(self) -> Prepared:
+    def item(self) -> ResolvedResource:
         """The resource, as the check resolved it."""
         return self.checked.prepared
 
@@ -85,7 +85,7 @@ class Intent(Protocol[R_co]):
         """The resource to claim."""
 
     @property
-    def turn(self) -> tuple[Prepared, Budget] | None:
+    def turn(self) -> tuple[ResolvedResource, CallKind] | None:
         """The limit whose turn is waited for before the claim; None: nothing is sent, or each send waits itself."""
 
     @property
@@ -110,12 +110,12 @@ class ResourceWriter:
     """Writes resources, one writer a resource."""
 
     store: Store
-    world: WritableWorld
+    world: WritableConnections
     checker: Checker
     clock: Clock
     random01: Callable[[], float]
     owner: str
-    patience: Patience = field(default_factory=Patience)
+    patience: RetryPolicy = field(default_factory=RetryPolicy)
     guard: Guard | None = None  # of a rollout
     slots: AbstractAsyncContextManager[object] = field(default_factory=contextlib.nullcontext)  # how many at once
     stop: asyncio.Event | None = None  # set: operations are not polled any further
@@ -145,7 +145,7 @@ class ResourceWriter:
             try:
                 async with self.keeper.keeping(claim):
                     return await intent.perform(self, claim, slot)
-            except StillUnderWay as error:
+            except StillInProgress as error:
                 return intent.unfinished(str(error))
             except ClaimLost:
                 data: dict[str, Json] = {"message": _LOST, "worker": self.owner}
@@ -178,7 +178,11 @@ class ResourceWriter:
     # -- send
 
     async def send(
-        self, run: Run, change: Change | None, begin: Callable[[], Awaitable[None]] | None, motive: Motive | None = None
+        self,
+        run: Run,
+        change: Change | None,
+        begin: Callable[[], Awaitable[None]] | None,
+        write_reason: WriteReason | None = None,
     ) -> Writing:
         """Send the write of an operation: a change, a creation or a deletion.
 
@@ -195,22 +199,22 @@ class ResourceWriter:
 
         async def held(was_sent: bool) -> str | None:  # noqa: FBT001 - as `Leave` asks
             stopped = await self.guard(run.checked, was_sent) if self.guard is not None else None
-            return stopped or await self.checker.stopped(run.checked, motive)
+            return stopped or await self.checker.stopped(run.checked, write_reason)
 
         leave = Leave(held, begin, lambda: self.keeper.ensure(run.claim), was_sent=begin is None)
         has_turn = begin is not None and operation.phase != "undo"
         if change is not None:
             change = replace(change, etag=etag)
             return await self.sender.patiently(
-                item, Budget.WRITE, lambda: writer.update(target, change, key), leave, has_turn=has_turn
+                item, CallKind.WRITE, lambda: writer.update(target, change, key), leave, has_turn=has_turn
             )
         if operation.phase == "delete" or operation.action == Action.DELETE.value:
             return await self.sender.patiently(
-                item, Budget.DELETE, lambda: writer.delete(target, key, etag), leave, has_turn=has_turn
+                item, CallKind.DELETE, lambda: writer.delete(target, key, etag), leave, has_turn=has_turn
             )
         new, again = replace(target, id=None), item.kind.repeats_create
         return await self.sender.patiently(
-            item, Budget.WRITE, lambda: writer.create(new, key), leave, has_turn=has_turn, is_repeatable=again
+            item, CallKind.WRITE, lambda: writer.create(new, key), leave, has_turn=has_turn, is_repeatable=again
         )
 
     # -- poll
@@ -218,7 +222,7 @@ class ResourceWriter:
     async def ask(self, run: Run, token: Mapping[str, Json]) -> Writing:
         """Ask once how an operation is doing that another process began to poll."""
         writer, target = await self.world.writer(run.claim.address.connection), run.item.target()
-        return await self.sender.patiently(run.item, Budget.READ, lambda: writer.poll(target, dict(token)))
+        return await self.sender.patiently(run.item, CallKind.READ, lambda: writer.poll(target, dict(token)))
 
     async def poll(self, run: Run, writing: Writing, under: str = "") -> Writing:
         """Poll a long-running operation to its end; its token is recorded, so that any process can go on.
@@ -227,7 +231,7 @@ class ResourceWriter:
         """
         seconds = min(self.poll_seconds, run.item.settings.operation_timeout)
         limit = PollLimit(self.clock, self.stop, seconds)
-        while isinstance(writing, UnderWay):
+        while isinstance(writing, InProgress):
             token = {**run.operation.token, under: dict(writing.token)} if under else dict(writing.token)
             poll_at = None if under else self.clock.now() + writing.poll_after_seconds
             run.operation = replace(run.operation, step=Step.SENT, token=token, poll_at=poll_at)

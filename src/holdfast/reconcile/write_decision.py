@@ -10,17 +10,17 @@ from holdfast.model.absent import ABSENT
 from holdfast.model.address import Address
 from holdfast.model.decision import Action
 from holdfast.model.json import Json
-from holdfast.model.read_result import Found, Gone, Reading, Unreadable
-from holdfast.model.write_result import Done, Refusal, Refused, Writing
+from holdfast.model.read_result import Found, NotFound, ReadFailure, Reading
+from holdfast.model.write_result import Done, WriteError, WriteFailure, Writing
 from holdfast.policy import lost_create_reasons, write_reasons
-from holdfast.policy.write_reasons import Motive
+from holdfast.policy.write_reasons import WriteReason
 from holdfast.providers.protocol import Unchanged
 from holdfast.reconcile import lost_creates, serialize, settle, update_content
-from holdfast.reconcile.action_result import Acted, Result
-from holdfast.reconcile.check import Checked
+from holdfast.reconcile.action_result import ActionOutcome, ActionResult
+from holdfast.reconcile.check import CheckResult
 from holdfast.reconcile.policy_evaluation import is_approved
-from holdfast.reconcile.rate_limit import Budget
-from holdfast.reconcile.resolved_resource import Prepared, digest_of, document_bytes
+from holdfast.reconcile.rate_limit import CallKind
+from holdfast.reconcile.resolved_resource import ResolvedResource, digest_of, document_bytes
 from holdfast.reconcile.send import HeldBack
 from holdfast.reconcile.write import ResourceWriter, Run
 from holdfast.remediation import own_corrections
@@ -33,7 +33,7 @@ _DELETING = (Action.DELETE, Action.REPLACE)  # whose first send is a deletion
 class WriteIntent:
     """Write a resource as its check decided: create, update, replace, recreate, delete or adopt it."""
 
-    checked: Checked
+    checked: CheckResult
 
     @property
     def address(self) -> Address:
@@ -41,42 +41,42 @@ class WriteIntent:
         return self.checked.address
 
     @property
-    def turn(self) -> tuple[Prepared, Budget] | None:
+    def turn(self) -> tuple[ResolvedResource, CallKind] | None:
         """The limit that the first send waits for; nothing is sent to adopt a resource."""
         action = self.checked.decision.action
         if action is Action.ADOPT:
             return None
-        return self.checked.prepared, Budget.DELETE if action in _DELETING else Budget.WRITE
+        return self.checked.prepared, CallKind.DELETE if action in _DELETING else CallKind.WRITE
 
     @property
     def takes_over(self) -> bool:
         """Claims of dead workers were released when the run began."""
         return False
 
-    def not_begun(self, message: str) -> Acted:
+    def not_begun(self, message: str) -> ActionResult:
         """Leave the resource to the other worker."""
-        return Acted(self.checked, Result.BUSY, message)
+        return ActionResult(self.checked, ActionOutcome.BUSY, message)
 
-    def unfinished(self, message: str) -> Acted:
+    def unfinished(self, message: str) -> ActionResult:
         """Leave the operation to a later run."""
-        return Acted(self.checked, Result.UNSETTLED, message)
+        return ActionResult(self.checked, ActionOutcome.UNSETTLED, message)
 
-    def lost(self, message: str) -> Acted:
+    def lost(self, message: str) -> ActionResult:
         """Leave the write to the worker that has the claim now."""
-        return Acted(self.checked, Result.LOST, message)
+        return ActionResult(self.checked, ActionOutcome.LOST, message)
 
-    async def perform(self, writer: ResourceWriter, claim: Claim, slot: AsyncExitStack) -> Acted:
+    async def perform(self, writer: ResourceWriter, claim: Claim, slot: AsyncExitStack) -> ActionResult:
         """Read again just before writing; if live state changed since the decision, write nothing."""
         checked = self.checked
         before = checked.prepared.state
         if claim.revision != (before.applied.revision if before is not None else 0):
-            return Acted(checked, Result.OVERTAKEN, "another worker has just written it")
+            return ActionResult(checked, ActionOutcome.OVERTAKEN, "another worker has just written it")
         run = Run(claim, checked, _operation(writer, checked), checked.reading, slot=slot)
         if checked.decision.action is Action.ADOPT:
             assert isinstance(checked.reading, Found)
             return await settle.capture(writer, run, checked.reading)
         again = await writer.checker.read(checked.prepared, None)
-        if isinstance(again, Gone) and checked.decision.action is Action.RECREATE:
+        if isinstance(again, NotFound) and checked.decision.action is Action.RECREATE:
             again = await writer.checker.read(checked.prepared.without_id(), None)  # the name may be taken by now
         changed = _changed_since(checked, again)
         if changed is not None:
@@ -86,7 +86,7 @@ class WriteIntent:
         return await send(writer, run, is_new=True)
 
 
-def _operation(writer: ResourceWriter, checked: Checked) -> Operation:
+def _operation(writer: ResourceWriter, checked: CheckResult) -> Operation:
     action = checked.decision.action
     return Operation(
         id=writer.new_id(),
@@ -101,14 +101,14 @@ def _operation(writer: ResourceWriter, checked: Checked) -> Operation:
     )
 
 
-def _changed_since(checked: Checked, again: Reading | Unchanged) -> str | None:
+def _changed_since(checked: CheckResult, again: Reading | Unchanged) -> str | None:
     """Return how live state differs from what a decision was made on; None if it does not, where that counts."""
-    if checked.situation is not None and checked.situation.record.uncompared:
+    if checked.inputs is not None and checked.inputs.record.uncompared:
         return None  # it is written whatever it holds
     match again:
-        case Unreadable(trouble=trouble):
+        case ReadFailure(trouble=trouble):
             return f"could not be read again before the write ({trouble.value})"
-        case Gone():
+        case NotFound():
             return None if checked.observed is ABSENT else "it disappeared since the plan"
         case Found(document=seen):
             if checked.observed is ABSENT:
@@ -121,7 +121,7 @@ def _changed_since(checked: Checked, again: Reading | Unchanged) -> str | None:
             return None
 
 
-async def _abort(writer: ResourceWriter, run: Run, reason: str, again: Reading | Unchanged) -> Acted:
+async def _abort(writer: ResourceWriter, run: Run, reason: str, again: Reading | Unchanged) -> ActionResult:
     """Record that nothing was written; if another resource bears the name by now, that is checked next."""
     transaction = Transaction(writes=WriteChanges(fences=run.fences))
     transaction.events.append(writer.event("write.aborted", run, {"reason": reason}))
@@ -130,7 +130,7 @@ async def _abort(writer: ResourceWriter, run: Run, reason: str, again: Reading |
     if is_recreation and state is not None and isinstance(again, Found) and again.id:
         transaction.states.append(replace(state, observed=replace(state.observed, provider_id=again.id)))
     await writer.store.commit(transaction)
-    return Acted(run.checked, Result.MOVED, reason)
+    return ActionResult(run.checked, ActionOutcome.MOVED, reason)
 
 
 async def _intend(writer: ResourceWriter, run: Run) -> None:
@@ -145,7 +145,7 @@ async def _intend(writer: ResourceWriter, run: Run) -> None:
         checked.address,
         operation.started_at,
         operation.action,
-        (Motive.INTENT if is_asked else write_reasons.of_status(checked.verdict.status)).value,
+        (WriteReason.INTENT if is_asked else write_reasons.of_status(checked.verdict.status)).value,
         paths=update_content.corrected_paths(checked),
         pre_image=operation.pre_image,
         who=writer.owner,
@@ -165,7 +165,7 @@ async def _intend(writer: ResourceWriter, run: Run) -> None:
     await writer.keeper.commit(transaction, run.claim)
 
 
-async def send(writer: ResourceWriter, run: Run, *, is_new: bool = False) -> Acted:
+async def send(writer: ResourceWriter, run: Run, *, is_new: bool = False) -> ActionResult:
     """Send a write and bring it to its end; one that `is_new` is recorded right before it is sent."""
     change = None
     if run.operation.action == Action.UPDATE.value:
@@ -176,30 +176,30 @@ async def send(writer: ResourceWriter, run: Run, *, is_new: bool = False) -> Act
     except HeldBack as held:
         return await _hold(writer, run, held)
     except BudgetSpent as error:
-        return await _hold(writer, run, HeldBack(f"the budget was spent meanwhile: {error.purse}"))
+        return await _hold(writer, run, HeldBack(f"the budget was spent meanwhile: {error.bucket}"))
     if run.slot is not None:
         await run.slot.aclose()
     return await finish(writer, run, writing)
 
 
-async def _hold(writer: ResourceWriter, run: Run, held: HeldBack) -> Acted:
+async def _hold(writer: ResourceWriter, run: Run, held: HeldBack) -> ActionResult:
     """Record that a limit stopped a write; what was begun stays open, and is finished when it may be."""
     data: dict[str, Json] = {"operation": run.operation.id, "action": run.operation.action, "why": held.why}
     event = writer.event("write.held", run, {**data, "was_sent": held.was_sent})
     await writer.store.commit(Transaction(events=[event]))
     after = f"{held.why}; it was begun, and is finished when it may be" if held.was_sent else held.why
-    return Acted(run.checked, Result.HELD, after)
+    return ActionResult(run.checked, ActionOutcome.HELD, after)
 
 
-async def finish(writer: ResourceWriter, run: Run, writing: Writing) -> Acted:
+async def finish(writer: ResourceWriter, run: Run, writing: Writing) -> ActionResult:
     """Poll a write to its end and go on from there: the second half of a replacement, or settling."""
     writing = await writer.poll(run, writing)
     operation = run.operation
-    if isinstance(writing, Refused):
+    if isinstance(writing, WriteFailure):
         is_creation = lost_create_reasons.is_creation(operation.action, operation.phase)
         if writing.is_unsure and is_creation and not run.item.kind.repeats_create:
             return await _look_for_created(writer, run, writing)
-        if writing.refusal is Refusal.MOVED and operation.action == Action.RECREATE.value:
+        if writing.refusal is WriteError.MOVED and operation.action == Action.RECREATE.value:
             # The name is taken: what is there is checked next, and not the id of what was deleted.
             run.checked = replace(
                 run.checked,
@@ -219,23 +219,23 @@ async def finish(writer: ResourceWriter, run: Run, writing: Writing) -> Acted:
     return await settle.settle(writer, run)
 
 
-async def _look_for_created(writer: ResourceWriter, run: Run, refused: Refused) -> Acted:
+async def _look_for_created(writer: ResourceWriter, run: Run, refused: WriteFailure) -> ActionResult:
     """Look for what a create may have made although no answer says so, before anything is sent again."""
     item = run.item.without_id()
-    seen: Reading | lost_creates.Unsure = Gone()
+    seen: Reading | lost_creates.Unsure = NotFound()
     for attempt in range(1, lost_creates.LOOKS + 1):
         asked = refused.retry_after_seconds if attempt == 1 else None
         await writer.clock.sleep(writer.patience.delay(attempt, asked, writer.random01))
         seen = await lost_creates.look_for(writer.checker, writer.store, item)
-        if not isinstance(seen, Gone):
+        if not isinstance(seen, NotFound):
             break
     if isinstance(seen, lost_creates.Unsure):
         return await leave_unsure(writer, run, replace(seen, why=f"{refused.message}; {seen.why}"))
     if isinstance(seen, Found):
         return await take_found(writer, run, seen)
-    if isinstance(seen, Unreadable):
+    if isinstance(seen, ReadFailure):
         message = f"{refused.message}; it could not be looked for, and is not repeated"
-        return Acted(run.checked, Result.FAILED, message)
+        return ActionResult(run.checked, ActionOutcome.FAILED, message)
     if run.operation.attempts + 1 >= writer.patience.attempts:
         return await settle.refuse(writer, run, refused)
     run.operation = replace(run.operation, attempts=run.operation.attempts + 1)
@@ -243,7 +243,7 @@ async def _look_for_created(writer: ResourceWriter, run: Run, refused: Refused) 
     return await send(writer, run)
 
 
-async def take_found(writer: ResourceWriter, run: Run, reading: Found) -> Acted:
+async def take_found(writer: ResourceWriter, run: Run, reading: Found) -> ActionResult:
     """Go on with what was found where a create was begun: it is ours if it is what was asked for."""
     tree, _ = run.item.rules_for(reading.document)
     if diff.findings(run.item.desired, reading.document, tree):
@@ -254,9 +254,9 @@ async def take_found(writer: ResourceWriter, run: Run, reading: Found) -> Acted:
     return await settle.settle(writer, run)
 
 
-async def leave_unsure(writer: ResourceWriter, run: Run, seen: lost_creates.Unsure) -> Acted:
+async def leave_unsure(writer: ResourceWriter, run: Run, seen: lost_creates.Unsure) -> ActionResult:
     """Record that nobody knows whether a create was made; it stays open until a person decides."""
     run.operation = replace(run.operation, step=Step.UNSURE, token=seen.as_token())
     message = lost_create_reasons.message(run.operation.address, run.operation.token)
     await writer.store.commit(writer.step(run, "write.unsure", {"message": message}))
-    return Acted(run.checked, Result.UNSURE, message)
+    return ActionResult(run.checked, ActionOutcome.UNSURE, message)

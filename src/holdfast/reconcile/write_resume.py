@@ -9,12 +9,12 @@ from holdfast.compare import diff, paths
 from holdfast.model.absent import ABSENT
 from holdfast.model.address import Address
 from holdfast.model.decision import Action
-from holdfast.model.read_result import Found, Gone, Trouble, Unreadable
+from holdfast.model.read_result import Found, NotFound, ReadError, ReadFailure
 from holdfast.model.write_result import Done
 from holdfast.policy import lost_create_reasons
 from holdfast.reconcile import lost_creates, settle, write_decision
-from holdfast.reconcile.action_result import Acted, Result
-from holdfast.reconcile.check import Checked
+from holdfast.reconcile.action_result import ActionOutcome, ActionResult
+from holdfast.reconcile.check import CheckResult
 from holdfast.reconcile.resolved_resource import digest_of
 from holdfast.reconcile.write import ResourceWriter, Run
 from holdfast.store.protocol import Claim, Operation, Step
@@ -25,7 +25,7 @@ class ResumeIntent:
     """Take a write from where its operation says that it came to; `checked` is a fresh check of the resource."""
 
     operation: Operation
-    checked: Checked
+    checked: CheckResult
     create_again: bool = False  # a person says that a create with an unknown result may be repeated
 
     @property
@@ -43,23 +43,23 @@ class ResumeIntent:
         """Claims of dead workers were released when the run began."""
         return False
 
-    def not_begun(self, message: str) -> Acted:
+    def not_begun(self, message: str) -> ActionResult:
         """Leave the resource to the other worker."""
-        return Acted(self.checked, Result.BUSY, message)
+        return ActionResult(self.checked, ActionOutcome.BUSY, message)
 
-    def unfinished(self, message: str) -> Acted:
+    def unfinished(self, message: str) -> ActionResult:
         """Leave the operation to a later run."""
-        return Acted(self.checked, Result.UNSETTLED, message)
+        return ActionResult(self.checked, ActionOutcome.UNSETTLED, message)
 
-    def lost(self, message: str) -> Acted:
+    def lost(self, message: str) -> ActionResult:
         """Leave the write to the worker that has the claim now."""
-        return Acted(self.checked, Result.LOST, message)
+        return ActionResult(self.checked, ActionOutcome.LOST, message)
 
-    async def perform(self, writer: ResourceWriter, claim: Claim, slot: AsyncExitStack) -> Acted:
+    async def perform(self, writer: ResourceWriter, claim: Claim, slot: AsyncExitStack) -> ActionResult:
         """Finish the write, unless another worker has carried it on before our claim."""
         operation = self.operation
         if [each for each in await writer.store.operations(self.address) if each.id == operation.id] != [operation]:
-            return Acted(self.checked, Result.OVERTAKEN, "another worker has carried it on")
+            return ActionResult(self.checked, ActionOutcome.OVERTAKEN, "another worker has carried it on")
         checked, item = self.checked, self.checked.prepared
         if operation.desired is not None and operation.desired != item.desired_digest:
             # What is captured at the end is what the write asked for; an edit made since is a matter of its own.
@@ -72,7 +72,7 @@ class ResumeIntent:
             case Step.UNSURE:
                 if not isinstance(run.reading, Found) and not self.create_again:
                     message = lost_create_reasons.message(operation.address, operation.token)
-                    return Acted(checked, Result.UNSURE, message)
+                    return ActionResult(checked, ActionOutcome.UNSURE, message)
                 run.operation = replace(operation, step=Step.INTENDED, token={})
                 return await self._intended(writer, run)
             case Step.SENT:
@@ -80,21 +80,21 @@ class ResumeIntent:
             case Step.SETTLING | Step.DONE:
                 return await settle.settle(writer, run)
 
-    async def _intended(self, writer: ResourceWriter, run: Run) -> Acted:
+    async def _intended(self, writer: ResourceWriter, run: Run) -> ActionResult:
         """Nobody knows whether it was sent: live state tells, or the same key makes sending it again harmless."""
         checked, operation, reading = run.checked, run.operation, run.reading
-        if isinstance(reading, Unreadable) and reading.trouble is not Trouble.WITHHELD:
-            return Acted(checked, Result.FAILED, "it could not be read; the write that was begun waits")
+        if isinstance(reading, ReadFailure) and reading.trouble is not ReadError.WITHHELD:
+            return ActionResult(checked, ActionOutcome.FAILED, "it could not be read; the write that was begun waits")
         is_creation = lost_create_reasons.is_creation(operation.action, operation.phase)
         if is_creation and isinstance(reading, Found):
             return await write_decision.take_found(writer, run, reading)
         kind = run.item.kind
-        if is_creation and not self.create_again and isinstance(reading, Gone):
+        if is_creation and not self.create_again and isinstance(reading, NotFound):
             if not kind.repeats_create and not kind.finds:  # a read alone cannot tell that it was not created
                 seen = await lost_creates.look_for(writer.checker, writer.store, run.item.without_id())
                 if isinstance(seen, lost_creates.Unsure):
                     return await write_decision.leave_unsure(writer, run, seen)
-        if _is_deletion(operation) and isinstance(reading, Gone):
+        if _is_deletion(operation) and isinstance(reading, NotFound):
             return await write_decision.finish(writer, run, Done(checked.state.observed.provider_id or ""))
         if digest_of(run.item.desired) != checked.state.declared.document and operation.action != Action.DELETE.value:
             return await settle.give_up(writer, run, "superseded by an edit before it was sent")

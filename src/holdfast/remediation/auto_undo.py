@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from holdfast.model.decision import Action
-from holdfast.reconcile.resolved_resource import Prepared
-from holdfast.reconcile.undo import CannotUndo, Postponed, Undoer
+from holdfast.reconcile.resolved_resource import ResolvedResource
+from holdfast.reconcile.undo import CannotUndo, CorrectionUndo, Postponed
 from holdfast.remediation.core import events
 from holdfast.remediation.core.end_reasons import Reason
 from holdfast.remediation.core.events import Event, EventType
 from holdfast.remediation.core.records import Record, Source, Undo
-from holdfast.store.protocol import Outcome, Store
+from holdfast.store.protocol import CorrectionOutcome, Store
 
 WHO: Final = "policy undoBelow"
 MOST_TRIES: Final = 8
@@ -32,7 +32,7 @@ class Tried:
     note: str
 
 
-def is_wanted(record: Record, item: Prepared | str) -> bool:
+def is_wanted(record: Record, item: ResolvedResource | str) -> bool:
     """Tell whether policy wants a correction taken back now that its assessment is over."""
     state = record.assessment
     if isinstance(item, str) or state is None or state.score is None or record.source is not Source.OURS:
@@ -41,7 +41,7 @@ def is_wanted(record: Record, item: Prepared | str) -> bool:
     return is_change and state.reason is not Reason.SPEC_DRIFT and state.score < item.settings.undo_below
 
 
-async def undo(record: Record, item: Prepared | str, store: Store, undoer: Undoer | None) -> Tried:
+async def undo(record: Record, item: ResolvedResource | str, store: Store, undoer: CorrectionUndo | None) -> Tried:
     """Take it back, with all the guards of an undo."""
     if record.undo_tries >= MOST_TRIES:
         return Tried(Undo.REFUSED, f"given up after {record.undo_tries} tries: {record.undo_note}")
@@ -50,7 +50,7 @@ async def undo(record: Record, item: Prepared | str, store: Store, undoer: Undoe
     correction = await store.correction(record.correlation_id)
     if correction is None:
         return Tried(Undo.REFUSED, "the correction is not known any more")
-    if correction.outcome is Outcome.UNDONE:
+    if correction.outcome is CorrectionOutcome.UNDONE:
         return Tried(Undo.DONE, "undone")
     score = record.assessment.score if record.assessment is not None else None
     try:

@@ -16,8 +16,8 @@ from holdfast.model.address import Address
 from holdfast.policy import windows
 from holdfast.reconcile.check import Checker
 from holdfast.reconcile.clock import Clock
-from holdfast.reconcile.resolved_resource import Prepared
-from holdfast.reconcile.undo import Undoer
+from holdfast.reconcile.resolved_resource import ResolvedResource
+from holdfast.reconcile.undo import CorrectionUndo
 from holdfast.remediation import auto_undo, measurement, repository
 from holdfast.remediation.core import state_machine
 from holdfast.remediation.core.events import Event
@@ -25,17 +25,17 @@ from holdfast.remediation.core.records import Record, Undo
 from holdfast.remediation.core.rules import AssessmentRules
 from holdfast.remediation.core.state_machine import Facts
 from holdfast.remediation.measurement import Instruments, Subject
-from holdfast.remediation.repository import SHELF, Kept
-from holdfast.store.protocol import Dossier, DossierMoved, RecordChanges, Store, Transaction
+from holdfast.remediation.repository import COLLECTION, Kept
+from holdfast.store.protocol import RecordChanges, Store, Transaction, VersionConflict, VersionedRecord
 
 BATCH: Final = 100
 AT_ONCE: Final = 10  # targets looked at together
 
-Prepare = Callable[[Address], Awaitable[Prepared | str]]  # what can be looked at, or why it cannot
+Prepare = Callable[[Address], Awaitable[ResolvedResource | str]]  # what can be looked at, or why it cannot
 
 
 @dataclass(slots=True)
-class Assessor:
+class AssessmentController:
     """Takes assessments further."""
 
     store: Store
@@ -44,25 +44,25 @@ class Assessor:
     rules: AssessmentRules
     prepare: Prepare
     instruments: Instruments = field(default_factory=Instruments)
-    undoer: Undoer | None = None  # None: nothing may be written, so nothing is taken back
+    undoer: CorrectionUndo | None = None  # None: nothing may be written, so nothing is taken back
 
     async def run_due(self, limit: int = BATCH, only: frozenset[str] | None = None) -> list[Record]:
         """Take further whatever is due now; return it as it is afterwards."""
         chosen = await self._due(limit, only)
         slots = asyncio.Semaphore(AT_ONCE)
 
-        async def one(dossier: Dossier) -> Record | None:
+        async def one(stored_record: VersionedRecord) -> Record | None:
             async with slots:
-                return await self.advance(repository.kept(dossier))
+                return await self.advance(repository.kept(stored_record))
 
-        done = await asyncio.gather(*[one(dossier) for dossier in chosen])
+        done = await asyncio.gather(*[one(stored_record) for stored_record in chosen])
         return [record for record in done if record is not None]
 
-    async def _due(self, limit: int, only: frozenset[str] | None) -> list[Dossier]:
+    async def _due(self, limit: int, only: frozenset[str] | None) -> list[VersionedRecord]:
         now = self.clock.now()
         if only is None:
-            return await self.store.due_dossiers(SHELF, now, limit)
-        found = [await self.store.dossier(SHELF, key) for key in sorted(only)]
+            return await self.store.due_records(COLLECTION, now, limit)
+        found = [await self.store.record(COLLECTION, key) for key in sorted(only)]
         return [one for one in found if one is not None and one.due_at is not None and one.due_at <= now]
 
     async def advance(self, found: Kept) -> Record | None:
@@ -71,7 +71,7 @@ class Assessor:
             if found.record.undo is Undo.WANTED:
                 return await self._take_back(found)
             return await self._pass(found)
-        except DossierMoved:
+        except VersionConflict:
             return None
 
     async def _pass(self, found: Kept) -> Record:
@@ -94,7 +94,8 @@ class Assessor:
         if state.phase.is_terminal and auto_undo.is_wanted(record, subject.item):
             record, wake_at = replace(record, undo=Undo.WANTED), self.clock.now()
         transaction = Transaction(
-            events=repository.audit(told), records=RecordChanges(put=[replace(found, record=record).dossier(wake_at)])
+            events=repository.audit(told),
+            records=RecordChanges(put=[replace(found, record=record).next_version(wake_at)]),
         )
         await self.store.commit(transaction)
         return record
@@ -110,14 +111,14 @@ class Assessor:
             left = Undo.REFUSED if held.until is None else Undo.WANTED
             record = replace(found.record, undo=left, undo_note=str(held))
             await self.store.commit(
-                Transaction(records=RecordChanges(put=[replace(found, record=record).dossier(held.until)]))
+                Transaction(records=RecordChanges(put=[replace(found, record=record).next_version(held.until)]))
             )
             return record
         item = await self.prepare(Address.parse(found.record.target))
         tried = await auto_undo.undo(found.record, item, self.store, self.undoer)
         record = replace(found.record, undo=tried.undo, undo_note=tried.note, undo_tries=found.record.undo_tries + 1)
         wait = None if record.undo is not Undo.WANTED else self.clock.now() + auto_undo.wait(record.undo_tries)
-        transaction = Transaction(records=RecordChanges(put=[replace(found, record=record).dossier(wait)]))
+        transaction = Transaction(records=RecordChanges(put=[replace(found, record=record).next_version(wait)]))
         if record.undo is not Undo.WANTED:
             transaction.events += repository.audit([auto_undo.told(record, self.clock.now())])
         await self.store.commit(transaction)
@@ -126,13 +127,19 @@ class Assessor:
     async def next_at(self, only: frozenset[str] | None = None) -> float | None:
         """Return when something is to be done next, about any record or about some."""
         if only is None:
-            return await self.store.next_due_dossier(SHELF)
-        found = [await self.store.dossier(SHELF, key) for key in sorted(only)]
-        times = [dossier.due_at for dossier in found if dossier is not None and dossier.due_at is not None]
+            return await self.store.next_due_record(COLLECTION)
+        found = [await self.store.record(COLLECTION, key) for key in sorted(only)]
+        times = [
+            stored_record.due_at
+            for stored_record in found
+            if stored_record is not None and stored_record.due_at is not None
+        ]
         return min(times, default=None)
 
 
-async def wait_for(assessor: Assessor, only: Sequence[str], stop: asyncio.Event, until: float | None = None) -> None:
+async def wait_for(
+    assessor: AssessmentController, only: Sequence[str], stop: asyncio.Event, until: float | None = None
+) -> None:
     """Take some records further until nothing is to be done about them any more, or the time is over."""
     wanted = frozenset(only)
     while not stop.is_set():

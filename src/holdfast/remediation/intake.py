@@ -13,7 +13,7 @@ from holdfast.errors import HoldfastError, InputError
 from holdfast.model.address import Address
 from holdfast.reconcile.check import Checker
 from holdfast.reconcile.clock import Clock
-from holdfast.reconcile.resolved_resource import Prepared
+from holdfast.reconcile.resolved_resource import ResolvedResource
 from holdfast.remediation import repository, target_state
 from holdfast.remediation.core import events, past_attempts
 from holdfast.remediation.core import records as plain
@@ -24,7 +24,7 @@ from holdfast.remediation.core.past_attempts import Today
 from holdfast.remediation.core.records import Ending, Record, Source
 from holdfast.remediation.core.rules import AssessmentRules
 from holdfast.remediation.repository import Closing, Kept
-from holdfast.store.protocol import DossierMoved, RecordChanges, Store, Transaction
+from holdfast.store.protocol import RecordChanges, Store, Transaction, VersionConflict
 
 
 class Refused(HoldfastError):  # noqa: N818 - an answer
@@ -53,7 +53,7 @@ class Announcer:
     random01: Callable[[], float]
     rules: AssessmentRules
 
-    async def start(self, item: Prepared, order: Announcement) -> Record:
+    async def start(self, item: ResolvedResource, order: Announcement) -> Record:
         """Record that a remediation begins; raise Refused if it is not to, having told that in the audit trail.
 
         Announcing the same correlation id again changes nothing and returns what is recorded.
@@ -70,12 +70,12 @@ class Announcer:
             await self.store.commit(Transaction(events=repository.audit([refused])))
             raise Refused(f"{target}: {why}")
         transaction = Transaction(
-            records=RecordChanges(put=[Kept(record).dossier(record.started_at + self.rules.patience)])
+            records=RecordChanges(put=[Kept(record).next_version(record.started_at + self.rules.patience)])
         )
         transaction.events += repository.audit([plain.created(record)])
         try:
             await self.store.commit(transaction)
-        except DossierMoved:  # announced twice at the same moment
+        except VersionConflict:  # announced twice at the same moment
             found = await repository.find(self.store, record.correlation_id)
             return _same_target(found.record, target) if found is not None else record
         return record
@@ -95,12 +95,12 @@ class Announcer:
             seen.detail if isinstance(seen, Unread) else "",
         )
 
-    async def look(self, item: Prepared) -> Sighting:
+    async def look(self, item: ResolvedResource) -> Sighting:
         """Return the state that a target is in now."""
         seen = target_state.of_reading(item, await self.checker.read(item, None))
         return await repository.stamped(self.store, item.declaration.address, seen)
 
-    async def refusal(self, item: Prepared, action: str, seen: Sighting) -> str | None:
+    async def refusal(self, item: ResolvedResource, action: str, seen: Sighting) -> str | None:
         """Say why policy would not let an action begin on a target in this state; None where it may."""
         most, limits = item.settings.refuse_after, self.rules.refusal
         if not isinstance(seen, Sighted) or (not most and limits is None):
@@ -113,7 +113,9 @@ class Announcer:
             return f"a remediation from this very state failed {times} times; refuseAfter is {most}"
         return past_attempts.refusal(past, today, action, limits) if limits is not None else None
 
-    async def complete(self, found: Kept, item: Prepared, ending: Ending, propagation: float | None = None) -> Record:
+    async def complete(
+        self, found: Kept, item: ResolvedResource, ending: Ending, propagation: float | None = None
+    ) -> Record:
         """Record that a remediation ended; what is there now is what has to hold.
 
         With `propagation` the change has that long to arrive (GitOps, an operator) before it is looked for.
@@ -131,7 +133,7 @@ class Announcer:
             record = repository.close(transaction, found, closing, self.rules)
             try:
                 await self.store.commit(transaction)
-            except DossierMoved:  # somebody assessed it at this very moment
+            except VersionConflict:  # somebody assessed it at this very moment
                 again = await repository.find(self.store, found.record.correlation_id)
                 assert again is not None
                 found = again

@@ -13,10 +13,10 @@ from typing import Protocol
 from holdfast.model.address import Address
 from holdfast.model.health import Workload
 from holdfast.model.read_result import Found
-from holdfast.providers.protocol import Vitals
+from holdfast.providers.protocol import SupportsHealth
 from holdfast.reconcile.check import Checker
 from holdfast.reconcile.clock import Clock
-from holdfast.reconcile.resolved_resource import Prepared
+from holdfast.reconcile.resolved_resource import ResolvedResource
 from holdfast.remediation import repository, target_state
 from holdfast.remediation.core import alerts, health, measurements, metrics, queries
 from holdfast.remediation.core.alerts import Alert, Listing, Signal
@@ -64,7 +64,7 @@ class Subject:
 
     store: Store
     checker: Checker
-    item: Prepared | str  # why it cannot be looked at
+    item: ResolvedResource | str  # why it cannot be looked at
     rules: AssessmentRules
     instruments: Instruments
     clock: Clock
@@ -79,18 +79,18 @@ class Subject:
         seen = target_state.of_reading(self.item, reading)
         return await repository.stamped(self.store, self.item.declaration.address, seen)
 
-    async def vitals(self, since: float) -> Sequence[Probe] | Workload:
+    async def health_signals(self, since: float) -> Sequence[Probe] | Workload:
         """Return what the provider itself says about health; nothing where it has no notion of that."""
         if isinstance(self.item, str):
             return [Probe("target", Answer.UNKNOWN)]
         if self.failed:
             return [Probe(self.failed, Answer.FAILED)]
         reader = await self.checker.reader(self.item.declaration.address.connection)
-        told = await reader.vitals(self.item.target(), since) if isinstance(reader, Vitals) else ()
+        told = await reader.health_signals(self.item.target(), since) if isinstance(reader, SupportsHealth) else ()
         if isinstance(told, Workload):
             return told
         answers = {True: Answer.PASSED, False: Answer.FAILED, None: Answer.UNKNOWN}
-        return [Probe(vital.name, answers[vital.is_well]) for vital in told]
+        return [Probe(health_signal.name, answers[health_signal.is_well]) for health_signal in told]
 
 
 async def find_out(asks: Sequence[Ask], record: Record, subject: Subject) -> Facts:
@@ -114,7 +114,7 @@ def _execution(record: Record) -> Execution:
 
 async def _health(record: Record, subject: Subject) -> Measurement:
     specs = subject.rules.probes_for(Address.parse(record.target))
-    told, probed = await asyncio.gather(subject.vitals(record.started_at), health_probe.run_all(specs))
+    told, probed = await asyncio.gather(subject.health_signals(record.started_at), health_probe.run_all(specs))
     if not isinstance(told, Workload):
         return health.assess_probes([*told, *probed])
     return health.together(health.assess(told), health.assess_probes(probed))
@@ -128,7 +128,7 @@ async def _alerts(record: Record, subject: Subject) -> Measurement:
     is_alive = True
     pods: frozenset[str] | None = None
     if listed and not record.alerting and any("pod" in each.labels for each in listed):
-        told = await subject.vitals(record.started_at)
+        told = await subject.health_signals(record.started_at)
         pods = told.pods if isinstance(told, Workload) else None
     if listed is not None and not listed and prometheus is not None:  # the alerts of a dead Prometheus run out
         is_alive = await prometheus.is_ready()

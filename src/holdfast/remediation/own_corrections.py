@@ -14,8 +14,8 @@ from holdfast.model.decision import Action
 from holdfast.model.json import Json
 from holdfast.policy import write_reasons
 from holdfast.policy.settings import Assess
-from holdfast.policy.write_reasons import CORRECTIONS, Motive
-from holdfast.reconcile.check import Checked
+from holdfast.policy.write_reasons import CORRECTIONS, WriteReason
+from holdfast.reconcile.check import CheckResult
 from holdfast.remediation import repository, target_state
 from holdfast.remediation.core import records as plain
 from holdfast.remediation.core.events import Workflow
@@ -23,42 +23,46 @@ from holdfast.remediation.core.guard import Sighted, Sighting, Unread
 from holdfast.remediation.core.records import Ending, Record, Source
 from holdfast.remediation.core.rules import AssessmentRules
 from holdfast.remediation.repository import Closing, Kept
-from holdfast.store.protocol import Operation, Outcome, Store, Transaction
+from holdfast.store.protocol import CorrectionOutcome, Operation, Store, Transaction
 
 OURSELVES: Final = "holdfast"
 
 
-def is_wanted(checked: Checked) -> bool:
+def is_wanted(checked: CheckResult) -> bool:
     """Tell whether policy wants this write assessed; of what was removed there is nothing left to look at."""
     if checked.decision.action is Action.DELETE:
         return False
     wanted = checked.prepared.settings.assess
-    return wanted is Assess.WRITES or (wanted is Assess.CORRECTIONS and _motive(checked) is not Motive.INTENT)
+    return wanted is Assess.WRITES or (
+        wanted is Assess.CORRECTIONS and _write_reason(checked) is not WriteReason.INTENT
+    )
 
 
-def is_begun(checked: Checked) -> bool:
+def is_begun(checked: CheckResult) -> bool:
     """Tell whether carrying a decision out has begun an assessment."""
     return checked.decision.action.is_write and is_wanted(checked)
 
 
-def _motive(checked: Checked) -> Motive:
+def _write_reason(checked: CheckResult) -> WriteReason:
     """Return what a write is about; one that a person asks for puts the world back all the same."""
     return write_reasons.of_status(checked.verdict.status)
 
 
-def before(checked: Checked) -> dict[str, Json]:
+def before(checked: CheckResult) -> dict[str, Json]:
     """Return what every write of ours tells of the state before it; its correlation id is that of the operation."""
     seen = _seen_before(checked)
     return {"pre_remediation_spec_hash": seen.hash} if isinstance(seen, Sighted) else {}
 
 
-def _seen_before(checked: Checked) -> Sighting:
+def _seen_before(checked: CheckResult) -> Sighting:
     if checked.tree is None:
         return Unread("nothing was compared")
     return target_state.of_document(checked.prepared, checked.observed, checked.tree)
 
 
-def begin(transaction: Transaction, checked: Checked, operation: Operation, rules: AssessmentRules, who: str) -> None:
+def begin(
+    transaction: Transaction, checked: CheckResult, operation: Operation, rules: AssessmentRules, who: str
+) -> None:
     """Record that a correction begins, with the state before it, in the transaction that begins it."""
     if not is_wanted(checked):
         return
@@ -68,13 +72,13 @@ def begin(transaction: Transaction, checked: Checked, operation: Operation, rule
         str(checked.address),
         Source.OURS,
         operation.started_at,
-        Workflow(OURSELVES, action_type=operation.action, signal_type=_motive(checked).value),
+        Workflow(OURSELVES, action_type=operation.action, signal_type=_write_reason(checked).value),
         rules.alert_for(checked.address),
         who=who,
         pre=seen if isinstance(seen, Sighted) else None,
         pre_note=seen.detail if isinstance(seen, Unread) else "",
     )
-    transaction.records.put.append(Kept(record).dossier(operation.started_at + rules.patience))
+    transaction.records.put.append(Kept(record).next_version(operation.started_at + rules.patience))
     transaction.events += repository.audit([plain.created(record)])
 
 
@@ -82,7 +86,7 @@ def begin(transaction: Transaction, checked: Checked, operation: Operation, rule
 class Written:
     """How a write ended."""
 
-    outcome: Outcome
+    outcome: CorrectionOutcome
     at: float
     confirmed: Sighting | None = None  # the settled read
     was_sent: bool = True  # False: the provider refused, so nothing was executed
@@ -90,7 +94,7 @@ class Written:
     @property
     def ending(self) -> Ending:
         """Return it as the ending of a remediation."""
-        if self.outcome is not Outcome.FAILED:
+        if self.outcome is not CorrectionOutcome.FAILED:
             return Ending.COMPLETED
         return Ending.FAILED if self.was_sent else Ending.NOT_EXECUTED
 

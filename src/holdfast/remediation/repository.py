@@ -1,4 +1,4 @@
-"""Records of remediations as dossiers: kept, found, taken further.
+"""Records of remediations as versioned records: kept, found, taken further.
 
 Whoever takes a record further brings its next version together with the events that stand for the step, so two workers
 cannot tell the same event twice, and a crash loses or repeats none.
@@ -23,11 +23,11 @@ from holdfast.remediation.core.records import Ending, Record
 from holdfast.remediation.core.rules import AssessmentRules
 from holdfast.remediation.core.state import Execution, Scope, State
 from holdfast.remediation.core.timing import Windows
-from holdfast.store.protocol import Dossier, Event, Outcome, Store, Transaction
+from holdfast.store.protocol import CorrectionOutcome, Event, Store, Transaction, VersionedRecord
 
-SHELF: Final = "remediation"
+COLLECTION: Final = "remediation"
 _RECENT: Final = 20  # corrections among which the last that was written is found
-_WRITTEN: Final = frozenset({Outcome.DONE, Outcome.INEFFECTIVE, Outcome.UNDONE})
+_WRITTEN: Final = frozenset({CorrectionOutcome.DONE, CorrectionOutcome.INEFFECTIVE, CorrectionOutcome.UNDONE})
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,27 +37,29 @@ class Kept:
     record: Record
     version: int = 0  # 0: not kept yet
 
-    def dossier(self, due_at: float | None) -> Dossier:
+    def next_version(self, due_at: float | None) -> VersionedRecord:
         """Return the next version, to be committed."""
         one = self.record
-        return Dossier(SHELF, one.correlation_id, msgspec.to_builtins(one), self.version + 1, one.target, due_at)
+        return VersionedRecord(
+            COLLECTION, one.correlation_id, msgspec.to_builtins(one), self.version + 1, one.target, due_at
+        )
 
 
-def kept(dossier: Dossier) -> Kept:
-    """Return the record of a dossier."""
-    return Kept(msgspec.convert(dict(dossier.data), Record), dossier.version)
+def kept(record: VersionedRecord) -> Kept:
+    """Return the record of a versioned record."""
+    return Kept(msgspec.convert(dict(record.data), Record), record.version)
 
 
 async def find(store: Store, correlation_id: str) -> Kept | None:
     """Return one record."""
-    dossier = await store.dossier(SHELF, correlation_id)
-    return None if dossier is None else kept(dossier)
+    record = await store.record(COLLECTION, correlation_id)
+    return None if record is None else kept(record)
 
 
 async def every(store: Store, target: Address | str | None = None) -> AsyncIterator[Kept]:
     """Go through the records, all or those of a target."""
-    async for dossier in store.dossiers(SHELF, owner=None if target is None else str(target)):
-        yield kept(dossier)
+    async for record in store.records(COLLECTION, owner=None if target is None else str(target)):
+        yield kept(record)
 
 
 async def named(store: Store, which: Sequence[str]) -> list[str]:
@@ -128,7 +130,7 @@ def close(transaction: Transaction, found: Kept, closing: Closing, rules: Assess
         record = replace(record, assessment=begun)
         told += wants.events
         wake_at = wants.wake_at
-    transaction.records.put.append(replace(found, record=record).dossier(wake_at))
+    transaction.records.put.append(replace(found, record=record).next_version(wake_at))
     transaction.events += audit(told)
     return record
 

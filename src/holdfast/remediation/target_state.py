@@ -9,14 +9,14 @@ from holdfast.compare.rule_tree import RuleTree
 from holdfast.errors import UnhashableError
 from holdfast.model.absent import ABSENT
 from holdfast.model.json import Json
-from holdfast.model.read_result import Found, Gone, Reading, Unreadable
+from holdfast.model.read_result import Found, NotFound, ReadFailure, Reading
 from holdfast.providers.protocol import Unchanged
-from holdfast.reconcile.resolved_resource import Prepared
+from holdfast.reconcile.resolved_resource import ResolvedResource
 from holdfast.remediation.core import guard, state_hash
 from holdfast.remediation.core.guard import Sighted, Sighting, Unread
 
 
-def of_document(item: Prepared, observed: Json, tree: RuleTree, identity: str | None = None) -> Sighting:
+def of_document(item: ResolvedResource, observed: Json, tree: RuleTree, identity: str | None = None) -> Sighting:
     """Return the state that a redacted document is in; nothing there is a state too."""
     if observed is ABSENT:
         return guard.GONE
@@ -27,15 +27,15 @@ def of_document(item: Prepared, observed: Json, tree: RuleTree, identity: str | 
         return Unread(f"what is there cannot be hashed: {error}")
 
 
-def of_reading(item: Prepared, reading: Reading | Unchanged) -> Sighting:
+def of_reading(item: ResolvedResource, reading: Reading | Unchanged) -> Sighting:
     """Return the state that a reading shows."""
     match reading:
         case Found(document=document, identity=identity):
             tree, _ = item.rules_for(document)
             return of_document(item, document, tree, identity)
-        case Gone():
+        case NotFound():
             return guard.GONE
-        case Unreadable(trouble=trouble, detail=detail):
+        case ReadFailure(trouble=trouble, detail=detail):
             return Unread(f"it could not be read ({trouble.value}){': ' + detail if detail else ''}")
         case Unchanged():
             return Unread("it was not read")

@@ -20,7 +20,7 @@ from holdfast.rollouts.core.option1 import Stamp
 from holdfast.rollouts.core.requirements import Offer, Predicate
 from holdfast.rollouts.core.rollout_limits import Health
 from holdfast.rollouts.core.slots import State
-from holdfast.rollouts.core.template_groups import Brood
+from holdfast.rollouts.core.template_groups import TemplateGroup
 from holdfast.store.protocol import Store
 
 
@@ -44,14 +44,14 @@ class Sighted:
     absent: Collection[Address]
 
 
-async def sighted(store: Store, brood: Brood, addresses: Sequence[Address]) -> Sighted:
+async def sighted(store: Store, group: TemplateGroup, addresses: Sequence[Address]) -> Sighted:
     """Return what the store knows of resources; those that nobody could look at are neither there nor absent."""
     states = await store.states(addresses) if addresses else {}
     seen = await observed(store, list(states))
     there = {address for address, state in states.items() if state.applied.document is not None} | seen.keys()
     out: dict[Address, dict[str, Stamp]] = {}
     for address in there:
-        found = ((owner.uid, rendering.stamp_on(owner, seen.get(address, ABSENT))) for owner in brood.owners)
+        found = ((owner.uid, rendering.stamp_on(owner, seen.get(address, ABSENT))) for owner in group.owners)
         out[address] = {uid: stamp for uid, stamp in found if stamp is not None}
     absent = {
         a for a, state in states.items() if a not in there and state.observed.status not in (None, Status.UNKNOWN)
@@ -59,12 +59,12 @@ async def sighted(store: Store, brood: Brood, addresses: Sequence[Address]) -> S
     return Sighted(out, absent)
 
 
-async def broken(store: Store, brood: Brood) -> dict[Address, tuple[Breach, ...]]:
+async def broken(store: Store, group: TemplateGroup) -> dict[Address, tuple[Breach, ...]]:
     """Return which predicates of which owners each ready child certainly breaks."""
-    asked = [owner for owner in brood.owners if owner.template.requirements]
+    asked = [owner for owner in group.owners if owner.template.requirements]
     if not asked:
         return {}
-    ready = [each.address for each in brood.children.values() if each.state in {State.READY, State.UNHEALTHY}]
+    ready = [each.address for each in group.children.values() if each.state in {State.READY, State.UNHEALTHY}]
     documents = await observed(store, ready)
     out: dict[Address, tuple[Breach, ...]] = {}
     for owner in asked:
@@ -100,10 +100,10 @@ async def _at(store: Store, offer: Offer) -> Json:
     return ABSENT if found is ABSENT else paths.resolve(found, offer.path)
 
 
-async def gates(store: Store, brood: Brood) -> dict[str, Health]:
+async def gates(store: Store, group: TemplateGroup) -> dict[str, Health]:
     """Return what the health gates of a rollout say now."""
     out = {}
-    for gate in brood.template.gates:
+    for gate in group.template.gates:
         assert gate.predicate.offer is not None
         document = await _at(store, gate.predicate.offer)
         verdict = gate.predicate.holds(document)
@@ -111,30 +111,30 @@ async def gates(store: Store, brood: Brood) -> dict[str, Health]:
     return out
 
 
-async def unready_parts(store: Store, brood: Brood) -> list[Address]:
+async def unready_parts(store: Store, group: TemplateGroup) -> list[Address]:
     """Return the parts that are resources and were not seen to be as declared: no child is made with these."""
-    wanted = [each.template.address for each in brood.owners if each.template.address is not None]
+    wanted = [each.template.address for each in group.owners if each.template.address is not None]
     states = await store.states(wanted) if wanted else {}
     return [each for each in wanted if each not in states or states[each].observed.status is not Status.IN_SYNC]
 
 
 @dataclass(frozen=True, slots=True)
-class Condition:
-    """How the children of a brood are, as last seen."""
+class ChildCondition:
+    """How the children of a template group are, as last seen."""
 
     unwell: Collection[Address] = ()
     idle: Collection[Address] = ()
 
 
-async def condition(store: Store, brood: Brood) -> Condition:
+async def condition(store: Store, group: TemplateGroup) -> ChildCondition:
     """Return which children are gone or not ready any more, and which have nothing to do."""
-    template = brood.template
-    unwell = set(await store.with_status(Status.MISSING)) & brood.children.keys()
+    template = group.template
+    unwell = set(await store.with_status(Status.MISSING)) & group.children.keys()
     if not template.ready_when and not template.idle_when:
-        return Condition(unwell)
-    documents = await observed(store, list(brood.children))
+        return ChildCondition(unwell)
+    documents = await observed(store, list(group.children))
     unwell |= {address for address, document in documents.items() if is_ready(template.ready_when, document) is False}
-    return Condition(unwell, set(_all(documents, template.idle_when)))
+    return ChildCondition(unwell, set(_all(documents, template.idle_when)))
 
 
 def _all(documents: Mapping[Address, Json], rules: Sequence[Predicate]) -> Iterable[Address]:

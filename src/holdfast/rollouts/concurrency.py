@@ -1,4 +1,4 @@
-"""Turns: how many slots are at work over all templates, in one dossier that every process goes by.
+"""Turns: how many slots are at work over all templates, in one versioned record that every process goes by.
 
 Whoever begins something writes it there in the very transaction that begins it, and is refused if somebody else did so
 since it was read. So the limit over all templates holds for any number of processes on one store. What is written there
@@ -14,10 +14,10 @@ from typing import Final, NamedTuple
 from holdfast.rollouts import serialization
 from holdfast.rollouts.core import group_findings, rollout_limits
 from holdfast.rollouts.core.rollout_limits import Amount
-from holdfast.rollouts.core.template_groups import Brood
-from holdfast.store.protocol import Dossier, Store
+from holdfast.rollouts.core.template_groups import TemplateGroup
+from holdfast.store.protocol import Store, VersionedRecord
 
-SHELF: Final = "rollout-turns"
+COLLECTION: Final = "rollout-turns"
 KEY: Final = "all"
 
 
@@ -57,7 +57,7 @@ class Turns:
         """Return what one template has."""
         return self.held.get(name, Turn())
 
-    def with_working(self, name: str, working: int, slots: int, *, is_begun: bool = False) -> Dossier | None:
+    def with_working(self, name: str, working: int, slots: int, *, is_begun: bool = False) -> VersionedRecord | None:
         """Return what is to be written, or None if that is what there is.
 
         What begins anything is written even if the number is the same: others of its template must not count without.
@@ -66,7 +66,7 @@ class Turns:
         if (mine.working, mine.slots) == (working, slots) and not is_begun:
             return None
         after = {**self.held, name: Turn(working, slots, mine.moves + 1)}
-        return Dossier(SHELF, KEY, {each: list(turn) for each, turn in after.items()}, self.version + 1)
+        return VersionedRecord(COLLECTION, KEY, {each: list(turn) for each, turn in after.items()}, self.version + 1)
 
     def text(self, allowed: int) -> str:
         """Say who has the turns."""
@@ -77,26 +77,26 @@ class Turns:
 
 async def read(store: Store) -> Turns:
     """Return what is at work; a template that is forgotten has nothing."""
-    dossier = await store.dossier(SHELF, KEY)
-    if dossier is None:
+    record = await store.record(COLLECTION, KEY)
+    if record is None:
         return Turns()
-    held = {name: Turn(*each) for name, each in dossier.data.items()}
-    gone = {name for name in held if await store.dossier(serialization.TEMPLATES, name) is None}
-    return Turns(dossier.version, {name: turn for name, turn in held.items() if name not in gone})
+    held = {name: Turn(*each) for name, each in record.data.items()}
+    gone = {name for name in held if await store.record(serialization.TEMPLATES, name) is None}
+    return Turns(record.version, {name: turn for name, turn in held.items() if name not in gone})
 
 
-def slots(brood: Brood) -> int:
+def slots(group: TemplateGroup) -> int:
     """Return how many slots a template has."""
-    replicas = brood.template.replicas
-    return len({each.slot for each in brood.children.values()}) if replicas is None else replicas
+    replicas = group.template.replicas
+    return len({each.slot for each in group.children.values()}) if replicas is None else replicas
 
 
-def in_turn(found: Iterable[Brood]) -> list[Brood]:
-    """Return broods in the order in which they may begin: the oldest finding first, after failures the others."""
+def in_turn(found: Iterable[TemplateGroup]) -> list[TemplateGroup]:
+    """Return template groups in starting order: oldest finding first, failed groups last."""
     return sorted(found, key=_rank)
 
 
-def _rank(brood: Brood) -> tuple[bool, float]:
-    asked = (each for child in brood.children.values() for each in group_findings.asking(brood, child))
-    has_failed = brood.rollout is not None and brood.is_rolling and brood.rollout.rollout.failed > 0
+def _rank(group: TemplateGroup) -> tuple[bool, float]:
+    asked = (each for child in group.children.values() for each in group_findings.asking(group, child))
+    has_failed = group.rollout is not None and group.is_rolling and group.rollout.rollout.failed > 0
     return has_failed, min((each.first_seen for each in asked), default=0.0)

@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 from holdfast.model.address import Address
 from holdfast.model.decision import Action
 from holdfast.policy import windows
-from holdfast.policy.write_reasons import Motive
-from holdfast.reconcile.check import Checked
+from holdfast.policy.write_reasons import WriteReason
+from holdfast.reconcile.check import CheckResult
 from holdfast.reconcile.clock import Clock
 from holdfast.reconcile.report import Report
 from holdfast.rollouts import serialization
 from holdfast.rollouts.core import group_rollouts
-from holdfast.rollouts.core.template_groups import Brood, ChildFile
+from holdfast.rollouts.core.template_groups import ChildFile, TemplateGroup
 from holdfast.store.protocol import Pause, Store
 
 
@@ -29,15 +29,15 @@ class Guard:
 
     store: Store
     clock: Clock
-    brood: Brood
+    group: TemplateGroup
     beginning: Collection[Address]  # those of which nothing was begun in the world yet
     held: set[Address] = field(default_factory=set)  # of these, the ones that were stopped
 
-    async def still(self, checked: Checked, was_sent: bool) -> str | None:  # noqa: FBT001 - as `Guard` of the writer asks
+    async def still(self, checked: CheckResult, was_sent: bool) -> str | None:  # noqa: FBT001 - as `Guard` of the writer asks
         """Return why a write is not to be made after all, or None; what was perhaps sent is not taken back."""
-        paused = paused_by(self.brood, await self.store.pauses(), self.clock.now())
+        paused = paused_by(self.group, await self.store.pauses(), self.clock.now())
         why = None if paused is None else f"paused by {paused.who}"
-        is_beginning = not was_sent and checked.address in self.beginning and _begins(self.brood, checked)
+        is_beginning = not was_sent and checked.address in self.beginning and _begins(self.group, checked)
         if why is None and is_beginning:
             why = await self._stopped()
         if why is not None and is_beginning:
@@ -49,7 +49,7 @@ class Guard:
 
         Only one that holds the whole rollout: what is held for another reason is waited for.
         """
-        if paused_by(self.brood, await self.store.pauses(), self.clock.now()) is None:
+        if paused_by(self.group, await self.store.pauses(), self.clock.now()) is None:
             return
         begun = {operation.address for operation in await self.store.operations()}  # perhaps sent: finished later
         for checked in (*report.checked, *(each.checked for each in report.acted)):
@@ -59,46 +59,46 @@ class Guard:
                 is_paused
                 and checked.address not in begun
                 and checked.address in self.beginning
-                and _begins(self.brood, checked)
+                and _begins(self.group, checked)
             ):
                 self.held.add(checked.address)
 
     async def _stopped(self) -> str | None:
-        file = self.brood.rollout
-        if file is None or await has_moved(self.store, self.brood):
+        file = self.group.rollout
+        if file is None or await has_moved(self.store, self.group):
             return "its rollout was changed meanwhile"
-        closed = windows.closed_by(self.brood.template.limits.windows, self.clock.now(), Motive.DRIFT)
+        closed = windows.closed_by(self.group.template.limits.windows, self.clock.now(), WriteReason.DRIFT)
         return None if closed is None else f"outside of the windows of its rollout: {closed}"
 
 
-def _begins(brood: Brood, checked: Checked) -> bool:
+def _begins(group: TemplateGroup, checked: CheckResult) -> bool:
     """Tell whether a write is the first one to a child; one that was made already is finished."""
-    child, decision = brood.children.get(checked.address), checked.decision
+    child, decision = group.children.get(checked.address), checked.decision
     if child is None or (decision.held or decision.action) in {Action.CREATE, Action.DELETE}:
         return True
     return child.before is not None
 
 
-def beginning(brood: Brood, children: Sequence[ChildFile]) -> set[Address]:
+def beginning(group: TemplateGroup, children: Sequence[ChildFile]) -> set[Address]:
     """Return those of the children that a rollout begins something with, and has not begun in the world."""
-    file = brood.rollout
+    file = group.rollout
     if file is None:
         return set()
-    at = group_rollouts.places(brood, {each.slot for each in children})
-    return {each.address for each in children if group_rollouts.is_beginning(brood, each, at, file.rollout.maker)}
+    at = group_rollouts.places(group, {each.slot for each in children})
+    return {each.address for each in children if group_rollouts.is_beginning(group, each, at, file.rollout.maker)}
 
 
-async def has_moved(store: Store, brood: Brood) -> bool:
+async def has_moved(store: Store, group: TemplateGroup) -> bool:
     """Tell whether somebody else, such as a person, changed the rollout since it was read."""
-    file = brood.rollout
+    file = group.rollout
     if file is None:
         return False
-    kept = await store.dossier(serialization.ROLLOUTS, serialization.rollout_key(brood.template.name, file.number))
+    kept = await store.record(serialization.ROLLOUTS, serialization.rollout_key(group.template.name, file.number))
     return kept is None or kept.version != file.rollout.version
 
 
-def paused_by(brood: Brood, pauses: Collection[Pause], now: float) -> Pause | None:
+def paused_by(group: TemplateGroup, pauses: Collection[Pause], now: float) -> Pause | None:
     """Return the pause of everything, or of what the children are, that holds now."""
-    kind = brood.template.child
+    kind = group.template.child
     scopes = {""} if kind is None else {"", kind.connection, f"{kind.connection}/{kind.kind}"}
     return next((each for each in pauses if each.scope in scopes and (each.until is None or now < each.until)), None)

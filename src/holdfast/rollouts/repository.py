@@ -1,7 +1,7 @@
-"""The shelves of templates: reading broods from the store, settling them, and committing what comes of it.
+"""The collections of templates: reading template groups from the store, settling them, and committing what comes of it.
 
-Every write is one transaction of dossiers with their events; whoever did not see the last version is refused and reads
-again. `look` brings broods to where settling would, in memory: what a plan shows is what applying does.
+Every write is one transaction of versioned records with their events; a writer with an old version is refused and reads
+again. `look` brings template groups to where settling would, in memory: what a plan shows is what applying does.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from holdfast.model.resource import Declaration
 from holdfast.reconcile.clock import Clock
 from holdfast.rollouts import child_status, serialization
 from holdfast.rollouts.core import group_findings, group_rollouts, option1_groups, owner_records
-from holdfast.rollouts.core.template_groups import Brood, ChildFile, Owned, RolloutFile
+from holdfast.rollouts.core.template_groups import ChildFile, OwnerRecord, RolloutRecord, TemplateGroup
 from holdfast.rollouts.core.templates import Compatibility, Template
 from holdfast.rollouts.stored_groups import Records
-from holdfast.store.protocol import Dossier, DossierMoved, Event, RecordChanges, Transaction
+from holdfast.store.protocol import Event, RecordChanges, Transaction, VersionConflict, VersionedRecord
 
 ASK_AGAIN_SECONDS: Final = 60.0  # after which the predicates of a template are asked again
 _TRIES: Final = 20
@@ -27,39 +27,39 @@ _TRIES: Final = 20
 
 @dataclass(slots=True)
 class Batch:
-    """Changes to one brood that become true together."""
+    """Changes to one template group that become true together."""
 
-    owners: list[Owned] = field(default_factory=list)
+    owners: list[OwnerRecord] = field(default_factory=list)
     children: list[ChildFile] = field(default_factory=list)
     gone: list[Address] = field(default_factory=list)
-    rollouts: list[RolloutFile] = field(default_factory=list)
+    rollouts: list[RolloutRecord] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
-    besides: list[Dossier] = field(default_factory=list)  # of no brood: who has which turns
+    besides: list[VersionedRecord] = field(default_factory=list)  # of no template group: who has which turns
 
     def __bool__(self) -> bool:
         return bool(self.owners or self.children or self.gone or self.rollouts or self.besides)
 
 
 @dataclass(slots=True)
-class Shelves(Records):
+class RolloutRepository(Records):
     """What is remembered of templates, for whoever takes it further."""
 
     clock: Clock
 
     # -- committing
 
-    async def commit(self, brood: Brood, batch: Batch) -> Brood:
-        """Make changes true, and return the brood with them; raise DossierMoved if somebody was faster."""
-        name = brood.template.name
+    async def commit(self, group: TemplateGroup, batch: Batch) -> TemplateGroup:
+        """Make changes true, and return the template group with them; raise VersionConflict if somebody was faster."""
+        name = group.template.name
         children = [replace(each, version=each.version + 1) for each in batch.children]
         transaction = Transaction(events=batch.events)
-        transaction.records.put += [serialization.owner_dossier(each) for each in batch.owners]
-        transaction.records.put += [serialization.child_dossier(each, name) for each in children]
-        transaction.records.put += [serialization.rollout_dossier(each, name) for each in batch.rollouts]
+        transaction.records.put += [serialization.owner_record(each) for each in batch.owners]
+        transaction.records.put += [serialization.child_record(each, name) for each in children]
+        transaction.records.put += [serialization.rollout_record(each, name) for each in batch.rollouts]
         transaction.records.put += batch.besides
         transaction.records.deleted += [(serialization.CHILDREN, str(address)) for address in batch.gone]
         await self.store.commit(transaction)
-        return _with(brood.with_children(children, batch.gone), batch)
+        return _with(group.with_children(children, batch.gone), batch)
 
     def event(self, kind: str, subject: str, **data: Json) -> Event:
         """Return an event of now."""
@@ -67,8 +67,8 @@ class Shelves(Records):
 
     # -- reading
 
-    async def look(self, declared: Sequence[Template], around: Mapping[Address, Declaration]) -> list[Brood]:
-        """Return the broods as settling would make them; nothing is written."""
+    async def look(self, declared: Sequence[Template], around: Mapping[Address, Declaration]) -> list[TemplateGroup]:
+        """Return the template groups as settling would make them; nothing is written."""
         owners = {}
         for template in declared:
             owned = await self.owner(template)
@@ -79,24 +79,24 @@ class Shelves(Records):
         out = []
         for template in declared:
             if not template.is_part:
-                brood = await self.brood(template, owners)
-                lead = owner_records.with_generation(brood)
-                brood = _with(brood, Batch(owners=[lead])) if lead is not None else brood
+                group = await self.group(template, owners)
+                lead = owner_records.with_generation(group)
+                group = _with(group, Batch(owners=[lead])) if lead is not None else group
                 for part in (self._children, self._verdicts, self._rollout, self._births):
-                    batch = await part(brood, around)
-                    brood = _with(brood.with_children(batch.children, batch.gone), batch)
-                out.append(brood)
+                    batch = await part(group, around)
+                    group = _with(group.with_children(batch.children, batch.gone), batch)
+                out.append(group)
         return out
 
     # -- settling
 
-    async def settle(self, declared: Sequence[Template], around: Mapping[Address, Declaration]) -> list[Brood]:
+    async def settle(self, declared: Sequence[Template], around: Mapping[Address, Declaration]) -> list[TemplateGroup]:
         """Bring what is remembered up to what is declared: revisions and regimes, births, findings, rollouts."""
         owners = {template.name: await self._settled(template) for template in declared}
-        settled = [await self._settle_brood(each, owners, around) for each in declared if not each.is_part]
+        settled = [await self._settle_group(each, owners, around) for each in declared if not each.is_part]
         return await self._forgotten(settled)
 
-    async def _settled(self, template: Template) -> Owned:
+    async def _settled(self, template: Template) -> OwnerRecord:
         for _ in range(_TRIES):
             owned = await self.owner(template)
             step = owner_records.step(template, owned)
@@ -105,57 +105,57 @@ class Shelves(Records):
                 return owned
             change, after = step
             event = self.event(f"template.{change.value}", template.name, revision=after.record.current)
-            transaction = Transaction(events=[event], records=RecordChanges(put=[serialization.owner_dossier(after)]))
+            transaction = Transaction(events=[event], records=RecordChanges(put=[serialization.owner_record(after)]))
             try:
                 await self.store.commit(transaction)
-            except DossierMoved:
+            except VersionConflict:
                 continue
-        raise DossierMoved(serialization.TEMPLATES, template.name)
+        raise VersionConflict(serialization.TEMPLATES, template.name)
 
-    async def _settle_brood(
-        self, template: Template, owners: Mapping[str, Owned], around: Mapping[Address, Declaration]
-    ) -> Brood:
-        """Settle one brood; on losing a race everything is read again."""
+    async def _settle_group(
+        self, template: Template, owners: Mapping[str, OwnerRecord], around: Mapping[Address, Declaration]
+    ) -> TemplateGroup:
+        """Settle one template group; on losing a race everything is read again."""
         for _ in range(_TRIES):
-            brood = await self.brood(template, owners)
+            group = await self.group(template, owners)
             try:
-                lead = owner_records.with_generation(brood)
-                brood = await self.commit(brood, Batch(owners=[lead])) if lead is not None else brood
+                lead = owner_records.with_generation(group)
+                group = await self.commit(group, Batch(owners=[lead])) if lead is not None else group
                 for part in (self._children, self._verdicts, self._rollout, self._births):
-                    batch = await part(brood, around)
-                    brood = await self.commit(brood, batch) if batch else brood
-            except DossierMoved:
+                    batch = await part(group, around)
+                    group = await self.commit(group, batch) if batch else group
+            except VersionConflict:
                 owners = {name: (await self.owner(each.template)) or each for name, each in owners.items()}
                 continue
-            return brood
-        raise DossierMoved(serialization.TEMPLATES, template.name)
+            return group
+        raise VersionConflict(serialization.TEMPLATES, template.name)
 
-    async def _children(self, brood: Brood, around: Mapping[Address, Declaration]) -> Batch:
+    async def _children(self, group: TemplateGroup, around: Mapping[Address, Declaration]) -> Batch:
         """Find selected children, and let go of those that are not selected any more; they are not ours to delete."""
         batch = Batch()
-        if brood.template.compatibility is Compatibility.OPTION1:
-            owner, children = option1_groups.propagated(brood)
+        if group.template.compatibility is Compatibility.OPTION1:
+            owner, children = option1_groups.propagated(group)
             batch.owners += [replace(owner, version=owner.version + 1)] if owner is not None else []
             batch.children += children
-        if brood.template.selector is None:
+        if group.template.selector is None:
             return batch
-        chosen = group_rollouts.selected(brood, around)
-        new = [address for address in chosen if address not in brood.children]
-        seen = await child_status.sighted(self.store, brood, new)
-        batch.owners += await self._as_found(brood, seen)
-        brood = _with(brood, batch)
-        batch.children += group_rollouts.found(brood, seen.absent, seen.there, self.clock.now())
-        bound = (group_rollouts.adopted(brood, each) for each in brood.children.values())
-        batch.children += [each for each in bound if each is not brood.children[each.address]]
-        batch.gone += await self._let_go(brood, around, chosen)
+        chosen = group_rollouts.selected(group, around)
+        new = [address for address in chosen if address not in group.children]
+        seen = await child_status.sighted(self.store, group, new)
+        batch.owners += await self._as_found(group, seen)
+        group = _with(group, batch)
+        batch.children += group_rollouts.found(group, seen.absent, seen.there, self.clock.now())
+        bound = (group_rollouts.adopted(group, each) for each in group.children.values())
+        batch.children += [each for each in bound if each is not group.children[each.address]]
+        batch.gone += await self._let_go(group, around, chosen)
         batch.events += [
-            self.event("child.found", str(each.address), template=brood.template.name) for each in batch.children
+            self.event("child.found", str(each.address), template=group.template.name) for each in batch.children
         ]
         return batch
 
-    async def _as_found(self, brood: Brood, seen: child_status.Sighted) -> list[Owned]:
+    async def _as_found(self, group: TemplateGroup, seen: child_status.Sighted) -> list[OwnerRecord]:
         """Return the parts with what they were in the world, where stamps name that and nothing recorded."""
-        parts = {each.template.address: each for each in brood.owners if each.template.address is not None}
+        parts = {each.template.address: each for each in group.owners if each.template.address is not None}
         if not parts or not any(seen.there.values()):
             return []
         live = await child_status.observed(self.store, list(parts))
@@ -168,64 +168,64 @@ class Shelves(Records):
         return [each for each in made if each is not None]
 
     async def _let_go(
-        self, brood: Brood, around: Mapping[Address, Declaration], chosen: Collection[Address]
+        self, group: TemplateGroup, around: Mapping[Address, Declaration], chosen: Collection[Address]
     ) -> list[Address]:
         """Return the children that are declared and not selected, and those of which nothing is left.
 
         One that is just not declared here may be declared in a file that was not named: it is kept.
         """
-        unselected = [address for address in brood.children if address in around and address not in chosen]
-        elsewhere = [address for address in brood.children if address not in around]
+        unselected = [address for address in group.children if address in around and address not in chosen]
+        elsewhere = [address for address in group.children if address not in around]
         states = await self.store.states(elsewhere) if elsewhere else {}
         return [*unselected, *(address for address in elsewhere if address not in states)]
 
-    async def _verdicts(self, brood: Brood, _around: Mapping[Address, Declaration]) -> Batch:
+    async def _verdicts(self, group: TemplateGroup, _around: Mapping[Address, Declaration]) -> Batch:
         """Say what each owner finds about each child."""
-        broken = await child_status.broken(self.store, brood)
-        changed = list(group_findings.changed(brood, self.clock.now(), broken))
+        broken = await child_status.broken(self.store, group)
+        changed = list(group_findings.changed(group, self.clock.now(), broken))
         events = [self._finding_event(each) for each in changed]
         return Batch(children=changed, events=events)
 
-    async def judged(self, brood: Brood) -> Brood:
+    async def judged(self, group: TemplateGroup) -> TemplateGroup:
         """Say what each owner finds about each child now, after something was done about it."""
-        batch = await self._verdicts(brood, {})
-        return await self.commit(brood, batch) if batch else brood
+        batch = await self._verdicts(group, {})
+        return await self.commit(group, batch) if batch else group
 
     def _finding_event(self, child: ChildFile) -> Event:
         found = [f"{each.owner}: {each.kind.value} ({each.reason})" for each in child.findings]
         return self.event("child.findings", str(child.address), findings=found)
 
-    async def _rollout(self, brood: Brood, _around: Mapping[Address, Declaration]) -> Batch:
+    async def _rollout(self, group: TemplateGroup, _around: Mapping[Address, Declaration]) -> Batch:
         """Begin or supersede a rollout where the findings ask for that."""
-        ended, new = group_rollouts.begun(brood, self.clock.now())
+        ended, new = group_rollouts.begun(group, self.clock.now())
         batch = Batch()
         for file, kind in ((ended, "rollout.superseded"), (new, "rollout.started")):
             if file is not None:
                 due = self.clock.now() if file is new else None
                 batch.rollouts.append(replace(file, due_at=due))
-                batch.events.append(self.event(kind, brood.template.name, rollout=file.number, aim=file.aim))
+                batch.events.append(self.event(kind, group.template.name, rollout=file.number, aim=file.aim))
         return batch
 
-    async def _births(self, brood: Brood, _around: Mapping[Address, Declaration]) -> Batch:
+    async def _births(self, group: TemplateGroup, _around: Mapping[Address, Declaration]) -> Batch:
         """Fill the slots that replicas asks for, and mark what is too much."""
-        if brood.template.replicas is None:
+        if group.template.replicas is None:
             return Batch()
-        now, unborn = self.clock.now(), [each.address for each in group_rollouts.unborn(brood)]
+        now, unborn = self.clock.now(), [each.address for each in group_rollouts.unborn(group)]
         states = await self.store.states(unborn) if unborn else {}
         never = {address for address in unborn if address not in states or states[address].applied.document is None}
         busy = {each.address for each in await self.store.operations()} if never else set()
-        batch = Batch(children=list(group_rollouts.reborn(brood, never - busy)))
-        for child in group_rollouts.missing(brood, now):
+        batch = Batch(children=list(group_rollouts.reborn(group, never - busy)))
+        for child in group_rollouts.missing(group, now):
             batch.children.append(child)
-            data: dict[str, Json] = {"template": brood.template.name, "generation": child.generation}
+            data: dict[str, Json] = {"template": group.template.name, "generation": child.generation}
             batch.events.append(self.event("child.born", str(child.address), **data))
-        batch.children += group_rollouts.surplus(brood)
+        batch.children += group_rollouts.surplus(group)
         return batch
 
-    async def _forgotten(self, settled: Sequence[Brood]) -> list[Brood]:
+    async def _forgotten(self, settled: Sequence[TemplateGroup]) -> list[TemplateGroup]:
         """Let go of revisions and regimes that nothing can ask for; a lost race leaves that to the next time."""
         out = list(settled)
-        owners = {owner.template.name: owner for brood in settled for owner in brood.owners}
+        owners = {owner.template.name: owner for group in settled for owner in group.owners}
         for owner in owners.values():
             users = [each for each in out if each.owner(owner.uid) is not None]
             if owner.template.is_part and len(owner.record.revisions) > owner.template.kept:
@@ -235,29 +235,29 @@ class Shelves(Records):
                 continue
             try:
                 await self.commit(users[0], Batch(owners=[less]))
-            except DossierMoved:
+            except VersionConflict:
                 continue
             out = [_with(each, Batch(owners=[less])) for each in out]
         return out
 
-    async def _everywhere(self, user: Brood, uid: str) -> Brood:
+    async def _everywhere(self, user: TemplateGroup, uid: str) -> TemplateGroup:
         """Return all children of a part, also those of templates that are not declared here."""
-        kept = self.store.dossiers(serialization.CHILDREN)
+        kept = self.store.records(serialization.CHILDREN)
         children = [serialization.child_of(each) async for each in kept if uid in each.data["births"]]
         return replace(user, children={each.address: each for each in children})
 
     async def forget(
-        self, known: Iterable[Brood], deleted: Collection[Address], declared: Sequence[Template] = ()
+        self, known: Iterable[TemplateGroup], deleted: Collection[Address], declared: Sequence[Template] = ()
     ) -> None:
         """Forget children that were deleted with what they were declared by, and templates that have no more."""
         transaction = Transaction()
         parts = {each.name: each.owner_id for each in declared if each.address in deleted}
-        for brood in known:
-            name, gone = brood.template.name, [each for each in brood.children if each in deleted]
+        for group in known:
+            name, gone = group.template.name, [each for each in group.children if each in deleted]
             transaction.records.deleted += [(serialization.CHILDREN, str(address)) for address in gone]
-            if gone and len(gone) == len(brood.children):
+            if gone and len(gone) == len(group.children):
                 transaction.records.deleted.append((serialization.TEMPLATES, name))
-                parts |= {each.template.name: each.uid for each in brood.owners[:-1]}
+                parts |= {each.template.name: each.uid for each in group.owners[:-1]}
                 old = await self.rollouts(name)
                 transaction.records.deleted += [
                     (serialization.ROLLOUTS, serialization.rollout_key(name, each.number)) for each in old
@@ -270,15 +270,15 @@ class Shelves(Records):
 
     async def _unused(self, parts: Mapping[str, str], closed: Collection[tuple[str, str]]) -> list[tuple[str, str]]:
         """Return those of the parts, by name, that no child belongs to any more."""
-        kept = self.store.dossiers(serialization.CHILDREN)
-        used = {uid async for each in kept if (each.shelf, each.key) not in closed for uid in each.data["births"]}
+        kept = self.store.records(serialization.CHILDREN)
+        used = {uid async for each in kept if (each.collection, each.key) not in closed for uid in each.data["births"]}
         return [(serialization.TEMPLATES, name) for name, uid in parts.items() if uid not in used]
 
 
-def _with(brood: Brood, batch: Batch) -> Brood:
+def _with(group: TemplateGroup, batch: Batch) -> TemplateGroup:
     owners = {each.uid: each for each in batch.owners}
     return replace(
-        brood,
-        owners=tuple(owners.get(each.uid, each) for each in brood.owners),
-        rollout=batch.rollouts[-1] if batch.rollouts else brood.rollout,
+        group,
+        owners=tuple(owners.get(each.uid, each) for each in group.owners),
+        rollout=batch.rollouts[-1] if batch.rollouts else group.rollout,
     )

@@ -8,12 +8,12 @@ from holdfast.model.address import Address
 from holdfast.model.decision import Action
 from holdfast.model.json import Json
 from holdfast.model.verdict import Status
-from holdfast.reconcile.action_result import Result
+from holdfast.reconcile.action_result import ActionOutcome
 from holdfast.reconcile.report import Report
 from holdfast.rollouts import child_status
-from holdfast.rollouts.core.template_groups import Brood
+from holdfast.rollouts.core.template_groups import TemplateGroup
 
-FAILED: Final = frozenset({Result.FAILED, Result.TERMINAL, Result.UNDONE, Result.UNSURE})
+FAILED: Final = frozenset({ActionOutcome.FAILED, ActionOutcome.TERMINAL, ActionOutcome.UNDONE, ActionOutcome.UNSURE})
 
 
 def well(report: Report) -> set[Address]:
@@ -21,7 +21,7 @@ def well(report: Report) -> set[Address]:
     fine = {each.address for each in report.checked if each.verdict.status is Status.IN_SYNC}
     for each in report.acted:
         status = each.checked.state.observed.status
-        if each.result is Result.DONE and status is Status.IN_SYNC:
+        if each.result is ActionOutcome.DONE and status is Status.IN_SYNC:
             fine.add(each.checked.address)
         else:
             fine.discard(each.checked.address)
@@ -35,7 +35,7 @@ def unwell(report: Report) -> dict[Address, str]:
     return out | {each.checked.address: each.message for each in report.acted if each.result in FAILED}
 
 
-def serves(brood: Brood, document: Json) -> bool:
+def serves(group: TemplateGroup, document: Json) -> bool:
     """Tell whether a child that is in sync is ready, too, by what its template asks for."""
-    rules = brood.template.ready_when
+    rules = group.template.ready_when
     return not rules or (document is not None and child_status.is_ready(rules, document) is True)

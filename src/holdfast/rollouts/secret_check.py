@@ -13,24 +13,24 @@ from holdfast.errors import InputError
 from holdfast.manifests import secrets
 from holdfast.model.absent import ABSENT
 from holdfast.model.json import Json
-from holdfast.reconcile.resolved_resource import Prepared
+from holdfast.reconcile.resolved_resource import ResolvedResource
 from holdfast.rollouts.core import rendering
-from holdfast.rollouts.core.template_groups import Brood, ChildFile
+from holdfast.rollouts.core.template_groups import ChildFile, TemplateGroup
 from holdfast.rollouts.core.templates import Template
 
 
-def refuse_clear(brood: Brood, child: ChildFile, item: Prepared) -> None:
+def refuse_clear(group: TemplateGroup, child: ChildFile, item: ResolvedResource) -> None:
     """Raise InputError for a value of a template that is a secret by the rules of its kind, and stands in clear."""
-    giving = [each.template for each in reversed(brood.owners) if each.template.address is None]
-    _refuse(rendering.content(brood, child), item, giving)
+    giving = [each.template for each in reversed(group.owners) if each.template.address is None]
+    _refuse(rendering.content(group, child), item, giving)
 
 
-def refuse_clear_part(part: Template, item: Prepared) -> None:
+def refuse_clear_part(part: Template, item: ResolvedResource) -> None:
     """Do the same for a part that is a resource of its own: no child has it, but it is kept, too."""
     _refuse(dict(part.content), item, [part])
 
 
-def _refuse(content: Json, item: Prepared, giving: Sequence[Template]) -> None:
+def _refuse(content: Json, item: ResolvedResource, giving: Sequence[Template]) -> None:
     referred = {pointer for pointer, _ in secrets.find(content)}
     for path in item.secrets.paths:
         written = paths.resolve(content, path)

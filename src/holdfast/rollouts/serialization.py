@@ -1,4 +1,4 @@
-"""Templates, children and rollouts as dossiers, and back: what is kept is plain data that a later release can read."""
+"""Templates, children and rollouts as versioned records, and back; the data is plain."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from holdfast.model.address import Address
 from holdfast.model.json import Json
 from holdfast.rollouts.core import template_groups
 from holdfast.rollouts.core.records import Failures, Phase, Rollout, Target
-from holdfast.rollouts.core.revisions import ParentRecord, Regime, Revision
+from holdfast.rollouts.core.revisions import HashEpoch, ParentRecord, Revision
 from holdfast.rollouts.core.slots import State
 from holdfast.rollouts.core.template_findings import FindingKind, TemplateFinding
-from holdfast.rollouts.core.template_groups import Birth, ChildFile, Generation, Owned, RolloutFile
+from holdfast.rollouts.core.template_groups import ChildFile, OwnerRecord, OwnerRevision, RevisionSet, RolloutRecord
 from holdfast.rollouts.core.template_schemes import Digests
 from holdfast.rollouts.core.templates import Template
-from holdfast.store.protocol import Dossier
+from holdfast.store.protocol import VersionedRecord
 
 TEMPLATES: Final = "template"
 CHILDREN: Final = "template-child"
@@ -27,8 +27,8 @@ ROLLOUTS: Final = "rollout"
 # -- templates
 
 
-def owner_dossier(owned: Owned) -> Dossier:
-    """Return an owner as its next dossier."""
+def owner_record(owned: OwnerRecord) -> VersionedRecord:
+    """Return an owner as its next versioned record."""
     record = owned.record
     data: dict[str, Json] = {
         "uid": record.uid,
@@ -39,7 +39,7 @@ def owner_dossier(owned: Owned) -> Dossier:
         "generations": [[each.number, dict(each.births)] for each in owned.generations],
         "stamp": None if owned.stamp is None else list(owned.stamp),
     }
-    return Dossier(TEMPLATES, owned.template.name, data, owned.version, due_at=owned.due_at)
+    return VersionedRecord(TEMPLATES, owned.template.name, data, owned.version, due_at=owned.due_at)
 
 
 def _revision(revision: Revision) -> Json:
@@ -47,38 +47,38 @@ def _revision(revision: Revision) -> Json:
     return [revision.ordinal, revision.content, revision.schema, digests]
 
 
-def owner_of(template: Template, dossier: Dossier) -> Owned:
-    """Return an owner from its dossier and its declaration."""
-    data = dossier.data
+def owner_of(template: Template, stored_record: VersionedRecord) -> OwnerRecord:
+    """Return an owner from its versioned record and its declaration."""
+    data = stored_record.data
     record = ParentRecord(
         data["uid"],
         tuple(
             Revision(ordinal, content, schema, {scheme: Digests(*found) for scheme, found in digests.items()})
             for ordinal, content, schema, digests in data["revisions"]
         ),
-        tuple(Regime(*each) for each in data["regimes"]),
+        tuple(HashEpoch(*each) for each in data["regimes"]),
         data["current"],
-        dossier.version,
+        stored_record.version,
     )
-    generations = tuple(Generation(number, births) for number, births in data["generations"])
+    generations = tuple(RevisionSet(number, births) for number, births in data["generations"])
     stamp = data.get("stamp")
-    return Owned(
+    return OwnerRecord(
         template,
         record,
         data["policies"],
         generations,
         None if stamp is None else (stamp[0], stamp[1]),
-        dossier.version,
+        stored_record.version,
         template_groups.known_schemes(data["policies"]),
-        dossier.due_at,
+        stored_record.due_at,
     )
 
 
 # -- children
 
 
-def child_dossier(child: ChildFile, owner: str) -> Dossier:
-    """Return a child as its dossier; its version is the one to be kept."""
+def child_record(child: ChildFile, owner: str) -> VersionedRecord:
+    """Return a child as its versioned record; its version is the one to be kept."""
     data: dict[str, Json] = {
         "slot": child.slot,
         "births": _births(child.births),
@@ -98,10 +98,10 @@ def child_dossier(child: ChildFile, owner: str) -> Dossier:
         "rewriting": child.is_rewriting,
     }
     data.update({key: value for key, value in optional.items() if value})
-    return Dossier(CHILDREN, str(child.address), data, child.version, owner)
+    return VersionedRecord(CHILDREN, str(child.address), data, child.version, owner)
 
 
-def _births(births: Mapping[str, Birth]) -> Json:
+def _births(births: Mapping[str, OwnerRevision]) -> Json:
     return {
         owner: [
             birth.revision,
@@ -118,10 +118,10 @@ def _finding(finding: TemplateFinding) -> Json:
     return [finding.owner, finding.kind.value, finding.reason, finding.first_seen, fields, *counted]
 
 
-def child_of(dossier: Dossier) -> ChildFile:
-    """Return a child from its dossier."""
-    data: Mapping[str, Any] = dossier.data
-    address = Address.parse(dossier.key)
+def child_of(stored_record: VersionedRecord) -> ChildFile:
+    """Return a child from its versioned record."""
+    data: Mapping[str, Any] = stored_record.data
+    address = Address.parse(stored_record.key)
     before = data.get("before")
     return ChildFile(
         address,
@@ -141,14 +141,14 @@ def child_of(dossier: Dossier) -> ChildFile:
         data["since"],
         data.get("note", ""),
         data.get("marked", False),
-        dossier.version,
+        stored_record.version,
         data.get("rewriting", False),
     )
 
 
-def _births_of(data: Mapping[str, Any]) -> dict[str, Birth]:
+def _births_of(data: Mapping[str, Any]) -> dict[str, OwnerRevision]:
     return {
-        owner: Birth(revision, regime, StampedHash(*stamp) if stamp else None)
+        owner: OwnerRevision(revision, regime, StampedHash(*stamp) if stamp else None)
         for owner, (revision, regime, *stamp) in data.items()
     }
 
@@ -156,8 +156,8 @@ def _births_of(data: Mapping[str, Any]) -> dict[str, Birth]:
 # -- rollouts
 
 
-def rollout_dossier(file: RolloutFile, owner: str) -> Dossier:
-    """Return a rollout as its dossier; its version is the one to be kept."""
+def rollout_record(file: RolloutRecord, owner: str) -> VersionedRecord:
+    """Return a rollout as its versioned record; its version is the one to be kept."""
     rollout = file.rollout
     plain = {each.name: getattr(rollout, each.name) for each in dataclasses.fields(Rollout)}
     data: dict[str, Json] = {
@@ -172,7 +172,7 @@ def rollout_dossier(file: RolloutFile, owner: str) -> Dossier:
         "who": file.who,
     }
     del data["version"]
-    return Dossier(ROLLOUTS, rollout_key(owner, file.number), data, rollout.version, owner, file.due_at)
+    return VersionedRecord(ROLLOUTS, rollout_key(owner, file.number), data, rollout.version, owner, file.due_at)
 
 
 def rollout_key(owner: str, number: int) -> str:
@@ -184,9 +184,9 @@ def _target(target: Target) -> Json:
     return [target.revision, sorted(target.accepts)]
 
 
-def rollout_of(dossier: Dossier) -> RolloutFile:
-    """Return a rollout from its dossier."""
-    data: dict[str, Any] = dict(dossier.data)
+def rollout_of(stored_record: VersionedRecord) -> RolloutRecord:
+    """Return a rollout from its versioned record."""
+    data: dict[str, Any] = dict(stored_record.data)
     number, aim, who = data.pop("number"), data.pop("aim"), data.pop("who")
     previous, resumes_to = data["previous"], data["resumes_to"]
     data["phase"] = Phase(data["phase"])
@@ -194,7 +194,7 @@ def rollout_of(dossier: Dossier) -> RolloutFile:
     data["target"] = _target_of(data["target"])
     data["previous"] = None if previous is None else _target_of(previous)
     data["failures"] = {slot: Failures(*each) for slot, each in data["failures"].items()}
-    return RolloutFile(number, aim, Rollout(**data, version=dossier.version), who, dossier.due_at)
+    return RolloutRecord(number, aim, Rollout(**data, version=stored_record.version), who, stored_record.due_at)
 
 
 def _target_of(data: Json) -> Target:

@@ -1,4 +1,4 @@
-"""Reading broods from the store, just as they are remembered; nothing is worked out and nothing is written."""
+"""Reading template groups from the store, just as they are remembered; nothing is worked out and nothing is written."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from holdfast.model.address import Address
 from holdfast.rollouts import serialization
 from holdfast.rollouts.core import hash_epochs
 from holdfast.rollouts.core.revisions import ParentRecord
-from holdfast.rollouts.core.template_groups import Brood, ChildFile, Owned, RolloutFile
+from holdfast.rollouts.core.template_groups import ChildFile, OwnerRecord, RolloutRecord, TemplateGroup
 from holdfast.rollouts.core.templates import Template
-from holdfast.store.protocol import Dossier, Store
+from holdfast.store.protocol import Store, VersionedRecord
 
 
 @dataclass(slots=True)
@@ -21,26 +21,26 @@ class Records:
 
     store: Store
 
-    async def kept(self, name: str, declared: Sequence[Template]) -> Brood | None:
-        """Return a brood just as it is remembered, or None if it was never settled."""
+    async def kept(self, name: str, declared: Sequence[Template]) -> TemplateGroup | None:
+        """Return a template group just as it is remembered, or None if it was never settled."""
         by_name = {each.name: each for each in declared}
         template = by_name[name]
         found = {each: await self.owner(by_name[each]) for each in (*template.uses, name)}
         owners = {each: owned for each, owned in found.items() if owned is not None}
-        return await self.brood(template, owners) if len(owners) == len(found) else None
+        return await self.group(template, owners) if len(owners) == len(found) else None
 
     async def recorded(self, template: Template) -> ParentRecord | None:
         """Return what is recorded of one owner."""
         owned = await self.owner(template)
         return None if owned is None else owned.record
 
-    async def some(self, declared: Sequence[Template], addresses: Iterable[Address]) -> list[Brood]:
-        """Return the broods of some children, with these children alone."""
+    async def some(self, declared: Sequence[Template], addresses: Iterable[Address]) -> list[TemplateGroup]:
+        """Return the template groups of some children, with these children alone."""
         owners: dict[str, list[ChildFile]] = {}
         for address in addresses:
-            dossier = await self.store.dossier(serialization.CHILDREN, str(address))
-            if dossier is not None:
-                owners.setdefault(dossier.owner, []).append(serialization.child_of(dossier))
+            record = await self.store.record(serialization.CHILDREN, str(address))
+            if record is not None:
+                owners.setdefault(record.owner, []).append(serialization.child_of(record))
         by_name = {each.name: each for each in declared}
         out = []
         for name in owners.keys() & by_name.keys():
@@ -48,27 +48,27 @@ class Records:
             found = [await self.owner(by_name[each]) for each in (*template.uses, name) if each in by_name]
             kept = tuple(each for each in found if each is not None)
             former = await self._former({uid for each in owners[name] for uid in each.births} - {e.uid for e in kept})
-            out.append(Brood(template, kept, {each.address: each for each in owners[name]}, former=former))
+            out.append(TemplateGroup(template, kept, {each.address: each for each in owners[name]}, former=former))
         return out
 
-    async def owner(self, template: Template) -> Owned | None:
+    async def owner(self, template: Template) -> OwnerRecord | None:
         """Return one owner; raise SchemeError if it was judged by a scheme that this release has lost."""
-        dossier = await self.store.dossier(serialization.TEMPLATES, template.name)
-        if dossier is None:
+        record = await self.store.record(serialization.TEMPLATES, template.name)
+        if record is None:
             return None
-        owned = serialization.owner_of(template, dossier)
+        owned = serialization.owner_of(template, record)
         lost = hash_epochs.removed_schemes((each.scheme for each in owned.record.regimes), owned.known)
         if lost:
             message = f"template {template.name} was judged by {', '.join(sorted(lost))}, which this release lost"
             raise SchemeError(f"{message}; run a release that knows it")
         return owned
 
-    async def brood(self, template: Template, owners: Mapping[str, Owned]) -> Brood:
-        """Return a brood with owners that were read before."""
+    async def group(self, template: Template, owners: Mapping[str, OwnerRecord]) -> TemplateGroup:
+        """Return a template group with owners that were read before."""
         used = tuple(owners[name] for name in (*template.uses, template.name))
         children = [
             serialization.child_of(each)
-            async for each in self.store.dossiers(serialization.CHILDREN, owner=template.name)
+            async for each in self.store.records(serialization.CHILDREN, owner=template.name)
         ]
         newest = await self.rollouts(template.name)
         uids = {uid for each in children for uid in each.births} | {
@@ -76,14 +76,14 @@ class Records:
         }
         former = await self._former(uids - {each.uid for each in used})
         by_address = {each.address: each for each in children}
-        return Brood(template, used, by_address, newest[-1] if newest else None, former)
+        return TemplateGroup(template, used, by_address, newest[-1] if newest else None, former)
 
-    async def _former(self, uids: Iterable[str]) -> dict[str, Owned]:
+    async def _former(self, uids: Iterable[str]) -> dict[str, OwnerRecord]:
         """Return parts that are not used any more, for children that were made with them."""
         found = {uid: await self.owner(Template(uid, {})) for uid in uids}
         return {uid: owned for uid, owned in found.items() if owned is not None and owned.uid == uid}
 
-    async def rollouts(self, name: str) -> list[RolloutFile]:
+    async def rollouts(self, name: str) -> list[RolloutRecord]:
         """Return the rollouts of a template, oldest first."""
-        found: list[Dossier] = [each async for each in self.store.dossiers(serialization.ROLLOUTS, owner=name)]
+        found: list[VersionedRecord] = [each async for each in self.store.records(serialization.ROLLOUTS, owner=name)]
         return [serialization.rollout_of(each) for each in found]

@@ -7,37 +7,37 @@ from typing import Final
 
 from holdfast.rollouts.core import group_rollouts, group_views, scheduler
 from holdfast.rollouts.core.slots import State
-from holdfast.rollouts.core.template_groups import Brood
+from holdfast.rollouts.core.template_groups import TemplateGroup
 
 LOOK_AGAIN_SECONDS: Final = 30.0  # for what nobody can foresee: a gate, a window, somebody else's write
 SOON_SECONDS: Final = 5.0  # for a child that is being made
 
 
-def wake_at(brood: Brood, now: float) -> float | None:
+def wake_at(group: TemplateGroup, now: float) -> float | None:
     """Return when to look again; None when only a person can set it going."""
-    file = brood.rollout
-    if file is None or (group_rollouts.retired(file.rollout) and not _is_busy(brood)):
+    file = group.rollout
+    if file is None or (group_rollouts.retired(file.rollout) and not _is_busy(group)):
         return None
-    return max(now, min(_moments(brood, now)))
+    return max(now, min(_moments(group, now)))
 
 
-def _is_busy(brood: Brood) -> bool:
-    return any(each.state in {State.CREATING, State.REMOVING} for each in brood.children.values())
+def _is_busy(group: TemplateGroup) -> bool:
+    return any(each.state in {State.CREATING, State.REMOVING} for each in group.children.values())
 
 
-def _moments(brood: Brood, now: float) -> Iterator[float]:
+def _moments(group: TemplateGroup, now: float) -> Iterator[float]:
     yield now + LOOK_AGAIN_SECONDS
-    file, limits = brood.rollout, group_views.limits(brood)
+    file, limits = group.rollout, group_views.limits(group)
     assert file is not None
     rollout = file.rollout
-    if _is_busy(brood):
+    if _is_busy(group):
         yield now + SOON_SECONDS
     if rollout.well_since is not None:
         yield _later(rollout.well_since + limits.soak, now)
     for slot in rollout.failures:
         yield _later(scheduler.retry_at(rollout, slot, limits), now)
     if limits.min_ready:
-        for child in brood.children.values():
+        for child in group.children.values():
             if child.state is State.READY and child.made_by == rollout.maker:
                 yield _later(child.ready_since + limits.min_ready, now)
     if limits.progress_deadline is not None:

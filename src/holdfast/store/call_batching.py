@@ -1,6 +1,6 @@
 """Gathering: what is asked of a store while its one thread is busy is done together, in the next visit to that thread.
 
-Knows tasks, threads and the order of arrival; knows nothing of what is kept. Whoever waits is answered only when all
+Knows tasks, threads and their order; knows nothing of what is kept. Whoever waits is answered only when all
 that was done for him is done for good; whoever gives up before his turn is passed over, and nobody else is harmed.
 """
 
@@ -40,7 +40,7 @@ Together = Callable[[Sequence[Callable[[], Any]]], list[Outcome]]  # does severa
 
 
 class Gathering:
-    """Calls in order of arrival, carried out by one thread, as many at a time as there are."""
+    """Calls in order, carried out by one thread, as many at a time as there are."""
 
     def __init__(self, worker: ThreadPoolExecutor, read: Together, write: Together) -> None:
         self._worker = worker

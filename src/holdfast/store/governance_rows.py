@@ -8,7 +8,15 @@ from __future__ import annotations
 from holdfast.model.json import Json
 from holdfast.store import address_ids, blobs, value_codec
 from holdfast.store.damage import undamaged
-from holdfast.store.protocol import Acceptance, Approval, CorrectedPath, Correction, Demotion, Outcome, Pause
+from holdfast.store.protocol import (
+    AcceptedValue,
+    Approval,
+    CorrectedPath,
+    Correction,
+    CorrectionOutcome,
+    Pause,
+    Quarantine,
+)
 from holdfast.store.rows import Row, packed, unpacked
 
 
@@ -40,7 +48,7 @@ def correction_of(row: Row) -> Correction:
         at,
         action,
         reason,
-        Outcome(outcome),
+        CorrectionOutcome(outcome),
         tuple(CorrectedPath(*one) for one in _read(paths)),
         unpacked(pre_image),
         unpacked(post_image),
@@ -71,28 +79,28 @@ def approval_of(row: Row) -> Approval:
     return Approval(plan, address_ids.address_of(connection, kind, local), who, why, at, used_at)
 
 
-def demotion_row(number: int, demotion: Demotion) -> Row:
-    """Return a demotion as a row."""
-    return number, demotion.path, demotion.cause, demotion.since, _written(demotion.data)
+def quarantine_row(number: int, quarantine: Quarantine) -> Row:
+    """Return a quarantine as a row."""
+    return number, quarantine.path, quarantine.cause, quarantine.since, _written(quarantine.data)
 
 
-@undamaged("demotion")
-def demotion_of(row: Row) -> Demotion:
-    """Return the demotion of a row."""
+@undamaged("quarantine")
+def quarantine_of(row: Row) -> Quarantine:
+    """Return the quarantine of a row."""
     connection, kind, local, path, cause, since, data = row
-    return Demotion(address_ids.address_of(connection, kind, local), path, cause, since, _read(data))
+    return Quarantine(address_ids.address_of(connection, kind, local), path, cause, since, _read(data))
 
 
-def acceptance_row(number: int, acceptance: Acceptance) -> Row:
+def acceptance_row(number: int, acceptance: AcceptedValue) -> Row:
     """Return an acceptance as a row."""
     return number, acceptance.path, _written(acceptance.value), acceptance.who, acceptance.why, acceptance.at
 
 
 @undamaged("acceptance")
-def acceptance_of(row: Row) -> Acceptance:
+def acceptance_of(row: Row) -> AcceptedValue:
     """Return the acceptance of a row."""
     connection, kind, local, path, value, who, why, at = row
-    return Acceptance(address_ids.address_of(connection, kind, local), path, _read(value), who, why, at)
+    return AcceptedValue(address_ids.address_of(connection, kind, local), path, _read(value), who, why, at)
 
 
 def _written(value: Json) -> bytes:

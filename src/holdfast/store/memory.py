@@ -25,32 +25,32 @@ from holdfast.store.protocol import (
     CLOCK_SLACK_SECONDS,
     REVISIONS_KEPT,
     UNCHECKED,
-    Acceptance,
+    AcceptedValue,
     Approval,
     BudgetSpent,
     ChainedEvent,
     Claim,
     ClaimLost,
     Correction,
+    CorrectionOutcome,
     DecisionRecord,
-    Demotion,
     Digest,
-    Dossier,
-    DossierMoved,
     FindingRecord,
     Operation,
-    Outcome,
     Pause,
+    Quarantine,
     ResourceState,
     Revision,
     Settled,
-    Tally,
-    Touch,
+    StatusCounts,
     Transaction,
+    UnchangedCheck,
+    VersionConflict,
+    VersionedRecord,
 )
 from holdfast.store.schedule import earlier
 
-Record = TypeVar("Record", Correction, Approval, Demotion, Acceptance)
+Record = TypeVar("Record", Correction, Approval, Quarantine, AcceptedValue)
 
 _REVERTING = ("drift", "missing", "conflict")
 
@@ -69,12 +69,12 @@ class MemoryStore:
         self._newest: dict[Address, DecisionRecord] = {}
         self._operations: dict[str, Operation] = {}
         self._corrections: dict[str, Correction] = {}
-        self._charges: dict[str, dict[str, float]] = {}  # purse -> correction -> time
+        self._charges: dict[str, dict[str, float]] = {}  # bucket -> correction -> time
         self._pauses: dict[str, Pause] = {}
         self._approvals: dict[str, Approval] = {}
-        self._demotions: dict[tuple[Address, str], Demotion] = {}
-        self._acceptances: dict[tuple[Address, str], Acceptance] = {}
-        self._dossiers: dict[tuple[str, str], Dossier] = {}
+        self._quarantines: dict[tuple[Address, str], Quarantine] = {}
+        self._acceptances: dict[tuple[Address, str], AcceptedValue] = {}
+        self._records: dict[tuple[str, str], VersionedRecord] = {}
         self._links: list[audit_chain.Link] = []
         self._head = audit_chain.START
 
@@ -100,7 +100,7 @@ class MemoryStore:
         events = [(event, audit_chain.data_bytes(event)) for event in transaction.events]
         links, head = audit_chain.extend(self._head, events)
         charges = self._new_charges(transaction)
-        dossiers = self._new_dossiers(transaction)
+        records = self._new_records(transaction)
 
         self._documents |= transaction.documents
         self._forget(transaction.forgotten)
@@ -129,10 +129,10 @@ class MemoryStore:
         self._corrections |= {
             correction.id: copy.deepcopy(correction) for correction in transaction.governance.corrections
         }
-        for purse, taken in charges.items():
-            self._charges.setdefault(purse, {}).update(taken)
+        for bucket, taken in charges.items():
+            self._charges.setdefault(bucket, {}).update(taken)
         self._govern(transaction)
-        self._dossiers = dossiers
+        self._records = records
         self._links += links
         self._head = head
         for claim in transaction.writes.renewed:
@@ -205,27 +205,27 @@ class MemoryStore:
                 raise StoreError(f"decision {decision.id} is kept already and was another one")
         return new
 
-    def _new_dossiers(self, facts: Transaction) -> dict[tuple[str, str], Dossier]:
-        """Return what the shelves hold afterwards; what is closed goes first, so it can begin anew at once."""
-        kept = {place: dossier for place, dossier in self._dossiers.items() if place not in facts.records.deleted}
-        for dossier in facts.records.put:
-            place = dossier.shelf, dossier.key
-            if dossier.version != (kept[place].version if place in kept else 0) + 1:
-                raise DossierMoved(*place)
-            kept[place] = copy.deepcopy(dossier)
+    def _new_records(self, facts: Transaction) -> dict[tuple[str, str], VersionedRecord]:
+        """Return what the collections hold afterwards; what is closed goes first, so it can begin anew at once."""
+        kept = {place: record for place, record in self._records.items() if place not in facts.records.deleted}
+        for record in facts.records.put:
+            place = record.collection, record.key
+            if record.version != (kept[place].version if place in kept else 0) + 1:
+                raise VersionConflict(*place)
+            kept[place] = copy.deepcopy(record)
         return kept
 
     def _forget(self, addresses: Iterable[Address]) -> None:
         for address in addresses:
             for kept in (self._states, self._findings, self._revisions):
                 kept.pop(address, None)
-            self._demotions = {key: one for key, one in self._demotions.items() if one.address != address}
+            self._quarantines = {key: one for key, one in self._quarantines.items() if one.address != address}
             self._acceptances = {key: one for key, one in self._acceptances.items() if one.address != address}
             self._approvals = {
                 plan: one for plan, one in self._approvals.items() if one.address != address or one.used_at is not None
             }
 
-    def _touch(self, touch: Touch) -> None:
+    def _touch(self, touch: UnchangedCheck) -> None:
         state = self._states.get(touch.address)
         if state is not None:
             is_open = state.schedule.requested != state.schedule.handled
@@ -259,19 +259,19 @@ class MemoryStore:
             self._operations.pop(identity, None)
 
     def _new_charges(self, facts: Transaction) -> dict[str, dict[str, float]]:
-        """Return what is to be taken from which purse for which correction; raise if a purse holds no more."""
+        """Return what is to be taken from which bucket for which correction; raise if a bucket holds no more."""
         at = {correction.id: correction.at for correction in facts.governance.corrections}
         new: dict[str, dict[str, float]] = {}
         for identity, charges in facts.governance.charges.items():
             if identity not in at and identity not in self._corrections:
                 raise ValueError(f"correction {identity} cannot be charged: it is not kept, nor in the transaction")
             for charge in charges:
-                taken = self._charges.get(charge.purse, {}) | new.get(charge.purse, {})
+                taken = self._charges.get(charge.bucket, {}) | new.get(charge.bucket, {})
                 if identity not in taken:
                     if sum(one >= charge.since for one in taken.values()) >= charge.limit:
-                        raise BudgetSpent(charge.purse)
+                        raise BudgetSpent(charge.bucket)
                     time = at[identity] if identity in at else self._corrections[identity].at
-                    new.setdefault(charge.purse, {})[identity] = time
+                    new.setdefault(charge.bucket, {})[identity] = time
         return new
 
     def _govern(self, facts: Transaction) -> None:
@@ -279,12 +279,12 @@ class MemoryStore:
         for scope in facts.governance.resumed:
             self._pauses.pop(scope, None)
         for key in facts.governance.unquarantined:
-            self._demotions.pop(key, None)
+            self._quarantines.pop(key, None)
         for key in facts.governance.unaccepted:
             self._acceptances.pop(key, None)
         self._pauses |= {pause.scope: pause for pause in facts.governance.pauses}
         self._approvals |= {approval.plan: approval for approval in facts.governance.approvals}
-        self._demotions |= {(one.address, one.path): copy.deepcopy(one) for one in facts.governance.quarantines}
+        self._quarantines |= {(one.address, one.path): copy.deepcopy(one) for one in facts.governance.quarantines}
         self._acceptances |= {(one.address, one.path): copy.deepcopy(one) for one in facts.governance.accepted}
 
     async def claim(self, address: Address, owner: str, now: float, until: float) -> Claim | None:
@@ -400,7 +400,7 @@ class MemoryStore:
         """Return the resources whose last verdict was this."""
         return sorted((a for a, state in self._states.items() if state.observed.status is status), key=_order)
 
-    async def tally(self, now: float) -> Tally:
+    async def tally(self, now: float) -> StatusCounts:
         """Count."""
         states = self._states.values()
         by_status = Counter(
@@ -411,7 +411,7 @@ class MemoryStore:
             or _is_ahead(state, now + CLOCK_SLACK_SECONDS)
             for state in states
         )
-        return Tally(dict(by_status), len(states), overdue)
+        return StatusCounts(dict(by_status), len(states), overdue)
 
     # --- findings and history -----------------------------------------------------------------------------------------
 
@@ -454,36 +454,36 @@ class MemoryStore:
     async def reverts(self, since: float) -> list[Correction]:
         """Return the corrections of drift, conflict or absence since a time, newest first."""
         found = await self.corrections(since=since)
-        return [one for one in found if one.reason in _REVERTING and one.outcome is not Outcome.FAILED]
+        return [one for one in found if one.reason in _REVERTING and one.outcome is not CorrectionOutcome.FAILED]
 
     async def correction(self, correction_id: str) -> Correction | None:
         """Return one correction."""
         return copy.deepcopy(self._corrections.get(correction_id))
 
-    async def spent(self, purses: Sequence[tuple[str, float]]) -> list[int]:
+    async def spent(self, buckets: Sequence[tuple[str, float]]) -> list[int]:
         """Count charges."""
-        return [sum(at >= since for at in self._charges.get(purse, {}).values()) for purse, since in purses]
+        return [sum(at >= since for at in self._charges.get(bucket, {}).values()) for bucket, since in buckets]
 
-    async def dossier(self, shelf: str, key: str) -> Dossier | None:
+    async def record(self, collection: str, key: str) -> VersionedRecord | None:
         """Return one matter."""
-        return copy.deepcopy(self._dossiers.get((shelf, key)))
+        return copy.deepcopy(self._records.get((collection, key)))
 
-    async def dossiers(self, shelf: str, *, owner: str | None = None) -> AsyncIterator[Dossier]:
-        """Go through a shelf in order of keys, as it is now."""
-        for place, dossier in sorted(self._dossiers.items()):
-            if place[0] == shelf and owner in (None, dossier.owner):
-                yield copy.deepcopy(dossier)
+    async def records(self, collection: str, *, owner: str | None = None) -> AsyncIterator[VersionedRecord]:
+        """Go through a collection in order of keys, as it is now."""
+        for place, record in sorted(self._records.items()):
+            if place[0] == collection and owner in (None, record.owner):
+                yield copy.deepcopy(record)
 
-    async def due_dossiers(self, shelf: str, now: float, limit: int) -> list[Dossier]:
+    async def due_records(self, collection: str, now: float, limit: int) -> list[VersionedRecord]:
         """Return what is due, the longest overdue first."""
-        return [copy.deepcopy(each) for at, _, each in self._due_of(shelf) if at <= now][:limit]
+        return [copy.deepcopy(each) for at, _, each in self._due_of(collection) if at <= now][:limit]
 
-    async def next_due_dossier(self, shelf: str) -> float | None:
-        """Return the earliest due time of a shelf."""
-        return next((at for at, _, _ in self._due_of(shelf)), None)
+    async def next_due_record(self, collection: str) -> float | None:
+        """Return the earliest due time of a collection."""
+        return next((at for at, _, _ in self._due_of(collection)), None)
 
-    def _due_of(self, shelf: str) -> list[tuple[float, str, Dossier]]:
-        found = [each for each in self._dossiers.values() if each.shelf == shelf]
+    def _due_of(self, collection: str) -> list[tuple[float, str, VersionedRecord]]:
+        found = [each for each in self._records.values() if each.collection == collection]
         return sorted((each.due_at, each.key, each) for each in found if each.due_at is not None)
 
     async def pauses(self) -> list[Pause]:
@@ -495,12 +495,12 @@ class MemoryStore:
         unused = [one for one in self._approvals.values() if one.used_at is None]
         return sorted(_of(addresses, unused), key=lambda one: (_order(one.address), one.plan))
 
-    async def demotions(self, addresses: Sequence[Address] | None = None) -> list[Demotion]:
-        """Return demotions, in order of address and path."""
-        chosen = _of(addresses, self._demotions.values())
+    async def quarantines(self, addresses: Sequence[Address] | None = None) -> list[Quarantine]:
+        """Return quarantines, in order of address and path."""
+        chosen = _of(addresses, self._quarantines.values())
         return copy.deepcopy(sorted(chosen, key=lambda one: (_order(one.address), one.path)))
 
-    async def acceptances(self, addresses: Sequence[Address] | None = None) -> list[Acceptance]:
+    async def acceptances(self, addresses: Sequence[Address] | None = None) -> list[AcceptedValue]:
         """Return acceptances, in order of address and path."""
         chosen = _of(addresses, self._acceptances.values())
         return copy.deepcopy(sorted(chosen, key=lambda one: (_order(one.address), one.path)))

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple, NewType, Protocol
 from holdfast.model.absent import ABSENT
 from holdfast.model.address import Address
 from holdfast.model.audit import AuditHead
-from holdfast.model.budget_charge import Charge
+from holdfast.model.budget_charge import BudgetCharge
 from holdfast.model.condition import Condition
 from holdfast.model.finding import Finding
 from holdfast.model.json import Json
@@ -174,7 +174,7 @@ class Operation:
     phase: str = ""  # for actions of two writes: which one
 
 
-class Outcome(StrEnum):
+class CorrectionOutcome(StrEnum):
     """How a correction ended."""
 
     BEGUN = "begun"  # charged, perhaps sent
@@ -204,7 +204,7 @@ class Correction:
     at: float
     action: str
     reason: str  # the code of the decision's first reason: drift, intent, missing, conflict, ...
-    outcome: Outcome = Outcome.BEGUN
+    outcome: CorrectionOutcome = CorrectionOutcome.BEGUN
     paths: tuple[CorrectedPath, ...] = ()
     pre_image: Digest | None = None  # what was there before; None: nothing was
     post_image: Digest | None = None  # what was there after it settled
@@ -213,11 +213,11 @@ class Correction:
 
 
 class BudgetSpent(Exception):  # noqa: N818 - an outcome, not a mistake
-    """A purse that a transaction charges is empty; nothing of the transaction was kept."""
+    """A bucket that a transaction charges is empty; nothing of the transaction was kept."""
 
-    def __init__(self, purse: str) -> None:
-        self.purse = purse
-        super().__init__(purse)
+    def __init__(self, bucket: str) -> None:
+        self.bucket = bucket
+        super().__init__(bucket)
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,18 +244,18 @@ class Approval:
 
 
 @dataclass(frozen=True, slots=True)
-class Demotion:
+class Quarantine:
     """A path that is only reported until a person decides: we fought over it, or a write to it was undone."""
 
     address: Address
     path: str
-    cause: str  # fight | undone
+    cause: str  # contention | undone
     since: float
-    data: Mapping[str, Json] = field(default_factory=dict)  # period, values, rival, correction
+    data: Mapping[str, Json] = field(default_factory=dict)  # period, values, other writer, correction
 
 
 @dataclass(frozen=True, slots=True)
-class Acceptance:
+class AcceptedValue:
     """A live value that a person took as the new baseline without changing the source; it stays watched."""
 
     address: Address
@@ -267,14 +267,14 @@ class Acceptance:
 
 
 @dataclass(frozen=True, slots=True)
-class Dossier:
+class VersionedRecord:
     """All that is known of one matter that goes on for a while: a template, a child of one, a rollout, an assessment.
 
     It is read, thought about and written back as its next version: whoever did not see the last one is refused, so two
     workers cannot both take the same step.
     """
 
-    shelf: str  # the sort of matter
+    collection: str  # the sort of matter
     key: str  # which one
     data: Mapping[str, Json]
     version: int = 1  # of a new one; each commit must bring the one after the one kept
@@ -282,13 +282,13 @@ class Dossier:
     due_at: float | None = None  # when something is to be done about it; None: nothing is
 
 
-class DossierMoved(Exception):  # noqa: N818 - an outcome, not a mistake
+class VersionConflict(Exception):  # noqa: N818 - an outcome, not a mistake
     """Somebody else took the matter further meanwhile; nothing of the transaction was kept. Read it anew."""
 
-    def __init__(self, shelf: str, key: str) -> None:
-        self.shelf = shelf
+    def __init__(self, collection: str, key: str) -> None:
+        self.collection = collection
         self.key = key
-        super().__init__(f"{shelf} {key} was taken further by somebody else meanwhile; nothing was recorded")
+        super().__init__(f"{collection} {key} was taken further by somebody else meanwhile; nothing was recorded")
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,7 +312,7 @@ class ChainedEvent:
 
 
 @dataclass(frozen=True, slots=True)
-class Touch:
+class UnchangedCheck:
     """A check that found nothing new: only its times move."""
 
     address: Address
@@ -342,7 +342,7 @@ class Settled(NamedTuple):
 class PartialUpdates:
     """Changes to a few columns of known resources; resources that the store does not know are skipped."""
 
-    unchanged: list[Touch] = field(default_factory=list)
+    unchanged: list[UnchangedCheck] = field(default_factory=list)
     rescheduled: list[tuple[Address, float | None]] = field(default_factory=list)  # due times, and nothing else
     requested: list[Request] = field(default_factory=list)  # the only way to ask for a check of a known resource
 
@@ -363,13 +363,15 @@ class GovernanceChanges:
     """Corrections, their charges, and the decisions of people that limit them."""
 
     corrections: list[Correction] = field(default_factory=list)  # inserted or replaced, by id
-    charges: dict[str, list[Charge]] = field(default_factory=dict)  # correction id -> buckets to charge, once each
+    charges: dict[str, list[BudgetCharge]] = field(
+        default_factory=dict
+    )  # correction id -> buckets to charge, once each
     pauses: list[Pause] = field(default_factory=list)  # inserted or replaced, by scope
     resumed: list[str] = field(default_factory=list)  # scopes
     approvals: list[Approval] = field(default_factory=list)  # inserted or replaced, by plan
-    quarantines: list[Demotion] = field(default_factory=list)  # inserted or replaced, by address and path
+    quarantines: list[Quarantine] = field(default_factory=list)  # inserted or replaced, by address and path
     unquarantined: list[tuple[Address, str]] = field(default_factory=list)
-    accepted: list[Acceptance] = field(default_factory=list)  # inserted or replaced, by address and path
+    accepted: list[AcceptedValue] = field(default_factory=list)  # inserted or replaced, by address and path
     unaccepted: list[tuple[Address, str]] = field(default_factory=list)
 
 
@@ -377,7 +379,7 @@ class GovernanceChanges:
 class RecordChanges:
     """Changes to versioned records."""
 
-    put: list[Dossier] = field(default_factory=list)  # each the version after the one kept
+    put: list[VersionedRecord] = field(default_factory=list)  # each the version after the one kept
     deleted: list[tuple[str, str]] = field(default_factory=list)  # collections and keys
 
 
@@ -420,7 +422,7 @@ UNCHECKED: Final = "unchecked"  # what a tally calls resources that have no stat
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
+class StatusCounts:
     """How many resources have which status; what `status` begins with."""
 
     by_status: Mapping[str, int]
@@ -440,8 +442,8 @@ class Store(Protocol):
     async def commit(self, transaction: Transaction) -> None:
         """Make a batch of facts true, all or nothing.
 
-        Raise ClaimLost if a fence it relies on has moved, BudgetSpent if a purse it charges holds no more, DossierMoved
-        if a dossier is not the version after the one kept. A correction is charged to a purse once, however often that
+        Raise ClaimLost if a fence it relies on has moved, BudgetSpent if a bucket is empty, VersionConflict
+        if a versioned record is not the next version. A correction is charged to a bucket once, however often that
         is asked, at the time of the correction.
 
         A state never changes `requested` of a resource that is known. While a request is open (`requested` is not what
@@ -518,8 +520,8 @@ class Store(Protocol):
     async def correction(self, correction_id: str) -> Correction | None:
         """Return one correction."""
 
-    async def spent(self, purses: Sequence[tuple[str, float]]) -> list[int]:
-        """Return how often each purse was charged since a time, in the order asked."""
+    async def spent(self, buckets: Sequence[tuple[str, float]]) -> list[int]:
+        """Return how often each bucket was charged since a time, in the order asked."""
 
     async def pauses(self) -> list[Pause]:
         """Return the pauses there are, in order of their scopes, run out or not."""
@@ -527,23 +529,23 @@ class Store(Protocol):
     async def approvals(self, addresses: Sequence[Address] | None = None) -> list[Approval]:
         """Return the approvals that were not used yet."""
 
-    async def demotions(self, addresses: Sequence[Address] | None = None) -> list[Demotion]:
-        """Return the demotions in force, in order of address and path."""
+    async def quarantines(self, addresses: Sequence[Address] | None = None) -> list[Quarantine]:
+        """Return the quarantines in force, in order of address and path."""
 
-    async def acceptances(self, addresses: Sequence[Address] | None = None) -> list[Acceptance]:
+    async def acceptances(self, addresses: Sequence[Address] | None = None) -> list[AcceptedValue]:
         """Return the acceptances in force, in order of address and path."""
 
-    async def dossier(self, shelf: str, key: str) -> Dossier | None:
+    async def record(self, collection: str, key: str) -> VersionedRecord | None:
         """Return one matter."""
 
-    def dossiers(self, shelf: str, *, owner: str | None = None) -> AsyncIterator[Dossier]:
-        """Go through the matters of a shelf in order of their keys, all or those of one owner."""
+    def records(self, collection: str, *, owner: str | None = None) -> AsyncIterator[VersionedRecord]:
+        """Go through the matters of a collection in order of their keys, all or those of one owner."""
 
-    async def due_dossiers(self, shelf: str, now: float, limit: int) -> list[Dossier]:
+    async def due_records(self, collection: str, now: float, limit: int) -> list[VersionedRecord]:
         """Return the matters that something is to be done about by now, the longest overdue first."""
 
-    async def next_due_dossier(self, shelf: str) -> float | None:
-        """Return when something is to be done next about any matter of a shelf."""
+    async def next_due_record(self, collection: str) -> float | None:
+        """Return when something is to be done next about any matter of a collection."""
 
     async def revisions(self, address: Address) -> list[Revision]:
         """Return the revisions of a resource, newest first."""
@@ -574,7 +576,7 @@ class Store(Protocol):
         Of every head that is `known` from elsewhere the trail must have the event.
         """
 
-    async def tally(self, now: float) -> Tally:
+    async def tally(self, now: float) -> StatusCounts:
         """Count resources by status without reading them."""
 
     async def sizes(self) -> dict[tuple[str, str], int]:

@@ -34,7 +34,7 @@ from holdfast.store.protocol import (
     Revision,
     Schedule,
     Step,
-    Touch,
+    UnchangedCheck,
 )
 
 Row = tuple[Any, ...]
@@ -131,17 +131,17 @@ def detail_row(number: int, state: ResourceState) -> Row:
     )
 
 
-def touch_row(number: int, touch: Touch) -> Row:
+def touch_row(number: int, touch: UnchangedCheck) -> Row:
     """Return the times that move when a check finds nothing new."""
     return touch.checked_at, touch.due_at, number
 
 
-def has_tags(touch: Touch) -> bool:
+def has_tags(touch: UnchangedCheck) -> bool:
     """Tell whether the last answer was tagged."""
     return touch.etag is not None or touch.raw_digest is not None
 
 
-def tags(number: int, touch: Touch) -> dict[str, Any]:
+def tags(number: int, touch: UnchangedCheck) -> dict[str, Any]:
     """Return what the last answer was tagged with."""
     return {"id": number, "etag": touch.etag, "raw_digest": packed(touch.raw_digest)}
 

@@ -35,23 +35,23 @@ from holdfast.store.database import Database
 from holdfast.store.protocol import (
     CLOCK_SLACK_SECONDS,
     UNCHECKED,
-    Acceptance,
+    AcceptedValue,
     Approval,
     ChainedEvent,
     Claim,
     Correction,
     DecisionRecord,
-    Demotion,
     Digest,
-    Dossier,
     FindingRecord,
     Operation,
     Pause,
+    Quarantine,
     ResourceState,
     Revision,
     Settled,
-    Tally,
+    StatusCounts,
     Transaction,
+    VersionedRecord,
 )
 from holdfast.store.statements import SQL, in_lists, sized
 
@@ -301,12 +301,12 @@ class SqliteStore:
 
         return await self._run(find)
 
-    async def tally(self, now: float) -> Tally:
+    async def tally(self, now: float) -> StatusCounts:
         """Count in the database."""
         counts = await self._run(lambda: self._select("tally", now, now + CLOCK_SLACK_SECONDS))
         names = [UNCHECKED if status is None else rows.STATUSES[status].value for status, _, _ in counts]
         by_status = {name: count for name, (_, count, _) in zip(names, counts, strict=True)}
-        return Tally(by_status, sum(by_status.values()), sum(overdue for _, _, overdue in counts))
+        return StatusCounts(by_status, sum(by_status.values()), sum(overdue for _, _, overdue in counts))
 
     # --- findings and history -----------------------------------------------------------------------------------------
 
@@ -399,9 +399,9 @@ class SqliteStore:
         found = await self._run(lambda: self._select("correction", correction_id))
         return governance_rows.correction_of(found[0]) if found else None
 
-    async def spent(self, purses: Sequence[tuple[str, float]]) -> list[int]:
+    async def spent(self, buckets: Sequence[tuple[str, float]]) -> list[int]:
         """Count charges in the database."""
-        return await self._run(lambda: [self._select("spent", *purse)[0][0] for purse in purses])
+        return await self._run(lambda: [self._select("spent", *bucket)[0][0] for bucket in buckets])
 
     async def pauses(self) -> list[Pause]:
         """Return all pauses, in order of their scopes."""
@@ -413,27 +413,30 @@ class SqliteStore:
             governance_rows.approval_of(row) for row in sorted(await self._of_many("approvals", addresses), key=_KEY)
         ]
 
-    async def demotions(self, addresses: Sequence[Address] | None = None) -> list[Demotion]:
-        """Return demotions, in order of address and path."""
+    async def quarantines(self, addresses: Sequence[Address] | None = None) -> list[Quarantine]:
+        """Return quarantines, in order of address and path."""
         return [
-            governance_rows.demotion_of(row) for row in sorted(await self._of_many("demotions", addresses), key=_KEY)
+            governance_rows.quarantine_of(row)
+            for row in sorted(await self._of_many("quarantines", addresses), key=_KEY)
         ]
 
-    async def acceptances(self, addresses: Sequence[Address] | None = None) -> list[Acceptance]:
+    async def acceptances(self, addresses: Sequence[Address] | None = None) -> list[AcceptedValue]:
         """Return acceptances, in order of address and path."""
         found = await self._of_many("acceptances", addresses)
         return [governance_rows.acceptance_of(row) for row in sorted(found, key=_KEY)]
 
     # --- matters that go on for a while -------------------------------------------------------------------------------
 
-    async def dossier(self, shelf: str, key: str) -> Dossier | None:
+    async def record(self, collection: str, key: str) -> VersionedRecord | None:
         """Return one matter."""
-        found = await self._run(lambda: self._select("dossier", shelf, key))
+        found = await self._run(lambda: self._select("record", collection, key))
         return versioned_records.of_row(found[0]) if found else None
 
-    async def dossiers(self, shelf: str, *, owner: str | None = None) -> AsyncIterator[Dossier]:
-        """Go through a shelf in order of keys, a page at a time; what is added meanwhile may be seen."""
-        statement, values = ("dossiers_page", (shelf,)) if owner is None else ("dossiers_page_of", (shelf, owner))
+    async def records(self, collection: str, *, owner: str | None = None) -> AsyncIterator[VersionedRecord]:
+        """Go through a collection in order of keys, a page at a time; what is added meanwhile may be seen."""
+        statement, values = (
+            ("records_page", (collection,)) if owner is None else ("records_page_of", (collection, owner))
+        )
         page, after = _FULL, ""
         while len(page) == PAGE:
             page = await self._run(partial(self._select, statement, *values, after, PAGE))
@@ -441,16 +444,16 @@ class SqliteStore:
                 yield versioned_records.of_row(row)
             after = page[-1][1] if page else after
 
-    async def due_dossiers(self, shelf: str, now: float, limit: int) -> list[Dossier]:
+    async def due_records(self, collection: str, now: float, limit: int) -> list[VersionedRecord]:
         """Return what is due, the longest overdue first."""
         return [
             versioned_records.of_row(row)
-            for row in await self._run(partial(self._select, "due_dossiers", shelf, now, limit))
+            for row in await self._run(partial(self._select, "due_records", collection, now, limit))
         ]
 
-    async def next_due_dossier(self, shelf: str) -> float | None:
-        """Return the earliest due time of a shelf."""
-        found: list[tuple[float | None]] = await self._run(lambda: self._select("next_due_dossier", shelf))
+    async def next_due_record(self, collection: str) -> float | None:
+        """Return the earliest due time of a collection."""
+        found: list[tuple[float | None]] = await self._run(lambda: self._select("next_due_record", collection))
         return found[0][0]
 
     # --- audit trail --------------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 from holdfast.compare.paths import format_path
 from holdfast.errors import StoreError
 from holdfast.model.address import Address
-from holdfast.model.budget_charge import Charge
+from holdfast.model.budget_charge import BudgetCharge
 from holdfast.store import audit_chain, blobs, governance_rows, rows, versioned_records
 from holdfast.store.address_ids import Names, text_of
 from holdfast.store.protocol import (
@@ -24,10 +24,10 @@ from holdfast.store.protocol import (
     ClaimLost,
     DecisionRecord,
     Digest,
-    DossierMoved,
     Event,
     ResourceState,
     Transaction,
+    VersionConflict,
 )
 from holdfast.store.schedule import earlier
 from holdfast.store.statements import SQL, in_lists, sized
@@ -37,7 +37,7 @@ _FORGET: Final = (
     "forget_resource",
     "forget_revisions",
     "remove_findings",
-    "forget_demotions",
+    "forget_quarantines",
     "forget_acceptances",
     "forget_approvals",
 )
@@ -322,7 +322,7 @@ class Committer:
         )
 
     def _charge(self) -> None:
-        """Take from the purses; the write lock is held, so nobody takes from them between counting and taking."""
+        """Take from the buckets; the write lock is held, so nobody takes from them between counting and taking."""
         for identity, charges in self._facts.governance.charges.items():
             correction = self._connection.execute(SQL["chargeable"], (identity,)).fetchone()
             if correction is None:
@@ -330,13 +330,13 @@ class Committer:
             for charge in charges:
                 self._take(charge, *correction)
 
-    def _take(self, charge: Charge, correction: int, at: float) -> None:
-        if self._connection.execute(SQL["is_charged"], (correction, charge.purse)).fetchone():
+    def _take(self, charge: BudgetCharge, correction: int, at: float) -> None:
+        if self._connection.execute(SQL["is_charged"], (correction, charge.bucket)).fetchone():
             return
-        (count,) = self._connection.execute(SQL["spent"], (charge.purse, charge.since)).fetchone()
+        (count,) = self._connection.execute(SQL["spent"], (charge.bucket, charge.since)).fetchone()
         if count >= charge.limit:
-            raise BudgetSpent(charge.purse)
-        self._connection.execute(SQL["add_charge"], (correction, charge.purse, at))
+            raise BudgetSpent(charge.bucket)
+        self._connection.execute(SQL["add_charge"], (correction, charge.bucket, at))
 
     def _govern(self) -> None:
         """Write what people decided; what ends goes first, so it can begin anew at once."""
@@ -351,7 +351,7 @@ class Committer:
         ):
             return
         self._many("remove_pause", [(scope,) for scope in facts.governance.resumed])
-        self._many("remove_demotion", self._found(facts.governance.unquarantined))
+        self._many("remove_quarantine", self._found(facts.governance.unquarantined))
         self._many("remove_acceptance", self._found(facts.governance.unaccepted))
         self._many("put_pause", [governance_rows.pause_row(one) for one in facts.governance.pauses])
         self._many(
@@ -359,8 +359,8 @@ class Committer:
             [governance_rows.approval_row(number(one.address), one) for one in facts.governance.approvals],
         )
         self._many(
-            "put_demotion",
-            [governance_rows.demotion_row(number(one.address), one) for one in facts.governance.quarantines],
+            "put_quarantine",
+            [governance_rows.quarantine_row(number(one.address), one) for one in facts.governance.quarantines],
         )
         self._many(
             "put_acceptance",
@@ -369,13 +369,13 @@ class Committer:
 
     def _file(self) -> None:
         """Write the next versions of matters; the write lock is held, so nobody writes one in between."""
-        self._many("remove_dossier", self._facts.records.deleted)
-        for dossier in self._facts.records.put:
-            place = dossier.shelf, dossier.key
-            row = self._connection.execute(SQL["version_of_dossier"], place).fetchone()
-            if dossier.version != (row[0] if row else 0) + 1:
-                raise DossierMoved(*place)
-            self._connection.execute(SQL["put_dossier"], versioned_records.row(dossier))
+        self._many("remove_record", self._facts.records.deleted)
+        for record in self._facts.records.put:
+            place = record.collection, record.key
+            row = self._connection.execute(SQL["version_of_record"], place).fetchone()
+            if record.version != (row[0] if row else 0) + 1:
+                raise VersionConflict(*place)
+            self._connection.execute(SQL["put_record"], versioned_records.row(record))
 
     def _renew(self) -> None:
         for claim in self._facts.writes.renewed:

@@ -13,7 +13,7 @@ import orjson
 
 from holdfast.compare.normalize import Digest
 from holdfast.model.absent import ABSENT
-from holdfast.model.finding import Finding, FindingClass, Op, Side
+from holdfast.model.finding import ChangedBy, Finding, FindingClass, Op
 from holdfast.model.json import Json
 from holdfast.model.path import Selector, Step
 
@@ -46,7 +46,7 @@ def encode_finding(finding: Finding) -> list[Json]:
         [_encode_step(step) for step in finding.path],
         finding.op.value,
         finding.cls.value,
-        finding.side.value,
+        finding.changed_by.value,
         encode_value(finding.desired),
         encode_value(finding.baseline),
         encode_value(finding.observed),
@@ -62,7 +62,7 @@ def decode_finding(encoded: list[Json]) -> Finding:
         tuple(_decode_step(step) for step in path),
         Op(op),
         FindingClass(cls),
-        Side(side),
+        ChangedBy(side),
         decode_value(desired),
         decode_value(baseline),
         decode_value(observed),

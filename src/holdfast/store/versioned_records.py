@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from holdfast.store import blobs, value_codec
 from holdfast.store.damage import undamaged
-from holdfast.store.protocol import Dossier
+from holdfast.store.protocol import VersionedRecord
 from holdfast.store.rows import Row
 
 
-def row(dossier: Dossier) -> Row:
-    """Return a dossier as a row."""
-    data = blobs.pack(value_codec.dumps(dossier.data))
-    return dossier.shelf, dossier.key, dossier.owner, dossier.version, dossier.due_at, data
+def row(record: VersionedRecord) -> Row:
+    """Return a versioned record as a row."""
+    data = blobs.pack(value_codec.dumps(record.data))
+    return record.collection, record.key, record.owner, record.version, record.due_at, data
 
 
-@undamaged("dossier")
-def of_row(row: Row) -> Dossier:
-    """Return the dossier of a row."""
-    shelf, key, owner, version, due_at, data = row
-    return Dossier(shelf, key, value_codec.loads(blobs.unpack(data)), version, owner, due_at)
+@undamaged("record")
+def of_row(row: Row) -> VersionedRecord:
+    """Return the versioned record of a row."""
+    collection, key, owner, version, due_at, data = row
+    return VersionedRecord(collection, key, value_codec.loads(blobs.unpack(data)), version, owner, due_at)

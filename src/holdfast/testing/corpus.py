@@ -20,7 +20,7 @@ from holdfast.model.absent import ABSENT
 from holdfast.model.finding import Finding
 from holdfast.model.json import Json
 from holdfast.model.path import Pointer
-from holdfast.model.read_result import Found, Gone
+from holdfast.model.read_result import Found, NotFound
 from holdfast.model.verdict import Status, Verdict
 
 IN_SYNC, DRIFT = EXPECTED = "in_sync", "drift"
@@ -252,7 +252,7 @@ def judge(case: Case, observed: Json, baseline: str, rules: profiles.RuleSet) ->
     """Give the verdict on one observation with just what its `baseline` lets a detector remember."""
     remembered = {"settled": case.settled, "first": case.observations[0].observed}.get(baseline, ABSENT)
     known = None if remembered is ABSENT else diff.Baseline(case.desired, remembered)
-    reading = Gone() if observed is None else Found(observed)
+    reading = NotFound() if observed is None else Found(observed)
     tree = rules.tree(case.desired, observed)
     return verdict_rules.judge(reading, case.desired, tree, applied=case.desired, baseline=known)
 

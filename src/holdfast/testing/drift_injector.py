@@ -19,10 +19,10 @@ class Damage(StrEnum):
     DELETION = "deletion"  # the thing goes
 
 
-class Vandal:
+class RandomDriftInjector:
     """Strikes at random, from a source of randomness that is given: the same seed does the same damage."""
 
-    def __init__(self, chance: random.Random, name: str = "vandal") -> None:
+    def __init__(self, chance: random.Random, name: str = "drift_injector") -> None:
         self._chance = chance
         self.name = name  # what it leaves behind, where the service asks who writes
 
@@ -44,7 +44,7 @@ class Vandal:
             if kind is Damage.FIELD:
                 del document[name]
             elif kind is Damage.ELEMENT:
-                document[name].append(document[name][-1] if document[name] else "vandal")
+                document[name].append(document[name][-1] if document[name] else "drift_injector")
             else:
                 document[name] = _other(document[name])
 

@@ -12,12 +12,12 @@ from typing import Final
 
 from holdfast.compare import canonical, go_json
 from holdfast.compare.profiles import Profile
-from holdfast.model.attribution import Suspect
+from holdfast.model.attribution import LikelyActor
 from holdfast.model.confidence import Confidence
-from holdfast.model.health import Vital, Workload
+from holdfast.model.health import HealthSignal, Workload
 from holdfast.model.json import Json
-from holdfast.model.read_result import Found, Gone, Reading, Trouble, Unreadable
-from holdfast.model.write_result import Done, Refusal, Refused, UnderWay, Writing
+from holdfast.model.read_result import Found, NotFound, ReadError, ReadFailure, Reading
+from holdfast.model.write_result import Done, InProgress, WriteError, WriteFailure, Writing
 from holdfast.providers import minimal_patch
 from holdfast.providers.protocol import (
     Change,
@@ -43,20 +43,20 @@ class MemoryWorld:
     defaults: dict[str, Json] = field(default_factory=dict)  # what the service fills in when it creates
     calls: list[str] = field(default_factory=list)
     writes: list[tuple[str, str, str]] = field(default_factory=list)  # verb, kind, id
-    faults: list[Callable[[str], Unreadable | Refused | None]] = field(default_factory=list)
+    faults: list[Callable[[str], ReadFailure | WriteFailure | None]] = field(default_factory=list)
     operations: dict[str, int] = field(default_factory=dict)  # long-running: polls left
     polls: int = 0  # how many polls a write takes; 0: at once
     seen_keys: dict[str, str] = field(default_factory=dict)
     ids: int = 0
     actors: dict[tuple[str, str], str] = field(default_factory=dict)  # who wrote what last; others enter themselves
     habits: dict[str, str] = field(default_factory=dict)  # paths that the platform itself moves, and how it is known
-    vitals: dict[str, bool | None] = field(default_factory=dict)  # signs of life, of every thing there is
+    health_signals: dict[str, bool | None] = field(default_factory=dict)  # signs of life, of every thing there is
     workload: Workload | None = None  # what every thing runs, if they run anything
     before_write: Callable[[str], None] = lambda _verb: None
     after_write: Callable[[str], None] = lambda _verb: None
-    lost_answers: list[Refused] = field(default_factory=list)  # to creates that were made all the same, one by one
+    lost_answers: list[WriteFailure] = field(default_factory=list)  # to creates that were made all the same, one by one
 
-    def fault(self, call: str) -> Unreadable | Refused | None:
+    def fault(self, call: str) -> ReadFailure | WriteFailure | None:
         """Note a call, and return what is to go wrong with it."""
         self.calls.append(call)
         for injected in list(self.faults):
@@ -65,7 +65,7 @@ class MemoryWorld:
                 return trouble
         return None
 
-    def lost_answer(self, verb: str) -> Refused | None:
+    def lost_answer(self, verb: str) -> WriteFailure | None:
         """Return what a writer hears instead of the answer to something that was done, if its answer is lost."""
         return self.lost_answers.pop(0) if verb == "create" and self.lost_answers else None
 
@@ -74,11 +74,11 @@ class MemoryWorld:
         return next((i for (k, i), body in self.things.items() if k == kind and body.get("name") == name), None)
 
 
-def once(pattern: str, trouble: Unreadable | Refused) -> Callable[[str], Unreadable | Refused | None]:
+def once(pattern: str, trouble: ReadFailure | WriteFailure) -> Callable[[str], ReadFailure | WriteFailure | None]:
     """Return a fault that strikes the first call that matches, and never again."""
     spent: list[bool] = []
 
-    def strike(call: str) -> Unreadable | Refused | None:
+    def strike(call: str) -> ReadFailure | WriteFailure | None:
         if spent or not fnmatchcase(call, pattern):
             return None
         spent.append(True)
@@ -136,13 +136,13 @@ class _MemoryReader:
 
     async def read(self, target: Target, hint: Hint | None = None) -> Reading | Unchanged:
         trouble = self._world.fault(f"read {target.kind}/{target.name}")
-        if isinstance(trouble, Unreadable):
+        if isinstance(trouble, ReadFailure):
             return trouble
         finds = self.kinds[target.kind].finds
         ident = target.id or (self._world.find(target.kind, target.name) if finds else None)
         body = self._world.things.get((target.kind, ident or ""))
         if body is None:
-            return Gone()
+            return NotFound()
         raw, digest = _sealed(body)
         etag = digest if self.kinds[target.kind].conditional else None
         if hint is not None and hint.raw_digest == digest:
@@ -151,24 +151,24 @@ class _MemoryReader:
 
     async def list(self, kind: str) -> AsyncIterator[Listed]:
         trouble = self._world.fault(f"list {kind}")
-        if isinstance(trouble, Unreadable):
+        if isinstance(trouble, ReadFailure):
             raise ReadFailed(trouble)
         for (found, ident), body in list(self._world.things.items()):
             if found == kind:
                 yield Listed(ident, *_sealed(body))
 
-    async def vitals(self, target: Target, since: float) -> Sequence[Vital] | Workload:  # noqa: ARG002 - no past here
-        self._world.fault(f"vitals {target.kind}/{target.name}")
+    async def health_signals(self, target: Target, since: float) -> Sequence[HealthSignal] | Workload:  # noqa: ARG002 - no past here
+        self._world.fault(f"health signals {target.kind}/{target.name}")
         if self._world.workload is not None:
             return self._world.workload
-        return [Vital(name, is_well) for name, is_well in self._world.vitals.items()]
+        return [HealthSignal(name, is_well) for name, is_well in self._world.health_signals.items()]
 
     def parse(self, kind: str, raw: bytes) -> Json:  # noqa: ARG002 - one shape for all
         return go_json.loads(raw)
 
     async def find(self, kind: str, criteria: Mapping[str, Json]) -> Sequence[str]:
         trouble = self._world.fault(f"find {kind}")
-        if isinstance(trouble, Unreadable):
+        if isinstance(trouble, ReadFailure):
             raise ReadFailed(trouble)
         return [
             ident
@@ -176,12 +176,12 @@ class _MemoryReader:
             if found == kind and all(body.get(key) == value for key, value in criteria.items())
         ]
 
-    async def suspects(self, target: Target) -> Sequence[Suspect]:
-        if isinstance(self._world.fault(f"suspects {target.kind}/{target.name}"), Unreadable):
+    async def likely_actors(self, target: Target) -> Sequence[LikelyActor]:
+        if isinstance(self._world.fault(f"likely actors {target.kind}/{target.name}"), ReadFailure):
             return ()
         ident = target.id or self._world.find(target.kind, target.name) or ""
         who = self._world.actors.get((target.kind, ident))
-        return () if who is None else (Suspect(who, Confidence.HIGH, "who wrote the thing last"),)
+        return () if who is None else (LikelyActor(who, Confidence.HIGH, "who wrote the thing last"),)
 
     def habits(self, kind: str, desired: Mapping[str, Json], observed: Json, now: float) -> Mapping[str, str]:  # noqa: ARG002
         return self._world.habits
@@ -198,13 +198,13 @@ class _MemoryWriter:
     async def create(self, target: Target, key: str) -> Writing:
         world = self._world
         trouble = world.fault(f"create {target.kind}/{target.name}")
-        if isinstance(trouble, Refused):
+        if isinstance(trouble, WriteFailure):
             return trouble
         if key in world.seen_keys and self._kinds[target.kind].repeats_create:
             return self._answer(world.seen_keys[key], key)
         world.before_write("create")
         if self._kinds[target.kind].conditional and world.find(target.kind, target.name) is not None:
-            return Refused(Refusal.MOVED, "there is one of that name already")
+            return WriteFailure(WriteError.MOVED, "there is one of that name already")
         world.ids += 1
         ident = f"id-{world.ids}"
         body = {**copy.deepcopy(world.defaults), **copy.deepcopy(dict(target.desired)), "name": target.name}
@@ -217,15 +217,15 @@ class _MemoryWriter:
     async def update(self, target: Target, change: Change, key: str) -> Writing:
         world = self._world
         trouble = world.fault(f"update {target.kind}/{target.name}")
-        if isinstance(trouble, Refused):
+        if isinstance(trouble, WriteFailure):
             return trouble
         ident = target.id or world.find(target.kind, target.name)
         body = world.things.get((target.kind, ident or ""))
         if body is None or ident is None:
-            return Refused(Refusal.MOVED, "there is nothing to update")
+            return WriteFailure(WriteError.MOVED, "there is nothing to update")
         world.before_write("update")
         if self._has_moved(target.kind, body, change.etag):
-            return Refused(Refusal.MOVED, "it is not what it was when the change was decided")
+            return WriteFailure(WriteError.MOVED, "it is not what it was when the change was decided")
         # Only what the change names may be written; a service that takes whole documents fills in the rest again.
         after = minimal_patch.wanted(dict(change.desired), _shown(body), change.paths)
         filled_in = {} if self._kinds[target.kind].patches else copy.deepcopy(world.defaults)
@@ -237,13 +237,13 @@ class _MemoryWriter:
     async def delete(self, target: Target, key: str, etag: str | None = None) -> Writing:
         world = self._world
         trouble = world.fault(f"delete {target.kind}/{target.name}")
-        if isinstance(trouble, Refused):
+        if isinstance(trouble, WriteFailure):
             return trouble
         ident = target.id or world.find(target.kind, target.name) or ""
         world.before_write("delete")
         body = world.things.get((target.kind, ident))
         if body is not None and self._has_moved(target.kind, body, etag):
-            return Refused(Refusal.MOVED, "it is not what it was when its deletion was decided")
+            return WriteFailure(WriteError.MOVED, "it is not what it was when its deletion was decided")
         if body is not None:
             del world.things[target.kind, ident]
             self._signed("delete", target.kind, ident)
@@ -253,12 +253,12 @@ class _MemoryWriter:
     async def poll(self, target: Target, token: Mapping[str, Json]) -> Writing:
         world = self._world
         trouble = world.fault(f"poll {target.kind}/{target.name}")
-        if isinstance(trouble, Refused):
+        if isinstance(trouble, WriteFailure):
             return trouble
         key = str(token["key"])
         world.operations[key] = world.operations.get(key, 1) - 1
         if world.operations[key] > 0:
-            return UnderWay(str(token["id"]), token)
+            return InProgress(str(token["id"]), token)
         return Done(str(token["id"]))
 
     def _has_moved(self, kind: str, body: Mapping[str, Json], etag: str | None) -> bool:
@@ -271,7 +271,7 @@ class _MemoryWriter:
     def _answer(self, ident: str, key: str) -> Writing:
         if self._world.polls:
             self._world.operations[key] = self._world.polls
-            return UnderWay(ident, {"id": ident, "key": key})
+            return InProgress(ident, {"id": ident, "key": key})
         return Done(ident)
 
 
@@ -286,4 +286,4 @@ def _sealed(body: Mapping[str, Json]) -> tuple[bytes, str]:
     return raw, hashlib.sha256(raw).hexdigest()
 
 
-UNREACHABLE = Unreadable(Trouble.UNREACHABLE, "the world is down")
+UNREACHABLE = ReadFailure(ReadError.UNREACHABLE, "the world is down")

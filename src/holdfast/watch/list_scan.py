@@ -16,16 +16,16 @@ from holdfast.model.read_result import Reading
 from holdfast.policy import resync_schedule
 from holdfast.providers.protocol import ItemFailed, ReadFailed
 from holdfast.reconcile.clock import Clock
-from holdfast.reconcile.connections import World
-from holdfast.reconcile.rate_limit import Budget
-from holdfast.store.protocol import PartialUpdates, Store, Touch, Transaction
+from holdfast.reconcile.connections import Connections
+from holdfast.reconcile.rate_limit import CallKind
+from holdfast.store.protocol import PartialUpdates, Store, Transaction, UnchangedCheck
 
 BATCH = 1000
 
 
 @dataclass(slots=True)
-class Swept:
-    """What a sweep of one kind brought; what it did not touch is to be asked for with `Sweeper.closer`."""
+class ListScan:
+    """What a sweep of one kind brought; what it did not touch is to be asked for with `ListScanner.closer`."""
 
     began_at: float
     unchanged: int = 0
@@ -33,23 +33,23 @@ class Swept:
 
 
 @dataclass(slots=True)
-class Sweeper:
+class ListScanner:
     """Sweeps kinds whose provider can list."""
 
     store: Store
-    world: World
+    world: Connections
     clock: Clock
     random01: Callable[[], float]
     jitter: float = 0.1
     swept_at: dict[tuple[str, str], float] = field(default_factory=dict)  # when a kind was last listed to its end
 
-    async def sweep(self, connection: str, kind: str) -> Swept:
+    async def sweep(self, connection: str, kind: str) -> ListScan:
         """List a kind and note what has not moved, page by page as it comes in."""
-        out = Swept(self.clock.now())
+        out = ListScan(self.clock.now())
         reader = await self.world.reader(connection)
         page: list[tuple[str, str]] = []
         try:
-            async with self.world.gate(connection).turn(Budget.READ):
+            async with self.world.gate(connection).turn(CallKind.READ):
                 async for item in reader.list(kind):
                     page.append((item.id, item.raw_digest))
                     if len(page) >= BATCH:
@@ -64,7 +64,7 @@ class Sweeper:
         self.swept_at[connection, kind] = out.began_at
         return out
 
-    async def closer(self, connection: str, kind: str, swept: Swept) -> AsyncIterator[list[Address]]:
+    async def closer(self, connection: str, kind: str, swept: ListScan) -> AsyncIterator[list[Address]]:
         """Go through what the sweep did not settle, batch by batch."""
         batch: list[Address] = []
         async for address in self.store.unlooked(connection, kind, swept.began_at, self.clock.now()):
@@ -75,11 +75,11 @@ class Sweeper:
         if batch:
             yield batch
 
-    async def _note(self, connection: str, kind: str, page: list[tuple[str, str]], out: Swept) -> None:
+    async def _note(self, connection: str, kind: str, page: list[tuple[str, str]], out: ListScan) -> None:
         settled = await self.store.settled(connection, kind, _told_once(page))
         now = out.began_at
         touched = [
-            Touch(
+            UnchangedCheck(
                 address,
                 now,
                 resync_schedule.next_due(now, period, self.jitter, self.random01()) if period > 0 else None,

@@ -17,11 +17,11 @@ from holdfast.model.address import Address
 from holdfast.model.decision import Action
 from holdfast.policy import resync_schedule
 from holdfast.reconcile import unchecked
-from holdfast.reconcile.action_result import Acted, Result
+from holdfast.reconcile.action_result import ActionOutcome, ActionResult
 from holdfast.reconcile.clock import Clock
 from holdfast.reconcile.report import Report
 from holdfast.store.protocol import PartialUpdates, Request, Store, Transaction
-from holdfast.watch.list_scan import Sweeper
+from holdfast.watch.list_scan import ListScanner
 
 BATCH = 500
 SHORTEST_WAIT_SECONDS = 0.05
@@ -36,7 +36,7 @@ WAITING_SECONDS = 30.0  # after which something that could not be looked at is t
 Correct = Callable[[Sequence[Address]], Awaitable[Report]]  # looks at some of the fleet, and acts; see Applier.apply
 
 
-class Besides(Protocol):
+class PeriodicTask(Protocol):
     """Something else that comes due while resources are watched, such as assessments."""
 
     async def run(self) -> bool:
@@ -47,21 +47,21 @@ class Besides(Protocol):
 
 
 @dataclass(slots=True)
-class Watcher:
+class ResyncLoop:
     """The resync loop."""
 
     store: Store
     correct: Correct
     clock: Clock
     random01: Callable[[], float]
-    sweeper: Sweeper
+    sweeper: ListScanner
     report: Callable[[Report], Awaitable[None]] | None = None
     stop: asyncio.Event = field(default_factory=asyncio.Event)
     complain: Callable[[InputError], None] = lambda _error: None
     is_over: Callable[[], Awaitable[bool]] | None = None  # asked between rounds; the declarations may have changed
     wait_at_most: float = LONGEST_WAIT_SECONDS
-    look: Correct | None = None  # the same without acting; for seeing how much has moved before any of it is put back
-    besides: Sequence[Besides] = ()
+    look: Correct | None = None  # the same without acting; for seeing how much has moved before any of it is reverted
+    besides: Sequence[PeriodicTask] = ()
     _tasks: dict[str, asyncio.Task[bool]] = field(default_factory=dict)  # by connection, and of what else comes due
     _asked: dict[str, float] = field(default_factory=dict)  # when what else comes due was asked last
     _last_now: float | None = None
@@ -115,7 +115,7 @@ class Watcher:
             self._tasks[name] = asyncio.create_task(each.run(), name=f"besides {name}")
         return bool(due_on or idle)
 
-    async def _is_due(self, name: str, beside: Besides) -> bool:
+    async def _is_due(self, name: str, beside: PeriodicTask) -> bool:
         """Return True if something else is to be asked now: its time has come, or it was not asked for a while."""
         now, asked = self.clock.now(), self._asked.get(name)
         at = await beside.next_at()
@@ -179,7 +179,7 @@ class Watcher:
         if swept.failure is not None:
             return False
         moved = [batch async for batch in self.sweeper.closer(connection, kind, swept)]
-        if self.look is not None and len(moved) > 1:  # a storm is one only as a whole: see all, then put back
+        if self.look is not None and len(moved) > 1:  # mass drift is one only as a whole: see all, then revert
             for batch in moved:
                 await self.look(batch)
         for batch in moved:
@@ -210,7 +210,7 @@ class Watcher:
         undeclared = sorted(others - elsewhere, key=str)
         await unchecked.no_longer_declared(self.store, undeclared, self.clock.now())
         await self._put_off(undeclared, None)
-        under_way = [one.checked.address for one in report.acted if one.result is Result.UNSETTLED]
+        under_way = [one.checked.address for one in report.acted if one.result is ActionOutcome.UNSETTLED]
         await self._put_off(under_way, self.clock.now() + LONGEST_WAIT_SECONDS)
         await self._relink(report)
         if self.report is not None:
@@ -222,7 +222,7 @@ class Watcher:
         await self._put_off(sorted(reasons, key=str), now + WAITING_SECONDS)
 
     async def _relink(self, report: Report) -> None:
-        """Look now at whoever refers to something that was made again, unless it is not to be looked at by itself."""
+        """Look now at whoever refers to something that was recreated, unless it is not to be looked at by itself."""
         made = {str(one.checked.address) for one in report.acted if _has_another_id(one)}
         if not made:
             return
@@ -278,10 +278,10 @@ class Watcher:
         await asyncio.gather(sleeping, stopping, return_exceptions=True)
 
 
-def _has_another_id(acted: Acted) -> bool:
-    """Tell whether something was made again, and is known by another id since."""
+def _has_another_id(acted: ActionResult) -> bool:
+    """Tell whether something was recreated, and is known by another id since."""
     again = acted.checked.decision.action in (Action.RECREATE, Action.REPLACE)
-    return again and acted.result is Result.DONE
+    return again and acted.result is ActionOutcome.DONE
 
 
 async def request(store: Store, addresses: list[Address], token: str, now: float) -> int:

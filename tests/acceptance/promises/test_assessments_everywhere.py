@@ -21,9 +21,9 @@ from holdfast.providers.azure import references
 from holdfast.providers.http.client import Answer
 from holdfast.providers.openstack.cloud import Cloud
 from holdfast.providers.protocol import Connection, Provider
-from holdfast.reconcile.policy_evaluation import Rules
+from holdfast.reconcile.policy_evaluation import PolicyRules
 from holdfast.remediation.core.alerts import Alert, Signal
-from holdfast.remediation.core.past_attempts import Limits
+from holdfast.remediation.core.past_attempts import AttemptLimits
 from holdfast.remediation.core.records import Record, Undo
 from holdfast.remediation.core.rules import CommandProbe
 from holdfast.remediation.intake import Refused
@@ -64,14 +64,14 @@ def of_subject(name: str, label: str, path: str, values: tuple[Any, Any]) -> Ope
             where = paths.parse_path(path)
 
             async def ident() -> str:
-                (found,) = await subject.vandal.ids(sample.kind)
+                (found,) = await subject.drift_injector.ids(sample.kind)
                 return str(found)
 
             async def get() -> Any:
-                return paths.resolve(await subject.vandal.get(sample.kind, await ident()), where)
+                return paths.resolve(await subject.drift_injector.get(sample.kind, await ident()), where)
 
             async def put(value: Any) -> None:
-                await subject.vandal.put(sample.kind, await ident(), where, value)
+                await subject.drift_injector.put(sample.kind, await ident(), where, value)
 
             yield Place(
                 subject.provider,
@@ -216,8 +216,8 @@ everywhere = pytest.mark.parametrize("name", PLACES)
 def play(name: str, patch: pytest.MonkeyPatch, story: Callable[[Rounds], Any], profile: str = "", **options: Any):
     async def opened() -> None:
         async with PLACES[name](patch) as place:
-            limits = Limits(same_state=99, chained=99, total=99, within=100_000.0)
-            rules = Rules(CorrectionRules(storm=None), assessment=replace(RULES, refusal=limits))
+            limits = AttemptLimits(same_state=99, chained=99, total=99, within=100_000.0)
+            rules = PolicyRules(CorrectionRules(mass_drift=None), assessment=replace(RULES, refusal=limits))
             rounds = Rounds(place=place, options=options, own_profile=profile, rules=rules)
             await rounds.apply(rounds.declarations)
             await story(rounds)

@@ -189,8 +189,8 @@ HELD = {
     "to be corrected, by check": ("correct", ()),
     "waiting for approval": ("approve", ()),
     "paused": ("correct", ("pause", "--why", "lunch")),
-    "mass drift": ("correct", "corrections: {storm: {share: 1%, atLeast: 1, identical: 1}}\n"),
-    "a budget that is spent": ("correct", "corrections: {budgets: [{max: 1, per: 30d}], storm: off}\n"),
+    "mass drift": ("correct", "corrections: {massDrift: {share: 1%, atLeast: 1, identical: 1}}\n"),
+    "a budget that is spent": ("correct", "corrections: {budgets: [{max: 1, per: 30d}], massDrift: off}\n"),
 }
 
 

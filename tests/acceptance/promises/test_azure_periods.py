@@ -1,4 +1,4 @@
-"""Azure at the sync periods that people use: what a portal does is put back, what a service moves is left alone."""
+"""Azure at the sync periods that people use: what a portal does is reverted, what a service moves is left alone."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from holdfast.reconcile.policy_evaluation import Rules
+from holdfast.reconcile.policy_evaluation import PolicyRules
 from holdfast_emulators.azure import Fill
 from tests.integration.providers.azure.estate import WIDGET, Estate, widget
 
@@ -14,7 +14,7 @@ MINUTES = (15, 30, 60, 600)
 
 
 def estate() -> Estate:
-    here = Estate(rules=Rules())  # as a new user has them
+    here = Estate(rules=PolicyRules())  # as a new user has them
     here.arm.teach(WIDGET, Fill("/properties/tier", "standard"), Fill("/properties/counter", 0))
     return here
 
@@ -48,7 +48,7 @@ def test_a_field_that_moves_at_every_sync_is_left_alone_after_three_corrections(
             here.edit({"/properties/counter": number})
             await here.sync(thing, minutes=minutes)
         assert here.puts() == written + 3
-        here.edit({"/properties/size": 9})  # what is declared is put back all the same
+        here.edit({"/properties/size": 9})  # what is declared is reverted all the same
         await here.sync(thing, minutes=minutes)
         assert here.shown()["properties"]["size"] == 1
 

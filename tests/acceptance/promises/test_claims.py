@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from holdfast.model.write_result import Refusal, Refused
-from holdfast.reconcile.action_result import Result
-from holdfast.reconcile.connections import WritableWorld
-from holdfast.reconcile.rate_limit import Limits
+from holdfast.model.write_result import WriteError, WriteFailure
+from holdfast.reconcile.action_result import ActionOutcome
+from holdfast.reconcile.connections import WritableConnections
+from holdfast.reconcile.rate_limit import RateLimits
 from holdfast.store.protocol import Store
 from holdfast.testing import virtual_time
 from holdfast.testing.memory import once
@@ -24,9 +24,9 @@ STOPPED_FROM, STOPPED_UNTIL = 10.0, 700.0
 class Slow(Bench):
     """A process whose connection lets one write through in ten seconds."""
 
-    def world(self) -> WritableWorld:
-        limits = {"mem": Limits(concurrency=8, writes_per_second=0.1)}
-        return WritableWorld({"mem": self.connection}, {"memory": self.provider()}, limits, self.clock)
+    def world(self) -> WritableConnections:
+        limits = {"mem": RateLimits(concurrency=8, writes_per_second=0.1)}
+        return WritableConnections({"mem": self.connection}, {"memory": self.provider()}, limits, self.clock)
 
 
 class Stopped:
@@ -86,12 +86,12 @@ def test_a_worker_that_waits_for_a_retry_keeps_its_claim():
         one = Bench(clock=clock, owner="one")
         two = Bench(live=one.live, store=one.store, clock=clock, seed=2, owner="two")
         without_keys(one)
-        one.live.faults.append(once("create*", Refused(Refusal.RETRYABLE, "503", 330)))
+        one.live.faults.append(once("create*", WriteFailure(WriteError.RETRYABLE, "503", 330)))
         first = asyncio.ensure_future(one.apply(fleet(1)))
         await clock.sleep(308)
         second = await two.apply(fleet(1))
-        assert [each.result for each in second.acted] == [Result.BUSY]
-        assert [each.result for each in (await first).acted] == [Result.DONE]
+        assert [each.result for each in second.acted] == [ActionOutcome.BUSY]
+        assert [each.result for each in (await first).acted] == [ActionOutcome.DONE]
         assert names(one) == Counter({"n0": 1})
 
     virtual_time.run(whole())
@@ -109,7 +109,7 @@ def test_a_worker_that_was_stopped_and_woken_writes_nothing_over_its_successor(a
         two = Bench(live=one.live, store=one.store, clock=clock, seed=2, owner="two")
         one.store = Stopped(one.store, clock)
         one.live.writes.clear()
-        one.live.faults.append(once(f"{action}*", Refused(Refusal.RETRYABLE, "503", 330)))
+        one.live.faults.append(once(f"{action}*", WriteFailure(WriteError.RETRYABLE, "503", 330)))
         begun = one.delete(fleet(1)) if action == "delete" else one.apply(fleet(1, "blue"))
         first = asyncio.ensure_future(begun)
         await clock.sleep(320)
@@ -122,7 +122,7 @@ def test_a_worker_that_was_stopped_and_woken_writes_nothing_over_its_successor(a
         assert one.live.writes == before
         assert two.live_thing("n0")["color"] == "green"
         assert len(one.live.things) == 1
-        assert acted.result not in (Result.DONE, Result.BUSY, Result.OVERTAKEN)
+        assert acted.result not in (ActionOutcome.DONE, ActionOutcome.BUSY, ActionOutcome.OVERTAKEN)
         assert "lost" in acted.message
         lost = [each.event async for each in two.store.events(type_prefix="claim.lost")]
         assert [each.subject for each in lost] == ["mem/Thing/n0"]
@@ -141,8 +141,8 @@ def test_a_claim_lasts_as_long_as_an_operation_that_nobody_can_hurry():
         first = asyncio.ensure_future(one.apply(fleet(1)))
         for _ in range(2):
             await clock.sleep(350)
-            assert [each.result for each in (await two.apply(fleet(1))).acted] == [Result.BUSY]
-        assert [each.result for each in (await first).acted] == [Result.DONE]
+            assert [each.result for each in (await two.apply(fleet(1))).acted] == [ActionOutcome.BUSY]
+        assert [each.result for each in (await first).acted] == [ActionOutcome.DONE]
         assert names(one) == Counter({"n0": 1})
 
     virtual_time.run(whole())

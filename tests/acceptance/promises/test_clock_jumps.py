@@ -7,10 +7,10 @@ import asyncio
 import pytest
 
 from holdfast.metrics import resources
-from holdfast.reconcile.rate_limit import Budget, Gate, Limits
+from holdfast.reconcile.rate_limit import CallKind, RateLimiter, RateLimits
 from holdfast.testing.clock import FakeClock
-from holdfast.watch.list_scan import Sweeper
-from holdfast.watch.loop import Watcher
+from holdfast.watch.list_scan import ListScanner
+from holdfast.watch.loop import ResyncLoop
 from tests.unit.reconcile.fixtures import Bench, declare
 
 HOURS = 3600.0
@@ -21,9 +21,9 @@ def fleet(size: int):
     return [declare(f"n{i}", {"color": "red"}, resyncPeriod="10m") for i in range(size)]
 
 
-def watcher(bench: Bench, world, declared) -> Watcher:
-    sweeper = Sweeper(bench.store, world, bench.clock, bench.random)
-    return Watcher(bench.store, bench.applier(world, declared).apply, bench.clock, bench.random, sweeper)
+def watcher(bench: Bench, world, declared) -> ResyncLoop:
+    sweeper = ListScanner(bench.store, world, bench.clock, bench.random)
+    return ResyncLoop(bench.store, bench.applier(world, declared).apply, bench.clock, bench.random, sweeper)
 
 
 @pytest.mark.parametrize("jump", [-3 * HOURS, -120.0, -700.0, 3 * HOURS])
@@ -86,12 +86,12 @@ def test_what_was_checked_later_than_now_is_stale_and_overdue():
 def test_a_pause_that_an_api_asked_for_is_no_longer_because_the_clock_was_set_back():
     async def whole() -> None:
         clock = FakeClock()
-        gate = Gate(Limits(reads_per_second=1.0), clock)
+        gate = RateLimiter(RateLimits(reads_per_second=1.0), clock)
         gate.throttled(30.0)
         clock.advance(-3 * HOURS)
         before = clock.slept
         for _ in range(3):
-            async with gate.turn(Budget.READ):
+            async with gate.turn(CallKind.READ):
                 pass
         assert clock.slept - before <= 33.0
 

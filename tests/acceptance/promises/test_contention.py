@@ -9,7 +9,7 @@ import pytest
 
 from holdfast.model.condition import ConditionType
 from holdfast.model.verdict import Status
-from holdfast.reconcile.policy_evaluation import Rules
+from holdfast.reconcile.policy_evaluation import PolicyRules
 from holdfast.store.protocol import ResourceState
 from tests.unit.reconcile.fixtures import Bench, declare
 
@@ -27,9 +27,9 @@ def updates(bench: Bench) -> int:
 
 
 @pytest.mark.parametrize("period", PERIODS)
-def test_a_rival_is_named_within_three_corrections_at_the_rules_of_a_new_user(period):
+def test_a_other_writer_is_named_within_three_corrections_at_the_rules_of_a_new_user(period):
     async def story():
-        bench = Bench(rules=Rules())
+        bench = Bench(rules=PolicyRules())
         thing = declare("a", {"color": "red"}, resyncPeriod=period)
         await bench.apply([thing])
         for _ in range(12):
@@ -38,15 +38,15 @@ def test_a_rival_is_named_within_three_corrections_at_the_rules_of_a_new_user(pe
             await bench.apply([thing])
         assert updates(bench) == 3
         assert await conflict(bench, thing) == "True"
-        (demotion,) = await bench.store.demotions()
-        assert (demotion.path, demotion.data["ours"], demotion.data["theirs"]) == ("/color", "red", ["black"])
+        (quarantine,) = await bench.store.quarantines()
+        assert (quarantine.path, quarantine.data["ours"], quarantine.data["theirs"]) == ("/color", "red", ["black"])
 
     asyncio.run(story())
 
 
-def test_a_rival_that_comes_less_often_than_our_checks_is_named_too():
+def test_a_other_writer_that_comes_less_often_than_our_checks_is_named_too():
     async def story():
-        bench = Bench(rules=Rules())
+        bench = Bench(rules=PolicyRules())
         thing = declare("a", {"color": "red"}, resyncPeriod="10m")
         await bench.apply([thing])
         for turn in range(1, 8 * 144):
@@ -63,7 +63,7 @@ def test_a_rival_that_comes_less_often_than_our_checks_is_named_too():
 @pytest.mark.parametrize("period", PERIODS)
 def test_a_field_that_moves_by_itself_is_left_alone_at_any_period(period):
     async def story():
-        bench = Bench(rules=Rules())
+        bench = Bench(rules=PolicyRules())
         bench.live.defaults = {"tick": 0}
         thing = declare("a", {"color": "red"}, resyncPeriod=period)
         await bench.apply([thing])
@@ -78,7 +78,7 @@ def test_a_field_that_moves_by_itself_is_left_alone_at_any_period(period):
 
 def test_who_removes_a_resource_again_and_again_is_named():
     async def story():
-        bench = Bench(rules=Rules())
+        bench = Bench(rules=PolicyRules())
         thing = declare("a", {"color": "red"}, resyncPeriod="10h")
         await bench.apply([thing])
         for _ in range(8):
@@ -93,7 +93,7 @@ def test_who_removes_a_resource_again_and_again_is_named():
 
 def test_a_persons_edits_do_not_count_against_the_field():
     async def story():
-        bench = Bench(rules=Rules())
+        bench = Bench(rules=PolicyRules())
         bench.live.defaults = {"mode": "usual"}
         for number, value in enumerate(("a", "b", "c", "d")):
             await bench.apply([declare("a", {"color": "red", "mode": value}, resyncPeriod="10m")])
@@ -111,7 +111,7 @@ def test_a_persons_edits_do_not_count_against_the_field():
 
 def test_an_edit_made_while_the_world_moved_elsewhere_does_not_count_either():
     async def story():
-        bench = Bench(rules=Rules())
+        bench = Bench(rules=PolicyRules())
         thing = declare("a", {"color": "c0", "size": 0}, resyncPeriod="10m")
         await bench.apply([thing])
         for number in range(1, 7):  # each time both sides moved, at different fields
@@ -129,7 +129,7 @@ def test_an_edit_made_while_the_world_moved_elsewhere_does_not_count_either():
 
 def test_what_held_for_a_month_is_forgotten():
     async def story():
-        bench = Bench(rules=Rules())
+        bench = Bench(rules=PolicyRules())
         thing = declare("a", {"color": "red"}, resyncPeriod="1h")
         await bench.apply([thing])
         for _ in range(6):

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.model.verdict import SetAside, Status
+from holdfast.model.verdict import Status, SuppressionReason
 from holdfast.policy.correction_limits import CorrectionRules
 from holdfast.policy.waivers import Waiver
-from holdfast.reconcile.policy_evaluation import Rules
+from holdfast.reconcile.policy_evaluation import PolicyRules
 from tests.acceptance.folders import Folder
 from tests.unit.reconcile.fixtures import Bench, declare
 
@@ -86,12 +86,12 @@ def test_a_late_default_joins_once_and_is_told_when_it_does():
     async def story():
         (checked,) = (await bench.check(fleet)).checked
         assert checked.verdict.status is Status.IN_SYNC
-        assert [(each.because, each.path) for each in checked.verdict.aside] == [(SetAside.LATE, "/etc")]
+        assert [(each.because, each.path) for each in checked.verdict.suppressed] == [(SuppressionReason.LATE, "/etc")]
         (event,) = await told(bench, "baseline.joined")
         assert event.data["defaults"] == [{"path": "/etc", "value": "filled in"}]
         bench.clock.advance(3600)
         (checked,) = (await bench.check(fleet)).checked
-        assert (checked.verdict.status, checked.verdict.aside) == (Status.IN_SYNC, ())
+        assert (checked.verdict.status, checked.verdict.suppressed) == (Status.IN_SYNC, ())
         bench.live_thing("a")["etc"] = "moved"
         (checked,) = (await bench.check(fleet)).checked
         assert checked.verdict.status is Status.DRIFTED
@@ -130,7 +130,7 @@ def test_what_is_waived_is_not_learnt_by_a_write_and_counts_again_afterwards():
     bench, fleet = started(patches=True)
     bench.clock.advance(3600)
     waiver = Waiver("mem/Thing/a", "/etc", "ada", "for now", bench.clock.now() + 1000)
-    bench.rules = Rules(CorrectionRules(storm=None), waivers=(waiver,))
+    bench.rules = PolicyRules(CorrectionRules(mass_drift=None), waivers=(waiver,))
     late(bench)
     bench.live_thing("a")["color"] = "black"
 

@@ -9,16 +9,16 @@ import pytest
 
 from holdfast.policy.correction_limits import CorrectionRules
 from holdfast.policy.windows import Mode, Window
-from holdfast.reconcile.action_result import Result
-from holdfast.reconcile.connections import WritableWorld
-from holdfast.reconcile.policy_evaluation import Rules
-from holdfast.reconcile.rate_limit import Limits
+from holdfast.reconcile.action_result import ActionOutcome
+from holdfast.reconcile.connections import WritableConnections
+from holdfast.reconcile.policy_evaluation import PolicyRules
+from holdfast.reconcile.rate_limit import RateLimits
 from holdfast.reconcile.report import Report
 from holdfast.store.protocol import GovernanceChanges, Pause, Transaction
 from holdfast.testing import virtual_time
 from holdfast.testing.virtual_time import VirtualClock
-from holdfast.watch.list_scan import Sweeper
-from holdfast.watch.loop import Watcher
+from holdfast.watch.list_scan import ListScanner
+from holdfast.watch.loop import ResyncLoop
 from tests.acceptance.promises.projects import Project, project
 from tests.unit.reconcile.fixtures import Bench, declare
 
@@ -30,9 +30,9 @@ class Killed(BaseException):
 class Slow(Bench):
     """A process whose connection lets one write through in ten seconds."""
 
-    def world(self) -> WritableWorld:
-        limits = {"mem": Limits(concurrency=8, writes_per_second=0.1)}
-        return WritableWorld({"mem": self.connection}, {"memory": self.provider()}, limits, self.clock)
+    def world(self) -> WritableConnections:
+        limits = {"mem": RateLimits(concurrency=8, writes_per_second=0.1)}
+        return WritableConnections({"mem": self.connection}, {"memory": self.provider()}, limits, self.clock)
 
 
 def fleet(count: int):
@@ -102,7 +102,7 @@ def test_what_was_begun_and_not_sent_waits_for_the_end_of_a_pause(tmp_path: Path
         )
         report = await other.apply(fleet(1))
         assert bench.live.writes == []
-        assert [each.result for each in report.acted] == [Result.HELD]
+        assert [each.result for each in report.acted] == [ActionOutcome.HELD]
         await bench.store.commit(Transaction(governance=GovernanceChanges(resumed=[""])))
         await other.apply(fleet(1))
         assert bench.live_thing("n0")["color"] == "red"
@@ -117,7 +117,7 @@ def test_a_freeze_that_begins_stops_the_next_write(way):
     beginning = virtual_time.START + 7200 + 35
 
     async def whole() -> None:
-        rules = Rules(CorrectionRules(storm=None, windows=(Window(Mode.FREEZE, start=beginning),)))
+        rules = PolicyRules(CorrectionRules(mass_drift=None, windows=(Window(Mode.FREEZE, start=beginning),)))
         bench = Slow(clock=clock, rules=rules, lists=False)
         quick = Bench(live=bench.live, store=bench.store, clock=clock, lists=False)
         await quick.apply(fleet(10))
@@ -133,7 +133,7 @@ def test_a_freeze_that_begins_stops_the_next_write(way):
         assert max(times) <= beginning
         assert len(times) < 10
         results = [each.result for each in report.acted]
-        assert (results.count(Result.DONE), results.count(Result.HELD)) == (len(times), 10 - len(times))
+        assert (results.count(ActionOutcome.DONE), results.count(ActionOutcome.HELD)) == (len(times), 10 - len(times))
 
     virtual_time.run(whole())
 
@@ -146,8 +146,8 @@ async def watched(bench: Bench, count: int) -> Report:
 
     async with bench.world() as world:
         applier = bench.applier(world, fleet(count))
-        sweeper = Sweeper(bench.store, world, bench.clock, bench.random)
-        await Watcher(bench.store, applier.apply, bench.clock, bench.random, sweeper, report=note).round()
+        sweeper = ListScanner(bench.store, world, bench.clock, bench.random)
+        await ResyncLoop(bench.store, applier.apply, bench.clock, bench.random, sweeper, report=note).round()
     return reports[0]
 
 
@@ -156,9 +156,9 @@ def test_a_pause_stops_deletions_that_wait_for_their_turn():
 
     async def whole() -> None:
         class SlowDeletes(Bench):
-            def world(self) -> WritableWorld:
-                limits = {"mem": Limits(concurrency=8, deletes_per_second=0.1)}
-                return WritableWorld({"mem": self.connection}, {"memory": self.provider()}, limits, self.clock)
+            def world(self) -> WritableConnections:
+                limits = {"mem": RateLimits(concurrency=8, deletes_per_second=0.1)}
+                return WritableConnections({"mem": self.connection}, {"memory": self.provider()}, limits, self.clock)
 
         bench = SlowDeletes(clock=clock)
         await bench.apply(fleet(6))
@@ -174,7 +174,7 @@ def test_a_pause_stops_deletions_that_wait_for_their_turn():
         report = await bench.delete(fleet(6))
         await pausing
         assert 1 <= len(bench.live.writes) <= 4
-        held = [each for each in report.acted if each.result is Result.HELD]
+        held = [each for each in report.acted if each.result is ActionOutcome.HELD]
         assert len(held) == 6 - len(bench.live.writes)
         assert len(bench.live.things) == len(held)
 

@@ -7,15 +7,15 @@ import asyncio
 import pytest
 
 from holdfast.model.decision import Action
-from holdfast.model.read_result import Trouble, Unreadable
+from holdfast.model.read_result import ReadError, ReadFailure
 from holdfast.policy.budgets import BudgetRule
 from holdfast.policy.correction_limits import CorrectionRules
 from holdfast.reconcile.check import check_resources
 from holdfast.reconcile.mass_drift_scan import Scheduled
-from holdfast.reconcile.policy_evaluation import Rules
+from holdfast.reconcile.policy_evaluation import PolicyRules
 from holdfast.store.protocol import Approval, GovernanceChanges, PartialUpdates, Transaction
-from holdfast.watch.list_scan import Sweeper
-from holdfast.watch.loop import Watcher
+from holdfast.watch.list_scan import ListScanner
+from holdfast.watch.loop import ResyncLoop
 from tests.unit.reconcile.fixtures import Bench, declare
 
 
@@ -53,7 +53,7 @@ async def watched(bench: Bench, things, seconds: float) -> int:
     before, until = updates(bench), bench.clock.now() + seconds
     of = {thing.address: thing for thing in things}
     async with bench.world() as world:
-        sweeper = Sweeper(bench.store, world, bench.clock, bench.random)
+        sweeper = ListScanner(bench.store, world, bench.clock, bench.random)
 
         async def look_around(addresses):
             alone = bench.applier(world, [of[each] for each in addresses])
@@ -64,7 +64,7 @@ async def watched(bench: Bench, things, seconds: float) -> int:
         async def correct(addresses):
             return await bench.applier(world, [of[each] for each in addresses], others=others).apply()
 
-        watcher = Watcher(bench.store, correct, bench.clock, bench.random, sweeper)
+        watcher = ResyncLoop(bench.store, correct, bench.clock, bench.random, sweeper)
         while bench.clock.now() < until:
             await watcher.run(rounds=2)
     return updates(bench) - before
@@ -82,7 +82,7 @@ async def scattered(bench: Bench, things, seconds: float) -> None:
 @pytest.mark.parametrize("period, seconds", [("10m", 600 / 50), ("1h", 3600 / 50), ("10h", 36_000 / 50)])
 def test_what_moved_at_once_is_held_though_it_is_met_one_by_one(period, seconds, alike, lists):
     async def story():
-        bench = Bench(rules=Rules(), lists=lists)
+        bench = Bench(rules=PolicyRules(), lists=lists)
         things = fleet(50, period)
         await bench.apply(things)
         bench.clock.advance(2 * 36_000)
@@ -97,7 +97,7 @@ def test_what_moved_at_once_is_held_though_it_is_met_one_by_one(period, seconds,
 @pytest.mark.parametrize("count", [50, 200])
 def test_a_steady_watch_corrects_nothing_of_what_moved_at_once(count, alike, lists):
     async def story():
-        bench = Bench(rules=Rules(), lists=lists)
+        bench = Bench(rules=PolicyRules(), lists=lists)
         things = fleet(count)
         await bench.apply(things)
         await scattered(bench, things, 3600)
@@ -113,7 +113,7 @@ def test_a_steady_watch_corrects_nothing_of_what_moved_at_once(count, alike, lis
 
 def test_a_part_that_is_too_much_is_held_before_its_first_correction():
     async def story():
-        bench = Bench(rules=Rules())
+        bench = Bench(rules=PolicyRules())
         things = fleet(50)
         await bench.apply(things)
         await scattered(bench, things, 3600)
@@ -125,7 +125,7 @@ def test_a_part_that_is_too_much_is_held_before_its_first_correction():
 
 def test_what_a_look_around_finds_waits_no_longer_than_without_it():
     async def story():
-        bench = Bench(rules=Rules())
+        bench = Bench(rules=PolicyRules())
         things = fleet(50, "10h")
         await bench.apply(things)
         await scattered(bench, things, 36_000)
@@ -137,7 +137,7 @@ def test_what_a_look_around_finds_waits_no_longer_than_without_it():
 
 def test_one_that_moved_costs_one_list_and_none_that_moved_costs_none():
     async def story():
-        bench = Bench(rules=Rules())
+        bench = Bench(rules=PolicyRules())
         things = fleet(50)
         await bench.apply(things)
         await bench.apply(things)  # as a list shows them
@@ -157,7 +157,7 @@ def test_one_that_moved_costs_one_list_and_none_that_moved_costs_none():
 @pytest.mark.parametrize("lists, most", [(True, {"list": 1, "read": 3}), (False, {"list": 0, "read": 3 + 9})])
 def test_one_target_that_moved_costs_one_list_or_a_few_reads(lists, most):
     async def story():
-        bench = Bench(rules=Rules(), lists=lists)
+        bench = Bench(rules=PolicyRules(), lists=lists)
         things = fleet(200)
         await bench.apply(things)
         await bench.apply(things)
@@ -174,11 +174,11 @@ def test_one_target_that_moved_costs_one_list_or_a_few_reads(lists, most):
 
 def test_a_list_that_is_refused_is_no_list():
     async def story():
-        bench = Bench(rules=Rules())
+        bench = Bench(rules=PolicyRules())
         things = fleet(50)
         await bench.apply(things)
         moved(bench, things)
-        refused = Unreadable(Trouble.UNAUTHORISED, "you may not list")
+        refused = ReadFailure(ReadError.UNAUTHORISED, "you may not list")
         bench.live.faults.append(lambda call: refused if call.startswith("list") else None)
         assert await one_by_one(bench, things, 72.0) == 0
         bench.clock.advance(7200)
@@ -190,7 +190,7 @@ def test_a_list_that_is_refused_is_no_list():
 
 def test_a_few_that_move_now_and_then_are_corrected():
     async def story():
-        bench = Bench(rules=Rules(), lists=False)
+        bench = Bench(rules=PolicyRules(), lists=False)
         things = fleet(50)
         await bench.apply(things)
         for turn in range(10):
@@ -204,7 +204,7 @@ def test_a_few_that_move_now_and_then_are_corrected():
 
 def test_what_a_person_approved_is_not_counted_against_what_comes_after():
     async def story():
-        bench = Bench(rules=Rules(), lists=False)
+        bench = Bench(rules=PolicyRules(), lists=False)
         things = fleet(20)
         await bench.apply(things)
         moved(bench, things[:12])
@@ -228,7 +228,7 @@ def test_what_a_person_approved_is_not_counted_against_what_comes_after():
 
 def test_no_decision_is_recorded_that_a_limit_of_the_fleet_takes_back():
     async def story():
-        bench = Bench(rules=Rules(CorrectionRules(budgets=(BudgetRule(3, 3600.0),))))
+        bench = Bench(rules=PolicyRules(CorrectionRules(budgets=(BudgetRule(3, 3600.0),))))
         things = fleet(40)
         await bench.apply(things)
         bench.clock.advance(7200)

@@ -6,10 +6,10 @@ import asyncio
 
 import pytest
 
-from holdfast.model.read_result import Trouble, Unreadable
+from holdfast.model.read_result import ReadError, ReadFailure
 from holdfast.model.verdict import Status
-from holdfast.model.write_result import Refusal, Refused
-from holdfast.reconcile.action_result import Result
+from holdfast.model.write_result import WriteError, WriteFailure
+from holdfast.reconcile.action_result import ActionOutcome
 from holdfast.store.memory import MemoryStore
 from holdfast.store.protocol import Store
 from holdfast.store.sqlite import SqliteStore
@@ -24,10 +24,16 @@ def test_an_error_with_a_lone_surrogate_is_recorded_and_the_others_go_on(kind, t
         store: Store = MemoryStore() if kind == "memory" else await SqliteStore.open(tmp_path / "s.db")
         bench = Bench(store=store, lists=False)
         fleet = [declare(f"n{number}", {"color": "red"}) for number in range(3)]
-        bench.live.faults.append(lambda call: Refused(Refusal.TERMINAL, ODD) if call == "create Thing/n1" else None)
+        bench.live.faults.append(
+            lambda call: WriteFailure(WriteError.TERMINAL, ODD) if call == "create Thing/n1" else None
+        )
         report = await bench.apply(fleet)
-        assert sorted(each.result for each in report.acted) == [Result.DONE, Result.DONE, Result.TERMINAL]
-        bench.live.faults.append(lambda call: Unreadable(Trouble.OTHER, ODD) if call == "read Thing/n0" else None)
+        assert sorted(each.result for each in report.acted) == [
+            ActionOutcome.DONE,
+            ActionOutcome.DONE,
+            ActionOutcome.TERMINAL,
+        ]
+        bench.live.faults.append(lambda call: ReadFailure(ReadError.OTHER, ODD) if call == "read Thing/n0" else None)
         checked = {each.address.name: each.verdict for each in (await bench.check(fleet)).checked}
         assert (checked["n0"].status, checked["n2"].status) == (Status.UNKNOWN, Status.IN_SYNC)
         assert "\\ud800" in checked["n0"].reason

@@ -34,10 +34,10 @@ SEVERAL = {
     "corrections": ("corrections",),
     "events": ("events",),
     "evidence": ("evidence", "-o", "json"),
-    "fights": ("fights",),
+    "contention": ("contention",),
 }
 # What does not name the resources that it is about; that it leaves the others alone is shown below.
-SILENT = {"approve", "upgrade", "watch", "fights"}
+SILENT = {"approve", "upgrade", "watch", "contention"}
 SCOPING = {"--target", "--selector"}
 RESYNC = {"plan", "check", "apply", "watch", "approve", "explain"}
 PLACES = {"--file", "--project", "--store"}
@@ -171,7 +171,7 @@ def test_the_place_of_a_project_may_be_said_in_three_ways(drifted, told, tmp_pat
     """Every command of the store answers the same from another folder, whichever way it is told which project."""
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
-    for name in ("status", "history", "corrections", "events", "evidence", "fights", "audit"):
+    for name in ("status", "history", "corrections", "events", "evidence", "contention", "audit"):
         given = ("audit", "verify") if name == "audit" else SEVERAL[name]
         here = told(drifted, *given, *(("-o", "json") if name == "status" else ()))
         for place in (

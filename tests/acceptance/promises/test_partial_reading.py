@@ -12,8 +12,8 @@ import yaml
 from holdfast.errors import InputError
 from holdfast.model.verdict import Status
 from holdfast.reconcile.report import Report
-from holdfast.watch.list_scan import Sweeper
-from holdfast.watch.loop import Watcher
+from holdfast.watch.list_scan import ListScanner
+from holdfast.watch.loop import ResyncLoop
 from tests.acceptance.promises.watching import said, until, watch
 from tests.acceptance.test_commands import run
 from tests.unit.reconcile.fixtures import Bench, declare
@@ -74,8 +74,8 @@ def test_what_cannot_be_resolved_while_watching_is_unknown_and_told():
                     raise InputError("${Thing/gone.id}: there is no resource Thing/gone")
                 return await applier.apply(addresses)
 
-            sweeper = Sweeper(bench.store, world, bench.clock, bench.random)
-            watcher = Watcher(bench.store, correct, bench.clock, bench.random, sweeper)
+            sweeper = ListScanner(bench.store, world, bench.clock, bench.random)
+            watcher = ResyncLoop(bench.store, correct, bench.clock, bench.random, sweeper)
             watcher.complain = lambda error: told.append(str(error))
             await watcher.round()
         states = await bench.store.states([each.address for each in fleet])

@@ -10,8 +10,8 @@ import pytest
 
 from holdfast.store.protocol import Store
 from holdfast.watch import loop
-from holdfast.watch.list_scan import Sweeper
-from holdfast.watch.loop import Watcher
+from holdfast.watch.list_scan import ListScanner
+from holdfast.watch.loop import ResyncLoop
 from tests.unit.reconcile.fixtures import Bench, declare
 
 
@@ -91,5 +91,5 @@ def test_a_request_made_while_a_check_is_under_way_is_not_lost(moved):
 async def watched(bench: Bench, fleet: list[Any]) -> None:
     async with bench.world() as world:
         applier = bench.applier(world, fleet)
-        sweeper = Sweeper(bench.store, world, bench.clock, bench.random)
-        await Watcher(bench.store, applier.apply, bench.clock, bench.random, sweeper).round()
+        sweeper = ListScanner(bench.store, world, bench.clock, bench.random)
+        await ResyncLoop(bench.store, applier.apply, bench.clock, bench.random, sweeper).round()

@@ -189,7 +189,7 @@ def test_a_scale_down_minutes_after_the_creation_is_not_the_platforms(folder, se
     server.console("user_alice").edit("inference-lb", workersMin=0, workersMax=workers)
     found = drift(folder, server)
     assert found["status"] == "drifted"
-    assert all(each["who"] != "RunPod itself" for each in found["suspects"])
+    assert all(each["who"] != "RunPod itself" for each in found["attributedTo"])
     assert_corrected(folder, server)
 
 
@@ -200,4 +200,4 @@ def test_a_scale_down_after_idle_days_is_the_platforms_and_is_left_alone(folder,
     endpoint.last_request_at -= 4 * 86_400
     assert len(server.advance(0)) == 1
     found = drift(folder, server)
-    assert found["suspects"][0]["who"] == "RunPod itself"
+    assert found["attributedTo"][0]["who"] == "RunPod itself"

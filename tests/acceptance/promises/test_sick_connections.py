@@ -14,23 +14,23 @@ import pytest
 from holdfast.compare import comparators
 from holdfast.manifests.secrets import Resolver
 from holdfast.model.address import Address
-from holdfast.model.read_result import Trouble, Unreadable
+from holdfast.model.read_result import ReadError, ReadFailure
 from holdfast.policy import dependency_graph
 from holdfast.policy.correction_limits import CorrectionRules
 from holdfast.providers.protocol import Connection
-from holdfast.reconcile.action_result import Acted, Result
+from holdfast.reconcile.action_result import ActionOutcome, ActionResult
 from holdfast.reconcile.apply import Applier
 from holdfast.reconcile.check import Checker
-from holdfast.reconcile.connections import WritableWorld
-from holdfast.reconcile.policy_evaluation import Rules
-from holdfast.reconcile.resolve import Fleet, Preparer
+from holdfast.reconcile.connections import WritableConnections
+from holdfast.reconcile.policy_evaluation import PolicyRules
+from holdfast.reconcile.resolve import ResourceResolver, ResourceSet
 from holdfast.reconcile.write import ResourceWriter
 from holdfast.store.memory import MemoryStore
 from holdfast.testing import virtual_time
 from holdfast.testing.memory import MemoryProvider, MemoryWorld
 from holdfast.testing.virtual_time import VirtualClock
-from holdfast.watch.list_scan import Sweeper
-from holdfast.watch.loop import Watcher
+from holdfast.watch.list_scan import ListScanner
+from holdfast.watch.loop import ResyncLoop
 from tests.unit.reconcile.fixtures import declare
 
 HANGS_SECONDS = 120.0
@@ -93,19 +93,19 @@ class Two:
 
         return [one(connection, number) for connection in ("good", "bad") for number in range(size)]
 
-    def world(self) -> WritableWorld:
+    def world(self) -> WritableConnections:
         connections = {"good": Connection("good", "memory"), "bad": Connection("bad", "sick")}
         providers = {"memory": MemoryProvider(self.good, lists=False), "sick": self.sick}
-        return WritableWorld(connections, providers, {}, self.clock)
+        return WritableConnections(connections, providers, {}, self.clock)
 
     def fingerprint(self, value: Any) -> str:
         return comparators.fingerprint(value, b"key")
 
-    def applier(self, world: WritableWorld, declared, **options: Any) -> Applier:
+    def applier(self, world: WritableConnections, declared, **options: Any) -> Applier:
         graph, _ = dependency_graph.build(declared)
-        fleet = Fleet({each.address: each for each in declared}, graph)
-        rules = Rules(CorrectionRules(storm=None))
-        preparer = Preparer(self.store, world, fleet, self.fingerprint, lambda _: Resolver({}))
+        fleet = ResourceSet({each.address: each for each in declared}, graph)
+        rules = PolicyRules(CorrectionRules(mass_drift=None))
+        preparer = ResourceResolver(self.store, world, fleet, self.fingerprint, lambda _: Resolver({}))
         checker = Checker(self.store, world, self.clock, self.chance, self.fingerprint, rules=rules)
         writer = ResourceWriter(self.store, world, checker, self.clock, self.chance, "one")
         return Applier(self.store, preparer, checker, writer, **options)
@@ -116,7 +116,9 @@ class Two:
 
 
 def throttle(two: Two) -> None:
-    two.bad.faults.append(lambda call: Unreadable(Trouble.THROTTLED, "429", 300.0) if call.startswith("read") else None)
+    two.bad.faults.append(
+        lambda call: ReadFailure(ReadError.THROTTLED, "429", 300.0) if call.startswith("read") else None
+    )
 
 
 def hang(two: Two) -> None:
@@ -144,8 +146,10 @@ def test_a_watch_corrects_one_connection_while_another_is_sick(make_sick):
                     corrected.append(two.clock.now() - began)
                 stop.set()
 
-            sweeper = Sweeper(two.store, world, two.clock, two.chance)
-            watcher = Watcher(two.store, two.applier(world, declared, stop=stop).apply, two.clock, two.chance, sweeper)
+            sweeper = ListScanner(two.store, world, two.clock, two.chance)
+            watcher = ResyncLoop(
+                two.store, two.applier(world, declared, stop=stop).apply, two.clock, two.chance, sweeper
+            )
             watcher.stop = stop
             drifting = asyncio.create_task(drift())
             await watcher.run()
@@ -163,7 +167,7 @@ def test_an_apply_writes_one_connection_while_another_is_sick(make_sick):
         began, ended = two.clock.now(), {}
 
         def progress(what: Any) -> None:
-            if isinstance(what, Acted):
+            if isinstance(what, ActionResult):
                 ended[str(what.checked.address)] = two.clock.now() - began
 
         async with two.world() as world:
@@ -184,8 +188,8 @@ def test_what_needs_the_sick_connection_waits_and_its_neighbours_do_not():
         began, ended = two.clock.now(), {}
 
         def progress(what: Any) -> None:
-            if isinstance(what, Acted):
-                assert what.result is Result.DONE
+            if isinstance(what, ActionResult):
+                assert what.result is ActionOutcome.DONE
                 ended[str(what.checked.address)] = two.clock.now() - began
 
         async with two.world() as world:
@@ -208,13 +212,13 @@ def test_an_operation_that_never_ends_is_left_to_the_next_run_after_a_while(unat
         began, ended = two.clock.now(), {}
 
         def progress(what: Any) -> None:
-            if isinstance(what, Acted):
+            if isinstance(what, ActionResult):
                 ended[str(what.checked.address)] = two.clock.now() - began
 
         async with two.world() as world:
             report = await two.applier(world, declared, progress=progress, unattended=unattended).apply()
             slow = [each for each in report.acted if each.checked.address.connection == "bad"]
-            assert {each.result for each in slow} == {Result.UNSETTLED}
+            assert {each.result for each in slow} == {ActionOutcome.UNSETTLED}
             assert max(ended[f"good/Thing/n{number}"] for number in range(3)) <= 15.0
             assert two.clock.now() - began <= (60.0 if unattended else 3700.0)
             assert len(two.bad.writes) == 3
@@ -222,7 +226,7 @@ def test_an_operation_that_never_ends_is_left_to_the_next_run_after_a_while(unat
             for key in two.bad.operations:
                 two.bad.operations[key] = 0
             report = await two.applier(world, declared).apply()
-            assert all(each.result is Result.DONE for each in report.acted)
+            assert all(each.result is ActionOutcome.DONE for each in report.acted)
             assert len(two.bad.writes) == 3  # nothing was sent twice
 
     virtual_time.run(whole())
@@ -240,6 +244,8 @@ def test_the_first_stop_ends_an_apply_that_follows_an_operation():
             stop.set()
             report = await applying
         assert two.clock.now() - began <= 5.0
-        assert {each.result for each in report.acted if each.checked.address.connection == "bad"} == {Result.UNSETTLED}
+        assert {each.result for each in report.acted if each.checked.address.connection == "bad"} == {
+            ActionOutcome.UNSETTLED
+        }
 
     virtual_time.run(whole())

@@ -12,7 +12,7 @@ import pytest
 from holdfast.model.decision import Action
 from holdfast.model.resource import Import
 from holdfast.model.verdict import Status
-from holdfast.store.protocol import Outcome
+from holdfast.store.protocol import CorrectionOutcome
 from holdfast.testing.rest_server import Shape
 from tests.acceptance.promises import serving
 from tests.acceptance.test_commands import run
@@ -69,7 +69,7 @@ def test_an_ignored_edit_is_told_and_never_a_baseline(patches, conditional):
         assert state is not None
         assert state.observed.status is Status.DRIFTED
         (correction, *_) = await bench.store.corrections([red.address])
-        assert correction.outcome is Outcome.INEFFECTIVE
+        assert correction.outcome is CorrectionOutcome.INEFFECTIVE
         for _ in range(3):
             bench.clock.advance(3600)
             (checked,) = (await bench.apply([red])).checked

@@ -99,7 +99,7 @@ class Project:
         described = {word: value for word, value in {**KIND, **kind}.items() if value is not None}
         settings = {
             "connections": {"api": {"provider": "http", "base_url": api.url, "kinds": {"Widget": described}}},
-            "corrections": {"storm": "off"},
+            "corrections": {"massDrift": "off"},
         }
         path.joinpath("holdfast.yaml").write_text(json.dumps(settings))
         self.path, self.names = path, [f"w{number}" for number in range(count)]

@@ -6,17 +6,17 @@ import random
 
 from holdfast.model.confidence import Confidence
 from holdfast.model.read_result import Found
-from holdfast.providers.protocol import Signed, attribution
-from holdfast.testing.drift_injector import Damage, Vandal
+from holdfast.providers.protocol import SupportsSignature, attribution
+from holdfast.testing.drift_injector import Damage, RandomDriftInjector
 from holdfast.testing.rest_server import Fault, Shape
 from tests.integration.providers.rest import widget, with_server
 from tests.unit.providers.running import change
 
 
-async def suspects(reader, target):
+async def likely_actors(reader, target):
     asked = attribution(reader)
     assert asked is not None
-    return await asked.suspects(target)
+    return await asked.likely_actors(target)
 
 
 SHAPE = Shape(stamps=("revision", "updated_by", "updated_at"))
@@ -27,10 +27,10 @@ def test_who_wrote_last_is_named_and_when():
     async def story(server, reader, writer):
         target = widget(color="red")
         await writer.create(target, "key")
-        ours = await suspects(reader, target)
-        vandal = Vandal(random.Random(1), "mallory")
-        assert vandal.strike(server.collections["widgets"], (Damage.VALUE,)) is not None
-        return ours, await suspects(reader, target)
+        ours = await likely_actors(reader, target)
+        drift_injector = RandomDriftInjector(random.Random(1), "mallory")
+        assert drift_injector.strike(server.collections["widgets"], (Damage.VALUE,)) is not None
+        return ours, await likely_actors(reader, target)
 
     ours, theirs = with_server(story, shape=SHAPE, kind=KIND, headers={"X-Actor": "deployer"})
     assert [(one.who, one.confidence, one.at) for one in ours] == [("deployer", Confidence.HIGH, 1767225601.0)]
@@ -56,7 +56,7 @@ def test_what_is_read_back_after_our_own_write_bears_our_name():
     async def story(_server, reader, writer):
         await writer.create(widget(), "key")
         seen = await reader.read(widget())
-        assert isinstance(reader, Signed)
+        assert isinstance(reader, SupportsSignature)
         assert isinstance(seen, Found)
         return reader.signature("Widget", seen.document), reader.signature("Nothing", seen.document)
 
@@ -65,10 +65,10 @@ def test_what_is_read_back_after_our_own_write_bears_our_name():
 
 def test_where_nothing_can_be_told_nobody_is_named():
     async def story(server, reader, writer):
-        absent = await suspects(reader, widget())
+        absent = await likely_actors(reader, widget())
         await writer.create(widget(), "key")
         server.faults.append(Fault(method="GET", status=503))
-        return absent, await suspects(reader, widget()), len(await suspects(reader, widget()))
+        return absent, await likely_actors(reader, widget()), len(await likely_actors(reader, widget()))
 
     assert with_server(story, shape=SHAPE, kind=KIND) == ((), (), 1)
 
@@ -77,7 +77,7 @@ def test_without_a_description_nothing_is_asked():
     async def story(server, reader, writer):
         await writer.create(widget(), "key")
         server.journal.clear()
-        return await suspects(reader, widget()), server.journal
+        return await likely_actors(reader, widget()), server.journal
 
     assert with_server(story, shape=SHAPE) == ((), [])
 
@@ -85,6 +85,6 @@ def test_without_a_description_nothing_is_asked():
 def test_without_the_stamps_a_service_keeps_no_names():
     async def story(server, reader, writer):
         await writer.create(widget(), "key")
-        return server.collections["widgets"]["w"], await suspects(reader, widget())
+        return server.collections["widgets"]["w"], await likely_actors(reader, widget())
 
     assert with_server(story, kind=KIND) == ({"name": "w"}, ())

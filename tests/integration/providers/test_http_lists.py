@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.model.read_result import Gone, Trouble, Unreadable
+from holdfast.model.read_result import NotFound, ReadError, ReadFailure
 from holdfast.providers.http import reader as reading
 from holdfast.providers.protocol import ReadFailed
 from holdfast.testing.rest_server import Fault, Shape, Wrong
@@ -76,14 +76,14 @@ def test_a_list_is_not_parsed(monkeypatch):
 
 
 FAILING = {
-    "a page that fails": (Fault(status=500, times=1), Trouble.SERVER_ERROR),
-    "throttled": (Fault(status=429, headers={"Retry-After": "3"}), Trouble.THROTTLED),
-    "a page that hangs up": (Fault(Wrong.RESET, times=None), Trouble.UNREACHABLE),
-    "a page cut off": (Fault(Wrong.TRUNCATED), Trouble.MALFORMED),
-    "a web page": (Fault(Wrong.HTML, status=200), Trouble.MALFORMED),
-    "not found": (Fault(status=404), Trouble.OTHER),
-    "an empty body": (Fault(Wrong.EMPTY, status=200), Trouble.MALFORMED),
-    "another shape": (Fault(Wrong.GARBAGE, status=200), Trouble.MALFORMED),
+    "a page that fails": (Fault(status=500, times=1), ReadError.SERVER_ERROR),
+    "throttled": (Fault(status=429, headers={"Retry-After": "3"}), ReadError.THROTTLED),
+    "a page that hangs up": (Fault(Wrong.RESET, times=None), ReadError.UNREACHABLE),
+    "a page cut off": (Fault(Wrong.TRUNCATED), ReadError.MALFORMED),
+    "a web page": (Fault(Wrong.HTML, status=200), ReadError.MALFORMED),
+    "not found": (Fault(status=404), ReadError.OTHER),
+    "an empty body": (Fault(Wrong.EMPTY, status=200), ReadError.MALFORMED),
+    "another shape": (Fault(Wrong.GARBAGE, status=200), ReadError.MALFORMED),
 }
 
 
@@ -95,7 +95,7 @@ def test_a_list_with_a_page_that_fails_is_no_list(fault, trouble, page):
     fine = Fault(Wrong.LATE, times=page - 1)  # lets the pages before pass
     with pytest.raises(ReadFailed) as failed:
         listed(WAYS["a cursor"], 10, fine, replace(fault))
-    assert isinstance(failed.value.reading, Unreadable)
+    assert isinstance(failed.value.reading, ReadFailure)
     assert failed.value.reading.trouble is trouble
 
 
@@ -140,8 +140,8 @@ def test_a_list_that_goes_in_circles_or_elsewhere_is_no_list(way, body):
         try:
             with pytest.raises(ReadFailed) as failed:
                 await told(Connection("api", "http", settings), whole)
-            assert isinstance(failed.value.reading, Unreadable)
-            assert failed.value.reading.trouble is Trouble.MALFORMED
+            assert isinstance(failed.value.reading, ReadFailure)
+            assert failed.value.reading.trouble is ReadError.MALFORMED
         finally:
             await runner.cleanup()
 
@@ -175,9 +175,9 @@ def test_a_listed_item_in_an_unsettled_or_deleted_state_says_so():
 
     found = with_server(story, kind={"status": rules})
     assert found["ready"] == {"name": "ready", "state": "ready"}
-    assert isinstance(found["creating"], Unreadable)
-    assert found["creating"].trouble is Trouble.UNSETTLED
-    assert found["deleted"] == Gone()
+    assert isinstance(found["creating"], ReadFailure)
+    assert found["creating"].trouble is ReadError.UNSETTLED
+    assert found["deleted"] == NotFound()
 
 
 def test_things_are_found_by_exact_values():
@@ -232,4 +232,4 @@ def test_lists_of_a_namespace_serve_finding_there():
 
     one, two = asyncio.run(story())
     assert one.id == "1"
-    assert two == Gone()
+    assert two == NotFound()

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from holdfast.model.read_result import Found, Gone, Trouble, Unreadable
+from holdfast.model.read_result import Found, NotFound, ReadError, ReadFailure
 from holdfast.providers.http import reader as reading
 from holdfast.providers.protocol import Connection, Hint, Target, Unchanged
 from holdfast.testing.rest_server import Fault, Shape, Wrong
@@ -35,18 +35,18 @@ def test_what_is_there_is_found_with_its_etag_and_digest():
 
 
 STATUSES = {
-    400: (Trouble.OTHER, None),
-    401: (Trouble.UNAUTHORISED, None),
-    403: (Trouble.UNAUTHORISED, None),
-    407: (Trouble.UNAUTHORISED, None),
-    408: (Trouble.TIMEOUT, None),
-    409: (Trouble.OTHER, None),
-    418: (Trouble.OTHER, None),
-    429: (Trouble.THROTTLED, 7.0),
-    500: (Trouble.SERVER_ERROR, None),
-    502: (Trouble.SERVER_ERROR, None),
-    503: (Trouble.SERVER_ERROR, 7.0),
-    599: (Trouble.SERVER_ERROR, None),
+    400: (ReadError.OTHER, None),
+    401: (ReadError.UNAUTHORISED, None),
+    403: (ReadError.UNAUTHORISED, None),
+    407: (ReadError.UNAUTHORISED, None),
+    408: (ReadError.TIMEOUT, None),
+    409: (ReadError.OTHER, None),
+    418: (ReadError.OTHER, None),
+    429: (ReadError.THROTTLED, 7.0),
+    500: (ReadError.SERVER_ERROR, None),
+    502: (ReadError.SERVER_ERROR, None),
+    503: (ReadError.SERVER_ERROR, 7.0),
+    599: (ReadError.SERVER_ERROR, None),
 }
 
 
@@ -55,74 +55,74 @@ STATUSES = {
 def test_a_status_that_is_no_success_is_unreadable(status, wrong):
     trouble, wait = STATUSES[status]
     seen = read(Fault(wrong, status=status, headers={"Retry-After": "7"} if wait else {}))
-    assert isinstance(seen, Unreadable)
+    assert isinstance(seen, ReadFailure)
     assert (seen.trouble, seen.retry_after_seconds) == (trouble, wait)
     assert f"GET /widgets/{{id}} was answered {status}" in seen.detail
 
 
 GONE = {
-    "404 with json": (Fault(status=404), {}, Gone()),
-    "410 with json": (Fault(status=410), {}, Gone()),
-    "404 without a body": (Fault(Wrong.EMPTY, status=404), {}, Gone()),
-    "404 with a web page": (Fault(Wrong.HTML, status=404), {}, Trouble.UNCONFIRMED),
-    "410 with a web page": (Fault(Wrong.HTML, status=410), {}, Trouble.UNCONFIRMED),
+    "404 with json": (Fault(status=404), {}, NotFound()),
+    "410 with json": (Fault(status=410), {}, NotFound()),
+    "404 without a body": (Fault(Wrong.EMPTY, status=404), {}, NotFound()),
+    "404 with a web page": (Fault(Wrong.HTML, status=404), {}, ReadError.UNCONFIRMED),
+    "410 with a web page": (Fault(Wrong.HTML, status=410), {}, ReadError.UNCONFIRMED),
     "404 with a web page, which is this api's way": (
         Fault(Wrong.HTML, status=404),
         {"status": {"html_404_is_gone": True}},
-        Gone(),
+        NotFound(),
     ),
-    "404 where it does not mean gone": (Fault(status=404), {"status": {"gone": [410]}}, Trouble.OTHER),
-    "403 where it means gone": (Fault(status=403), {"status": {"gone": [403, 404]}}, Gone()),
+    "404 where it does not mean gone": (Fault(status=404), {"status": {"gone": [410]}}, ReadError.OTHER),
+    "403 where it means gone": (Fault(status=403), {"status": {"gone": [403, 404]}}, NotFound()),
 }
 
 
 @pytest.mark.parametrize("fault, kind, expected", GONE.values(), ids=list(GONE))
 def test_gone_is_said_by_a_status_and_not_by_a_proxy(fault, kind, expected):
     seen = read(fault, kind=kind)
-    if expected == Gone():
-        assert seen == Gone()
+    if expected == NotFound():
+        assert seen == NotFound()
     else:
-        assert isinstance(seen, Unreadable)
+        assert isinstance(seen, ReadFailure)
         assert seen.trouble is expected
 
 
 BROKEN = {
-    "a web page on 200": (Fault(Wrong.HTML, status=200), {}, Trouble.MALFORMED, "is a web page"),
-    "an empty body on 200": (Fault(Wrong.EMPTY, status=200), {}, Trouble.MALFORMED, "is empty"),
-    "no content": (Fault(Wrong.EMPTY, status=204), {}, Trouble.MALFORMED, "is empty"),
-    "not json on 200": (Fault(Wrong.GARBAGE, status=200), {}, Trouble.MALFORMED, "is not JSON"),
-    "cut off": (Fault(Wrong.TRUNCATED), {}, Trouble.MALFORMED, "broke off"),
-    "reset": (Fault(Wrong.RESET, times=None), {}, Trouble.UNREACHABLE, "connection was lost"),
+    "a web page on 200": (Fault(Wrong.HTML, status=200), {}, ReadError.MALFORMED, "is a web page"),
+    "an empty body on 200": (Fault(Wrong.EMPTY, status=200), {}, ReadError.MALFORMED, "is empty"),
+    "no content": (Fault(Wrong.EMPTY, status=204), {}, ReadError.MALFORMED, "is empty"),
+    "not json on 200": (Fault(Wrong.GARBAGE, status=200), {}, ReadError.MALFORMED, "is not JSON"),
+    "cut off": (Fault(Wrong.TRUNCATED), {}, ReadError.MALFORMED, "broke off"),
+    "reset": (Fault(Wrong.RESET, times=None), {}, ReadError.UNREACHABLE, "connection was lost"),
     "a redirect to another host": (
         Fault(Wrong.REDIRECT, status=302, headers={"Location": "http://elsewhere.invalid/login"}),
         {},
-        Trouble.OTHER,
+        ReadError.OTHER,
         "another host",
     ),
     "a redirect to another port": (
         Fault(Wrong.REDIRECT, status=302, headers={"Location": "http://127.0.0.1:1/"}),
         {},
-        Trouble.OTHER,
+        ReadError.OTHER,
         "another host",
     ),
     "a redirect in circles": (
         Fault(Wrong.REDIRECT, status=307, headers={"Location": "/widgets/w"}, times=None),
         {},
-        Trouble.OTHER,
+        ReadError.OTHER,
         "redirected more than",
     ),
-    "a redirect to nowhere": (Fault(Wrong.REDIRECT, status=302), {}, Trouble.OTHER, "answered 302"),
-    "not modified, and nobody asked": (Fault(Wrong.EMPTY, status=304), {}, Trouble.OTHER, "answered 304"),
+    "a redirect to nowhere": (Fault(Wrong.REDIRECT, status=302), {}, ReadError.OTHER, "answered 302"),
+    "not modified, and nobody asked": (Fault(Wrong.EMPTY, status=304), {}, ReadError.OTHER, "answered 304"),
     "nothing at the pointer": (
         Fault(times=0),
         {"read": {"path": "/widgets/w", "item": "/data"}},
-        Trouble.MALFORMED,
+        ReadError.MALFORMED,
         "/data",
     ),
     "a scalar at the pointer": (
         Fault(times=0),
         {"read": {"path": "/widgets/w", "item": "/size"}},
-        Trouble.MALFORMED,
+        ReadError.MALFORMED,
         "not one JSON object",
     ),
 }
@@ -131,7 +131,7 @@ BROKEN = {
 @pytest.mark.parametrize("fault, kind, trouble, detail", BROKEN.values(), ids=list(BROKEN))
 def test_an_answer_that_says_nothing_is_unreadable(fault, kind, trouble, detail):
     seen = read(fault, kind=kind)
-    assert isinstance(seen, Unreadable)
+    assert isinstance(seen, ReadFailure)
     assert (seen.trouble, detail in seen.detail) == (trouble, True), seen.detail
 
 
@@ -156,7 +156,7 @@ REDIRECTED = {
 @pytest.mark.parametrize("kind, says", REDIRECTED.values(), ids=list(REDIRECTED))
 def test_a_redirect_to_another_thing_of_the_same_host_is_unreadable(kind, says):
     seen = redirected("/widgets/other", "other", kind=kind)
-    assert isinstance(seen, Unreadable)
+    assert isinstance(seen, ReadFailure)
     assert says in seen.detail
 
 
@@ -202,13 +202,13 @@ def answered(body: bytes, kind, *, status: int = 200, target=None):
 @pytest.mark.parametrize("kind, body, says", NOT_THE_THING.values(), ids=list(NOT_THE_THING))
 def test_a_success_that_is_not_the_thing_is_unreadable(kind, body, says):
     seen = answered(body, kind)
-    assert isinstance(seen, Unreadable)
-    assert (seen.trouble, says in seen.detail) == (Trouble.MALFORMED, True), seen.detail
+    assert isinstance(seen, ReadFailure)
+    assert (seen.trouble, says in seen.detail) == (ReadError.MALFORMED, True), seen.detail
 
 
 def test_a_part_of_the_thing_is_unreadable():
     seen = answered(b'{"name": "w"}', {}, status=206)
-    assert isinstance(seen, Unreadable)
+    assert isinstance(seen, ReadFailure)
     assert "206" in seen.detail
 
 
@@ -233,15 +233,15 @@ def test_what_may_be_the_thing_is_found(kind, body):
 
 def test_an_answer_that_does_not_come_in_time_is_a_timeout():
     seen = read(Fault(Wrong.HANG, times=None), timeout_seconds=0.05)
-    assert isinstance(seen, Unreadable)
-    assert seen.trouble is Trouble.TIMEOUT
+    assert isinstance(seen, ReadFailure)
+    assert seen.trouble is ReadError.TIMEOUT
 
 
 def test_a_port_where_nobody_listens_is_unreachable():
     settings = {"base_url": "http://127.0.0.1:1", "kinds": {"Widget": {"read": "/widgets/{id}"}}}
     seen = with_provider(Connection("api", "http", settings), lambda reader, _: reader.read(widget()))
-    assert isinstance(seen, Unreadable)
-    assert (seen.trouble, "Connection refused" in seen.detail) == (Trouble.UNREACHABLE, True)
+    assert isinstance(seen, ReadFailure)
+    assert (seen.trouble, "Connection refused" in seen.detail) == (ReadError.UNREACHABLE, True)
 
 
 def test_a_host_that_speaks_no_http_is_malformed():
@@ -260,8 +260,8 @@ def test_a_host_that_speaks_no_http_is_malformed():
             return await told(Connection("api", "http", settings), lambda reader, _: reader.read(widget()))
 
     seen = asyncio.run(story())
-    assert isinstance(seen, Unreadable)
-    assert seen.trouble is Trouble.MALFORMED
+    assert isinstance(seen, ReadFailure)
+    assert seen.trouble is ReadError.MALFORMED
 
 
 @pytest.mark.parametrize("compressed", [False, True])
@@ -291,7 +291,7 @@ def test_an_answer_beyond_the_limit_is_not_taken_in(compressed):
             await runner.cleanup()
 
     seen = asyncio.run(story())
-    assert isinstance(seen, Unreadable)
+    assert isinstance(seen, ReadFailure)
     assert "more than 10,000 bytes" in seen.detail
 
 
@@ -309,7 +309,7 @@ TEXTS = {
 def test_a_broken_character_is_malformed_and_no_drift_and_what_is_json_is_read(raw, expected):
     found = reading._parsed(raw, "GET /x")
     if isinstance(expected, str):
-        assert found == Unreadable(Trouble.MALFORMED, f"the answer to GET /x {expected}")
+        assert found == ReadFailure(ReadError.MALFORMED, f"the answer to GET /x {expected}")
     else:
         assert isinstance(found, dict)
         assert expected is None or found == expected
@@ -322,9 +322,9 @@ def test_large_integers_stay_exact():
 
 
 STATES = {
-    "creating": Trouble.UNSETTLED,
+    "creating": ReadError.UNSETTLED,
     "ready": None,
-    "deleted": Gone(),
+    "deleted": NotFound(),
 }
 
 
@@ -335,11 +335,11 @@ def test_a_state_in_the_document_may_say_that_it_is_not_settled_or_not_there(sta
         "deleted": {"pointer": "/meta/state", "values": ["deleted"]},
     }
     seen = read(kind={"status": rules}, document={"name": "w", "meta": {"state": state}})
-    if isinstance(STATES[state], Trouble):
-        assert isinstance(seen, Unreadable)
+    if isinstance(STATES[state], ReadError):
+        assert isinstance(seen, ReadFailure)
         assert seen.trouble is STATES[state]
     else:
-        assert isinstance(seen, Found if STATES[state] is None else Gone)
+        assert isinstance(seen, Found if STATES[state] is None else NotFound)
 
 
 def test_a_resource_inside_an_envelope_is_cut_out():
@@ -438,15 +438,15 @@ def test_a_thing_without_a_known_id_is_found_by_its_fields():
     one, several, none = with_server(story, kind=BY_NAME)
     assert isinstance(one, Found)
     assert one.id == "1"
-    assert isinstance(several, Unreadable)
-    assert (several.trouble, "2 things" in several.detail) == (Trouble.UNCONFIRMED, True)
-    assert none == Gone()
+    assert isinstance(several, ReadFailure)
+    assert (several.trouble, "2 things" in several.detail) == (ReadError.UNCONFIRMED, True)
+    assert none == NotFound()
 
 
 def test_a_thing_is_not_gone_when_the_list_to_find_it_in_fails():
     seen = read(Fault(Wrong.STATUS, path="/widgets", status=503), kind=BY_NAME)
-    assert isinstance(seen, Unreadable)
-    assert seen.trouble is Trouble.SERVER_ERROR
+    assert isinstance(seen, ReadFailure)
+    assert seen.trouble is ReadError.SERVER_ERROR
 
 
 def test_the_list_is_asked_for_what_is_looked_for_where_it_can_be():
@@ -466,21 +466,21 @@ def test_a_thing_whose_id_only_the_api_knows_and_nobody_made_is_gone():
         seen = await reader.read(widget())
         return seen, server.journal
 
-    assert with_server(story, kind={"create": {"path": "/widgets"}}) == (Gone(), [])
+    assert with_server(story, kind={"create": {"path": "/widgets"}}) == (NotFound(), [])
 
 
 def test_a_declaration_that_lacks_what_the_url_needs_says_so():
     seen = read(kind={"read": "/{namespace}/{id}"})
-    assert isinstance(seen, Unreadable)
+    assert isinstance(seen, ReadFailure)
     assert "{namespace}" in seen.detail
     seen = read(kind={**BY_NAME, "find": {"by": ["/serial"]}})
-    assert isinstance(seen, Unreadable)
+    assert isinstance(seen, ReadFailure)
     assert "/serial" in seen.detail
 
 
 def test_a_kind_that_is_not_described_is_unreadable():
     seen = read(target=Target("Gadget", "g", None, {}))
-    assert isinstance(seen, Unreadable)
+    assert isinstance(seen, ReadFailure)
     assert "'Gadget'" in seen.detail
 
 
@@ -488,14 +488,14 @@ def test_the_credentials_are_sent():
     auth = {"auth": {"type": "bearer"}, "authorization": "Bearer t0ken"}
     assert isinstance(read(**auth, secrets={"token": "t0ken"}), Found)
     wrong = read(**auth, secrets={"token": "wrong"})
-    assert isinstance(wrong, Unreadable)
-    assert wrong.trouble is Trouble.UNAUTHORISED
+    assert isinstance(wrong, ReadFailure)
+    assert wrong.trouble is ReadError.UNAUTHORISED
 
 
 def test_the_reader_has_no_way_to_the_writer():
     async def story(_, reader, writer):
         public = {name for name in dir(reader) if not name.startswith("_")}
-        assert public == {"kinds", "read", "list", "parse", "find", "suspects", "signature", "vitals"}
+        assert public == {"kinds", "read", "list", "parse", "find", "attributedTo", "signature", "health signals"}
         assert not isinstance(writer, type(reader))
 
     with_server(story)

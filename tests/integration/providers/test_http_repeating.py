@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from holdfast.model.write_result import Done, Refusal, Refused
+from holdfast.model.write_result import Done, WriteError, WriteFailure
 from holdfast.testing.rest_server import Fault, Shape, Wrong
 from tests.integration.providers.rest import widget, with_server
 
@@ -31,8 +31,8 @@ def test_something_else_of_that_name_is_not_ours():
         return await writer.create(widget("w", color="red"), "k"), server.collections["widgets"]["w"]
 
     answer, there = with_server(story, shape=SHAPE, kind=CONDITIONAL)
-    assert isinstance(answer, Refused)
-    assert answer.refusal is Refusal.MOVED
+    assert isinstance(answer, WriteFailure)
+    assert answer.refusal is WriteError.MOVED
     assert there["color"] == "blue"
 
 
@@ -44,5 +44,5 @@ def test_if_what_is_there_cannot_be_read_it_is_not_taken_for_ours():
         return await writer.create(target, "k")
 
     answer = with_server(story, shape=SHAPE, kind=CONDITIONAL)
-    assert isinstance(answer, Refused)
-    assert answer.refusal is Refusal.MOVED
+    assert isinstance(answer, WriteFailure)
+    assert answer.refusal is WriteError.MOVED

@@ -9,8 +9,8 @@ import pytest
 from aiohttp import web
 
 from holdfast.model.json import Json
-from holdfast.model.read_result import Found, Gone
-from holdfast.model.write_result import Done, Refusal, Refused, UnderWay
+from holdfast.model.read_result import Found, NotFound
+from holdfast.model.write_result import Done, InProgress, WriteError, WriteFailure
 from holdfast.providers.protocol import Change, Connection
 from holdfast.testing.rest_server import Fault, Shape, Wrong
 from tests.integration.providers.rest import widget, with_server
@@ -57,8 +57,8 @@ def test_a_new_thing_whose_id_nobody_tells_is_terminal():
         return await writer.create(widget(), "key")
 
     made = with_server(story, kind={"create": {"path": "/widgets", "id": "/uid"}})
-    assert isinstance(made, Refused)
-    assert (made.refusal, "does not say its id" in made.message) == (Refusal.TERMINAL, True)
+    assert isinstance(made, WriteFailure)
+    assert (made.refusal, "does not say its id" in made.message) == (WriteError.TERMINAL, True)
 
 
 def test_a_repeated_create_with_the_same_key_makes_no_second_thing():
@@ -71,8 +71,8 @@ def test_a_repeated_create_with_the_same_key_makes_no_second_thing():
         return first, second, await writer.create(widget(), "other"), len(server.collections["widgets"])
 
     lost, made, other, count = with_server(story, shape=Shape(counted_ids=True, stamps=("id",)), kind=kind)
-    assert isinstance(lost, Refused)
-    assert lost.refusal is Refusal.RETRYABLE
+    assert isinstance(lost, WriteFailure)
+    assert lost.refusal is WriteError.RETRYABLE
     assert (made.id, other.id, count) == ("widgets-1", "widgets-2", 2)
 
 
@@ -83,8 +83,8 @@ def test_a_conditional_create_does_not_go_over_something_else():
         return made, server.collections["widgets"]["w"]["size"]
 
     made, size = with_server(story, kind={"conditional": True})
-    assert isinstance(made, Refused)
-    assert (made.refusal, size) == (Refusal.MOVED, 9)
+    assert isinstance(made, WriteFailure)
+    assert (made.refusal, size) == (WriteError.MOVED, 9)
 
 
 def test_read_only_fields_are_not_sent_and_documents_are_wrapped():
@@ -277,8 +277,8 @@ def test_a_fingerprint_in_what_was_observed_is_never_sent_back(method, body):
 
     after, late = with_server(story, kind={"update": {"method": method, "path": "/widgets/{id}", "body": body}})
     assert after == {**clear, "size": 3, "keys": [{"n": "a", "v": "n3w"}, {"n": "b", "v": "0ther"}]}
-    assert isinstance(late, Refused)
-    assert late.refusal is Refusal.MOVED
+    assert isinstance(late, WriteFailure)
+    assert late.refusal is WriteError.MOVED
 
 
 def nested(depth: int) -> Json:
@@ -293,10 +293,10 @@ def test_a_document_too_deep_to_be_sent_is_terminal_or_not_needed(body):
     target = widget(size=3, deep=nested(3000))
     wrote, sent = updated(body, target, Change(target.desired, {"name": "w", "deep": nested(3000)}, ("/size",)))
     if body in ("whole", "desired"):
-        assert isinstance(wrote, Refused)
-        assert (wrote.refusal, sent) == (Refusal.TERMINAL, [])
+        assert isinstance(wrote, WriteFailure)
+        assert (wrote.refusal, sent) == (WriteError.TERMINAL, [])
     else:
-        assert isinstance(wrote, Done | Refused)
+        assert isinstance(wrote, Done | WriteFailure)
 
 
 def test_a_conditional_update_is_refused_if_it_moved():
@@ -310,8 +310,8 @@ def test_a_conditional_update_is_refused_if_it_moved():
         ]
 
     refused, size = with_server(story, kind={"conditional": True})
-    assert isinstance(refused, Refused)
-    assert (refused.refusal, size) == (Refusal.MOVED, 2)
+    assert isinstance(refused, WriteFailure)
+    assert (refused.refusal, size) == (WriteError.MOVED, 2)
     done, size = with_server(story)
     assert isinstance(done, Done), "without `conditional` nobody asks"
     assert size == 3
@@ -335,7 +335,7 @@ def test_delete_removes_and_gone_is_done():
         first, second = await writer.delete(widget(), "key"), await writer.delete(widget(), "key")
         return first, second, await reader.read(widget())
 
-    assert with_server(story) == (Done("w"), Done("w"), Gone())
+    assert with_server(story) == (Done("w"), Done("w"), NotFound())
 
 
 def test_a_delete_that_a_proxy_answers_is_not_done():
@@ -345,8 +345,8 @@ def test_a_delete_that_a_proxy_answers_is_not_done():
         return await writer.delete(widget(), "key")
 
     refused = with_server(story)
-    assert isinstance(refused, Refused)
-    assert refused.refusal is Refusal.RETRYABLE
+    assert isinstance(refused, WriteFailure)
+    assert refused.refusal is WriteError.RETRYABLE
 
 
 def test_a_conditional_delete_leaves_what_moved():
@@ -357,27 +357,27 @@ def test_a_conditional_delete_leaves_what_moved():
         return await writer.delete(widget(), "key", seen.etag), "w" in server.collections["widgets"]
 
     refused, there = with_server(story, kind={"conditional": True})
-    assert isinstance(refused, Refused)
-    assert (refused.refusal, there) == (Refusal.MOVED, True)
+    assert isinstance(refused, WriteFailure)
+    assert (refused.refusal, there) == (WriteError.MOVED, True)
 
 
 # --- every kind of no -------------------------------------------------------------------------------------------------
 
 REFUSALS = {
-    301: Refusal.TERMINAL,
-    400: Refusal.TERMINAL,
-    401: Refusal.DENIED,
-    403: Refusal.DENIED,
-    405: Refusal.TERMINAL,
-    408: Refusal.RETRYABLE,
-    409: Refusal.RETRYABLE,
-    412: Refusal.MOVED,
-    415: Refusal.TERMINAL,
-    422: Refusal.TERMINAL,
-    423: Refusal.RETRYABLE,
-    429: Refusal.THROTTLED,
-    500: Refusal.RETRYABLE,
-    503: Refusal.RETRYABLE,
+    301: WriteError.TERMINAL,
+    400: WriteError.TERMINAL,
+    401: WriteError.DENIED,
+    403: WriteError.DENIED,
+    405: WriteError.TERMINAL,
+    408: WriteError.RETRYABLE,
+    409: WriteError.RETRYABLE,
+    412: WriteError.MOVED,
+    415: WriteError.TERMINAL,
+    422: WriteError.TERMINAL,
+    423: WriteError.RETRYABLE,
+    429: WriteError.THROTTLED,
+    500: WriteError.RETRYABLE,
+    503: WriteError.RETRYABLE,
 }
 
 
@@ -403,7 +403,7 @@ def test_each_status_is_one_kind_of_no(status, wrong):
     fault = {"wrong": wrong, "status": status, "headers": {"Retry-After": "2"}}
     outcomes = with_server(lambda s, r, w: each_verb(s, r, w, lambda: Fault(**fault)))
     for outcome in outcomes:
-        assert isinstance(outcome, Refused)
+        assert isinstance(outcome, WriteFailure)
         assert (outcome.refusal, outcome.retry_after_seconds) == (REFUSALS[status], 2.0)
         assert f"was answered {status}" in outcome.message
 
@@ -412,19 +412,19 @@ def test_each_status_is_one_kind_of_no(status, wrong):
 def test_a_write_without_an_answer_may_be_tried_again(wrong):
     outcomes = with_server(lambda s, r, w: each_verb(s, r, w, lambda: Fault(wrong, times=None)), timeout_seconds=0.2)
     for outcome in outcomes[:2]:
-        assert isinstance(outcome, Refused)
-        assert outcome.refusal is Refusal.RETRYABLE
+        assert isinstance(outcome, WriteFailure)
+        assert outcome.refusal is WriteError.RETRYABLE
 
 
 def test_gone_while_it_is_updated_is_moved():
     outcomes = with_server(lambda s, r, w: each_verb(s, r, w, lambda: Fault(status=404)))
-    assert [type(outcome) for outcome in outcomes] == [Refused, Refused, Done]
-    assert [outcome.refusal for outcome in outcomes[:2]] == [Refusal.TERMINAL, Refusal.MOVED]
+    assert [type(outcome) for outcome in outcomes] == [WriteFailure, WriteFailure, Done]
+    assert [outcome.refusal for outcome in outcomes[:2]] == [WriteError.TERMINAL, WriteError.MOVED]
 
 
 @pytest.mark.parametrize(
     "status, refusal",
-    [(409, Refusal.TERMINAL), (400, Refusal.RETRYABLE), (418, Refusal.MOVED), (503, Refusal.THROTTLED)],
+    [(409, WriteError.TERMINAL), (400, WriteError.RETRYABLE), (418, WriteError.MOVED), (503, WriteError.THROTTLED)],
 )
 def test_an_api_may_mean_something_else_by_a_status(status, refusal):
     rules = {"status": {"terminal": [409], "retryable": [400], "moved": [418], "throttled": [503]}}
@@ -437,7 +437,7 @@ def test_a_write_redirected_to_another_host_is_not_repeated_there():
     outcomes = with_server(
         lambda s, r, w: each_verb(s, r, w, lambda: Fault(Wrong.REDIRECT, status=307, headers=location))
     )
-    assert all(isinstance(outcome, Refused) and "another host" in outcome.message for outcome in outcomes)
+    assert all(isinstance(outcome, WriteFailure) and "another host" in outcome.message for outcome in outcomes)
 
 
 def test_what_is_not_described_cannot_be_written():
@@ -445,7 +445,7 @@ def test_what_is_not_described_cannot_be_written():
         return await each_verb(server, reader, writer, lambda: Fault(times=0))
 
     outcomes = with_server(story, kind={"create": None, "update": None, "delete": None})
-    assert [outcome.refusal for outcome in outcomes] == [Refusal.TERMINAL] * 3
+    assert [outcome.refusal for outcome in outcomes] == [WriteError.TERMINAL] * 3
     assert all("does not describe how to" in outcome.message for outcome in outcomes)
 
 
@@ -463,7 +463,7 @@ OPERATIONS = {"by a field": BY_STATUS, "by the status code": {}, "a link in the 
 
 async def followed(writer, target, writing):
     polls = 0
-    while isinstance(writing, UnderWay):
+    while isinstance(writing, InProgress):
         polls += 1
         assert polls < 10
         token = orjson.loads(orjson.dumps(dict(writing.token)))  # as another process would have it
@@ -476,8 +476,8 @@ def test_a_long_operation_is_followed_to_its_end_for_every_verb(operation):
     async def story(server, reader, writer):
         target = widget(size=1)
         started = await writer.create(target, "k1")
-        assert isinstance(started, UnderWay)
-        assert await reader.read(target) == Gone()
+        assert isinstance(started, InProgress)
+        assert await reader.read(target) == NotFound()
         made, polls = await followed(writer, target, started)
         seen = await reader.read(target)
         bigger = widget(size=2)
@@ -488,7 +488,7 @@ def test_a_long_operation_is_followed_to_its_end_for_every_verb(operation):
 
     done, polls, after, last = with_server(story, shape=Shape(operation_polls=3), kind={"operation": operation})
     assert [one.id for one in done] == ["w", "w", "w"]
-    assert (polls, after.document["size"], last) == (3, 2, Gone())
+    assert (polls, after.document["size"], last) == (3, 2, NotFound())
 
 
 def test_a_poll_that_fails_says_nothing_about_the_operation():
@@ -512,9 +512,9 @@ def test_a_poll_that_fails_says_nothing_about_the_operation():
 
     started, out = with_server(story, shape=Shape(operation_polls=2), kind={"operation": BY_STATUS})
     assert started.poll_after_seconds == 0.5
-    assert [type(one) for one in out] == [UnderWay, UnderWay, UnderWay, Refused, Refused, Refused]
+    assert [type(one) for one in out] == [InProgress, InProgress, InProgress, WriteFailure, WriteFailure, WriteFailure]
     assert out[1].poll_after_seconds == 9.0
-    assert [one.refusal for one in out[3:]] == [Refusal.DENIED, Refusal.RETRYABLE, Refusal.RETRYABLE]
+    assert [one.refusal for one in out[3:]] == [WriteError.DENIED, WriteError.RETRYABLE, WriteError.RETRYABLE]
 
 
 def test_a_poll_goes_to_no_other_host():
@@ -522,8 +522,8 @@ def test_a_poll_goes_to_no_other_host():
         return await writer.poll(widget(), {"url": "http://elsewhere.invalid/operations/1", "id": "w"})
 
     refused = with_server(story, kind={"operation": BY_STATUS})
-    assert isinstance(refused, Refused)
-    assert refused.refusal is Refusal.TERMINAL
+    assert isinstance(refused, WriteFailure)
+    assert refused.refusal is WriteError.TERMINAL
 
 
 def test_a_read_after_the_write_may_lag_and_settles():
@@ -532,4 +532,4 @@ def test_a_read_after_the_write_may_lag_and_settles():
         return [await reader.read(widget()) for _ in range(3)]
 
     seen = with_server(story, shape=Shape(lag_reads=2))
-    assert [type(one) for one in seen] == [Gone, Gone, Found]
+    assert [type(one) for one in seen] == [NotFound, NotFound, Found]

@@ -13,7 +13,7 @@ import urllib.request
 import aiohttp
 import pytest
 
-from holdfast.testing.drift_injector import Damage, Vandal
+from holdfast.testing.drift_injector import Damage, RandomDriftInjector
 from holdfast.testing.rest_server import Entry, Fault, RestServer, Shape, Wrong
 
 
@@ -155,14 +155,14 @@ def test_credentials_can_be_asked_for():
 
 
 @pytest.mark.parametrize("damage", list(Damage))
-def test_the_vandal_does_the_same_damage_for_the_same_seed(damage):
+def test_the_drift_injector_does_the_same_damage_for_the_same_seed(damage):
     def struck():
         server = RestServer({"widgets": None})
         widgets = server.collections["widgets"]
         for name in "abc":
             widgets.put(name, {"name": name, "size": 1, "on": True, "tags": ["x"], "word": "w"})
         before = {ident: widgets[ident] for ident in widgets.ids()}
-        report = Vandal(random.Random(7)).strike(widgets, (damage,))
+        report = RandomDriftInjector(random.Random(7)).strike(widgets, (damage,))
         return report, before, {ident: widgets[ident] for ident in widgets.ids()}
 
     report, before, after = struck()
@@ -172,8 +172,8 @@ def test_the_vandal_does_the_same_damage_for_the_same_seed(damage):
     assert struck()[2] == after
 
 
-def test_the_vandal_has_nothing_to_do_where_there_is_nothing():
-    assert Vandal(random.Random(7)).strike(RestServer({"widgets": None}).collections["widgets"]) is None
+def test_the_drift_injector_has_nothing_to_do_where_there_is_nothing():
+    assert RandomDriftInjector(random.Random(7)).strike(RestServer({"widgets": None}).collections["widgets"]) is None
 
 
 def test_it_runs_as_a_process_of_its_own_and_is_steered_from_outside():

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.model.json import Json
-from holdfast.reconcile.action_result import Result
+from holdfast.reconcile.action_result import ActionOutcome
 from holdfast.store.protocol import Transaction
 from holdfast.store.sqlite import SqliteStore
 from holdfast.testing.memory import MemoryWorld
@@ -108,7 +108,7 @@ async def main(folder: Path, action: str, kill_at: int) -> None:
     await store.verify_chain()
     operations = await store.operations()
     await store.close()
-    bad = [one.message for one in report.acted if one.result is not Result.DONE]
+    bad = [one.message for one in report.acted if one.result is not ActionOutcome.DONE]
     sys.stdout.write(json.dumps({"boundaries": boundaries.count, "bad": bad, "operations": len(operations)}))
 
 

@@ -16,7 +16,7 @@ from holdfast.model.resource import Declaration
 from holdfast.model.verdict import Status
 from holdfast.providers import registry
 from holdfast.providers.protocol import Connection, Provider
-from holdfast.reconcile.action_result import Acted, Result
+from holdfast.reconcile.action_result import ActionOutcome, ActionResult
 from holdfast.reconcile.undo import CannotUndo
 from holdfast.testing.rest_server import Collection, Fault, RestServer, Shape, Wrong
 from tests.unit.reconcile.fixtures import Bench
@@ -203,12 +203,12 @@ async def removed(bench: HttpBench) -> list[Declaration]:
     return declared()
 
 
-async def applied(bench: HttpBench, fleet: list[Declaration]) -> Acted:
+async def applied(bench: HttpBench, fleet: list[Declaration]) -> ActionResult:
     (one,) = (await bench.apply(fleet)).acted
     return one
 
 
-async def deleted(bench: HttpBench, fleet: list[Declaration]) -> Acted:
+async def deleted(bench: HttpBench, fleet: list[Declaration]) -> ActionResult:
     (one,) = (await bench.delete(fleet)).acted
     return one
 
@@ -234,9 +234,9 @@ def test_what_moves_before_the_write_is_not_overwritten(scene, change, moment):
         bench.meddle(moment, CHANGES[change])
         acted = await act(bench, fleet)
         if change == "deletion" and moment is Moment.BEFORE_WRITE and scene in ("delete", "replace"):
-            assert acted.result is Result.DONE, "what was to be removed is gone, so nothing of theirs is lost"
+            assert acted.result is ActionOutcome.DONE, "what was to be removed is gone, so nothing of theirs is lost"
         else:
-            assert acted.result is Result.MOVED, acted.message
+            assert acted.result is ActionOutcome.MOVED, acted.message
             assert bench.is_kept()
             assert bench.server.writes() == []
         assert scene == "delete" or await bench.sees_the_truth(fleet)
@@ -253,7 +253,7 @@ def test_what_appears_before_the_write_is_neither_doubled_nor_overwritten(scene,
         fleet = await make(bench)
         bench.meddle(moment, appearance)
         acted = await act(bench, fleet)
-        assert acted.result is Result.MOVED, acted.message
+        assert acted.result is ActionOutcome.MOVED, acted.message
         assert bench.is_kept()
         assert bench.server.writes() == []
         assert await bench.sees_the_truth(fleet)
@@ -265,7 +265,7 @@ def test_what_appears_between_the_two_halves_of_a_replacement_is_not_overwritten
     async def story(bench):
         fleet = await to_replace(bench)
         bench.meddle(Moment.BEFORE_WRITE, appearance, method="PUT")
-        assert (await applied(bench, fleet)).result is Result.MOVED
+        assert (await applied(bench, fleet)).result is ActionOutcome.MOVED
         assert bench.is_kept()
         assert await bench.sees_the_truth(fleet)
 
@@ -316,7 +316,7 @@ def test_an_undo_does_not_overwrite_what_moved_since(change, moment):
             await bench.undo(ident, fleet)
         assert bench.is_kept()
         assert bench.server.writes() == []
-        assert await bench.store.demotions() == []
+        assert await bench.store.quarantines() == []
         assert await bench.sees_the_truth(fleet)
 
     on_http(story)
@@ -346,7 +346,7 @@ def test_a_field_that_is_not_compared_is_not_put_back_by_a_whole_write(kind, mom
         await bench.apply(declared(options))
         bench.widgets.edit("a", lambda widget: widget.update(color="black", tags="old"))
         bench.meddle(moment, lambda widgets: widgets.edit("a", lambda widget: widget.update(tags="new")))
-        assert (await applied(bench, declared(options))).result is Result.DONE
+        assert (await applied(bench, declared(options))).result is ActionOutcome.DONE
         assert (bench.widgets["a"]["color"], bench.widgets["a"]["tags"]) == ("red", "new")
 
     on_http(story, kind)
@@ -356,7 +356,7 @@ def test_without_a_precondition_a_whole_write_loses_what_moves_in_the_last_momen
     async def story(bench):
         fleet = await drifted(bench)
         bench.meddle(Moment.BEFORE_WRITE, other_field)
-        assert (await applied(bench, fleet)).result is Result.DONE
+        assert (await applied(bench, fleet)).result is ActionOutcome.DONE
         assert bench.widgets["a"]["size"] == 1, "known and documented: describe `conditional` where the API can"
         assert await bench.sees_the_truth(fleet)
 
@@ -384,10 +384,10 @@ def test_what_takes_the_name_of_something_gone_is_neither_doubled_nor_overlooked
         bench.widgets.drop("widgets-1")
         bench.meddle(moment, lambda widgets: widgets.put("theirs", {**DECLARED, "id": "theirs", "color": "white"}))
         acted = await applied(bench, declared())
-        assert (acted.result, acted.message) == (Result.MOVED, "it appeared since the plan")
+        assert (acted.result, acted.message) == (ActionOutcome.MOVED, "it appeared since the plan")
         assert bench.is_kept()
         assert await bench.sees_the_truth(declared())
-        assert (await applied(bench, declared())).result is Result.DONE
+        assert (await applied(bench, declared())).result is ActionOutcome.DONE
         assert bench.widgets["theirs"]["color"] == "red"
         assert bench.widgets.ids() == ["theirs"]
 
@@ -401,7 +401,7 @@ def test_a_deletion_whose_answer_was_lost_is_done_and_not_taken_for_a_strangers(
     async def story(bench):
         fleet = await settled(bench)
         bench.server.faults.append(Fault(Wrong.RESET_AFTER, "DELETE", "/widgets/*"))
-        assert (await deleted(bench, fleet)).result is Result.DONE
+        assert (await deleted(bench, fleet)).result is ActionOutcome.DONE
         assert bench.widgets.ids() == []
 
     on_http(story)

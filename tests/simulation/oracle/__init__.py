@@ -103,7 +103,7 @@ class Oracle:
         book = self.book(resource)
         book.versions.setdefault(path, []).append(value)
         if path not in book.waived:
-            book.aside.discard(path)
+            book.suppressed.discard(path)
         book.undone.discard(path)
 
     def previous(self, resource: Resource, path: str) -> Any:
@@ -151,7 +151,7 @@ class Oracle:
             return
         book = self.book(resource)
         if verb in ("baseline", "waive"):
-            book.aside.add(path)
+            book.suppressed.add(path)
         if verb == "waive":
             book.waived.add(path)
         if verb == "accept":
@@ -239,9 +239,9 @@ class Oracle:
         """Judge what is remembered."""
         outputs.status(self, body)
 
-    def fights(self, body: Any) -> None:
-        """Judge what is said of fights."""
-        outputs.fights(self, body)
+    def contentions(self, body: Any) -> None:
+        """Judge what is said of contention."""
+        outputs.contentions(self, body)
 
     def asked_now(self, process: Process) -> None:
         """Take note of a request for a check."""
@@ -263,7 +263,7 @@ class Oracle:
         outputs.decisions(self, body)
 
     def must_be_own(self, resource: Resource, path: str) -> None:
-        """Judge whether a stranger's edit was put back after edits of a person."""
+        """Judge whether a stranger's edit was reverted after edits of a person."""
         outputs.must_be_own(self, resource, path)
 
     def after_step(self, step: Step) -> None:

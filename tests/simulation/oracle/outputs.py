@@ -190,9 +190,9 @@ def _is_known(oracle: Oracle, thing: Thing) -> bool:
     return idle and bool(makers) and all(each is not None and each.code == 0 for each in makers)
 
 
-def fights(oracle: Oracle, body: Any) -> None:
-    """A fight that has cost three corrections must be named by now."""
-    named = {(each["address"], each["path"]) for each in (body or {}).get("fights", [])}
+def contentions(oracle: Oracle, body: Any) -> None:
+    """Contention that has cost three corrections must be named by now."""
+    named = {(each["address"], each["path"]) for each in (body or {}).get("contention", [])}
     for address, book in oracle.books.items():
         for path, count in book.contended.items():
             if count >= 3 and oracle.life.contention_is_due(address, path):
@@ -338,14 +338,14 @@ def decisions(oracle: Oracle, body: Any) -> None:
 
 
 def must_be_own(oracle: Oracle, resource: Resource, path: str) -> None:
-    """A stranger's edit after a person's own edits is drift like any other, and put back."""
+    """A stranger's edit after a person's own edits is drift like any other, and revert."""
     thing = oracle.bound(resource)
     ran = oracle.life.kernel.processes[-1].arguments[0] in ("check", "watch")
-    # What nobody declares is put back by writing the whole document, or by nobody.
+    # What nobody declares is reverted by writing the whole document, or by nobody.
     declared = path in truth.resolved(oracle, resource) or (thing is not None and not thing.kind.patches)
     if ran and declared and thing is not None and thing.deleted is None and path not in oracle.book(resource).doubtful:
         moved = path in truth.moved_paths(oracle, resource, thing)
-        oracle.holds("own-edits-are-no-fight", not moved, resource.address, f"{path} put back", "left as it was")
+        oracle.holds("own-edits-are-no-contention", not moved, resource.address, f"{path} revert", "left as it was")
 
 
 def nothing_open(oracle: Oracle, body: Any) -> None:

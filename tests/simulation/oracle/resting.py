@@ -73,10 +73,10 @@ def rested(oracle: Oracle) -> None:
             for path, value in truth.resolved(oracle, resource).items()
             if at(thing.live, path) != value
             and path != "/path"
-            and path not in book.aside | book.undone | book.doubtful | book.contended.keys() | book.ineffective
+            and path not in book.suppressed | book.undone | book.doubtful | book.contended.keys() | book.ineffective
             and truth.policy_of(oracle.fleet, resource, path) == "correct"
         }
-        promise = "own-edits-are-no-fight" if oracle.life.has_own_edits(resource) else "converges"
+        promise = "own-edits-are-no-contention" if oracle.life.has_own_edits(resource) else "converges"
         oracle.holds(promise, not wrong, resource.address, "as declared", str(wrong))
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tests.simulation.oracle import Oracle
 
 IN_FLIGHT = 0.2  # seconds: what was on its way already
-_LOOKING = frozenset({"check", "plan", "status", "fights", "corrections", "history", "events", "audit", "approve"})
+_LOOKING = frozenset({"check", "plan", "status", "contention", "corrections", "history", "events", "audit", "approve"})
 _BY_A_PERSON = frozenset({"undo", "delete", "revert"})
 
 
@@ -142,8 +142,8 @@ def _judge_budget(oracle: Oracle, address: str, now: float) -> None:
 
 
 def judge_mass(oracle: Oracle, address: str, drifted_at: float) -> None:
-    """Of what drifted at once nothing is put back without a yes."""
-    guard = oracle.fleet.project.get("corrections", {}).get("storm", {})
+    """Of what drifted at once nothing is reverted without a yes."""
+    guard = oracle.fleet.project.get("corrections", {}).get("massDrift", {})
     if guard in ("off", False):
         return
     share = float(str(guard.get("share", "30%")).rstrip("%")) / 100
@@ -190,7 +190,7 @@ def _judge_create(oracle: Oracle, sent: Sent, resource: Resource) -> None:
         recreate = oracle.fleet.setting(resource, "recreate", "when_resync")
         must_not = book.imported or recreate == "never" or (recreate == "when_resync" and period in ("0", 0))
         why = "imported" if book.imported else f"resyncPeriod {period}, recreate {recreate}"
-        oracle.holds("never-recreated", not must_not, resource.address, f"not made again ({why})", "made again")
+        oracle.holds("never-recreated", not must_not, resource.address, f"not recreated ({why})", "recreated")
         if sent.process is not None:
             _correction(oracle, sent, resource, sent.process.arguments[0])
     oracle.holds(

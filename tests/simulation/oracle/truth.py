@@ -24,7 +24,7 @@ class Book:
 
     versions: dict[str, list[Any]] = field(default_factory=dict)  # path -> declared values, oldest first
     imported: bool = False
-    aside: set[str] = field(default_factory=set)  # paths that a person waived or baselined
+    suppressed: set[str] = field(default_factory=set)  # paths that a person waived or baselined
     waived: set[str] = field(default_factory=set)
     undone: set[str] = field(default_factory=set)
     contended: dict[str, int] = field(default_factory=dict)  # path -> corrections so far
@@ -114,13 +114,13 @@ def policy_of(fleet: Fleet, resource: Resource, path: str) -> str:
 
 
 def moved_paths(oracle: Oracle, resource: Resource, thing: Thing) -> set[str]:
-    """Return where the world moved: strangers left something that is neither declared nor set aside."""
+    """Return where changed outside Holdfast: strangers left something that is neither declared nor suppressed."""
     declared = resolved(oracle, resource)
     book = oracle.book(resource)
     return {
         path
         for path in thing.moved()
-        if path not in book.aside
+        if path not in book.suppressed
         and path not in ("/path", "/seen_by")
         and policy_of(oracle.fleet, resource, path) != "ignore"
         and not (path in declared and declared[path] == at(thing.live, path))
@@ -131,7 +131,7 @@ def intent_paths(oracle: Oracle, resource: Resource, thing: Thing) -> set[str]:
     """Return where the declaration moved and the world has not followed."""
     out = set()
     for path, value in resolved(oracle, resource).items():
-        left_alone = path == "/path" or path in oracle.book(resource).aside
+        left_alone = path == "/path" or path in oracle.book(resource).suppressed
         if left_alone or policy_of(oracle.fleet, resource, path) == "ignore":
             continue
         if at(thing.live, path) != value and at(thing.own, path) != value:

@@ -12,7 +12,7 @@ _VARIANTS = ("empty", "error", "list", "other", "deep", "array")
 def unreadable(m: Maker) -> None:
     """Reads fail or bring something that is not the object, while checks and applies go on."""
     fleet = m.some(m.random.randint(2, 4), ("Plain", "Keyed", "Named", "Blind"), resyncPeriod="10m")
-    m.fleet.project["corrections"] = {"storm": "off"}
+    m.fleet.project["corrections"] = {"massDrift": "off"}
     m.do("apply")
     m.settle()
     each = m.random.choice(fleet)

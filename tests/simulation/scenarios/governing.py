@@ -1,4 +1,4 @@
-"""Policy, pauses, freezes, budgets, mass drift, approvals, fights."""
+"""Policy, pauses, freezes, budgets, mass drift, approvals, contention."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.simulation.scenarios.common import PERIODS, Maker
 def options(m: Maker) -> None:
     """Pauses with and without scopes and targets."""
     fleet = m.some(m.random.randint(2, 3), ("Plain", "Keyed", "Named"))
-    m.fleet.project["corrections"] = {"storm": "off"}
+    m.fleet.project["corrections"] = {"massDrift": "off"}
     m.do("apply")
     m.settle()
     one, other = fleet[0], fleet[1]
@@ -34,7 +34,7 @@ def pausing(m: Maker) -> None:
     slow = m.random.choice((0.05, 0.1, 0.4))
     m.fleet.connections["api"] = {"limits": {"writes_per_second": slow}}
     fleet = m.some(m.random.randint(4, 6), ("Plain", "Keyed", "Named"), resyncPeriod="10m")
-    m.fleet.project["corrections"] = {"storm": "off"}
+    m.fleet.project["corrections"] = {"massDrift": "off"}
     m.do("apply")
     m.settle()
     for each in fleet:
@@ -70,7 +70,7 @@ def budgets(m: Maker) -> None:
     """Budgets, and drift that exceeds them."""
     fleet = m.some(m.random.randint(3, 5), ("Plain", "Keyed", "Named"), resyncPeriod="10m")
     most = m.random.randint(1, 3)
-    m.fleet.project["corrections"] = {"storm": "off", "budgets": [{"max": most, "per": "1h"}]}
+    m.fleet.project["corrections"] = {"massDrift": "off", "budgets": [{"max": most, "per": "1h"}]}
     m.do("apply")
     m.settle()
     for _ in range(m.random.randint(1, 3)):
@@ -100,7 +100,7 @@ def mass(m: Maker) -> None:
     period = m.random.choice(("10m", "30m", "1h"))
     fleet = [m.resource(kind, resyncPeriod=period) for _ in range(count)]
     if small:
-        m.fleet.project["corrections"] = {"storm": {"share": "30%", "atLeast": 4, "identical": 4}}
+        m.fleet.project["corrections"] = {"massDrift": {"share": "30%", "atLeast": 4, "identical": 4}}
     m.do("apply")
     m.settle()
     names = [each.name for each in fleet]
@@ -155,10 +155,10 @@ def contention(m: Maker) -> None:
     values = [m.token()] if m.random.random() < 0.7 else [m.token() for _ in range(7)]
     delay = m.random.choice((1.0, 30.0, 200.0, 1000.0))
     path = m.random.choice(("/color", "/color", "/conf/a", "/tier"))
-    m.do("rival", name=each.name, path=path, values=values, delay=delay)
+    m.do("otherWriter", name=each.name, path=path, values=values, delay=delay)
     seconds = {"10m": 600, "30m": 1800, "1h": 3600, "10h": 36000}[period]
     m.do("wait", seconds=seconds * m.random.randint(7, 9))
-    m.do("fights")
+    m.do("contention")
     m.do("status")
     m.do("watch_stop")
 

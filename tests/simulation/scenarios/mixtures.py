@@ -19,7 +19,7 @@ def mixture(m: Maker) -> None:
         fields = ("id",) if source.policy == "unmanaged" else ("id", "color")
         user.spec["net"] = m.refer(source, m.random.choice(fields))
     if m.random.random() < 0.5:
-        m.fleet.project["corrections"] = {"storm": "off"}
+        m.fleet.project["corrections"] = {"massDrift": "off"}
     m.do("apply")
     m.settle()
     for _ in range(m.random.randint(4, 9)):

@@ -12,7 +12,7 @@ _WRITES = ["create", "update", "delete"]
 def killed(m: Maker) -> None:
     """Kills at any moment of apply, watch, undo and delete; somebody else finishes it."""
     fleet = m.some(m.random.randint(2, 4), ("Plain", "Keyed", "Named", "Late"), resyncPeriod="10m")
-    m.fleet.project["corrections"] = {"storm": "off"}
+    m.fleet.project["corrections"] = {"massDrift": "off"}
     for _ in range(m.random.randint(1, 3)):
         ops = m.random.choice((_WRITES, ["read", "list", *_WRITES]))
         moment = m.random.choice(("before", "after"))
@@ -108,7 +108,7 @@ def fenced(m: Maker) -> None:
 def together(m: Maker) -> None:
     """Two processes apply at once, and a watch runs beside them."""
     fleet = m.some(m.random.randint(2, 5), ("Plain", "Keyed", "Named", "Blind"), resyncPeriod="10m")
-    m.fleet.project["corrections"] = {"storm": "off"}
+    m.fleet.project["corrections"] = {"massDrift": "off"}
     if m.random.random() < 0.4:
         m.do("watch_start")
     for _ in range(m.random.randint(1, 3)):

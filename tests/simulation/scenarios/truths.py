@@ -15,7 +15,7 @@ def verdicts(m: Maker) -> None:
             each.options["onDrift"] = m.random.choice(("report", "approve"))
         if m.random.random() < 0.25:
             each.options["onDriftPaths"] = {m.path(each): m.random.choice(("report", "ignore", "approve"))}
-    m.fleet.project["corrections"] = {"storm": "off"}
+    m.fleet.project["corrections"] = {"massDrift": "off"}
     m.do("apply")
     m.settle()
     for _ in range(m.random.randint(3, 7)):

@@ -13,7 +13,7 @@ from unittest import mock
 from holdfast import ResourceManager
 from holdfast.model.json import Json
 from holdfast.providers.runpod import CpuLoadBalancerSlsResource
-from holdfast.reconcile.retry import Patience
+from holdfast.reconcile.retry import RetryPolicy
 from holdfast.testing.clock import FakeClock
 from holdfast_emulators.runpod import Habits, RunPodServer, World
 
@@ -29,7 +29,7 @@ class Desk:
     clock: FakeClock = field(default_factory=FakeClock)
 
     def manager(self, **given: Any) -> ResourceManager:
-        return ResourceManager(self.folder, clock=self.clock, patience=Patience(attempts=2), **given)
+        return ResourceManager(self.folder, clock=self.clock, patience=RetryPolicy(attempts=2), **given)
 
     def live(self, ident: str | None) -> dict[str, Json]:
         """Return what the platform itself has of an endpoint."""

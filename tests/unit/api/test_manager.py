@@ -120,7 +120,7 @@ def test_options_are_those_of_manifests(tmp_path):
 
     told, is_final = at_desk(tmp_path, story)
     assert (told.action, told.left_alone, is_final) == (Action.NONE, ("/imageName",), True)
-    assert [each.who for each in told.suspects] == ["user_alice"]
+    assert [each.who for each in told.likely_actors] == ["user_alice"]
 
 
 def test_texts_stand_for_themselves(tmp_path):

@@ -10,7 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from holdfast.compare import diff, known_differences, paths
-from holdfast.compare.diff_walk import Judgement
+from holdfast.compare.diff_walk import TraceEntry
 from holdfast.compare.rule_tree import RuleTree
 from holdfast.compare.rules import FieldClass, ListKind, ListRule, Rule
 from holdfast.model.absent import ABSENT
@@ -25,7 +25,7 @@ A = ABSENT
 
 def told(found: list[Finding]) -> list[str]:
     """Write findings in one line each: path, operation, class, side."""
-    return [f"{paths.format_path(f.path)} {f.op} {f.cls} {f.side}" for f in found]
+    return [f"{paths.format_path(f.path)} {f.op} {f.cls} {f.changed_by}" for f in found]
 
 
 def short(found: list[Finding] | list[Difference]) -> list[str]:
@@ -54,13 +54,13 @@ ORDERED = tree("- {path: /x, list: ordered}")
     [
         pytest.param(1, 1, 1, 1, [], id="nothing moved"),
         # specified
-        pytest.param(1, 1, 1, 2, ["/x changed specified world"], id="the world moved a declared value"),
+        pytest.param(1, 1, 1, 2, ["/x changed specified world"], id="changed outside Holdfast a declared value"),
         pytest.param(1, 1, 1, A, ["/x missing specified world"], id="the world dropped a declared value"),
         pytest.param(2, 1, 1, 1, ["/x changed specified intent"], id="the declaration moved"),
         pytest.param(1, A, A, A, ["/x missing specified intent"], id="the declaration gained a field"),
-        pytest.param(2, 1, 1, 3, ["/x changed specified both"], id="both moved a declared value"),
+        pytest.param(2, 1, 1, 3, ["/x changed specified both"], id="both changed a declared value"),
         pytest.param(2, 1, 1, A, ["/x missing specified both"], id="one moved it, the other dropped it"),
-        pytest.param(2, 1, 1, 2, [], id="both moved to the same value: converged"),
+        pytest.param(2, 1, 1, 2, [], id="both changed to the same value: converged"),
         pytest.param(1, A, A, 1, [], id="the declaration asks for what has appeared: converged"),
         pytest.param(A, 1, 1, A, [], id="the declaration let go of what is gone: converged"),
         pytest.param(5, A, 5, 5, [], id="the declaration says what is the default already"),
@@ -452,8 +452,10 @@ def test_keys_may_be_free_of_their_case():
     [
         pytest.param({"Foo": 1, "foo": 2}, {"Foo": 1, "foo": 2}, [], id="as it was"),
         pytest.param({"Foo": 1, "foo": 2}, {"foo": 2, "Foo": 3}, ["/m/Foo changed"], id="one of them moved"),
-        pytest.param({"foo": 2, "x": 1}, {"Foo": 1, "foo": 2, "X": 1}, ["/m/Foo added"], id="a rival appeared"),
-        pytest.param({"Foo": 1, "foo": 2, "X": 1}, {"foo": 2, "x": 1}, ["/m/Foo missing"], id="a rival vanished"),
+        pytest.param({"foo": 2, "x": 1}, {"Foo": 1, "foo": 2, "X": 1}, ["/m/Foo added"], id="another writer appeared"),
+        pytest.param(
+            {"Foo": 1, "foo": 2, "X": 1}, {"foo": 2, "x": 1}, ["/m/Foo missing"], id="another writer vanished"
+        ),
         pytest.param({"FOO": 1}, {"Foo": 1, "foo": 1}, ["/m/FOO missing", "/m/Foo added", "/m/foo added"], id="split"),
     ],
 )
@@ -547,7 +549,7 @@ def test_a_trace_tells_of_every_place_how_it_was_judged_and_by_which_rule():
     """)
     desired = {"kind": "Web", "n": 1}
     observed = {"kind": "WEB", "n": 2, "etag": 5, "state": "on"}
-    trace: list[Judgement] = []
+    trace: list[TraceEntry] = []
     found = diff.findings(desired, observed, rules, diff.Baseline(desired, {"kind": "web", "n": 1}), trace)
     assert short(found) == ["/n changed"]
     assert {paths.format_path(j.path): (j.outcome, j.rule) for j in trace} == {

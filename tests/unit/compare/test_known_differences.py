@@ -91,7 +91,7 @@ ENTRY = KnownDifference(("tier",), Op.CHANGED, "a", "b", Kind.OVERRIDDEN)
         pytest.param(Difference(("tier",), Op.ADDED, "a", "b"), False, id="another operation"),
         pytest.param(Difference(("tier",), Op.CHANGED, "x", "b"), False, id="the declaration moved"),
         pytest.param(Difference(("tier",), Op.CHANGED, ABSENT, "b"), False, id="no longer declared"),
-        pytest.param(Difference(("tier",), Op.CHANGED, "a", "x"), False, id="the world moved"),
+        pytest.param(Difference(("tier",), Op.CHANGED, "a", "x"), False, id="changed outside Holdfast"),
         pytest.param(Difference(("tier",), Op.CHANGED, "a", ABSENT), False, id="gone"),
     ],
 )

@@ -14,9 +14,9 @@ from holdfast.compare import diff, paths, verdict_rules
 from holdfast.compare.rule_tree import RuleTree
 from holdfast.compare.rules import ListKind, ListRule, Rule
 from holdfast.model.absent import ABSENT
-from holdfast.model.finding import Finding, FindingClass, Op, Side
+from holdfast.model.finding import ChangedBy, Finding, FindingClass, Op
 from holdfast.model.json import Json
-from holdfast.model.read_result import Found, Gone, Reading, Trouble, Unreadable
+from holdfast.model.read_result import Found, NotFound, ReadError, ReadFailure, Reading
 from holdfast.model.verdict import Status
 from tests import strategies
 from tests.strategies import tree
@@ -24,7 +24,7 @@ from tests.strategies import tree
 NO_RULES = tree()
 DOCUMENTS = strategies.maps(max_leaves=6)
 READINGS: st.SearchStrategy[Reading] = st.one_of(
-    DOCUMENTS.map(Found), st.just(Gone()), st.sampled_from(Trouble).map(Unreadable)
+    DOCUMENTS.map(Found), st.just(NotFound()), st.sampled_from(ReadError).map(ReadFailure)
 )
 APPLIED = st.just(ABSENT) | DOCUMENTS
 BASELINES = st.none() | st.builds(diff.Baseline, DOCUMENTS, DOCUMENTS)
@@ -42,20 +42,20 @@ def test_every_combination_has_a_verdict_with_a_reason(
     assert verdict.reason
     assert verdict.stale is False
     match reading:
-        case Unreadable():
+        case ReadFailure():
             assert verdict.status is Status.UNKNOWN
-        case Gone():
+        case NotFound():
             assert verdict.status in (Status.MISSING, Status.PENDING)
         case Found():
             assert verdict.status not in (Status.MISSING, Status.UNKNOWN)
             assert bool(verdict.findings) is (verdict.status is not Status.IN_SYNC)
 
 
-@pytest.mark.parametrize("trouble", Trouble)
-def test_a_failed_read_is_unknown_whatever_else_is_known(trouble: Trouble):
+@pytest.mark.parametrize("trouble", ReadError)
+def test_a_failed_read_is_unknown_whatever_else_is_known(trouble: ReadError):
     for applied, baseline in itertools.product((ABSENT, {"a": 1}), (None, diff.Baseline({"a": 1}, {"a": 2}))):
         verdict = verdict_rules.judge(
-            Unreadable(trouble, "after 3 tries"), {"a": 1}, NO_RULES, applied=applied, baseline=baseline
+            ReadFailure(trouble, "after 3 tries"), {"a": 1}, NO_RULES, applied=applied, baseline=baseline
         )
         assert (verdict.status, verdict.findings) == (Status.UNKNOWN, ())
         assert verdict.reason == f"could not be read ({trouble.value}): after 3 tries"
@@ -74,7 +74,7 @@ def test_a_failed_read_is_unknown_whatever_else_is_known(trouble: Trouble):
 def test_what_is_not_there_is_missing_only_if_it_once_was(
     applied: Json, baseline: diff.Baseline | None, status: Status
 ):
-    assert verdict_rules.judge(Gone(), {"a": 1}, NO_RULES, applied=applied, baseline=baseline).status is status
+    assert verdict_rules.judge(NotFound(), {"a": 1}, NO_RULES, applied=applied, baseline=baseline).status is status
 
 
 # -- who moved
@@ -119,11 +119,11 @@ def test_drift_is_never_said_without_a_finding_that_the_world_moved(
     desired: Json, observed: Json, baseline: diff.Baseline | None, rules: RuleTree
 ):
     verdict = verdict_rules.judge(Found(observed), desired, rules, baseline=baseline)
-    sides = {finding.side for finding in verdict.findings}
+    sides = {finding.changed_by for finding in verdict.findings}
     if verdict.status is Status.DRIFTED:
-        assert sides in ({Side.WORLD}, {Side.UNSETTLED})
+        assert sides in ({ChangedBy.LIVE}, {ChangedBy.UNKNOWN})
     if verdict.status is Status.PENDING:
-        assert sides == {Side.INTENT}
+        assert sides == {ChangedBy.DECLARED}
 
 
 # -- what does not matter does not change a verdict
@@ -155,11 +155,11 @@ def test_after_convergence_the_next_check_is_in_sync(document: Json, rules: Rule
 
 
 def test_the_reason_names_the_first_paths_and_counts_the_rest():
-    found = [Finding((f"f{i}",), Op.CHANGED, FindingClass.SPECIFIED, Side.WORLD) for i in range(5)]
-    assert verdict_rules.conclude(found).reason == "the world moved: /f0, /f1, /f2 and 2 more"
-    assert verdict_rules.conclude(found[:1]).reason == "the world moved: /f0"
+    found = [Finding((f"f{i}",), Op.CHANGED, FindingClass.SPECIFIED, ChangedBy.LIVE) for i in range(5)]
+    assert verdict_rules.conclude(found).reason == "changed outside Holdfast: /f0, /f1, /f2 and 2 more"
+    assert verdict_rules.conclude(found[:1]).reason == "changed outside Holdfast: /f0"
     assert verdict_rules.conclude(found[:1]).findings == (found[0],)
-    whole = Finding((), Op.CHANGED, FindingClass.SPECIFIED, Side.INTENT)
+    whole = Finding((), Op.CHANGED, FindingClass.SPECIFIED, ChangedBy.DECLARED)
     assert verdict_rules.conclude([whole]).reason == "the declaration moved: (document)"
 
 

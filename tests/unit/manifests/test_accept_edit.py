@@ -21,7 +21,7 @@ from holdfast.manifests.secrets import Secret
 from holdfast.manifests.validation import Written
 from holdfast.model.absent import ABSENT
 from holdfast.model.address import Address
-from holdfast.model.finding import Finding, FindingClass, Op, Side
+from holdfast.model.finding import ChangedBy, Finding, FindingClass, Op
 from holdfast.model.json import Json
 from holdfast.model.path import Pointer, Selector
 from holdfast.model.resource import Declaration
@@ -208,7 +208,7 @@ def test_an_index_of_a_finding_counts_live_elements_and_means_the_declared_one_w
 
 
 def test_a_finding_becomes_the_edit_that_accepts_it():
-    finding = Finding(("names", 2), Op.ELEMENT_ADDED, FindingClass.ELEMENT, Side.WORLD, observed="z")
+    finding = Finding(("names", 2), Op.ELEMENT_ADDED, FindingClass.ELEMENT, ChangedBy.LIVE, observed="z")
     assert accept_edit.of_finding(finding) == Edit(("names", 2), "z", ABSENT)
     assert "names: [x, y, z]" in accepted(SMALL, accept_edit.of_finding(finding))
 

@@ -10,7 +10,7 @@ from holdfast.manifests.secrets import FromEnvironment, Resolver
 from holdfast.model.address import Address
 from holdfast.policy.settings import Assess
 from holdfast.remediation.core.alerts import Signal
-from holdfast.remediation.core.past_attempts import Limits
+from holdfast.remediation.core.past_attempts import AttemptLimits
 from holdfast.remediation.core.rules import CommandProbe, HttpProbe, TcpProbe
 from holdfast.remediation.core.timing import Windows
 
@@ -49,7 +49,7 @@ def test_the_whole_section_is_read(tmp_path):
     assert rules.windows == Windows(30.0, 600.0, 60.0, 120.0, 10.0, 2.0)
     assert rules.windows_for(CART) == Windows(1.0, 600.0, 60.0, 120.0, 10.0, 2.0)
     assert (rules.lookback, rules.compared, rules.step, rules.patience) == (600.0, 60.0, 5.0, 7200.0)
-    assert rules.refusal == Limits(4, 3, 1800.0, 6, 3600.0)
+    assert rules.refusal == AttemptLimits(4, 3, 1800.0, 6, 3600.0)
     assert (rules.has_prometheus, rules.has_alertmanager) == (True, True)
     assert (found.prometheus.url, found.prometheus.token, found.prometheus.timeout) == (
         "http://prom:9090",

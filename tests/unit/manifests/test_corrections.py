@@ -16,11 +16,11 @@ from holdfast.manifests.validation import InputErrors
 from holdfast.model.decision import Action
 from holdfast.policy import durations
 from holdfast.policy.budgets import DESTRUCTIVE, BudgetRule, Each, Percent
-from holdfast.policy.contention_rules import FightRules
+from holdfast.policy.contention_rules import ContentionRules
 from holdfast.policy.correction_limits import CorrectionRules
-from holdfast.policy.mass_drift import StormGuard
+from holdfast.policy.mass_drift import MassDriftGuard
 from holdfast.policy.windows import DAYS, EVERY_DAY, Hours, Mode, Window
-from holdfast.policy.write_reasons import CORRECTIONS, EVERY, Motive
+from holdfast.policy.write_reasons import CORRECTIONS, EVERY, WriteReason
 
 BERLIN = ZoneInfo("Europe/Berlin")
 
@@ -31,12 +31,12 @@ corrections:
     - {max: 5%, per: 1d, kinds: [Network], each: connection}
     - {max: 1, per: 1h, actions: destructive}
     - {max: 50, per: 1h, reasons: [drift], each: kind}
-  storm: {share: 40%, atLeast: 20, identical: 5}
+  massDrift: {share: 40%, atLeast: 20, identical: 5}
   windows:
     - {freeze: {days: [fri, sat, sun], hours: "16:00-08:00"}, zone: Europe/Berlin, reason: weekend}
     - {allow: {days: mon-fri, hours: "09:00-17:00"}, zone: Europe/Berlin}
     - {freeze: {from: 2026-12-24T18:00, until: 2027-01-02T08:00}, zone: UTC, reason: holidays}
-  fights: {reverts: 4, forgetAfter: 2h, backoff: 30s}
+  contention: {reverts: 4, forgetAfter: 2h, backoff: 30s}
 """
 
 
@@ -55,7 +55,7 @@ def test_every_part_of_the_section_is_read(tmp_path):
             BudgetRule(10, 3600.0),
             BudgetRule(Percent(5.0), 86_400.0, kinds=("Network",), each=Each.CONNECTION),
             BudgetRule(1, 3600.0, actions=DESTRUCTIVE),
-            BudgetRule(50, 3600.0, reasons=frozenset({Motive.DRIFT}), each=Each.KIND),
+            BudgetRule(50, 3600.0, reasons=frozenset({WriteReason.DRIFT}), each=Each.KIND),
         ),
         windows=(
             Window(Mode.FREEZE, BERLIN, frozenset({4, 5, 6}), Hours(960, 480), reason="weekend"),
@@ -68,19 +68,21 @@ def test_every_part_of_the_section_is_read(tmp_path):
                 reason="holidays",
             ),
         ),
-        storm=StormGuard(0.4, 20, 5),
-        fights=FightRules(4, 7200.0, 30.0),
+        mass_drift=MassDriftGuard(0.4, 20, 5),
+        contentions=ContentionRules(4, 7200.0, 30.0),
     )
 
 
 @pytest.mark.parametrize("text", ["", "store: x\n", "corrections:\n", "corrections: {budgets: [], windows: }\n"])
 def test_without_the_section_there_are_no_budgets_and_no_windows_but_guards(tmp_path, text):
-    assert load(tmp_path, text) == CorrectionRules((), (), StormGuard(0.3, 10, 10), FightRules(3, 30 * 86_400.0, 10.0))
+    assert load(tmp_path, text) == CorrectionRules(
+        (), (), MassDriftGuard(0.3, 10, 10), ContentionRules(3, 30 * 86_400.0, 10.0)
+    )
 
 
 @pytest.mark.parametrize("word", ["off", "false"])
-def test_the_guard_against_storms_can_be_switched_off(tmp_path, word):
-    assert load(tmp_path, f"corrections: {{storm: {word}}}").storm is None
+def test_the_guard_against_mass_drifts_can_be_switched_off(tmp_path, word):
+    assert load(tmp_path, f"corrections: {{massDrift: {word}}}").mass_drift is None
 
 
 @pytest.mark.parametrize(
@@ -138,7 +140,7 @@ SOME = "a window needs either freeze: or allow:, with days, hours, from or until
 WHEN = "say when: days and hours for every week, or from and until for once"
 TIME = "a day or a time is needed here, such as 2026-12-24 or 2026-12-24T18:00"
 MAX = "max is a whole number such as 10, or a share of the resources such as 5%"
-SHARE = "a share above 0 is needed here, such as 30% or 0.3; storm: off switches the guard off"
+SHARE = "a share above 0 is needed here, such as 30% or 0.3; massDrift: off switches the guard off"
 
 
 @pytest.mark.parametrize(
@@ -183,13 +185,13 @@ SHARE = "a share above 0 is needed here, such as 30% or 0.3; storm: off switches
             "/budgets/0/each",
             "each must be one of fleet, connection, kind, resource, not 'kinds'; did you mean kind?",
         ),
-        ("{storm: on}", "/storm", "write off, or such as {share: 30%, atLeast: 10, identical: 10}"),
-        ("{storm: {atleast: 1}}", "/storm/atleast", "unknown field 'atleast'; did you mean atLeast?"),
-        ("{storm: {share: 30}}", "/storm/share", SHARE),
-        ("{storm: {share: 0%}}", "/storm/share", SHARE),
-        ("{storm: {identical: 0}}", "/storm/identical", "a whole number from 1 up is needed here"),
-        ("{fights: {reverts: 0}}", "/fights/reverts", "a whole number from 1 up is needed here"),
-        ("{fights: {forgetAfter: 0}}", "/fights/forgetAfter", "a length of time is needed here, such as 1h"),
+        ("{massDrift: on}", "/massDrift", "write off, or such as {share: 30%, atLeast: 10, identical: 10}"),
+        ("{massDrift: {atleast: 1}}", "/massDrift/atleast", "unknown field 'atleast'; did you mean atLeast?"),
+        ("{massDrift: {share: 30}}", "/massDrift/share", SHARE),
+        ("{massDrift: {share: 0%}}", "/massDrift/share", SHARE),
+        ("{massDrift: {identical: 0}}", "/massDrift/identical", "a whole number from 1 up is needed here"),
+        ("{contention: {reverts: 0}}", "/contention/reverts", "a whole number from 1 up is needed here"),
+        ("{contention: {forgetAfter: 0}}", "/contention/forgetAfter", "a length of time is needed here, such as 1h"),
         ("{windows: [{}]}", "/windows/0", SOME),
         ("{windows: [{freeze: {days: fri}, allow: {days: mon}}]}", "/windows/0", SOME),
         ("{windows: [{freez: {days: fri}}]}", "/windows/0/freez", "unknown field 'freez'; did you mean freeze?"),
@@ -261,11 +263,13 @@ def test_a_machine_without_time_zones_is_told_what_to_install(monkeypatch):
 
 def test_all_mistakes_come_together(tmp_path):
     with pytest.raises(InputErrors) as caught:
-        load(tmp_path, "corrections: {budgets: [{}], storm: x, windows: [{}], fights: {reverts: x}, waivers: x}")
+        load(
+            tmp_path, "corrections: {budgets: [{}], mass drift: x, windows: [{}], contention: {reverts: x}, waivers: x}"
+        )
     assert len(caught.value.errors) == 6
 
 
-reasons = st.frozensets(st.sampled_from(Motive), min_size=1)
+reasons = st.frozensets(st.sampled_from(WriteReason), min_size=1)
 budgets = st.builds(
     BudgetRule,
     st.integers(0, 99) | st.builds(Percent, st.integers(1, 100).map(float)),

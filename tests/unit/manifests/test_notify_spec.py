@@ -15,7 +15,7 @@ notify:
   - {file: events.jsonl}
   - {command: [./page, --quiet], on: [drifted, missing]}
   - {webhook: https://hooks.example.org/drift/t0ken, secret: {env: HOOK_SECRET}, group: 1, remind: 24h}
-  - {name: pager, webhook: {file: hook-url}, on: fight}
+  - {name: pager, webhook: {file: hook-url}, on: contention}
 """
 
 
@@ -36,7 +36,7 @@ def test_every_kind_of_sink_is_read(tmp_path):
     )
     assert hook.target == ToWebhook("https://hooks.example.org/drift/t0ken", FromEnvironment("HOOK_SECRET"))
     assert (hook.on, hook.group, hook.remind) == (everything, 1, 86_400.0)
-    assert pager == Sink("pager", ToWebhook(FromFile("hook-url", str(tmp_path))), frozenset({Topic.FIGHT}))
+    assert pager == Sink("pager", ToWebhook(FromFile("hook-url", str(tmp_path))), frozenset({Topic.CONTENTION}))
 
 
 def test_the_name_of_a_webhook_does_not_show_its_address(tmp_path):

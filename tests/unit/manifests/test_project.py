@@ -6,7 +6,7 @@ import pytest
 
 from holdfast.errors import InputError
 from holdfast.manifests import project
-from holdfast.manifests.project import ConnectionSpec, Limits, Project
+from holdfast.manifests.project import ConnectionLimits, ConnectionSpec, Project
 from holdfast.manifests.secrets import FromCommand, FromEnvironment, FromFile, Resolver
 from holdfast.manifests.validation import InputErrors
 from holdfast.policy import settings
@@ -55,7 +55,7 @@ def test_every_part_of_a_project_file_is_read(tmp_path):
                     "key": FromFile("keys/prod", base),
                     "otp": FromCommand(("pass", "show", "otp"), base),
                 },
-                Limits(8, 20.0, 0.5),
+                ConnectionLimits(8, 20.0, 0.5),
                 base,
             ),
             "files": ConnectionSpec("files", "file", {"root": "/srv"}, base_dir=base),

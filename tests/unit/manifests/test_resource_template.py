@@ -47,7 +47,7 @@ SETTINGS = {
     "compatibility": st.sampled_from(["regimes", "option1"]),
     "unstamped": st.sampled_from(["hold", "adopt", "drift"]),
     "mode": st.sampled_from(["enforce", "notify"]),
-    "promote": st.just(["latent"]),
+    "promote": st.just(["newly-visible"]),
     "keepRevisions": st.integers(1, 20),
 }
 ROLLOUTS = st.fixed_dictionaries(

@@ -54,7 +54,7 @@ spec:
   compatibility: option1
   unstamped: adopt
   mode: notify
-  promote: [latent]
+  promote: [newly-visible]
   keepRevisions: 3
   rollout:
     method: remove-first
@@ -110,7 +110,7 @@ def test_everything_a_template_may_say_is_read(tmp_path):
     assert web.stamping is not None
     assert web.stamping.key == "karpenter.k8s.aws/ec2nodeclass-hash"
     modes = (web.compatibility, web.unstamped, web.mode, web.promoted)
-    assert modes == (Compatibility.OPTION1, Unstamped.ADOPT, Mode.NOTIFY, {FindingKind.LATENT})
+    assert modes == (Compatibility.OPTION1, Unstamped.ADOPT, Mode.NOTIFY, {FindingKind.NEWLY_VISIBLE})
     limits = web.limits
     assert (web.method, limits.canary_slots, limits.has_waves) == (Method.REMOVE_FIRST, {"web-3", "web-4"}, False)
     assert limits.per_zone == Percent(25.0)

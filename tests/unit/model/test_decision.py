@@ -8,7 +8,7 @@ import pytest
 
 from holdfast.model.decision import Action, Decision, Reason
 
-BECAUSE = Reason("drift", "the world moved", ("/sku",))
+BECAUSE = Reason("drift", "changed outside Holdfast", ("/sku",))
 
 
 def test_a_decision_without_a_reason_cannot_be_made():
@@ -20,7 +20,7 @@ def test_a_decision_cannot_be_changed_once_made():
     decision = Decision(Action.UPDATE, (BECAUSE,))
     with pytest.raises(dataclasses.FrozenInstanceError):
         decision.action = Action.NONE  # type: ignore[misc]
-    assert decision == Decision(Action.UPDATE, (Reason("drift", "the world moved", ("/sku",)),))
+    assert decision == Decision(Action.UPDATE, (Reason("drift", "changed outside Holdfast", ("/sku",)),))
 
 
 def test_every_action_has_a_symbol_of_its_own():

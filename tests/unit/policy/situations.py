@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import Any
 
-from holdfast.policy.decide import Handling, PathFacts, Situation, WriteLimits, WriteRecord
+from holdfast.policy.decide import DecisionInputs, Handling, PathFacts, WriteLimits, WriteRecord
 
 
-def situation(**facts: Any) -> Situation:
+def inputs(**facts: Any) -> DecisionInputs:
     """Return the situation with these facts, and the usual ones beside them."""
     parts = [
         part(**{field.name: facts.pop(field.name) for field in fields(part) if field.name in facts})
         for part in (Handling, WriteRecord, PathFacts, WriteLimits)
     ]
     assert not facts, f"no fact of a situation: {facts}"
-    return Situation(*parts)  # type: ignore[arg-type]
+    return DecisionInputs(*parts)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""A budget names its purses, says how deep they are, and never grants more than they hold."""
+"""A budget names its buckets, says how deep they are, and never grants more than they hold."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.model.address import Address
-from holdfast.model.budget_charge import Charge
+from holdfast.model.budget_charge import BudgetCharge
 from holdfast.model.decision import Action
 from holdfast.policy import budgets, write_reasons
 from holdfast.policy.budgets import DESTRUCTIVE, BudgetRule, Candidate, Each, Percent
-from holdfast.policy.write_reasons import EVERY, Motive
+from holdfast.policy.write_reasons import EVERY, WriteReason
 
 NOW = 100_000.0
 HOUR = 3600.0
@@ -27,7 +27,7 @@ def charged(rule, address=NET, action=Action.UPDATE, reason="drift"):
 
 
 @pytest.mark.parametrize(
-    "rule, purse",
+    "rule, bucket",
     [
         (BudgetRule(10, HOUR), "corrections per 1h"),
         (BudgetRule(10, 2 * HOUR, kinds=("Net*", "A")), "corrections of A,Net* per 2h"),
@@ -36,20 +36,20 @@ def charged(rule, address=NET, action=Action.UPDATE, reason="drift"):
         (BudgetRule(10, HOUR, each=Each.KIND), "corrections per 1h, kind Network"),
         (BudgetRule(10, HOUR, each=Each.RESOURCE), "corrections per 1h, resource prod/Network/core"),
         (BudgetRule(10, HOUR, actions=frozenset({Action.UPDATE, Action.CREATE})), "create+update corrections per 1h"),
-        (BudgetRule(10, HOUR, reasons=frozenset({Motive.DRIFT})), "writes for drift per 1h"),
+        (BudgetRule(10, HOUR, reasons=frozenset({WriteReason.DRIFT})), "writes for drift per 1h"),
         (BudgetRule(10, HOUR, reasons=EVERY), "writes per 1h"),
     ],
 )
-def test_the_name_of_a_purse_tells_what_it_pays_for_and_not_how_much(rule, purse):
-    assert charged(rule) == [Charge(purse, 10, NOW - rule.per)]
-    assert charged(dataclasses.replace(rule, max=99)) == [Charge(purse, 99, NOW - rule.per)]
+def test_the_name_of_a_bucket_tells_what_it_pays_for_and_not_how_much(rule, bucket):
+    assert charged(rule) == [BudgetCharge(bucket, 10, NOW - rule.per)]
+    assert charged(dataclasses.replace(rule, max=99)) == [BudgetCharge(bucket, 99, NOW - rule.per)]
 
 
 def test_destructive_is_replace_delete_and_recreate():
     rule = BudgetRule(1, HOUR, actions=DESTRUCTIVE, reasons=EVERY)
     covered = {action for action in Action if charged(rule, action=action)}
     assert covered == {Action.REPLACE, Action.DELETE, Action.RECREATE}
-    assert charged(rule, action=Action.DELETE) == [Charge("destructive writes per 1h", 1, NOW - HOUR)]
+    assert charged(rule, action=Action.DELETE) == [BudgetCharge("destructive writes per 1h", 1, NOW - HOUR)]
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_what_a_rule_covers(rule, address, action, reason, is_covered):
         (0.5, Each.FLEET, ("*",), 1),  # of 89 none, but at least one
     ],
 )
-def test_a_percentage_is_of_the_resources_the_purse_is_for(percent, each, kinds, limit):
+def test_a_percentage_is_of_the_resources_the_bucket_is_for(percent, each, kinds, limit):
     assert charged(BudgetRule(Percent(percent), HOUR, each=each, kinds=kinds))[0].limit == limit
 
 
@@ -103,11 +103,11 @@ def test_a_percentage_is_never_more_than_the_share_unless_that_is_below_one(perc
     assert limit == 1 or 1 < limit <= percent / 100 * resources * (1 + 1e-12) < (limit + 1) * (1 + 1e-12)
 
 
-def test_two_rules_for_one_purse_leave_the_stricter():
+def test_two_rules_for_one_bucket_leave_the_stricter():
     rules = [BudgetRule(10, HOUR), BudgetRule(3, HOUR), BudgetRule(7, HOUR), BudgetRule(20, 24 * HOUR)]
     assert budgets.charges(rules, NET, Action.UPDATE, "drift", SIZES, NOW) == [
-        Charge("corrections per 1h", 3, NOW - HOUR),
-        Charge("corrections per 1d", 20, NOW - 24 * HOUR),
+        BudgetCharge("corrections per 1h", 3, NOW - HOUR),
+        BudgetCharge("corrections per 1d", 20, NOW - 24 * HOUR),
     ]
 
 
@@ -115,10 +115,10 @@ def candidates(*names, action=Action.UPDATE):
     return [Candidate(Address("prod", "Network", name), action, "drift") for name in names]
 
 
-def test_a_batch_is_granted_in_its_order_until_a_purse_is_empty():
+def test_a_batch_is_granted_in_its_order_until_a_bucket_is_empty():
     rules = [BudgetRule(3, HOUR), BudgetRule(1, HOUR, actions=DESTRUCTIVE)]
     batch = [*candidates("a", "b", action=Action.REPLACE), *candidates("c", "d", "e")]
-    spent = dict.fromkeys([purse for purse, _ in budgets.purses(batch, rules, SIZES, NOW)], 0)
+    spent = dict.fromkeys([bucket for bucket, _ in budgets.buckets(batch, rules, SIZES, NOW)], 0)
     assert list(spent) == ["corrections per 1h", "destructive corrections per 1h"]
     allotment = budgets.allot(batch, rules, spent, SIZES, NOW)
     assert [each.address.name for each in allotment.granted] == ["a", "c", "d"]
@@ -139,7 +139,7 @@ def test_without_rules_everything_is_granted_and_with_nothing_in_them_nothing():
 
 
 addresses = st.builds(Address, st.sampled_from(["prod", "dev"]), st.sampled_from(["Network", "Subnet"]), st.text("ab"))
-wanted = st.builds(Candidate, addresses, st.sampled_from(Action), st.sampled_from([*Motive, "recreate"]))
+wanted = st.builds(Candidate, addresses, st.sampled_from(Action), st.sampled_from([*WriteReason, "recreate"]))
 rules = st.builds(
     BudgetRule,
     st.integers(0, 3) | st.builds(Percent, st.sampled_from([1.0, 4.0, 50.0])),
@@ -153,17 +153,17 @@ rules = st.builds(
 
 
 @given(st.lists(wanted, max_size=12), st.lists(rules, max_size=4), st.integers(0, 2))
-def test_no_purse_is_ever_overdrawn_and_none_is_held_without_cause(batch, rules, spent_before):
+def test_no_bucket_is_ever_overdrawn_and_none_is_held_without_cause(batch, rules, spent_before):
     def asked(each):
         return budgets.charges(rules, each.address, each.action, each.reason, SIZES, NOW)
 
-    spent = dict.fromkeys([purse for purse, _ in budgets.purses(batch, rules, SIZES, NOW)], spent_before)
+    spent = dict.fromkeys([bucket for bucket, _ in budgets.buckets(batch, rules, SIZES, NOW)], spent_before)
     allotment = budgets.allot(batch, rules, spent, SIZES, NOW)
     assert len(allotment.granted) + len(allotment.held) == len(batch)
-    limits = {charge.purse: charge.limit for each in batch for charge in asked(each)}
+    limits = {charge.bucket: charge.limit for each in batch for charge in asked(each)}
     for each in allotment.granted:
         for charge in asked(each):
-            spent[charge.purse] += 1
-            assert spent[charge.purse] <= limits[charge.purse]
+            spent[charge.bucket] += 1
+            assert spent[charge.bucket] <= limits[charge.bucket]
     for held in allotment.held:
-        assert any(spent[charge.purse] >= charge.limit for charge in asked(held.candidate))
+        assert any(spent[charge.bucket] >= charge.limit for charge in asked(held.candidate))

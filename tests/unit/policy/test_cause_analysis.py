@@ -12,17 +12,17 @@ from hypothesis import strategies as st
 from holdfast.model.absent import ABSENT
 from holdfast.model.address import Address
 from holdfast.model.confidence import Confidence
-from holdfast.model.finding import Finding, FindingClass, Op, Side
+from holdfast.model.finding import ChangedBy, Finding, FindingClass, Op
 from holdfast.policy import cause_analysis
 from holdfast.policy.cause_analysis import Cause, Evidence, Onset
-from holdfast.store.protocol import CorrectedPath, Correction, Outcome
+from holdfast.store.protocol import CorrectedPath, Correction, CorrectionOutcome
 
 
-def finding(side=Side.WORLD, cls=FindingClass.SPECIFIED, desired=1, baseline=1, observed=2, op=Op.CHANGED):
-    return Finding(("size",), op, cls, side, desired, baseline, observed)
+def finding(changed_by=ChangedBy.LIVE, cls=FindingClass.SPECIFIED, desired=1, baseline=1, observed=2, op=Op.CHANGED):
+    return Finding(("size",), op, cls, changed_by, desired, baseline, observed)
 
 
-def wrote(before, *, took, at=1.0, path="/size", outcome=Outcome.INEFFECTIVE):
+def wrote(before, *, took, at=1.0, path="/size", outcome=CorrectionOutcome.INEFFECTIVE):
     changed = CorrectedPath(path, before=before, after=1, took=took)
     return Correction(f"c{at}", Address("a", "B", "c"), at, "update", "drift", outcome, (changed,))
 
@@ -34,15 +34,15 @@ FAILED = wrote(2, took=False)
     "given_finding, evidence, cause, confidence",
     [
         (finding(), Evidence(), Cause.EXTERNAL_EDIT, Confidence.MEDIUM),
-        (finding(Side.BOTH), Evidence(), Cause.EXTERNAL_EDIT, Confidence.MEDIUM),
-        (finding(Side.UNSETTLED), Evidence(), Cause.EXTERNAL_EDIT, Confidence.LOW),
+        (finding(ChangedBy.BOTH), Evidence(), Cause.EXTERNAL_EDIT, Confidence.MEDIUM),
+        (finding(ChangedBy.UNKNOWN), Evidence(), Cause.EXTERNAL_EDIT, Confidence.LOW),
         (finding(cls=FindingClass.DEFAULTED), Evidence(), Cause.EXTERNAL_EDIT, Confidence.LOW),
         # intent
-        (finding(Side.INTENT), Evidence(), Cause.NOT_APPLIED, Confidence.HIGH),
-        (finding(Side.INTENT), Evidence(contested=True, rules_changed=True), Cause.NOT_APPLIED, Confidence.HIGH),
-        # fights
-        (finding(), Evidence(contested=True), Cause.RIVAL_CONTROLLER, Confidence.MEDIUM),
-        (finding(), Evidence((FAILED,), contested=True), Cause.RIVAL_CONTROLLER, Confidence.MEDIUM),
+        (finding(ChangedBy.DECLARED), Evidence(), Cause.NOT_APPLIED, Confidence.HIGH),
+        (finding(ChangedBy.DECLARED), Evidence(contested=True, rules_changed=True), Cause.NOT_APPLIED, Confidence.HIGH),
+        # contention
+        (finding(), Evidence(contested=True), Cause.OTHER_WRITER_CONTROLLER, Confidence.MEDIUM),
+        (finding(), Evidence((FAILED,), contested=True), Cause.OTHER_WRITER_CONTROLLER, Confidence.MEDIUM),
         # our own writes
         (finding(), Evidence((FAILED,)), Cause.OUR_PARTIAL_WRITE, Confidence.HIGH),
         (finding(observed=3), Evidence((FAILED,)), Cause.OUR_PARTIAL_WRITE, Confidence.MEDIUM),
@@ -50,7 +50,12 @@ FAILED = wrote(2, took=False)
         (finding(), Evidence((wrote(2, took=False, path="/b"),)), Cause.EXTERNAL_EDIT, Confidence.MEDIUM),
         (finding(), Evidence((FAILED, wrote(2, took=True, at=2.0))), Cause.EXTERNAL_EDIT, Confidence.MEDIUM),
         (finding(), Evidence((wrote(2, took=True, at=0.5), FAILED)), Cause.OUR_PARTIAL_WRITE, Confidence.HIGH),
-        (finding(), Evidence((wrote(2, took=False, outcome=Outcome.BEGUN),)), Cause.EXTERNAL_EDIT, Confidence.MEDIUM),
+        (
+            finding(),
+            Evidence((wrote(2, took=False, outcome=CorrectionOutcome.BEGUN),)),
+            Cause.EXTERNAL_EDIT,
+            Confidence.MEDIUM,
+        ),
         (finding(observed=ABSENT), Evidence((wrote(ABSENT, took=False),)), Cause.OUR_PARTIAL_WRITE, Confidence.HIGH),
         (finding(observed=True), Evidence((wrote(1, took=False),)), Cause.OUR_PARTIAL_WRITE, Confidence.MEDIUM),
         # new rules
@@ -63,7 +68,7 @@ FAILED = wrote(2, took=False)
         ),
         (finding(baseline=5, observed="5"), Evidence(rules_changed=True), Cause.TOOL_UPGRADE, Confidence.MEDIUM),
         (
-            finding(Side.UNSETTLED, desired="A", baseline=ABSENT, observed="a"),
+            finding(ChangedBy.UNKNOWN, desired="A", baseline=ABSENT, observed="a"),
             Evidence(rules_changed=True),
             Cause.TOOL_UPGRADE,
             Confidence.MEDIUM,
@@ -76,7 +81,7 @@ FAILED = wrote(2, took=False)
             Confidence.LOW,
         ),
         (finding(), Evidence(rules_changed=True), Cause.EXTERNAL_EDIT, Confidence.MEDIUM),
-        (finding(Side.BOTH, baseline=2), Evidence(rules_changed=True), Cause.EXTERNAL_EDIT, Confidence.MEDIUM),
+        (finding(ChangedBy.BOTH, baseline=2), Evidence(rules_changed=True), Cause.EXTERNAL_EDIT, Confidence.MEDIUM),
         (finding(baseline=ABSENT), Evidence(rules_changed=True), Cause.EXTERNAL_EDIT, Confidence.MEDIUM),
         # new defaults
         (finding(cls=FindingClass.DEFAULTED), Evidence(alike=3), Cause.PROVIDER_DEFAULT_CHANGE, Confidence.MEDIUM),
@@ -91,13 +96,15 @@ def test_the_cause_follows_from_the_evidence(given_finding, evidence, cause, con
 
 
 def test_what_was_merged_but_not_applied_is_called_so():
-    assert cause_analysis.explain(finding(Side.INTENT), Evidence()).sentence.startswith("merged but not applied: ")
+    assert cause_analysis.explain(finding(ChangedBy.DECLARED), Evidence()).sentence.startswith(
+        "merged but not applied: "
+    )
 
 
 values = st.sampled_from([1, 2, "2", True, None, ABSENT, "secret-value"])
 findings = st.builds(
     finding,
-    st.sampled_from(Side),
+    st.sampled_from(ChangedBy),
     st.sampled_from(FindingClass),
     values,
     values,
@@ -118,7 +125,7 @@ def test_every_finding_has_a_cause_and_a_sentence_without_values(given_finding, 
     found = cause_analysis.explain(given_finding, evidence)
     assert found.sentence
     assert "secret-value" not in found.sentence
-    if given_finding.side is Side.INTENT:
+    if given_finding.changed_by is ChangedBy.DECLARED:
         assert found.cause is Cause.NOT_APPLIED
 
 

@@ -184,14 +184,14 @@ def test_06_an_edit_while_down_that_is_reverted_leaves_nothing():
     assert old.drifted() == 3  # falsely
 
 
-def test_07_and_08_a_newly_seen_field_that_was_edited_long_ago_is_latent_until_it_is_edited_again():
+def test_07_and_08_a_newly_seen_field_that_was_edited_long_ago_is_newly_visible_until_it_is_edited_again():
     record = settle(None, {"x": 0, "f": 0})
     child = revisions.born("c", record)
     record = settle(settle(record, {"x": 0, "f": 1}), {"x": 0, "f": 1}, "t/2")
     (finding,) = found(record, child)
-    assert (finding.kind, finding.fields) == (FindingKind.LATENT, (("f",),))
+    assert (finding.kind, finding.fields) == (FindingKind.NEWLY_VISIBLE, (("f",),))
     assert template_findings.asks_for_action([finding]) == ()
-    assert template_findings.asks_for_action([finding], frozenset({FindingKind.LATENT})) == (finding,)
+    assert template_findings.asks_for_action([finding], frozenset({FindingKind.NEWLY_VISIBLE})) == (finding,)
     assert kinds(settle(record, {"x": 0, "f": 2}, "t/2"), child) == [FindingKind.SPEC]
 
 

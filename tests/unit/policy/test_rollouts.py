@@ -16,7 +16,7 @@ from holdfast.policy.budgets import Percent
 from holdfast.policy.windows import Mode, Window
 from holdfast.rollouts.core import records, rollout_limits, rollout_steps, scheduler
 from holdfast.rollouts.core.records import Create, Failures, Phase, Remove, Save, Target
-from holdfast.rollouts.core.rollout_limits import Health, Limits, OnHalt, Order
+from holdfast.rollouts.core.rollout_limits import Health, OnHalt, Order, RolloutLimits
 from holdfast.rollouts.core.slots import Child, State, fleet_of
 
 OLD, NEW = Target(1, frozenset({1})), Target(2, frozenset({2}))
@@ -155,7 +155,7 @@ def fleet(size, **more):
     return [Child(f"s{number:05}", f"s{number:05}", 1, **more) for number in range(size)]
 
 
-SIMPLE = Limits(max_unavailable=2, max_surge=2, canary=0, has_waves=False, halt_after=None)
+SIMPLE = RolloutLimits(max_unavailable=2, max_surge=2, canary=0, has_waves=False, halt_after=None)
 
 
 def creates(steps):
@@ -394,7 +394,7 @@ def test_unhealthy_children_use_up_the_budget_and_may_be_replaced_themselves():
 
 _amounts = st.one_of(st.integers(1, 5), st.sampled_from([Percent(10), Percent(34), Percent(50)]))
 _limits = st.builds(
-    Limits,
+    RolloutLimits,
     max_unavailable=_amounts,
     max_surge=_amounts,
     budgets=st.dictionaries(st.sampled_from(["*", "spec", "dynamic"]), _amounts, max_size=2),
@@ -489,7 +489,7 @@ def test_10000_children_with_a_budget_of_5_percent_and_3_percent_failing(order):
     """Halts every hundred failures, is killed in the middle of passes, and ends exact."""
     chance = random.Random(7)
     five = Percent(5)
-    limits = Limits(max_unavailable=five, max_surge=five, budgets={"*": five}, order=order, halt_after=100)
+    limits = RolloutLimits(max_unavailable=five, max_surge=five, budgets={"*": five}, order=order, halt_after=100)
     bad = {f"s{number:05}" for number in chance.sample(range(10_000), 300)}
     world = World(fleet(10_000), limits, fails=lambda step: step.attempt == 0 and step.slot in bad)
     halts = most = passes = 0
@@ -514,7 +514,7 @@ def test_10000_children_with_a_budget_of_5_percent_and_3_percent_failing(order):
 
 
 def test_slots_that_failed_together_are_tried_again_apart_none_too_early_and_none_much_later():
-    limits = Limits(retry_base=60.0, retry_max=600.0)
+    limits = RolloutLimits(retry_base=60.0, retry_max=600.0)
     slots = [f"web-{index}" for index in range(50)]
     for times, wait in ((1, 60.0), (3, 240.0), (9, 600.0)):
         failed = replace(

@@ -16,7 +16,7 @@ from holdfast.policy.budgets import Percent
 from holdfast.rollouts.core import dry_run, rendering, rollout_steps, template_schemes, templates
 from holdfast.rollouts.core.records import Target
 from holdfast.rollouts.core.requirements import Asks, Offer, Predicate
-from holdfast.rollouts.core.rollout_limits import Limits, Order
+from holdfast.rollouts.core.rollout_limits import Order, RolloutLimits
 from holdfast.rollouts.core.slots import Child
 from holdfast.rollouts.core.template_schemes import ListKind
 from holdfast.rollouts.core.templates import FieldClasses, Template
@@ -168,7 +168,7 @@ def fleet(number: int) -> list[Child]:
 @pytest.mark.parametrize("order", list(Order))
 def test_a_preview_counts_the_waves_that_would_be(order):
     rollout = rollout_steps.start("r1", Target(2, frozenset({2})), Target(1, frozenset({1})), 0.0)
-    limits = Limits(max_surge=Percent(20), max_unavailable=Percent(20), canary=1, order=order)
+    limits = RolloutLimits(max_surge=Percent(20), max_unavailable=Percent(20), canary=1, order=order)
     found = dry_run.preview(rollout, fleet(10), limits, 0.0)
     assert (found.waves, found.left) == ((1, 1, 2, 4, 2), 0)
     held = dataclasses.replace(limits, partition=4)
@@ -179,5 +179,5 @@ def test_a_preview_counts_the_waves_that_would_be(order):
 
 def test_a_preview_of_nothing_to_do_ends():
     rollout = rollout_steps.start("r1", Target(2, frozenset({2})), None, 0.0)
-    assert dry_run.preview(rollout, [], Limits(), 0.0).rolled == 0
-    assert dry_run.preview(rollout, fleet(4), Limits(max_surge=0), 0.0).rolled == 0
+    assert dry_run.preview(rollout, [], RolloutLimits(), 0.0).rolled == 0
+    assert dry_run.preview(rollout, fleet(4), RolloutLimits(max_surge=0), 0.0).rolled == 0

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from holdfast.compare import paths
 from holdfast.errors import Location
 from holdfast.model.address import Address
-from holdfast.model.finding import Finding, FindingClass, Op, Side
-from holdfast.model.verdict import Aside, SetAside
+from holdfast.model.finding import ChangedBy, Finding, FindingClass, Op
+from holdfast.model.verdict import Suppressed, SuppressionReason
 from holdfast.policy import waivers
 from holdfast.policy.waivers import MistakeKind, Waiver
 
@@ -32,14 +32,14 @@ def waiver(resource="api/Widget/*", path="/size", expires=END, **given):
 
 
 def finding(path="/size"):
-    return Finding(paths.parse_path(path), Op.CHANGED, FindingClass.SPECIFIED, Side.WORLD, 1, 1, 2)
+    return Finding(paths.parse_path(path), Op.CHANGED, FindingClass.SPECIFIED, ChangedBy.LIVE, 1, 1, 2)
 
 
-def test_a_waived_finding_is_set_aside_with_who_why_and_until_when():
-    live, aside = waivers.split(WIDGET, [finding("/name"), finding()], [waiver()], NOW)
+def test_a_waived_finding_is_suppress_with_who_why_and_until_when():
+    live, suppressed = waivers.split(WIDGET, [finding("/name"), finding()], [waiver()], NOW)
     assert live == (finding("/name"),)
     note = "waived by ada until 2026-12-01: load test until Friday"
-    assert aside == (Aside(SetAside.WAIVED, "/size", note, finding()),)
+    assert suppressed == (Suppressed(SuppressionReason.WAIVED, "/size", note, finding()),)
     assert waiver(ticket="OPS-1").note == f"{note} (OPS-1)"
 
 
@@ -61,8 +61,8 @@ def test_a_waived_finding_is_set_aside_with_who_why_and_until_when():
     ],
 )
 def test_what_a_waiver_covers(given_waiver, address, path, is_waived):
-    live, aside = waivers.split(address, [finding(path)], [given_waiver], NOW)
-    assert (bool(aside), bool(live)) == (is_waived, not is_waived)
+    live, suppressed = waivers.split(address, [finding(path)], [given_waiver], NOW)
+    assert (bool(suppressed), bool(live)) == (is_waived, not is_waived)
 
 
 def test_it_ends_at_its_end():
@@ -177,9 +177,9 @@ found_paths = st.lists(st.sampled_from(["/size", "/a", "/a/b", "/b/c", ""]), uni
 
 
 @given(st.sampled_from([WIDGET, GADGET]), found_paths, st.lists(some, max_size=4))
-def test_every_finding_is_either_live_or_set_aside_and_keeps_its_order(address, findings, given_waivers):
-    live, aside = waivers.split(address, findings, given_waivers, NOW)
-    kept = [each.finding for each in aside]
+def test_every_finding_is_either_live_or_suppress_and_keeps_its_order(address, findings, given_waivers):
+    live, suppressed = waivers.split(address, findings, given_waivers, NOW)
+    kept = [each.finding for each in suppressed]
     assert sorted([*live, *kept], key=findings.index) == findings
     assert list(live) == [each for each in findings if each in live]
     for each in findings:

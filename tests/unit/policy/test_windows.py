@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from holdfast.policy import windows
 from holdfast.policy.windows import ALL_DAY, EVERY_DAY, Hours, Mode, Window
-from holdfast.policy.write_reasons import EVERY, Motive
+from holdfast.policy.write_reasons import EVERY, WriteReason
 
 BERLIN = ZoneInfo("Europe/Berlin")
 SAO_PAULO = ZoneInfo("America/Sao_Paulo")
@@ -209,13 +209,13 @@ def test_a_day_that_the_calendar_skipped_does_not_happen():
 
 
 def test_a_window_holds_only_what_it_is_for():
-    only_drift = freeze(reasons=frozenset({Motive.DRIFT}))
+    only_drift = freeze(reasons=frozenset({WriteReason.DRIFT}))
     now = utc("2026-03-04T12:00")
     assert windows.closed_by([only_drift], now, "drift") is not None
     assert windows.closed_by([only_drift], now, "recreate") is None
     assert windows.closed_by([freeze()], now, "intent") is None
     assert windows.closed_by([freeze(reasons=EVERY)], now, "intent") is not None
-    assert windows.closed_by([allow(set(), reasons=frozenset({Motive.DRIFT}))], now, "conflict") is None
+    assert windows.closed_by([allow(set(), reasons=frozenset({WriteReason.DRIFT}))], now, "conflict") is None
 
 
 zones = st.sampled_from([BERLIN, dt.UTC, SAO_PAULO, LORD_HOWE, ZoneInfo("America/New_York")])

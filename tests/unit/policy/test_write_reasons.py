@@ -6,36 +6,36 @@ import pytest
 
 from holdfast.model.verdict import Status
 from holdfast.policy import write_reasons
-from holdfast.policy.write_reasons import Motive
+from holdfast.policy.write_reasons import WriteReason
 
 
 @pytest.mark.parametrize(
-    "code, motive",
+    "code, write_reason",
     [
-        ("drift", Motive.DRIFT),
-        ("missing", Motive.MISSING),
-        ("recreate", Motive.MISSING),
-        ("conflict", Motive.CONFLICT),
-        ("intent", Motive.INTENT),
-        ("create", Motive.INTENT),
-        ("removed", Motive.INTENT),
-        ("immutable", Motive.DRIFT),
-        ("anything", Motive.DRIFT),
+        ("drift", WriteReason.DRIFT),
+        ("missing", WriteReason.MISSING),
+        ("recreate", WriteReason.MISSING),
+        ("conflict", WriteReason.CONFLICT),
+        ("intent", WriteReason.INTENT),
+        ("create", WriteReason.INTENT),
+        ("removed", WriteReason.INTENT),
+        ("immutable", WriteReason.DRIFT),
+        ("anything", WriteReason.DRIFT),
     ],
 )
-def test_what_is_not_known_to_be_asked_for_is_a_correction(code, motive):
-    assert write_reasons.of_code(code) is motive
+def test_what_is_not_known_to_be_asked_for_is_a_correction(code, write_reason):
+    assert write_reasons.of_code(code) is write_reason
 
 
 @pytest.mark.parametrize(
-    "status, motive",
+    "status, write_reason",
     [
-        (Status.DRIFTED, Motive.DRIFT),
-        (Status.MISSING, Motive.MISSING),
-        (Status.CONFLICTED, Motive.CONFLICT),
-        (Status.PENDING, Motive.INTENT),
-        (Status.UNKNOWN, Motive.DRIFT),
+        (Status.DRIFTED, WriteReason.DRIFT),
+        (Status.MISSING, WriteReason.MISSING),
+        (Status.CONFLICTED, WriteReason.CONFLICT),
+        (Status.PENDING, WriteReason.INTENT),
+        (Status.UNKNOWN, WriteReason.DRIFT),
     ],
 )
-def test_a_verdict_has_the_motive_of_its_status(status, motive):
-    assert write_reasons.of_status(status) is motive
+def test_a_verdict_has_the_write_reason_of_its_status(status, write_reason):
+    assert write_reasons.of_status(status) is write_reason

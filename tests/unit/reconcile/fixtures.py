@@ -17,13 +17,13 @@ from holdfast.policy.correction_limits import CorrectionRules
 from holdfast.providers.protocol import Connection, Provider
 from holdfast.reconcile.apply import Applier
 from holdfast.reconcile.check import Checker, check_resources
-from holdfast.reconcile.connections import World, WritableWorld
-from holdfast.reconcile.policy_evaluation import Rules
-from holdfast.reconcile.rate_limit import Limits
+from holdfast.reconcile.connections import Connections, WritableConnections
+from holdfast.reconcile.policy_evaluation import PolicyRules
+from holdfast.reconcile.rate_limit import RateLimits
 from holdfast.reconcile.report import Report
-from holdfast.reconcile.resolve import Fleet, Preparer
-from holdfast.reconcile.retry import Patience
-from holdfast.reconcile.undo import Undoer, Undone
+from holdfast.reconcile.resolve import ResourceResolver, ResourceSet
+from holdfast.reconcile.retry import RetryPolicy
+from holdfast.reconcile.undo import CorrectionUndo, Undone
 from holdfast.reconcile.write import ResourceWriter
 from holdfast.store.protocol import Store
 from holdfast.testing.clock import FakeClock
@@ -70,10 +70,10 @@ class Bench:
     conditional: bool = False
     connection: Connection = field(default_factory=lambda: Connection("mem", "memory"))
     profile: str = ""
-    patience: Patience = field(default_factory=lambda: Patience(attempts=2))
+    patience: RetryPolicy = field(default_factory=lambda: RetryPolicy(attempts=2))
     owner: str = "one"
     environ: dict[str, str] = field(default_factory=dict)
-    rules: Rules = field(default_factory=lambda: Rules(CorrectionRules(storm=None)))
+    rules: PolicyRules = field(default_factory=lambda: PolicyRules(CorrectionRules(mass_drift=None)))
 
     def __post_init__(self) -> None:
         self.random = random.Random(self.seed).random
@@ -84,11 +84,11 @@ class Bench:
             self.live, profiles=rules, patches=self.patches, lists=self.lists, conditional=self.conditional
         )
 
-    def fleet(self, declarations: Iterable[Declaration]) -> Fleet:
+    def fleet(self, declarations: Iterable[Declaration]) -> ResourceSet:
         listed = list(declarations)
         graph, errors = dependency_graph.build(listed)
         assert not errors, errors
-        return Fleet({each.address: each for each in listed}, graph)
+        return ResourceSet({each.address: each for each in listed}, graph)
 
     def fingerprint(self, value: Json) -> str:
         return comparators.fingerprint(value, KEY)
@@ -98,21 +98,21 @@ class Bench:
 
     async def check(self, declarations: Sequence[Declaration], *, record: bool = True) -> Report:
         connections, providers = {self.connection.name: self.connection}, {self.connection.provider: self.provider()}
-        async with World(connections, providers, {}, self.clock) as world:
-            preparer = Preparer(self.store, world, self.fleet(declarations), self.fingerprint, self.secrets)
+        async with Connections(connections, providers, {}, self.clock) as world:
+            preparer = ResourceResolver(self.store, world, self.fleet(declarations), self.fingerprint, self.secrets)
             checker = Checker(self.store, world, self.clock, self.random, self.fingerprint, self.patience, self.rules)
             return await check_resources(preparer, checker, record=record)
 
-    def applier(self, world: WritableWorld, declarations: Sequence[Declaration], **options: object) -> Applier:
-        preparer = Preparer(self.store, world, self.fleet(declarations), self.fingerprint, self.secrets)
+    def applier(self, world: WritableConnections, declarations: Sequence[Declaration], **options: object) -> Applier:
+        preparer = ResourceResolver(self.store, world, self.fleet(declarations), self.fingerprint, self.secrets)
         checker = Checker(self.store, world, self.clock, self.random, self.fingerprint, self.patience, self.rules)
         return Applier(self.store, preparer, checker, self.writer(world, checker), **options)  # type: ignore[arg-type]
 
-    def writer(self, world: WritableWorld, checker: Checker) -> ResourceWriter:
+    def writer(self, world: WritableConnections, checker: Checker) -> ResourceWriter:
         return ResourceWriter(self.store, world, checker, self.clock, self.random, self.owner, self.patience)
 
-    def undoer(self, world: WritableWorld, checker: Checker) -> Undoer:
-        return Undoer(self.writer(world, checker))
+    def undoer(self, world: WritableConnections, checker: Checker) -> CorrectionUndo:
+        return CorrectionUndo(self.writer(world, checker))
 
     async def undo(self, correction_id: str, declarations: Sequence[Declaration]) -> Undone:
         async with self.world() as world:
@@ -122,9 +122,11 @@ class Bench:
             (item,), _ = await applier.preparer.prepare([correction.address])
             return await self.undoer(world, applier.checker).undo(correction, item, "ada", "a mistake")
 
-    def world(self) -> WritableWorld:
+    def world(self) -> WritableConnections:
         connections, providers = {self.connection.name: self.connection}, {self.connection.provider: self.provider()}
-        return WritableWorld(connections, providers, {self.connection.name: Limits(concurrency=8)}, self.clock)
+        return WritableConnections(
+            connections, providers, {self.connection.name: RateLimits(concurrency=8)}, self.clock
+        )
 
     async def apply(self, declarations: Sequence[Declaration], **options: object) -> Report:
         async with self.world() as world:

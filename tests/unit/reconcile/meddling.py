@@ -11,7 +11,7 @@ from holdfast.compare import paths
 from holdfast.model.json import Json
 from holdfast.model.resource import Declaration
 from holdfast.model.verdict import Status
-from holdfast.reconcile.action_result import Acted
+from holdfast.reconcile.action_result import ActionResult
 from holdfast.store.protocol import Store, Transaction
 from tests.unit.reconcile.fixtures import Bench, declare
 
@@ -206,11 +206,11 @@ def removed(bench: Bench) -> list[Declaration]:
     return fleet
 
 
-def applied(bench: Bench, fleet: list[Declaration]) -> Acted:
+def applied(bench: Bench, fleet: list[Declaration]) -> ActionResult:
     (one,) = run(bench.apply(fleet)).acted
     return one
 
 
-def deleted(bench: Bench, fleet: list[Declaration]) -> Acted:
+def deleted(bench: Bench, fleet: list[Declaration]) -> ActionResult:
     (one,) = run(bench.delete(fleet)).acted
     return one

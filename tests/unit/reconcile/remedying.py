@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from holdfast.model.address import Address
 from holdfast.policy.correction_limits import CorrectionRules
 from holdfast.policy.selectors import parse_targets
-from holdfast.reconcile.policy_evaluation import Rules
+from holdfast.reconcile.policy_evaluation import PolicyRules
 from holdfast.remediation import repository
-from holdfast.remediation.controller import Assessor
+from holdfast.remediation.controller import AssessmentController
 from holdfast.remediation.core.alerts import Alert, Signal
 from holdfast.remediation.core.events import Workflow
 from holdfast.remediation.core.metrics import Series
@@ -69,7 +69,7 @@ class Servers:
 class Ward(Bench):
     """One process that corrects and assesses; build another on the same store and world to have a restart."""
 
-    rules: Rules = field(default_factory=lambda: Rules(CorrectionRules(storm=None), assessment=RULES))
+    rules: PolicyRules = field(default_factory=lambda: PolicyRules(CorrectionRules(mass_drift=None), assessment=RULES))
     servers: Servers = field(default_factory=Servers)
     declarations: list = field(default_factory=lambda: [declare("a", PLAIN, assess="corrections")])
 
@@ -81,7 +81,7 @@ class Ward(Bench):
         """Return another process on what is left of this one."""
         return replace(self, owner=self.owner + "'", seed=self.seed + 1)
 
-    def assessor(self, world) -> Assessor:
+    def assessor(self, world) -> AssessmentController:
         applier = self.applier(world, self.declarations)
 
         async def prepare(address):
@@ -90,7 +90,7 @@ class Ward(Bench):
             ready, waiting = await applier.preparer.prepare([address])
             return ready[0] if ready else waiting[0].reason
 
-        return Assessor(
+        return AssessmentController(
             self.store,
             applier.checker,
             self.clock,
@@ -103,7 +103,7 @@ class Ward(Bench):
     # -- corrections of ours
 
     async def correct(self, **changes) -> Record:
-        """Have the world moved, put it back, and return the record of that."""
+        """Have changed outside Holdfast, put it back, and return the record of that."""
         await self.apply(self.declarations)
         self.live_thing("a").update(changes or {"color": "black"})
         self.clock.advance(60.0)

@@ -8,17 +8,17 @@ import dataclasses
 import pytest
 
 from holdfast.model.address import Address
-from holdfast.model.read_result import Trouble, Unreadable
+from holdfast.model.read_result import ReadError, ReadFailure
 from holdfast.policy.selectors import LabelSelector, Operator, Requirement
 from holdfast.rollouts.child_declarations import declarations
 from holdfast.rollouts.core.adoption import Unstamped
 from holdfast.rollouts.core.karpenter_stamps import EC2_NODE_CLASS, Hashed
 from holdfast.rollouts.core.option1 import NODEPOOL
-from holdfast.rollouts.core.rollout_limits import Limits
+from holdfast.rollouts.core.rollout_limits import RolloutLimits
 from holdfast.rollouts.core.templates import Method, Mode, Stamping, Template
 from tests.unit.policy.test_karpenter_stamps import CLASS
-from tests.unit.reconcile.brooding import Nursery, template
 from tests.unit.reconcile.fixtures import declare
+from tests.unit.reconcile.group_fixtures import Nursery, template
 
 POOL = {
     "expireAfter": "336h",
@@ -27,7 +27,7 @@ POOL = {
 }
 HASH = "4012513481623584108"  # of that, as published
 STAMPS = Stamping(("annotations",), hashed=Hashed(("template",)))
-CAREFUL = Limits(max_unavailable=1, canary=1, soak=60.0)
+CAREFUL = RolloutLimits(max_unavailable=1, canary=1, soak=60.0)
 
 
 def content(**more):
@@ -68,18 +68,18 @@ def apply(nursery: Nursery, *templates: Template):
             await roller.settle()
             by_hand = [each for each in nursery.declared if not any(one.selects(each) for one in templates)]
             await nursery.apply(by_hand)
-            (brood,) = (await roller.run()).broods
-            return brood
+            (group,) = (await roller.run()).groups
+            return group
 
-    brood = asyncio.run(applied())
-    by_hand = [each for each in nursery.declared if each.address not in brood.children]
-    asyncio.run(nursery.apply([*by_hand, *declarations(brood, nursery.around())]))
-    return brood
+    group = asyncio.run(applied())
+    by_hand = [each for each in nursery.declared if each.address not in group.children]
+    asyncio.run(nursery.apply([*by_hand, *declarations(group, nursery.around())]))
+    return group
 
 
-def found(brood) -> dict[str, set[tuple[str, str]]]:
+def found(group) -> dict[str, set[tuple[str, str]]]:
     return {
-        child.name: {(each.kind.value, each.reason) for each in child.findings} for child in brood.children.values()
+        child.name: {(each.kind.value, each.reason) for each in child.findings} for child in group.children.values()
     }
 
 
@@ -90,8 +90,8 @@ def test_23_on_the_first_day_stamps_of_another_controller_bind_children_and_none
     made_by_others(nursery, "strange", "99", expireAfter="1h")
     made_by_others(nursery, "newer", HASH, "v9", expireAfter="2h")
     made_by_others(nursery, "bare", "", expireAfter="3h")
-    brood = apply(nursery, selecting(content()))
-    assert found(brood) == {
+    group = apply(nursery, selecting(content()))
+    assert found(group) == {
         "bound": set(),
         "strange": {("unknown", "unrecorded-template")},
         "newer": {("unknown", "unknown-scheme")},
@@ -107,12 +107,12 @@ def test_23_a_child_bound_by_its_stamp_is_rolled_by_the_next_edit_and_not_by_the
         made_by_others(nursery, name, HASH)
     made_by_others(nursery, "strange", "99")
     apply(nursery, selecting(content(), limits=CAREFUL))
-    brood = apply(nursery, selecting(content(expireAfter="1h"), limits=CAREFUL))
-    assert found(brood)["b"] | found(brood)["a"] == {("spec", "edited")}
+    group = apply(nursery, selecting(content(expireAfter="1h"), limits=CAREFUL))
+    assert found(group)["b"] | found(group)["a"] == {("spec", "edited")}
     assert len(nursery.live.writes) == 1, "the canary"
     for _ in range(3):
         nursery.clock.advance(61.0)
-        brood = apply(nursery, selecting(content(expireAfter="1h"), limits=CAREFUL))
+        group = apply(nursery, selecting(content(expireAfter="1h"), limits=CAREFUL))
     after = {name: value["spec"]["expireAfter"] for name, value in nursery.values("template").items()}
     assert after == {"a": "1h", "b": "1h", "strange": "336h"}
 
@@ -124,11 +124,11 @@ def test_23_a_stamp_of_a_revision_that_was_before_binds_to_it(nursery):
     apply(nursery, selecting(content(expireAfter="1h")))
     nursery.declared = chosen("old")
     made_by_others(nursery, "old", HASH)
-    (brood,) = asyncio.run(nursery.look(selecting(content(expireAfter="1h"))))
-    assert brood.children == {}, "nobody has looked at it yet"
-    brood = apply(nursery, selecting(content(expireAfter="1h"), mode=Mode.NOTIFY))
-    assert [each.births["web"].revision for each in brood.children.values()] == [1]
-    assert found(brood) == {"old": {("spec", "edited")}}
+    (group,) = asyncio.run(nursery.look(selecting(content(expireAfter="1h"))))
+    assert group.children == {}, "nobody has looked at it yet"
+    group = apply(nursery, selecting(content(expireAfter="1h"), mode=Mode.NOTIFY))
+    assert [each.births["web"].revision for each in group.children.values()] == [1]
+    assert found(group) == {"old": {("spec", "edited")}}
     assert nursery.live.writes == []
     apply(nursery, selecting(content(expireAfter="1h")))
     assert nursery.live_thing("old")["template"]["spec"]["expireAfter"] == "1h"
@@ -137,8 +137,8 @@ def test_23_a_stamp_of_a_revision_that_was_before_binds_to_it(nursery):
 def test_without_a_place_of_what_was_hashed_foreign_stamps_are_unknown(nursery):
     nursery.declared = chosen("a")
     made_by_others(nursery, "a", HASH)
-    brood = apply(nursery, selecting(content(), stamping=Stamping(("annotations",))))
-    assert found(brood) == {"a": {("unknown", "unknown-scheme")}}
+    group = apply(nursery, selecting(content(), stamping=Stamping(("annotations",))))
+    assert found(group) == {"a": {("unknown", "unknown-scheme")}}
     assert nursery.live.writes == []
 
 
@@ -153,8 +153,8 @@ def test_without_a_place_of_what_was_hashed_foreign_stamps_are_unknown(nursery):
 def test_what_is_thought_of_a_child_without_a_stamp_is_said(nursery, unstamped, reasons, writes):
     nursery.declared = chosen("a")
     made_by_others(nursery, "a", "", expireAfter="1h")
-    brood = apply(nursery, selecting(content(), unstamped=unstamped, stamping=None, mode=Mode.NOTIFY))
-    assert found(brood) == {"a": reasons}
+    group = apply(nursery, selecting(content(), unstamped=unstamped, stamping=None, mode=Mode.NOTIFY))
+    assert found(group) == {"a": reasons}
     assert len(nursery.live.writes) == writes
 
 
@@ -162,14 +162,14 @@ def test_a_child_that_is_not_there_is_made_and_one_that_nobody_can_read_is_neith
     nursery.declared = chosen("absent", "hidden")
     nursery.lists = False
     made_by_others(nursery, "hidden", HASH, expireAfter="1h")
-    nursery.live.faults = [lambda call: Unreadable(Trouble.UNREACHABLE) if call == "read Thing/hidden" else None]
-    brood = apply(nursery, selecting(content()))
-    assert [each.name for each in brood.children] == ["absent"]
+    nursery.live.faults = [lambda call: ReadFailure(ReadError.UNREACHABLE) if call == "read Thing/hidden" else None]
+    group = apply(nursery, selecting(content()))
+    assert [each.name for each in group.children] == ["absent"]
     assert [verb for verb, _, _ in nursery.live.writes] == ["create"]
     nursery.live.faults = []
-    brood = apply(nursery, selecting(content()))
-    assert found(brood) == {"absent": set(), "hidden": set()}
-    assert brood.children[Address("mem", "Thing", "hidden")].births["web"].revision == 1
+    group = apply(nursery, selecting(content()))
+    assert found(group) == {"absent": set(), "hidden": set()}
+    assert group.children[Address("mem", "Thing", "hidden")].births["web"].revision == 1
 
 
 # --- a part that is a resource of its own ----------------------------------------------------------------------------
@@ -193,11 +193,11 @@ def test_23_what_a_part_was_in_the_world_is_recorded_where_a_stamp_names_it_and_
             "level": "info",
             "annotations": {EC2_NODE_CLASS: CLASS_HASH, f"{EC2_NODE_CLASS}-version": "v4"},
         }
-    brood = apply(nursery, web, part)
-    assert found(brood)["b"] | found(brood)["a"] == {("spec", "edited")}
+    group = apply(nursery, web, part)
+    assert found(group)["b"] | found(group)["a"] == {("spec", "edited")}
     written = [ident for _, _, ident in nursery.live.writes]
     assert written[0] == "id-class", "the part comes first"
     assert len(written) == 2, "and then the canary alone"
-    record = next(each.record for each in brood.owners if each.uid == "class")
+    record = next(each.record for each in group.owners if each.uid == "class")
     assert record.latest.content["resource"] == edited
     assert [each.content["resource"]["spec"]["role"] for each in record.revisions] == ["role-2", "role-1"]

@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 
 from holdfast.model.health import Workload
-from holdfast.model.read_result import Trouble, Unreadable
-from holdfast.model.write_result import Refusal, Refused
-from holdfast.reconcile.policy_evaluation import Rules
+from holdfast.model.read_result import ReadError, ReadFailure
+from holdfast.model.write_result import WriteError, WriteFailure
+from holdfast.reconcile.policy_evaluation import PolicyRules
 from holdfast.remediation.core.alerts import Alert, Signal
 from holdfast.remediation.core.records import Ending
 from holdfast.remediation.core.rules import AssessmentRules
@@ -33,7 +33,7 @@ def types(trail):
 
 def test_a_correction_that_held_and_helped_is_full_with_the_expected_score():
     ward = Ward()
-    ward.live.vitals["running"] = True
+    ward.live.health_signals["running"] = True
     run(ward.correct())
     state = run(ward.finish()).assessment
     assert (state.phase, state.reason.value) == (Phase.COMPLETED, "full")
@@ -43,7 +43,7 @@ def test_a_correction_that_held_and_helped_is_full_with_the_expected_score():
 
 def test_53_the_trail_of_a_correction_is_in_order_each_event_once_and_all_correlated():
     ward = Ward()
-    ward.live.vitals["running"] = True
+    ward.live.health_signals["running"] = True
     record = run(ward.correct())
     run(ward.finish())
     trail = run(ward.trail())
@@ -121,7 +121,9 @@ def test_19_drift_of_what_alerted_alone_is_no_drift():
 def test_11_a_target_that_cannot_be_read_is_no_drift_and_nothing_else_is_asked():
     ward = Ward()
     run(ward.correct())
-    ward.live.faults.append(lambda call: Unreadable(Trouble.UNAUTHORISED, "403") if call.startswith("read") else None)
+    ward.live.faults.append(
+        lambda call: ReadFailure(ReadError.UNAUTHORISED, "403") if call.startswith("read") else None
+    )
     state = run(ward.finish()).assessment
     assert (state.reason.value, state.score) == ("expired", None)
     assert ward.servers.asked == []
@@ -132,7 +134,7 @@ def test_12_a_confirmation_that_could_not_be_read_is_not_hashed():
     ward = Ward(declarations=[declare("a", {"color": "red"})])
     run(ward.apply(ward.declarations))
     run(ward.start(signal=Signal("HighMemory")))
-    ward.live.faults.append(once("read *", Unreadable(Trouble.UNAUTHORISED)))
+    ward.live.faults.append(once("read *", ReadFailure(ReadError.UNAUTHORISED)))
     assert run(ward.complete()).assessment.baseline is None
     assert run(ward.finish()).assessment.reason.value == "full"
     hashed = run(ward.trail("effectiveness.hash.computed"))
@@ -142,7 +144,7 @@ def test_12_a_confirmation_that_could_not_be_read_is_not_hashed():
 def test_18_a_state_before_that_could_not_be_read_is_none_and_nothing_fails():
     ward = Ward(declarations=[declare("a", {"color": "red"})])
     run(ward.apply(ward.declarations))
-    ward.live.faults.append(once("read *", Unreadable(Trouble.UNAUTHORISED, "no")))
+    ward.live.faults.append(once("read *", ReadFailure(ReadError.UNAUTHORISED, "no")))
     record = run(ward.start())
     assert (record.pre, "unauthorised" in record.pre_note) == (None, True)
     run(ward.complete())
@@ -186,7 +188,7 @@ def test_both_servers_down_is_partial_and_without_health_expired_and_never_a_sco
         ward = Ward()
         ward.servers.is_up = False
         if is_probed:
-            ward.live.vitals["running"] = True
+            ward.live.health_signals["running"] = True
         run(ward.correct())
         state = run(ward.finish()).assessment
         assert (state.reason.value, state.score) == (reason, score)
@@ -195,7 +197,7 @@ def test_both_servers_down_is_partial_and_without_health_expired_and_never_a_sco
 
 def test_52_an_alert_that_decays_is_waited_for():
     ward = Ward()
-    ward.live.vitals["running"] = True
+    ward.live.health_signals["running"] = True
     ward.servers.firing = [FIRING]
     run(ward.correct())
     for _ in range(8):
@@ -210,7 +212,7 @@ def test_52_an_alert_that_decays_is_waited_for():
 
 def test_36_an_alert_that_never_goes():
     ward = Ward()
-    ward.live.vitals["running"] = True
+    ward.live.health_signals["running"] = True
     ward.servers.firing = [FIRING]
     run(ward.correct())
     state = run(ward.finish()).assessment
@@ -219,7 +221,7 @@ def test_36_an_alert_that_never_goes():
 
 def test_14_drift_while_an_alert_decays_beats_it():
     ward = Ward()
-    ward.live.vitals["running"] = True
+    ward.live.health_signals["running"] = True
     ward.servers.firing = [FIRING]
     run(ward.correct())
     for _ in range(7):
@@ -278,7 +280,7 @@ def test_37_a_remediation_that_was_never_executed_is_not_measured():
 def test_38_one_that_failed_on_the_way_is_assessed_in_part_and_one_that_nobody_ends_too():
     for ending in (Ending.FAILED, None):
         ward = Ward(declarations=[declare("a", {"color": "red"})])
-        ward.live.vitals["running"] = True
+        ward.live.health_signals["running"] = True
         run(ward.apply(ward.declarations))
         run(ward.start(signal=Signal("HighMemory")))
         if ending is not None:
@@ -302,14 +304,14 @@ def test_a_write_that_was_refused_was_not_executed():
     ward = Ward()
     run(ward.apply(ward.declarations))
     ward.live_thing("a")["color"] = "black"
-    ward.live.faults.append(once("update *", Refused(Refusal.TERMINAL, "no")))
+    ward.live.faults.append(once("update *", WriteFailure(WriteError.TERMINAL, "no")))
     run(ward.apply(ward.declarations))
     assert run(ward.finish()).assessment.reason.value == "no_execution"
 
 
 def test_34_without_servers_only_the_hash_and_health_are_measured():
-    ward = Ward(rules=Rules(assessment=AssessmentRules()))
-    ward.live.vitals["running"] = True
+    ward = Ward(rules=PolicyRules(assessment=AssessmentRules()))
+    ward.live.health_signals["running"] = True
     run(ward.correct())
     state = run(ward.finish()).assessment
     assert (state.reason.value, state.score, ward.servers.asked) == ("full", 1.0, [])
@@ -334,9 +336,9 @@ def test_21_what_is_over_is_left_alone():
 
 
 def test_what_a_service_calls_failed_is_not_well_and_what_it_cannot_say_is_no_answer():
-    for vital, reason, score in ((False, "full", 0.0), (None, "partial", None)):
+    for health_signal, reason, score in ((False, "full", 0.0), (None, "partial", None)):
         ward = Ward()
-        ward.live.vitals["running"] = vital
+        ward.live.health_signals["running"] = health_signal
         run(ward.correct())
         state = run(ward.finish()).assessment
         assert (state.reason.value, None if state.health is None else state.health.score) == (reason, score)
@@ -383,7 +385,7 @@ def test_16_what_we_had_to_put_back_again_did_not_hold_though_it_is_back():
     run(ward.finish())
     before, after = run(ward.all())
     assert before.correlation_id == first.correlation_id
-    assert (before.assessment.reason.value, "put back since" in before.assessment.message) == ("spec_drift", True)
+    assert (before.assessment.reason.value, "revert since" in before.assessment.message) == ("spec_drift", True)
     assert after.assessment.reason.value == "full"
 
 

@@ -83,7 +83,7 @@ async def told(story, store, at=None, *, after=False):
     tell, declarations = STORIES[story]
     mortal = Mortal(store, at, after=after)
     ward = Ward(store=mortal, declarations=declarations)
-    ward.live.vitals["running"] = False
+    ward.live.health_signals["running"] = False
     record = await survived(tell, ward, store)
     trail = await replace(ward, store=store).trail()
     await store.verify_chain()
@@ -155,7 +155,7 @@ def test_no_event_twice_when_it_dies_between_the_write_and_the_commit():
     async def dying(nth):
         writes = itertools.count(1)
         ward = Ward(declarations=STORIES["corrected"][1])
-        ward.live.vitals["running"] = False
+        ward.live.health_signals["running"] = False
 
         def die(_verb):
             if next(writes) == nth:
@@ -173,7 +173,7 @@ def test_no_event_twice_when_it_dies_between_the_write_and_the_commit():
 def test_two_workers_at_once_tell_everything_once():
     async def both():
         ward = Ward()
-        ward.live.vitals["running"] = True
+        ward.live.health_signals["running"] = True
         await ward.correct()
         other = ward.restarted()
         for _ in range(100):

@@ -7,7 +7,7 @@ import asyncio
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.model.read_result import Trouble, Unreadable
+from holdfast.model.read_result import ReadError, ReadFailure
 from holdfast.remediation.core import trail as trails
 from holdfast.remediation.core.alerts import Alert
 from holdfast.remediation.core.end_reasons import Reason
@@ -17,7 +17,7 @@ FIRING = Alert({"alertname": "HighMemory"})
 STEPS = (
     "pass",
     "change",
-    "put back",
+    "revert",
     "delete",
     "down",
     "up",
@@ -36,12 +36,12 @@ class Story:
 
     def __init__(self) -> None:
         self.ward = Ward()
-        self.ward.live.vitals["running"] = True
+        self.ward.live.health_signals["running"] = True
         self.is_blind = False
         self.ward.live.faults.append(self._fault)
 
     def _fault(self, call):
-        return Unreadable(Trouble.UNREACHABLE) if self.is_blind and call.startswith("read") else None
+        return ReadFailure(ReadError.UNREACHABLE) if self.is_blind and call.startswith("read") else None
 
     async def step(self, word):
         ward, thing = self.ward, self.ward.live_thing("a")
@@ -51,7 +51,7 @@ class Story:
                 await ward.look()
             case "change" if thing is not None:
                 thing["size"] = 9
-            case "put back" if thing is not None:
+            case "revert" if thing is not None:
                 thing["size"] = 1
             case "delete":
                 ward.live.things.clear()
@@ -62,7 +62,7 @@ class Story:
             case "blind" | "sighted":
                 self.is_blind = word == "blind"
             case "ill" | "well":
-                ward.live.vitals["running"] = word == "well"
+                ward.live.health_signals["running"] = word == "well"
             case "die":
                 self.ward = ward.restarted()
             case _:

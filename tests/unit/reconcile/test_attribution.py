@@ -1,4 +1,4 @@
-"""Who is at the other end of a fight is named where the provider can tell, and never mistaken for ourselves."""
+"""Who is at the other end of contention is named where the provider can tell, and never mistaken for ourselves."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ from typing import Any
 import pytest
 
 from holdfast.model.address import Address
-from holdfast.model.attribution import Suspect
+from holdfast.model.attribution import LikelyActor
 from holdfast.model.confidence import Confidence
 from holdfast.model.json import Json
 from holdfast.model.resource import Declaration
-from holdfast.policy.contention_rules import FightRules
+from holdfast.policy.contention_rules import ContentionRules
 from holdfast.policy.correction_limits import CorrectionRules
 from holdfast.providers import registry
 from holdfast.providers.protocol import Connection, Provider
 from holdfast.reconcile import attribution
-from holdfast.reconcile.policy_evaluation import Rules
+from holdfast.reconcile.policy_evaluation import PolicyRules
 from holdfast.testing.memory import OURSELVES, UNREACHABLE
 from holdfast.testing.rest_server import RestServer, Shape
 from tests.unit.reconcile.fixtures import Bench, declare
 
-RULES = Rules(CorrectionRules(storm=None, fights=FightRules(reverts=2, backoff=0.0)))
+RULES = PolicyRules(CorrectionRules(mass_drift=None, contentions=ContentionRules(reverts=2, backoff=0.0)))
 
 
 def run(coroutine):
     return asyncio.run(coroutine)
 
 
-def fight(bench: Bench, fleet, *, rounds: int = 3, who: str | None = "rival") -> None:
+def contention(bench: Bench, fleet, *, rounds: int = 3, who: str | None = "otherWriter") -> None:
     """Let somebody move a field as often as we put it back; the last time it stays moved."""
     run(bench.apply(fleet))
     for _ in range(rounds):
@@ -48,16 +48,16 @@ async def listed(iterator):
 
 
 def detected(bench: Bench) -> list[dict[str, Json]]:
-    return [dict(each.event.data) for each in run(listed(bench.store.events(type_prefix="fight.detected")))]
+    return [dict(each.event.data) for each in run(listed(bench.store.events(type_prefix="contention.detected")))]
 
 
-def suspicions(bench: Bench, fleet) -> tuple[Suspect, ...]:
-    """Ask for suspects as the engine does."""
+def suspicions(bench: Bench, fleet) -> tuple[LikelyActor, ...]:
+    """Ask for likely actors as the engine does."""
 
     async def ask():
         async with bench.world() as world:
             (item,), _ = await bench.applier(world, fleet).preparer.prepare([fleet[0].address])
-            return await attribution.suspects_of(world, item)
+            return await attribution.likely_actors_of(world, item)
 
     return run(ask())
 
@@ -65,54 +65,54 @@ def suspicions(bench: Bench, fleet) -> tuple[Suspect, ...]:
 FLEET = [declare("a", {"color": "red"})]
 
 
-def test_a_new_fight_names_the_rival_in_the_demotion_in_the_event_and_in_what_is_said_from_then_on():
+def test_a_new_contention_names_the_other_writer_in_the_quarantine_in_the_event_and_in_what_is_said_from_then_on():
     bench = Bench(rules=RULES)
-    fight(bench, FLEET)
-    (demotion,) = run(bench.store.demotions())
-    assert demotion.data["rival"] == "rival"
-    named = {"who": "rival", "confidence": "high", "why": "who wrote the thing last", "at": None}
-    assert demotion.data["suspects"] == [named]
+    contention(bench, FLEET)
+    (quarantine,) = run(bench.store.quarantines())
+    assert quarantine.data["otherWriter"] == "otherWriter"
+    named = {"who": "otherWriter", "confidence": "high", "why": "who wrote the thing last", "at": None}
+    assert quarantine.data["attributedTo"] == [named]
     (event,) = detected(bench)
-    assert (event["path"], event["rival"], event["suspects"]) == ("/color", "rival", [named])
+    assert (event["path"], event["otherWriter"], event["attributedTo"]) == ("/color", "otherWriter", [named])
     (one,) = run(bench.check(FLEET)).checked
-    assert "a fight with rival" in one.decision.reasons[0].message
+    assert "contention with other writer" in one.decision.reasons[0].message
 
 
-def test_the_check_that_sees_a_fight_first_hands_its_suspects_on():
+def test_the_check_that_sees_a_contention_first_hands_its_likely_actors_on():
     bench = Bench(rules=RULES)
-    fight(bench, FLEET, rounds=2)
+    contention(bench, FLEET, rounds=2)
     bench.live_thing("a")["color"] = "black"
-    bench.live.actors["Thing", bench.id_of("a")] = "rival"
+    bench.live.actors["Thing", bench.id_of("a")] = "otherWriter"
     (one,) = run(bench.check(FLEET)).checked
-    assert [each.who for each in one.suspects] == ["rival"]
+    assert [each.who for each in one.likely_actors] == ["otherWriter"]
 
 
-def test_nobody_is_asked_where_no_fight_begins():
+def test_nobody_is_asked_where_no_contention_begins():
     bench = Bench(rules=RULES)
-    fight(bench, FLEET, rounds=2)
-    assert not [call for call in bench.live.calls if call.startswith("suspects")]
+    contention(bench, FLEET, rounds=2)
+    assert not [call for call in bench.live.calls if call.startswith("attributedTo")]
     bench.live_thing("a")["color"] = "black"
     for _ in range(3):
         run(bench.check(FLEET))
-    assert [call for call in bench.live.calls if call.startswith("suspects")] == ["suspects Thing/a"]
+    assert [call for call in bench.live.calls if call.startswith("attributedTo")] == ["likely actors Thing/a"]
 
 
 def test_a_look_that_is_not_recorded_asks_nobody():
     bench = Bench(rules=RULES)
-    fight(bench, FLEET, rounds=2)
+    contention(bench, FLEET, rounds=2)
     bench.live_thing("a")["color"] = "black"
     (one,) = run(bench.check(FLEET, record=False)).checked
-    assert (len(one.new_fights), one.suspects) == (1, ())
-    assert not [call for call in bench.live.calls if call.startswith("suspects")]
+    assert (len(one.new_contentions), one.likely_actors) == (1, ())
+    assert not [call for call in bench.live.calls if call.startswith("attributedTo")]
 
 
 def test_we_do_not_accuse_ourselves():
     bench = Bench(rules=RULES)
-    fight(bench, FLEET, who=None)
+    contention(bench, FLEET, who=None)
     assert bench.live.actors["Thing", bench.id_of("a")] == OURSELVES
-    (demotion,) = run(bench.store.demotions())
-    assert "rival" not in demotion.data
-    assert "suspects" not in demotion.data
+    (quarantine,) = run(bench.store.quarantines())
+    assert "otherWriter" not in quarantine.data
+    assert "attributedTo" not in quarantine.data
 
 
 @pytest.mark.parametrize("trouble", ["says nothing", "raises", "hangs"])
@@ -120,7 +120,7 @@ def test_a_provider_that_fails_to_tell_costs_the_check_nothing(trouble, monkeypa
     bench = Bench(rules=RULES)
 
     def strike(call):
-        if not call.startswith("suspects"):
+        if not call.startswith("attributedTo"):
             return None
         if trouble == "raises":
             raise RuntimeError("broken reader")
@@ -132,12 +132,12 @@ def test_a_provider_that_fails_to_tell_costs_the_check_nothing(trouble, monkeypa
         async def hang(_self, _target):
             await asyncio.Event().wait()
 
-        monkeypatch.setattr(_MemoryReader, "suspects", hang)
+        monkeypatch.setattr(_MemoryReader, "attributedTo", hang)
         monkeypatch.setattr(attribution, "PATIENCE_SECONDS", 0.01)
     bench.live.faults.append(strike)
-    fight(bench, FLEET)
-    (demotion,) = run(bench.store.demotions())
-    assert (demotion.path, "rival" in demotion.data) == ("/color", False)
+    contention(bench, FLEET)
+    (quarantine,) = run(bench.store.quarantines())
+    assert (quarantine.path, "otherWriter" in quarantine.data) == ("/color", False)
 
 
 class Plain:
@@ -149,11 +149,11 @@ class Plain:
 
 
 class Nameless(Plain):
-    """A reader that names suspects and does not know our own name."""
+    """A reader that names likely actors and does not know our own name."""
 
     def __init__(self, reader: Any) -> None:
         super().__init__(reader)
-        self.suspects = reader.suspects
+        self.likely_actors = reader.likely_actors
 
 
 class Narrowed:
@@ -179,40 +179,40 @@ class NarrowBench(Bench):
 
 def test_a_provider_that_cannot_tell_is_not_asked():
     bench = NarrowBench(rules=RULES)
-    fight(bench, FLEET)
-    assert len(run(bench.store.demotions())) == 1
+    contention(bench, FLEET)
+    assert len(run(bench.store.quarantines())) == 1
     assert suspicions(bench, FLEET) == ()
 
 
-def test_a_reader_that_does_not_know_our_name_tells_its_suspects_all_the_same():
+def test_a_reader_that_does_not_know_our_name_tells_its_likely_actors_all_the_same():
     bench = NarrowBench(rules=RULES, narrow=Nameless)
-    fight(bench, FLEET)
-    (demotion,) = run(bench.store.demotions())
-    assert demotion.data["rival"] == "rival"
+    contention(bench, FLEET)
+    (quarantine,) = run(bench.store.quarantines())
+    assert quarantine.data["otherWriter"] == "otherWriter"
 
 
-def offering(monkeypatch, *found: Suspect) -> None:
+def offering(monkeypatch, *found: LikelyActor) -> None:
     from holdfast.testing.memory import _MemoryReader
 
-    async def suspects(_self, _target):
+    async def likely_actors(_self, _target):
         return found
 
-    monkeypatch.setattr(_MemoryReader, "suspects", suspects)
+    monkeypatch.setattr(_MemoryReader, "attributedTo", likely_actors)
 
 
-def test_the_surest_suspect_is_the_rival_and_one_that_is_only_possible_is_none(monkeypatch):
-    low, medium, high = (Suspect(name, Confidence(name), "a clause") for name in ("low", "medium", "high"))
+def test_the_surest_likely_actor_is_the_other_writer_and_one_that_is_only_possible_is_none(monkeypatch):
+    low, medium, high = (LikelyActor(name, Confidence(name), "a clause") for name in ("low", "medium", "high"))
     offering(monkeypatch, low, medium, high)
     bench = Bench(rules=RULES)
     assert [each.who for each in suspicions(bench, FLEET)] == ["high", "medium", "low"]
-    assert attribution.as_data((high, low))["rival"] == "high"
-    assert attribution.as_data((low,)).keys() == {"suspects"}
+    assert attribution.as_data((high, low))["otherWriter"] == "high"
+    assert attribution.as_data((low,)).keys() == {"attributedTo"}
     assert attribution.as_data(()) == {}
 
 
 def test_no_secret_and_no_nonsense_becomes_a_name(monkeypatch):
     names = ("ada", "with s3cret-value inside", "", "two\nlines", "x" * 500)
-    offering(monkeypatch, *(Suspect(name, Confidence.HIGH, "a clause") for name in names))
+    offering(monkeypatch, *(LikelyActor(name, Confidence.HIGH, "a clause") for name in names))
     bench = Bench(environ={"PASSWORD": "s3cret-value"})
     fleet = [declare("a", {"color": "red", "password": {"secretRef": {"env": "PASSWORD"}}})]
     found = [each.who for each in suspicions(bench, fleet)]
@@ -238,7 +238,7 @@ KIND: Json = {
 
 
 def fought_over_http(*, last_writer_is_us: bool) -> dict[str, Json]:
-    """Fight over a color; return what the demotion says."""
+    """Fight over a color; return what the quarantine says."""
 
     async def story():
         async with RestServer({"widgets": Shape(stamps=("updated_by", "updated_at"))}) as server:
@@ -254,18 +254,18 @@ def fought_over_http(*, last_writer_is_us: bool) -> dict[str, Json]:
                 widgets.edit("a", lambda widget: widget.update(color="black"), actor)
                 await bench.apply(fleet)
                 bench.clock.advance(60)
-            (demotion,) = await bench.store.demotions()
-            return dict(demotion.data)
+            (quarantine,) = await bench.store.quarantines()
+            return dict(quarantine.data)
 
     return run(story())
 
 
-def test_over_http_the_rival_is_who_the_thing_says_wrote_it_last():
+def test_over_http_the_other_writer_is_who_the_thing_says_wrote_it_last():
     data = fought_over_http(last_writer_is_us=False)
-    assert data["rival"] == "autoscaler"
-    (suspect,) = data["suspects"]
-    assert (suspect["confidence"], suspect["why"]) == ("high", "/updated_by of the thing")
+    assert data["otherWriter"] == "autoscaler"
+    (likely_actor,) = data["attributedTo"]
+    assert (likely_actor["confidence"], likely_actor["why"]) == ("high", "/updated_by of the thing")
 
 
 def test_over_http_our_own_name_is_learnt_from_our_own_writes_and_never_accused():
-    assert "rival" not in fought_over_http(last_writer_is_us=True)
+    assert "otherWriter" not in fought_over_http(last_writer_is_us=True)

@@ -42,7 +42,7 @@ def test_what_is_left_unsaid_is_declared_and_put_back():
     fleet = [declare("a", {"color": "red"})]
     run(bench.apply(fleet))
     assert bench.live_thing("a")["title"] == "a"
-    bench.live_thing("a")["title"] = "vandalised"
+    bench.live_thing("a")["title"] = "drifted"
     (checked,) = run(bench.check(fleet)).checked
     assert (checked.verdict.status, checked.decision.action) == (Status.DRIFTED, Action.UPDATE)
     run(bench.apply(fleet))

@@ -20,16 +20,16 @@ from holdfast.manifests.secrets import Resolver
 from holdfast.model.address import Address
 from holdfast.model.decision import Action, Reason
 from holdfast.model.json import Json
-from holdfast.model.read_result import Trouble, Unreadable
+from holdfast.model.read_result import ReadError, ReadFailure
 from holdfast.model.verdict import Status
 from holdfast.notify import deliver, rules
 from holdfast.notify.cloudevents import Type
-from holdfast.notify.deliver import Office, notify
-from holdfast.notify.rules import Happening, Outlook, Told
-from holdfast.notify.sinks import Means
-from holdfast.reconcile.check import Checked
+from holdfast.notify.deliver import Notifier, notify
+from holdfast.notify.rules import DeliveryHistory, Incident, NotificationCandidates
+from holdfast.notify.sinks import SinkContext
+from holdfast.reconcile.check import CheckResult
 from holdfast.reconcile.report import Report
-from holdfast.reconcile.resolve import Waiting
+from holdfast.reconcile.resolve import Blocked
 from holdfast.store.protocol import Event
 from holdfast.store.sqlite import SqliteStore
 from tests.unit.reconcile.fixtures import Bench, declare
@@ -48,11 +48,11 @@ class Town:
         self.office = self.open(sinks or (sink(folder),))
         self._read: dict[str, int] = {}
 
-    def open(self, sinks: tuple[notify_spec.Sink, ...]) -> Office:
+    def open(self, sinks: tuple[notify_spec.Sink, ...]) -> Notifier:
         bench = self.bench
-        means = Means(bench.clock, bench.random, Resolver(bench.environ))
+        means = SinkContext(bench.clock, bench.random, Resolver(bench.environ))
         letters = self.folder / "undelivered.jsonl"
-        return Office(bench.store, sinks, means, "/holdfast/test", letters, self.warnings.append)
+        return Notifier(bench.store, sinks, means, "/holdfast/test", letters, self.warnings.append)
 
     async def told(self, report: Report) -> list[str]:
         """Tell, and return what arrived in the file since the last time: kind and subject, or how many."""
@@ -140,7 +140,7 @@ def test_missing_and_unknown_are_told_as_what_they_are(tmp_path):
         town = Town(tmp_path, bench=Bench(lists=False))
         await town.apply(RED, BLUE)
         del town.bench.live.things["Thing", town.bench.id_of("a")]
-        town.bench.live.faults.append(lambda call: Unreadable(Trouble.TIMEOUT) if call.endswith("/b") else None)
+        town.bench.live.faults.append(lambda call: ReadFailure(ReadError.TIMEOUT) if call.endswith("/b") else None)
         assert sorted(await town.check(RED, BLUE)) == ["check.unknown b", "drift.detected a"]
         statuses = {each["subject"]: each["data"]["resources"][0]["status"] for each in town.events()}
         assert statuses == {"mem/Thing/a": "missing", "mem/Thing/b": "unknown"}
@@ -157,7 +157,7 @@ def test_a_read_that_fails_in_between_does_not_make_an_old_drift_news(tmp_path):
         await town.apply(RED)
         town.set("a", colour="green")
         assert await town.check(RED) == ["drift.detected a"]
-        town.bench.live.faults.append(lambda _: Unreadable(Trouble.SERVER_ERROR))
+        town.bench.live.faults.append(lambda _: ReadFailure(ReadError.SERVER_ERROR))
         assert await town.check(RED) == ["check.unknown a"]
         town.bench.live.faults.clear()
         assert await town.check(RED) == []
@@ -171,7 +171,7 @@ def test_a_read_that_fails_in_between_does_not_make_an_old_drift_news(tmp_path):
 def test_what_cannot_even_be_looked_for_is_unknown(tmp_path):
     async def play() -> None:
         town = Town(tmp_path)
-        report = Report(waiting=[Waiting(RED, "two things match", is_error=True), Waiting(BLUE, "not yet")])
+        report = Report(waiting=[Blocked(RED, "two things match", is_error=True), Blocked(BLUE, "not yet")])
         assert await town.told(report) == ["check.unknown a"]
         assert await town.told(report) == []
 
@@ -311,7 +311,7 @@ def test_an_event_about_many_names_some_and_counts_all(tmp_path):
     scenario(play)
 
 
-# -- what keeps something from being put back
+# -- what keeps something from being reverted
 
 
 def decided(report: Report, action: Action, code: str, held: Action | None = None, **fields: Any) -> Report:
@@ -319,7 +319,7 @@ def decided(report: Report, action: Action, code: str, held: Action | None = Non
     one = report.checked[0]
     decision = replace(one.decision, action=action, reasons=(Reason(code, "because", ("/colour",)),), held=held)
     lapsed = fields.pop("lapsed", "")
-    first: Checked = replace(one, decision=decision, evaluation=replace(one.evaluation, lapsed=lapsed), **fields)
+    first: CheckResult = replace(one, decision=decision, evaluation=replace(one.evaluation, lapsed=lapsed), **fields)
     return replace(report, checked=[first, *report.checked[1:]])
 
 
@@ -328,8 +328,8 @@ def decided(report: Report, action: Action, code: str, held: Action | None = Non
     [
         (Action.HOLD, "approval", ["drift.detected a", "correction.held a"]),
         (Action.HOLD, "budget", ["drift.detected a", "correction.held a"]),
-        (Action.HOLD, "storm", ["drift.detected a", "storm.held a"]),
-        (Action.REPORT, "fight", ["drift.detected a", "fight.detected a"]),
+        (Action.HOLD, "massDrift", ["drift.detected a", "mass_drift.held a"]),
+        (Action.REPORT, "contention", ["drift.detected a", "contention.detected a"]),
         (Action.HOLD, "debounce", ["drift.detected a"]),
         (Action.REPORT, "report_only", ["drift.detected a"]),
     ],
@@ -376,7 +376,7 @@ def test_a_real_hold_is_told_with_what_would_be_done(tmp_path):
     scenario(play)
 
 
-def test_a_storm_is_one_event_however_many_it_holds(tmp_path):
+def test_a_mass_drift_is_one_event_however_many_it_holds(tmp_path):
     async def play() -> None:
         town = Town(tmp_path)
         things = [declare(name, {"colour": "red"}) for name in "abc"]
@@ -385,10 +385,10 @@ def test_a_storm_is_one_event_however_many_it_holds(tmp_path):
             town.set(name, colour="green")
         report = await town.bench.check(things)
         stormy = [
-            decided(Report(checked=[one]), Action.HOLD, "storm", Action.UPDATE).checked[0] for one in report.checked
+            decided(Report(checked=[one]), Action.HOLD, "massDrift", Action.UPDATE).checked[0] for one in report.checked
         ]
         told = await town.told(replace(report, checked=stormy))
-        assert told == ["drift.detected a", "drift.detected b", "drift.detected c", "storm.held (3)"]
+        assert told == ["drift.detected a", "drift.detected b", "drift.detected c", "mass_drift.held (3)"]
 
     scenario(play)
 
@@ -416,7 +416,7 @@ def test_an_event_is_a_cloud_event(tmp_path):
                 "path": "/colour",
                 "op": "changed",
                 "class": "specified",
-                "side": "world",
+                "changedBy": "world",
                 "desired": "red",
                 "observed": "green",
             }
@@ -573,13 +573,13 @@ STATES = st.lists(
 )
 
 
-def seen(state: str, was: Status | None) -> Outlook:
+def seen(state: str, was: Status | None) -> NotificationCandidates:
     status, _, where = state.partition(":")
     if status == "in_sync":
-        return Outlook((), {A: was} if was is not Status.IN_SYNC else {}, frozenset({A}))
+        return NotificationCandidates((), {A: was} if was is not Status.IN_SYNC else {}, frozenset({A}))
     anew = frozenset({A}) if was in (None, Status.IN_SYNC) else frozenset()
     key = rules.key_of(A, status, where.split(","))
-    return Outlook((Happening(Type.DRIFT_DETECTED, Topic(status), A, key, {}),), anew=anew)
+    return NotificationCandidates((Incident(Type.DRIFT_DETECTED, Topic(status), A, key, {}),), anew=anew)
 
 
 @given(STATES)
@@ -614,8 +614,8 @@ def test_the_key_does_not_depend_on_the_order_of_paths(where):
 
 def test_what_another_sink_was_told_does_not_count():
     sent = Event(1.0, rules.SENT, str(A), {"sinks": ["one"], "key": "k", "lasts": True})
-    assert rules.told("one", [sent]) == Told(open={"k": 1.0}, times=Counter({"k": 1}))
-    assert rules.told("other", [sent]) == Told()
+    assert rules.told("one", [sent]) == DeliveryHistory(open={"k": 1.0}, times=Counter({"k": 1}))
+    assert rules.told("other", [sent]) == DeliveryHistory()
 
 
 def test_every_type_has_words():

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from holdfast.model.read_result import Trouble, Unreadable
+from holdfast.model.read_result import ReadError, ReadFailure
 from holdfast.model.resource import Import, ManagementPolicy
 from holdfast.reconcile.discover import Coverage, Discoverer, Listing, Survey, coverage
-from holdfast.reconcile.observe import Looker
+from holdfast.reconcile.observe import Observer
 from holdfast.testing.memory import MemoryProvider, once
 from tests.unit.reconcile.fixtures import Bench, declare
 
@@ -40,7 +40,7 @@ async def discovered(made: Bench, declarations=(), provider=None, keeps_raw=Fals
         if provider is not None:
             world.providers = {"memory": provider}
         preparer = made.applier(world, list(declarations)).preparer
-        looker = Looker(world, made.clock, made.random, made.patience, made.fingerprint)
+        looker = Observer(world, made.clock, made.random, made.patience, made.fingerprint)
         discoverer = Discoverer(preparer, looker, keeps_raw)
         surveys = await discoverer.survey("mem", wanted)
         drafts = [await discoverer.drafts(each, ManagementPolicy.OBSERVED) for each in surveys] if keeps_raw else []
@@ -118,20 +118,20 @@ def test_kinds_of_one_pool_see_the_same_things():
     assert [(survey.kind, len(survey.strangers)) for survey in only] == [("Other", 0)]
 
 
-@pytest.mark.parametrize("trouble", list(Trouble))
+@pytest.mark.parametrize("trouble", list(ReadError))
 def test_a_list_that_fails_has_failed_and_is_not_empty(trouble):
     made = bench()
-    made.live.faults.append(lambda call: Unreadable(trouble, "broken") if call.startswith("list") else None)
+    made.live.faults.append(lambda call: ReadFailure(trouble, "broken") if call.startswith("list") else None)
     (survey,), _ = asyncio.run(discovered(made))
     assert survey.listing is Listing.FAILED
     assert "broken" in survey.reason
     assert str(coverage([survey])) == "nothing is live in what was listed"
 
 
-@pytest.mark.parametrize("trouble", [Trouble.THROTTLED, Trouble.TIMEOUT])
+@pytest.mark.parametrize("trouble", [ReadError.THROTTLED, ReadError.TIMEOUT])
 def test_a_passing_trouble_is_waited_out(trouble):
     made = bench()
-    made.live.faults.append(once("list *", Unreadable(trouble, "", 7.0)))
+    made.live.faults.append(once("list *", ReadFailure(trouble, "", 7.0)))
     assert strangers(made) == ["id-a", "id-b", "id-c"]
     assert made.clock.slept >= 7.0
 
@@ -145,7 +145,7 @@ DOUBTS = {
 @pytest.mark.parametrize("call, declaration", [(call, one) for call, (one, _) in DOUBTS.items()])
 def test_where_a_declaration_cannot_be_placed_no_stranger_is_named(call, declaration):
     made = bench()
-    denied = Unreadable(Trouble.UNAUTHORISED, "who are you")
+    denied = ReadFailure(ReadError.UNAUTHORISED, "who are you")
     made.live.faults.append(lambda asked: denied if asked.startswith(call) else None)
     (survey,), _ = asyncio.run(discovered(made, [declaration]))
     assert survey.listing is Listing.FAILED
@@ -173,7 +173,7 @@ def test_what_a_list_only_sums_up_is_read_before_it_is_drafted():
 
 def test_a_thing_that_cannot_be_read_for_its_draft_is_said_not_to_be_written():
     made = bench()
-    made.live.faults.append(once("read *", Unreadable(Trouble.UNAUTHORISED, "who are you")))
+    made.live.faults.append(once("read *", ReadFailure(ReadError.UNAUTHORISED, "who are you")))
     _, (_, drafts) = asyncio.run(discovered(made, provider=Pooled(made, lists=False, discovers=True), keeps_raw=True))
     assert [(each.address is None, each.trouble) for each in drafts] == [
         (True, "who are you"),

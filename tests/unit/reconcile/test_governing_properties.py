@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from holdfast.model.decision import Action
 from holdfast.policy.budgets import DESTRUCTIVE, BudgetRule, Each, Percent
-from holdfast.policy.contention_rules import FightRules
+from holdfast.policy.contention_rules import ContentionRules
 from holdfast.policy.correction_limits import CorrectionRules
-from holdfast.policy.mass_drift import StormGuard
-from holdfast.policy.write_reasons import CORRECTIONS, Motive
-from holdfast.reconcile.policy_evaluation import Rules
+from holdfast.policy.mass_drift import MassDriftGuard
+from holdfast.policy.write_reasons import CORRECTIONS, WriteReason
+from holdfast.reconcile.policy_evaluation import PolicyRules
 from tests.unit.reconcile.fixtures import Bench, declare
 
 FIELDS = ("color", "size", "shape")
@@ -29,15 +29,15 @@ budget_rules = st.builds(
     max=st.one_of(st.integers(0, 4), st.sampled_from([Percent(10), Percent(50)])),
     per=st.sampled_from([50.0, 100.0, 1000.0]),
     actions=st.sampled_from([None, DESTRUCTIVE, frozenset({Action.UPDATE})]),
-    reasons=st.sampled_from([CORRECTIONS, frozenset({Motive.DRIFT}), frozenset({Motive.MISSING})]),
+    reasons=st.sampled_from([CORRECTIONS, frozenset({WriteReason.DRIFT}), frozenset({WriteReason.MISSING})]),
     each=st.sampled_from(Each),
 )
 limits = st.builds(
     CorrectionRules,
     budgets=st.lists(budget_rules, max_size=3).map(tuple),
-    storm=st.one_of(st.none(), st.builds(StormGuard, share=st.just(0.5), at_least=st.integers(2, 6))),
-    fights=st.builds(
-        FightRules, reverts=st.integers(1, 3), forget_after=st.just(500.0), backoff=st.sampled_from([0.0, 30.0])
+    mass_drift=st.one_of(st.none(), st.builds(MassDriftGuard, share=st.just(0.5), at_least=st.integers(2, 6))),
+    contentions=st.builds(
+        ContentionRules, reverts=st.integers(1, 3), forget_after=st.just(500.0), backoff=st.sampled_from([0.0, 30.0])
     ),
 )
 edits = st.one_of(
@@ -85,13 +85,13 @@ def fleet_of(policy, on_drift):
 
 
 def live(rules, patches):
-    bench = Bench(rules=Rules(rules), patches=patches)
+    bench = Bench(rules=PolicyRules(rules), patches=patches)
     ledger = Ledger(bench)
     bench.live.before_write, bench.live.after_write = ledger.before, ledger.after
     return bench, ledger
 
 
-def vandalise(bench, changes):
+def inject_drift(bench, changes):
     for what, name, place, value in changes:
         ident = bench.live.find("Thing", name)
         if ident is not None and what == "set":
@@ -108,7 +108,7 @@ def test_corrections_never_exceed_a_budget_nor_leave_the_policys_paths(rules, po
     run(bench.apply(fleet))
     ledger.writes.clear()
     for changes, seconds in history:
-        vandalise(bench, changes)
+        inject_drift(bench, changes)
         run(bench.apply(fleet))
         bench.clock.advance(seconds)
     for rule in rules.budgets:
@@ -123,12 +123,12 @@ def test_corrections_never_exceed_a_budget_nor_leave_the_policys_paths(rules, po
 
 
 def assert_within(rule: BudgetRule, ledger: Ledger) -> None:
-    motive_of = {"update": Motive.DRIFT, "create": Motive.MISSING}
+    write_reason_of = {"update": WriteReason.DRIFT, "create": WriteReason.MISSING}
     action_of = {"update": Action.UPDATE, "create": Action.RECREATE}
     covered = [
         (at, name)
         for at, verb, name, _, _ in ledger.writes
-        if motive_of[verb] in rule.reasons and (rule.actions is None or action_of[verb] in rule.actions)
+        if write_reason_of[verb] in rule.reasons and (rule.actions is None or action_of[verb] in rule.actions)
     ]
     limit = rule.max if isinstance(rule.max, int) else rule.max.of(1 if rule.each is Each.RESOURCE else len(NAMES))
     same: Callable[[str, str], bool] = (lambda a, b: a == b) if rule.each is Each.RESOURCE else (lambda _a, _b: True)
@@ -141,7 +141,9 @@ def assert_within(rule: BudgetRule, ledger: Ledger) -> None:
 @settings(max_examples=40)
 def test_what_is_seen_is_the_same_with_and_without_limits(rules, policy, history):
     """Limits change what is done, never what is true."""
-    free, _ = live(CorrectionRules(storm=None, fights=FightRules(reverts=10_000, backoff=0.0)), patches=True)
+    free, _ = live(
+        CorrectionRules(mass_drift=None, contentions=ContentionRules(reverts=10_000, backoff=0.0)), patches=True
+    )
     bound, _ = live(rules, patches=True)
     fleet = fleet_of(policy, "correct")
     for bench in (free, bound):
@@ -149,7 +151,7 @@ def test_what_is_seen_is_the_same_with_and_without_limits(rules, policy, history
     for changes, seconds in history:
         seen = []
         for bench in (free, bound):
-            vandalise(bench, changes)
+            inject_drift(bench, changes)
             report = run(bench.check(fleet))
             seen.append([(one.address, one.verdict.status, one.verdict.findings) for one in report.checked])
             bench.clock.advance(seconds)

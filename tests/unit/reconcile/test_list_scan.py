@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 
-from holdfast.model.read_result import Trouble, Unreadable
+from holdfast.model.read_result import ReadError, ReadFailure
 from holdfast.watch import loop
-from holdfast.watch.list_scan import Sweeper
+from holdfast.watch.list_scan import ListScanner
 from tests.unit.reconcile.fixtures import Bench, declare
 
 
@@ -19,7 +19,7 @@ def swept(bench):
 
     async def sweep():
         async with bench.world() as world:
-            sweeper = Sweeper(bench.store, world, bench.clock, bench.random)
+            sweeper = ListScanner(bench.store, world, bench.clock, bench.random)
             out = await sweeper.sweep("mem", "Thing")
             closer = [address.name async for batch in sweeper.closer("mem", "Thing", out) for address in batch]
             return out, sorted(closer)
@@ -75,8 +75,8 @@ def test_what_somebody_asked_about_is_looked_at():
 def test_a_list_that_cannot_be_read_concludes_nothing():
     bench, _ = ready()
     bench.clock.advance(100)
-    bench.live.faults.append(lambda call: Unreadable(Trouble.SERVER_ERROR) if call == "list Thing" else None)
+    bench.live.faults.append(lambda call: ReadFailure(ReadError.SERVER_ERROR) if call == "list Thing" else None)
     out, closer = swept(bench)
     assert out.unchanged == 0
-    assert out.failure == Unreadable(Trouble.SERVER_ERROR)
+    assert out.failure == ReadFailure(ReadError.SERVER_ERROR)
     assert len(closer) == 12

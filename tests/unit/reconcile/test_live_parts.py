@@ -9,15 +9,15 @@ import pytest
 
 from holdfast.errors import InputError, Location
 from holdfast.model.address import Address
-from holdfast.model.write_result import Refusal, Refused
+from holdfast.model.write_result import WriteError, WriteFailure
 from holdfast.policy.dependency_graph import DEPENDS_ON
 from holdfast.rollouts.child_declarations import declarations
 from holdfast.rollouts.core import group_rollouts
 from holdfast.rollouts.core.records import Phase
-from holdfast.rollouts.core.rollout_limits import Limits, OnHalt
+from holdfast.rollouts.core.rollout_limits import OnHalt, RolloutLimits
 from holdfast.rollouts.core.templates import FieldClasses, Template
-from tests.unit.reconcile.brooding import Nursery, template
 from tests.unit.reconcile.fixtures import declare
+from tests.unit.reconcile.group_fixtures import Nursery, template
 
 ADDRESS = Address("mem", "Thing", "class")
 
@@ -38,16 +38,16 @@ async def applied(nursery: Nursery, *templates: Template):
         roller = nursery.roller(world, templates)
         await roller.settle()
         await nursery.apply(nursery.declared)
-        (brood,) = (await roller.run()).broods
-        return brood
+        (group,) = (await roller.run()).groups
+        return group
 
 
 def apply(nursery: Nursery, *templates: Template):
     return asyncio.run(applied(nursery, *templates))
 
 
-def findings(brood) -> set[tuple[str, str, str]]:
-    return {(each.owner, each.kind.value, each.reason) for child in brood.children.values() for each in child.findings}
+def findings(group) -> set[tuple[str, str, str]]:
+    return {(each.owner, each.kind.value, each.reason) for child in group.children.values() for each in child.findings}
 
 
 @pytest.fixture
@@ -56,15 +56,15 @@ def nursery() -> Nursery:
 
 
 def test_it_gives_children_nothing_and_an_edit_of_it_rolls_them(nursery):
-    brood = apply(nursery, web(), part({"ami": "one"}))
+    group = apply(nursery, web(), part({"ami": "one"}))
     assert nursery.values("ami") == {"class": "one", "web-0": None, "web-1": None}
     (looked,) = asyncio.run(nursery.look(web(), part({"ami": "two"})))
     assert findings(looked) == {("class", "spec", "edited")}
     (fields,) = {each.fields for child in looked.children.values() for each in child.findings}
     assert fields == (("resource", "ami"),)
-    brood = apply(nursery, web(), part({"ami": "two"}))
-    assert brood.rollout is not None
-    assert brood.rollout.rollout.phase is Phase.COMPLETE
+    group = apply(nursery, web(), part({"ami": "two"}))
+    assert group.rollout is not None
+    assert group.rollout.rollout.phase is Phase.COMPLETE
     assert nursery.values("ami") == {"class": "two", "web-0-r1": None, "web-1-r1": None}
     assert [verb for verb, _, _ in nursery.live.writes].count("update") == 1, "the part itself"
     writes = len(nursery.live.writes)
@@ -73,8 +73,8 @@ def test_it_gives_children_nothing_and_an_edit_of_it_rolls_them(nursery):
 
 
 def test_children_need_it_and_come_after_it(nursery):
-    (brood,) = asyncio.run(nursery.look(web(), part({"ami": "one"})))
-    assert {each.annotations[DEPENDS_ON] for each in declarations(brood, {})} == {str(ADDRESS)}
+    (group,) = asyncio.run(nursery.look(web(), part({"ami": "one"})))
+    assert {each.annotations[DEPENDS_ON] for each in declarations(group, {})} == {str(ADDRESS)}
 
 
 @pytest.mark.parametrize(
@@ -82,48 +82,48 @@ def test_children_need_it_and_come_after_it(nursery):
 )
 def test_fields_that_do_not_count_are_written_to_it_and_roll_nobody(nursery, fields):
     apply(nursery, web(), part({"ami": "one", "note": "x"}, fields=fields))
-    brood = apply(nursery, web(), part({"ami": "one", "note": "y"}, fields=fields))
+    group = apply(nursery, web(), part({"ami": "one", "note": "y"}, fields=fields))
     assert nursery.values("note") == {"class": "y", "web-0": None, "web-1": None}
-    assert brood.rollout is None
-    assert findings(brood) == set()
+    assert group.rollout is None
+    assert findings(group) == set()
 
 
 def test_nothing_is_rolled_while_it_is_not_what_is_declared_of_it(nursery):
     """A child made with the old one would be told to be of the new."""
     apply(nursery, web(), part({"ami": "one"}))
-    nursery.live.faults = [lambda call: Refused(Refusal.TERMINAL, "no") if call.startswith("update") else None]
-    brood = apply(nursery, web(), part({"ami": "two"}))
+    nursery.live.faults = [lambda call: WriteFailure(WriteError.TERMINAL, "no") if call.startswith("update") else None]
+    group = apply(nursery, web(), part({"ami": "two"}))
     assert nursery.names() == ["class", "web-0", "web-1"]
-    assert brood.rollout is not None
-    assert brood.rollout.rollout.phase is Phase.PENDING
-    assert findings(brood) == {("class", "spec", "edited")}
+    assert group.rollout is not None
+    assert group.rollout.rollout.phase is Phase.PENDING
+    assert findings(group) == {("class", "spec", "edited")}
     nursery.live.faults = []
-    brood = apply(nursery, web(), part({"ami": "three"}))
-    assert brood.rollout is not None
-    assert brood.rollout.rollout.phase is Phase.COMPLETE
+    group = apply(nursery, web(), part({"ami": "three"}))
+    assert group.rollout is not None
+    assert group.rollout.rollout.phase is Phase.COMPLETE
     assert "web-0" not in nursery.names()
 
 
 def test_there_is_no_way_back_to_what_it_was_but_by_its_declaration(nursery):
     apply(nursery, web(), part({"ami": "one"}))
-    brood = apply(nursery, web(), part({"ami": "two"}))
-    assert group_rollouts.undone(brood, 0.0, "ada") == (
+    group = apply(nursery, web(), part({"ami": "two"}))
+    assert group_rollouts.undone(group, 0.0, "ada") == (
         None,
         "class is a resource of its own, and not what it was; put its declaration back instead",
     )
-    assert group_rollouts.undone(brood, 0.0, "ada", to=1)[0] is None
-    brood = apply(nursery, web({"taint": 2}), part({"ami": "two"}))
-    after, why_not = group_rollouts.undone(brood, 0.0, "ada")
+    assert group_rollouts.undone(group, 0.0, "ada", to=1)[0] is None
+    group = apply(nursery, web({"taint": 2}), part({"ami": "two"}))
+    after, why_not = group_rollouts.undone(group, 0.0, "ada")
     assert after is not None, why_not
 
 
 def test_a_rollout_for_its_edit_that_fails_stays_where_it_is(nursery):
-    limits = Limits(max_surge=1, canary=1, halt_after=1, on_halt=OnHalt.ROLL_BACK)
+    limits = RolloutLimits(max_surge=1, canary=1, halt_after=1, on_halt=OnHalt.ROLL_BACK)
     apply(nursery, web(limits=limits), part({"ami": "one"}))
-    nursery.live.faults = [lambda call: Refused(Refusal.TERMINAL, "no") if "create Thing/web" in call else None]
-    brood = apply(nursery, web(limits=limits), part({"ami": "two"}))
-    assert brood.rollout is not None
-    assert brood.rollout.rollout.phase is Phase.HALTED
+    nursery.live.faults = [lambda call: WriteFailure(WriteError.TERMINAL, "no") if "create Thing/web" in call else None]
+    group = apply(nursery, web(limits=limits), part({"ami": "two"}))
+    assert group.rollout is not None
+    assert group.rollout.rollout.phase is Phase.HALTED
 
 
 def test_a_part_that_becomes_a_resource_rolls_children_out_of_its_content_and_writes_none_at_once(nursery):
@@ -139,14 +139,14 @@ def test_a_part_that_becomes_a_resource_rolls_children_out_of_its_content_and_wr
 
 def test_fields_in_place_stay_what_they_were_when_the_part_becomes_a_resource(nursery):
     fields = FieldClasses(in_place=frozenset({("note",)}))
-    limits = Limits(max_surge=1, canary=1, soak=60.0)
+    limits = RolloutLimits(max_surge=1, canary=1, soak=60.0)
     plain = template({"ami": "one", "note": "x"}, None, name="class", fields=fields)
     asyncio.run(nursery.roll(web(limits=limits), plain))
     asyncio.run(nursery.roll(web(limits=limits), dataclasses.replace(plain, content={"ami": "one", "note": "y"})))
     asyncio.run(nursery.apply_children(web(limits=limits), plain))
     live = part({"ami": "one", "note": "z"}, fields=fields)
-    brood = apply(nursery, web(limits=limits), live)
-    asyncio.run(nursery.apply([*nursery.declared, *declarations(brood, nursery.around())]))
+    group = apply(nursery, web(limits=limits), live)
+    asyncio.run(nursery.apply([*nursery.declared, *declarations(group, nursery.around())]))
     assert nursery.values("note")["class"] == "z"
     assert "z" not in {note for name, note in nursery.values("note").items() if name != "class"}
 
@@ -162,7 +162,7 @@ def test_a_secret_in_clear_is_refused_with_its_line_before_anything_is_kept():
         apply(nursery, web(), live)
     where = caught.value.location
     assert (where.file, where.line, where.field) == ("class.yaml", 7, "/spec/resource/token")
-    assert asyncio.run(nursery.store.dossier("template", "class")) is None
+    assert asyncio.run(nursery.store.record("template", "class")) is None
     apply(nursery, web(), part({"token": {"secretRef": {"env": "TOKEN"}}}))
     assert nursery.values("token")["class"] == "plain-secret-1"
 
@@ -182,11 +182,11 @@ def test_it_is_forgotten_with_the_last_child_and_kept_while_another_has_one(nurs
         async with nursery.world() as world:
             await nursery.apply(nursery.declared)
             rolled = await nursery.roller(world, [web(), other, live]).run()
-        leads = {each.template.name: each for each in rolled.broods}
-        await nursery.shelves().forget([leads["web"]], leads["web"].children)
-        kept = await nursery.store.dossier("template", "class")
-        await nursery.shelves().forget([leads["api"]], {*leads["api"].children, ADDRESS}, [live])
-        return kept, await nursery.store.dossier("template", "class")
+        leads = {each.template.name: each for each in rolled.groups}
+        await nursery.repository().forget([leads["web"]], leads["web"].children)
+        kept = await nursery.store.record("template", "class")
+        await nursery.repository().forget([leads["api"]], {*leads["api"].children, ADDRESS}, [live])
+        return kept, await nursery.store.record("template", "class")
 
     kept, after = asyncio.run(scenario())
     assert kept is not None

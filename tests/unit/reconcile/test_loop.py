@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 
 from holdfast.policy.correction_limits import CorrectionRules
-from holdfast.policy.mass_drift import StormGuard
+from holdfast.policy.mass_drift import MassDriftGuard
 from holdfast.reconcile.check import check_resources
-from holdfast.reconcile.policy_evaluation import Rules
+from holdfast.reconcile.policy_evaluation import PolicyRules
 from holdfast.watch import list_scan, loop
-from holdfast.watch.list_scan import Sweeper
-from holdfast.watch.loop import Watcher
+from holdfast.watch.list_scan import ListScanner
+from holdfast.watch.loop import ResyncLoop
 from tests.unit.reconcile.fixtures import Bench, declare
 
 
@@ -21,8 +21,8 @@ def run(coroutine):
 async def watched(bench, fleet, rounds):
     async with bench.world() as world:
         applier = bench.applier(world, fleet)
-        sweeper = Sweeper(bench.store, world, bench.clock, bench.random)
-        await Watcher(bench.store, applier.apply, bench.clock, bench.random, sweeper).run(rounds=rounds)
+        sweeper = ListScanner(bench.store, world, bench.clock, bench.random)
+        await ResyncLoop(bench.store, applier.apply, bench.clock, bench.random, sweeper).run(rounds=rounds)
 
 
 def test_drift_is_corrected_within_one_period():
@@ -54,8 +54,8 @@ def test_a_backlog_after_a_restart_is_spread_out():
 
     async def backlog():
         async with bench.world() as world:
-            sweeper = Sweeper(bench.store, world, bench.clock, bench.random)
-            watcher = Watcher(bench.store, bench.applier(world, fleet).apply, bench.clock, bench.random, sweeper)
+            sweeper = ListScanner(bench.store, world, bench.clock, bench.random)
+            watcher = ResyncLoop(bench.store, bench.applier(world, fleet).apply, bench.clock, bench.random, sweeper)
             assert len(await bench.store.due(bench.clock.now(), 1000)) == 200
             await watcher.spread_backlog()
             return len(await bench.store.due(bench.clock.now(), 1000))
@@ -82,10 +82,10 @@ def test_what_is_declared_nowhere_any_more_is_not_asked_about_again():
     assert not any("/b" in call for call in bench.live.calls)
 
 
-def test_a_storm_is_seen_as_a_whole_though_it_is_looked_at_in_batches(monkeypatch):
+def test_a_mass_drift_is_seen_as_a_whole_though_it_is_looked_at_in_batches(monkeypatch):
     """Each batch by itself would be too small a share of the fleet to be one."""
     monkeypatch.setattr(list_scan, "BATCH", 10)
-    bench = Bench(rules=Rules(CorrectionRules(storm=StormGuard(share=0.3, at_least=10, identical=1000))))
+    bench = Bench(rules=PolicyRules(CorrectionRules(mass_drift=MassDriftGuard(share=0.3, at_least=10, identical=1000))))
     fleet = [declare(f"n{i}", {"i": i}, resyncPeriod="10m") for i in range(100)]
     run(bench.apply(fleet))
     run(bench.apply(fleet))  # the digests of list items are those of a list read
@@ -97,8 +97,8 @@ def test_a_storm_is_seen_as_a_whole_though_it_is_looked_at_in_batches(monkeypatc
     async def watch():
         async with bench.world() as world:
             applier = bench.applier(world, fleet)
-            sweeper = Sweeper(bench.store, world, bench.clock, bench.random)
-            watcher = Watcher(bench.store, applier.apply, bench.clock, bench.random, sweeper)
+            sweeper = ListScanner(bench.store, world, bench.clock, bench.random)
+            watcher = ResyncLoop(bench.store, applier.apply, bench.clock, bench.random, sweeper)
             watcher.look = lambda addresses: check_resources(applier.preparer, applier.checker, addresses)
             await watcher.round()
 

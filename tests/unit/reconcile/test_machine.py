@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from holdfast.model.decision import Action
-from holdfast.model.read_result import Trouble, Unreadable
+from holdfast.model.read_result import ReadError, ReadFailure
 from holdfast.model.verdict import Status
-from holdfast.model.write_result import Refusal, Refused
+from holdfast.model.write_result import WriteError, WriteFailure
 from holdfast.reconcile import serialize
 from holdfast.testing.memory import once
 from tests.unit.reconcile.fixtures import Bench, declare
@@ -19,7 +19,7 @@ from tests.unit.reconcile.fixtures import Bench, declare
 NAMES = st.sampled_from(["a", "b", "c"])
 VALUES = st.sampled_from(["red", "green", "blue", None, 1, True])
 TROUBLES = st.sampled_from(
-    [Trouble.TIMEOUT, Trouble.SERVER_ERROR, Trouble.UNAUTHORISED, Trouble.MALFORMED, Trouble.THROTTLED]
+    [ReadError.TIMEOUT, ReadError.SERVER_ERROR, ReadError.UNAUTHORISED, ReadError.MALFORMED, ReadError.THROTTLED]
 )
 
 
@@ -57,7 +57,7 @@ class Fleet(RuleBasedStateMachine):
 
     @rule(name=NAMES, size=VALUES.filter(lambda value: value is not None))
     def the_world_edits_a_default(self, name, size):
-        """A default that vanishes is reported, not put back: nothing declared could do that."""
+        """A default that vanishes is reported, not revert: nothing declared could do that."""
         thing = self.bench.live_thing(name)
         if thing is not None:
             thing["size"] = size
@@ -70,14 +70,14 @@ class Fleet(RuleBasedStateMachine):
 
     @rule(trouble=TROUBLES, name=NAMES)
     def a_read_will_fail(self, trouble, name):
-        self.bench.live.faults.append(once(f"read Thing/{name}", Unreadable(trouble, "broken")))
+        self.bench.live.faults.append(once(f"read Thing/{name}", ReadFailure(trouble, "broken")))
 
     @rule(
         verb=st.sampled_from(["create", "update"]),
-        refusal=st.sampled_from([Refusal.RETRYABLE, Refusal.THROTTLED, Refusal.MOVED]),
+        refusal=st.sampled_from([WriteError.RETRYABLE, WriteError.THROTTLED, WriteError.MOVED]),
     )
     def a_write_will_be_refused(self, verb, refusal):
-        self.bench.live.faults.append(once(f"{verb} *", Refused(refusal, "not now")))
+        self.bench.live.faults.append(once(f"{verb} *", WriteFailure(refusal, "not now")))
 
     @rule(seconds=st.sampled_from([-3600.0, 1.0, 600.0, 86_400.0]))
     def the_clock_jumps(self, seconds):
@@ -93,7 +93,7 @@ class Fleet(RuleBasedStateMachine):
         report = self.run(self.bench.check(self.fleet()))
         assert len(self.bench.live.writes) == writes
         for one in report.checked:
-            if isinstance(one.reading, Unreadable):
+            if isinstance(one.reading, ReadFailure):
                 assert one.verdict.status is Status.UNKNOWN
 
     @precondition(lambda self: self.declared)

@@ -16,27 +16,27 @@ from holdfast.cli.commands import metrics
 from holdfast.metrics import definitions, resources, store_samples
 from holdfast.metrics.families import Sort
 from holdfast.model.address import Address
-from holdfast.model.finding import Finding, FindingClass, Op, Side
-from holdfast.model.read_result import Trouble, Unreadable
+from holdfast.model.finding import ChangedBy, Finding, FindingClass, Op
+from holdfast.model.read_result import ReadError, ReadFailure
 from holdfast.model.resource import OnDrift
 from holdfast.model.verdict import Status
-from holdfast.model.write_result import Refusal, Refused
+from holdfast.model.write_result import WriteError, WriteFailure
 from holdfast.policy.windows import Mode, Window
 from holdfast.rollouts import serialization
-from holdfast.rollouts.core.rollout_limits import Limits
+from holdfast.rollouts.core.rollout_limits import RolloutLimits
 from holdfast.rollouts.core.templates import Compatibility, FieldClasses, Template
 from holdfast.store.memory import MemoryStore
 from holdfast.store.protocol import (
     UNCHECKED,
     Claim,
+    CorrectionOutcome,
     Declared,
-    Demotion,
     Event,
     GovernanceChanges,
     Observed,
     Operation,
-    Outcome,
     Pause,
+    Quarantine,
     RecordChanges,
     ResourceState,
     Schedule,
@@ -46,8 +46,8 @@ from holdfast.store.protocol import (
     WriteChanges,
 )
 from holdfast.testing.memory import once
-from tests.unit.reconcile.brooding import Nursery, template
 from tests.unit.reconcile.fixtures import Bench, declare
+from tests.unit.reconcile.group_fixtures import Nursery, template
 from tests.unit.store.examples import changed_state
 
 NOW = 1_800_000_000.0
@@ -150,8 +150,11 @@ def test_a_status_that_nothing_has_is_told_as_zero():
 
 
 def test_findings_are_counted_by_class_and_side_with_the_time_of_the_oldest():
-    moved = Finding(("a",), Op.CHANGED, FindingClass.SPECIFIED, Side.WORLD)
-    others = (Finding(("b",), Op.ADDED, FindingClass.UNDECLARED, Side.WORLD), moved._replace(side=Side.BOTH))
+    moved = Finding(("a",), Op.CHANGED, FindingClass.SPECIFIED, ChangedBy.LIVE)
+    others = (
+        Finding(("b",), Op.ADDED, FindingClass.UNDECLARED, ChangedBy.LIVE),
+        moved._replace(changed_by=ChangedBy.BOTH),
+    )
     store = stored(state("a", Status.DRIFTED), findings={EVERY[0].address: ()}, findings_at=NOW)
     run(store.commit(Transaction(states=[state("b", Status.DRIFTED)])))
     address = Address("mem", "Thing", "a")
@@ -159,17 +162,17 @@ def test_findings_are_counted_by_class_and_side_with_the_time_of_the_oldest():
     run(store.commit(Transaction(findings={Address("mem", "Thing", "b"): others}, findings_at=NOW - 30)))
     read = Read(store)
     at = {"connection": "mem", "kind": "Thing"}
-    assert read("holdfast_findings", class_="specified", side="world", **at) == 1
-    assert read("holdfast_findings", class_="specified", side="both", **at) == 1
-    assert read("holdfast_findings", class_="undeclared", side="world", **at) == 1
+    assert read("holdfast_findings", class_="specified", changed_by="world", **at) == 1
+    assert read("holdfast_findings", class_="specified", changed_by="both", **at) == 1
+    assert read("holdfast_findings", class_="undeclared", changed_by="world", **at) == 1
     assert read("holdfast_oldest_finding_timestamp_seconds", **at) == NOW - 60
 
 
-def test_what_is_set_aside_is_counted_by_why():
-    aside = (("waived", "/a", "ada"), ("waived", "/b", "ada"), ("baselined", "/c", "bob"))
-    read = Read(stored(state("a", Status.IN_SYNC, aside=aside)))
-    assert read("holdfast_set_aside_differences", connection="mem", kind="Thing", reason="waived") == 2
-    assert read.sum("holdfast_set_aside_differences") == 3
+def test_what_is_suppress_is_counted_by_why():
+    suppressed = (("waived", "/a", "ada"), ("waived", "/b", "ada"), ("baselined", "/c", "bob"))
+    read = Read(stored(state("a", Status.IN_SYNC, suppressed=suppressed)))
+    assert read("holdfast_suppressed_differences", connection="mem", kind="Thing", reason="waived") == 2
+    assert read.sum("holdfast_suppressed_differences") == 3
 
 
 STATES = st.lists(
@@ -225,7 +228,8 @@ def test_a_thousand_resources_make_no_more_series_than_one():
 
 def _findings(number: int) -> tuple[Finding, ...]:
     return tuple(
-        Finding((f"p{each}",), Op.CHANGED, FindingClass.SPECIFIED, Side.WORLD, desired=each) for each in range(number)
+        Finding((f"p{each}",), Op.CHANGED, FindingClass.SPECIFIED, ChangedBy.LIVE, desired=each)
+        for each in range(number)
     )
 
 
@@ -239,7 +243,7 @@ def test_unknown_is_told_when_a_read_fails_and_green_only_when_it_does_not():
     read = Read(bench.store, bench.clock.now())
     assert read("holdfast_resources", status="in_sync", **at) == 2
     assert read("holdfast_stale_resources", **at) == 0
-    bench.live.faults.append(lambda _call: Unreadable(Trouble.UNREACHABLE, "down"))
+    bench.live.faults.append(lambda _call: ReadFailure(ReadError.UNREACHABLE, "down"))
     run(bench.check(fleet))
     read = Read(bench.store, bench.clock.now())
     assert read("holdfast_resources", status="unknown", **at) == read("holdfast_stale_resources", **at) == 2
@@ -263,7 +267,7 @@ def test_what_is_held_back_is_told_by_its_cause():
         each["cause"]: read("holdfast_blocked_resources", **each) for each in read.of("holdfast_blocked_resources")
     }
     assert causes == {"terminal": 0, "paused": 1, "approval": 1}
-    assert read("holdfast_findings", class_="specified", side="world", **at) == 2
+    assert read("holdfast_findings", class_="specified", changed_by="world", **at) == 2
     assert read("holdfast_paused_scopes", scope="resource") == 1
 
 
@@ -272,7 +276,7 @@ def test_counters_only_grow_over_applies_and_tell_how_writes_ended():
     before: dict[Sample, float] = {}
     for value in range(6):
         if value == 3:
-            bench.live.faults.append(once("update*", Refused(Refusal.TERMINAL, "too large")))
+            bench.live.faults.append(once("update*", WriteFailure(WriteError.TERMINAL, "too large")))
         if value == 5:
             bench.live_thing("a")["v"] = "moved"
         run(bench.apply([declare("a", {"v": value}), declare("b", {"v": value % 2})]))
@@ -284,7 +288,9 @@ def test_counters_only_grow_over_applies_and_tell_how_writes_ended():
     assert read("holdfast_corrections_total", outcome="failed") == 1
     assert read("holdfast_corrections_total", outcome="done") == read("holdfast_events_total", type="write.done") > 6
     kept = run(bench.store.corrections())
-    assert read("holdfast_corrections_total", outcome="done") == sum(each.outcome is Outcome.DONE for each in kept)
+    assert read("holdfast_corrections_total", outcome="done") == sum(
+        each.outcome is CorrectionOutcome.DONE for each in kept
+    )
 
 
 def test_what_is_under_way_and_what_people_said():
@@ -299,7 +305,7 @@ def test_what_is_under_way_and_what_people_said():
                         Pause("mem", "ada", "over", NOW - 9, NOW - 1),
                         Pause("mem/Thing", "ada", "kind", NOW),
                     ],
-                    quarantines=[Demotion(address, "/v", "fight", NOW)],
+                    quarantines=[Quarantine(address, "/v", "contention", NOW)],
                 ),
             )
         )
@@ -312,12 +318,12 @@ def test_what_is_under_way_and_what_people_said():
     assert (read("holdfast_claims", state="held"), read("holdfast_claims", state="lapsed")) == (1, 1)
     scopes = {each["scope"]: read("holdfast_paused_scopes", **each) for each in read.of("holdfast_paused_scopes")}
     assert scopes == {"everything": 1, "connection": 0, "kind": 1, "resource": 0}
-    assert read("holdfast_demoted_paths", cause="fight") == 1
+    assert read("holdfast_quarantined_paths", cause="contention") == 1
 
 
 # --- templates --------------------------------------------------------------------------------------------------------
 
-CAREFUL = Limits(max_surge=2, max_unavailable=1, canary=1, soak=600.0, budgets={"spec": 3}, halt_after=1)
+CAREFUL = RolloutLimits(max_surge=2, max_unavailable=1, canary=1, soak=600.0, budgets={"spec": 3}, halt_after=1)
 
 
 def rolled(nursery: Nursery, *templates: Template) -> None:
@@ -365,7 +371,9 @@ def test_a_canary_that_soaks():
 def test_a_rollout_that_halted_backs_off_and_says_why_it_waits():
     nursery, after = Nursery(), template({"v": 2}, 4, limits=CAREFUL)
     rolled(nursery, template({"v": 1}, 4, limits=CAREFUL))
-    nursery.live.faults.append(lambda call: Refused(Refusal.TERMINAL, "no") if call.startswith("create") else None)
+    nursery.live.faults.append(
+        lambda call: WriteFailure(WriteError.TERMINAL, "no") if call.startswith("create") else None
+    )
     rolled(nursery, after)
     read = reading(nursery)
     assert read("holdfast_rollout_phase", template="web", phase="halted") == 1
@@ -450,7 +458,7 @@ def test_a_stamp_of_another_revision_is_seen_whoever_put_it_there():
 
 
 async def _children(store: Store):
-    return [each async for each in store.dossiers(serialization.CHILDREN)]
+    return [each async for each in store.records(serialization.CHILDREN)]
 
 
 def test_a_closed_window_and_a_part_that_is_not_as_declared_are_told_without_manifests():

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 import pytest
 
-from holdfast.model.attribution import Suspect
+from holdfast.model.attribution import LikelyActor
 from holdfast.model.confidence import Confidence
 from holdfast.model.decision import Action
-from holdfast.model.finding import Finding, FindingClass, Op, Side
+from holdfast.model.finding import ChangedBy, Finding, FindingClass, Op
 from holdfast.model.verdict import Status, Verdict
 from holdfast.reconcile import attribution, serialize
-from holdfast.reconcile.check import Checked, Checker, check_resources
-from holdfast.reconcile.resolve import Preparer
+from holdfast.reconcile.check import Checker, CheckResult, check_resources
+from holdfast.reconcile.resolve import ResourceResolver
 from tests.unit.reconcile.fixtures import Bench, declare
 
 THINGS = [declare(name, {"color": "red", "size": 5}) for name in "abc"]
@@ -23,7 +23,7 @@ WHY = "the platform did it: as after three days"
 
 async def attributed(bench: Bench, things=THINGS):
     async with bench.world() as world:
-        preparer = Preparer(bench.store, world, bench.fleet(things), bench.fingerprint, bench.secrets)
+        preparer = ResourceResolver(bench.store, world, bench.fleet(things), bench.fingerprint, bench.secrets)
         checker = Checker(bench.store, world, bench.clock, bench.random, bench.fingerprint, bench.patience, bench.rules)
         return {one.address.name: one for one in (await check_resources(preparer, checker, attribute=True)).checked}
 
@@ -34,7 +34,7 @@ def moved(bench: Bench, name: str, by: str, **fields: object) -> None:
 
 
 def asked(bench: Bench) -> list[str]:
-    return [call for call in bench.live.calls if call.startswith("suspects")]
+    return [call for call in bench.live.calls if call.startswith("attributedTo")]
 
 
 def test_whoever_moved_something_is_named_and_of_the_others_nobody_is_asked_about():
@@ -45,12 +45,12 @@ def test_whoever_moved_something_is_named_and_of_the_others_nobody_is_asked_abou
         return await attributed(bench), asked(bench)
 
     found, calls = asyncio.run(story())
-    assert {name: [each.who for each in one.suspects] for name, one in found.items()} == {
+    assert {name: [each.who for each in one.likely_actors] for name, one in found.items()} == {
         "a": [],
         "b": ["mallory"],
         "c": [],
     }
-    assert calls == ["suspects Thing/b"]
+    assert calls == ["likely actors Thing/b"]
 
 
 def test_a_check_that_is_not_asked_who_asks_nobody():
@@ -73,7 +73,7 @@ def test_where_very_many_moved_at_once_not_all_are_asked_about(monkeypatch):
         for thing in THINGS:
             moved(bench, thing.address.name, "mallory", color="blue")
         found = await attributed(bench)
-        return [len(one.suspects) for one in found.values()], asked(bench)
+        return [len(one.likely_actors) for one in found.values()], asked(bench)
 
     named, calls = asyncio.run(story())
     assert (sum(named), len(calls)) == (2, 2)
@@ -82,7 +82,7 @@ def test_where_very_many_moved_at_once_not_all_are_asked_about(monkeypatch):
 @dataclass
 class Seen:
     verdict: Verdict
-    suspects: tuple[Suspect, ...]
+    likely_actors: tuple[LikelyActor, ...]
 
 
 @pytest.mark.parametrize(
@@ -90,16 +90,16 @@ class Seen:
     [((), True), (("/env",), True), (("/env/MODE",), True), (("/env/MODE/x",), True), (("/envy", "/image"), False)],
 )
 def test_only_those_who_may_have_moved_what_was_found_are_named(paths, is_about):
-    finding = Finding(("env", "MODE"), Op.CHANGED, FindingClass.SPECIFIED, Side.WORLD)
-    suspect = Suspect("mallory", Confidence.HIGH, "a release", paths=paths)
-    seen = Seen(Verdict(Status.DRIFTED, "moved", (finding,)), (suspect,))
-    assert attribution.about(seen) == ((suspect,) if is_about else ())
+    finding = Finding(("env", "MODE"), Op.CHANGED, FindingClass.SPECIFIED, ChangedBy.LIVE)
+    likely_actor = LikelyActor("mallory", Confidence.HIGH, "a release", paths=paths)
+    seen = Seen(Verdict(Status.DRIFTED, "moved", (finding,)), (likely_actor,))
+    assert attribution.about(seen) == ((likely_actor,) if is_about else ())
 
 
 # -- the platform's own hand
 
 
-async def scaled_down(things, **other: object) -> tuple[Bench, Checked]:
+async def scaled_down(things, **other: object) -> tuple[Bench, CheckResult]:
     bench = Bench(patches=True)
     await bench.apply(THINGS)
     bench.live.habits = {"/size": WHY}

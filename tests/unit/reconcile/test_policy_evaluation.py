@@ -1,4 +1,4 @@
-"""Correction stays within what people said: policy by path, budgets, storms, windows, pauses, approvals, fights."""
+"""Correction stays within policy: paths, budgets, mass drift, windows, pauses, approvals, contention."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from holdfast.compare import paths
 from holdfast.model.address import Address
 from holdfast.model.condition import ConditionType
 from holdfast.model.decision import Action
-from holdfast.model.verdict import SetAside, Status
+from holdfast.model.verdict import Status, SuppressionReason
 from holdfast.policy.budgets import DESTRUCTIVE, BudgetRule, Each, Percent
-from holdfast.policy.contention_rules import FightRules
+from holdfast.policy.contention_rules import ContentionRules
 from holdfast.policy.correction_limits import CorrectionRules
-from holdfast.policy.mass_drift import StormGuard
+from holdfast.policy.mass_drift import MassDriftGuard
 from holdfast.policy.windows import Mode, Window
 from holdfast.policy.write_reasons import EVERY
-from holdfast.reconcile.action_result import Result
+from holdfast.reconcile.action_result import ActionOutcome
 from holdfast.reconcile.finding_actions import reverted
-from holdfast.reconcile.policy_evaluation import Rules
-from holdfast.store.protocol import Approval, GovernanceChanges, Outcome, Pause, Transaction
+from holdfast.reconcile.policy_evaluation import PolicyRules
+from holdfast.store.protocol import Approval, CorrectionOutcome, GovernanceChanges, Pause, Transaction
 from tests.unit.reconcile.fixtures import Bench, declare
 
 
@@ -29,7 +29,7 @@ def run(coroutine):
 
 
 def governed(**rules) -> Bench:
-    return Bench(rules=Rules(CorrectionRules(**{"storm": None, **rules})))
+    return Bench(rules=PolicyRules(CorrectionRules(**{"massDrift": None, **rules})))
 
 
 def address(name: str) -> Address:
@@ -78,13 +78,13 @@ def test_some_fields_are_corrected_some_reported_some_ignored_in_one_resource():
         ("drift", ("/color",)),
         ("report_only", ("/size",)),
     ]
-    aside = [(each.because, each.path) for each in report.checked[0].verdict.aside]
-    assert aside == [(SetAside.IGNORED, "/tags/**")]
+    suppressed = [(each.because, each.path) for each in report.checked[0].verdict.suppressed]
+    assert suppressed == [(SuppressionReason.IGNORED, "/tags/**")]
 
 
 @pytest.mark.parametrize("patches", [True, False])
 def test_what_is_only_reported_survives_every_later_correction(patches):
-    bench = Bench(patches=patches, rules=Rules(CorrectionRules(storm=None)))
+    bench = Bench(patches=patches, rules=PolicyRules(CorrectionRules(mass_drift=None)))
     fleet = reds(1, onDriftPaths={"/size": "report"})
     run(bench.apply(fleet))
     for color in ("black", "blue"):
@@ -182,14 +182,14 @@ def test_two_workers_never_spend_one_budget_twice():
     reports = run(both())
     assert len(writes(bench)) == 2
     results = [one.result for report in reports for one in report.acted]
-    assert results.count(Result.DONE) == 2
+    assert results.count(ActionOutcome.DONE) == 2
 
 
-# -- storms
+# -- mass drift
 
 
-def test_a_storm_halts_correction_and_asks_while_detection_goes_on():
-    bench = governed(storm=StormGuard(share=0.3, at_least=3, identical=100))
+def test_a_mass_drift_halts_correction_and_asks_while_detection_goes_on():
+    bench = governed(mass_drift=MassDriftGuard(share=0.3, at_least=3, identical=100))
     fleet = reds(10)
     run(bench.apply(fleet))
     for index, name in enumerate(names(3)):
@@ -198,14 +198,14 @@ def test_a_storm_halts_correction_and_asks_while_detection_goes_on():
     report = run(bench.apply(fleet))
     assert writes(bench) == []
     assert [one.verdict.status for one in report.checked].count(Status.DRIFTED) == 3
-    assert decisions(report)["n0"].reasons[0].code == "storm"
-    events = [event.event.type for event in run(listed(bench.store.events(type_prefix="storm")))]
-    assert events == ["storm.held"]
+    assert decisions(report)["n0"].reasons[0].code == "massDrift"
+    events = [event.event.type for event in run(listed(bench.store.events(type_prefix="massDrift")))]
+    assert events == ["mass_drift.held"]
 
 
-def test_a_storm_over_several_layers_is_seen_before_the_first_write():
-    """Each refers to the one before it, so each is a layer, and none of them alone would be a storm."""
-    bench = governed(storm=StormGuard(share=0.3, at_least=3, identical=100))
+def test_a_mass_drift_over_several_layers_is_seen_before_the_first_write():
+    """Each refers to the one before it, so each is a layer, and none of them alone would be mass drift."""
+    bench = governed(mass_drift=MassDriftGuard(share=0.3, at_least=3, identical=100))
     fleet = [declare("n0", {"color": "red"})]
     fleet += [declare(f"n{n}", {"color": "red", "of": f"${{Thing/n{n - 1}.id}}"}) for n in range(1, 8)]
     run(bench.apply(fleet))
@@ -214,12 +214,12 @@ def test_a_storm_over_several_layers_is_seen_before_the_first_write():
     bench.live.writes.clear()
     report = run(bench.apply(fleet))
     assert bench.live.writes == []
-    assert [decisions(report)[f"n{n}"].reasons[0].code for n in (2, 4, 7)] == ["storm"] * 3
+    assert [decisions(report)[f"n{n}"].reasons[0].code for n in (2, 4, 7)] == ["massDrift"] * 3
 
 
-def test_looking_ahead_for_a_storm_is_no_second_look_at_drift():
+def test_looking_ahead_for_a_mass_drift_is_no_second_look_at_drift():
     """Drift that must be seen twice before it is corrected is seen once by one run."""
-    bench = governed(storm=StormGuard(share=0.9, at_least=2, identical=2))
+    bench = governed(mass_drift=MassDriftGuard(share=0.9, at_least=2, identical=2))
     fleet = [declare("a", {"color": "red"}), declare("b", {"color": "red", "of": "${Thing/a.id}"}, debounceChecks=2)]
     run(bench.apply(fleet))
     bench.live_thing("b")["color"] = "blue"
@@ -230,8 +230,8 @@ def test_looking_ahead_for_a_storm_is_no_second_look_at_drift():
     assert bench.live_thing("b")["color"] == "red"
 
 
-def test_a_yes_to_exactly_these_plans_lifts_the_storm_for_them():
-    bench = governed(storm=StormGuard(share=0.3, at_least=3, identical=100))
+def test_a_yes_to_exactly_these_plans_lifts_the_mass_drift_for_them():
+    bench = governed(mass_drift=MassDriftGuard(share=0.3, at_least=3, identical=100))
     fleet = reds(10)
     run(bench.apply(fleet))
     for index, name in enumerate(names(3)):
@@ -245,8 +245,8 @@ def test_a_yes_to_exactly_these_plans_lifts_the_storm_for_them():
     assert [bench.live_thing(name)["color"] for name in names(3)] == ["red", "white", "black2"]
 
 
-def test_one_identical_finding_everywhere_is_a_storm_too():
-    bench = governed(storm=StormGuard(share=0.2, at_least=100, identical=4))
+def test_one_identical_finding_everywhere_is_a_mass_drift_too():
+    bench = governed(mass_drift=MassDriftGuard(share=0.2, at_least=100, identical=4))
     fleet = reds(20)
     run(bench.apply(fleet))
     drift(bench, *names(4))
@@ -313,7 +313,7 @@ def test_a_pause_also_stops_what_a_person_asks_for():
         )
     )
     (acted,) = run(bench.delete(fleet)).acted
-    assert (acted.result, "incident" in acted.message) == (Result.HELD, True)
+    assert (acted.result, "incident" in acted.message) == (ActionOutcome.HELD, True)
     assert bench.live_thing("n0") is not None
 
 
@@ -322,7 +322,7 @@ def test_a_budget_for_every_reason_also_limits_deleting():
     fleet = reds(3)
     run(bench.apply(fleet))
     results = [acted.result for acted in run(bench.delete(fleet)).acted]
-    assert sorted(results) == [Result.DONE, Result.HELD, Result.HELD]
+    assert sorted(results) == [ActionOutcome.DONE, ActionOutcome.HELD, ActionOutcome.HELD]
 
 
 def test_a_window_for_every_reason_holds_what_the_declaration_wants_too():
@@ -360,7 +360,7 @@ def test_a_declaration_that_comes_to_say_what_is_there_is_remembered_without_a_w
 
 def test_a_plan_is_named_by_what_is_compared_and_not_by_what_never_stands_still():
     profile = "profile: t/clock\nversion: 1\napplies: {provider: memory}\nrules: [{path: /clock, class: runtime}]"
-    bench = Bench(profile=profile, rules=Rules(CorrectionRules(storm=None)))
+    bench = Bench(profile=profile, rules=PolicyRules(CorrectionRules(mass_drift=None)))
     fleet = reds(1, onDrift="approve")
     run(bench.apply(fleet))
     plans = set()
@@ -370,7 +370,7 @@ def test_a_plan_is_named_by_what_is_compared_and_not_by_what_never_stands_still(
     assert len(plans) == 1
 
 
-# -- fights and the ladder
+# -- contention and the ladder
 
 
 def fought(bench, fleet, rounds, path="/color"):
@@ -382,27 +382,27 @@ def fought(bench, fleet, rounds, path="/color"):
     return report
 
 
-def test_a_rival_is_seen_named_in_the_condition_and_left_to_a_person():
-    bench = governed(fights=FightRules(reverts=2, backoff=0.0))
+def test_a_other_writer_is_seen_named_in_the_condition_and_left_to_a_person():
+    bench = governed(contentions=ContentionRules(reverts=2, backoff=0.0))
     fleet = reds(1)
     run(bench.apply(fleet))
     writes(bench)
     report = fought(bench, fleet, 3)
     assert len(writes(bench)) == 2
-    assert decisions(report)["n0"].reasons[0].code == "fight"
+    assert decisions(report)["n0"].reasons[0].code == "contention"
     state = run(bench.store.state(address("n0")))
     conflict = next(one for one in state.conditions if one.type is ConditionType.CONFLICT)
     assert conflict.status == "True"
-    (demotion,) = run(bench.store.demotions())
-    assert (demotion.path, demotion.data["ours"], demotion.data["theirs"]) == ("/color", "red", ["black"])
-    assert demotion.data["period"] == 60
+    (quarantine,) = run(bench.store.quarantines())
+    assert (quarantine.path, quarantine.data["ours"], quarantine.data["theirs"]) == ("/color", "red", ["black"])
+    assert quarantine.data["period"] == 60
     drift(bench, "n0", size=5)
     run(bench.apply(fleet))
     assert (bench.live_thing("n0")["color"], bench.live_thing("n0")["size"]) == ("black", 1), "only that field"
 
 
 def test_an_edit_of_the_declared_value_is_a_persons_decision():
-    bench = governed(fights=FightRules(reverts=1, backoff=0.0))
+    bench = governed(contentions=ContentionRules(reverts=1, backoff=0.0))
     run(bench.apply(reds(1)))
     fought(bench, reds(1), 2)
     edited = [declare("n0", {"color": "green", "size": 1, "tags": {"a": "1"}})]
@@ -411,7 +411,7 @@ def test_an_edit_of_the_declared_value_is_a_persons_decision():
 
 
 def test_a_person_who_reverts_begins_a_new_count():
-    bench = governed(fights=FightRules(reverts=2, backoff=0.0))
+    bench = governed(contentions=ContentionRules(reverts=2, backoff=0.0))
     fleet = reds(1)
     run(bench.apply(fleet))
     fought(bench, fleet, 3)
@@ -419,11 +419,11 @@ def test_a_person_who_reverts_begins_a_new_count():
     run(bench.store.commit(Transaction(governance=GovernanceChanges(unquarantined=[(address("n0"), "/color")]))))
     bench.clock.advance(1)
     assert decisions(fought(bench, fleet, 1))["n0"].action is Action.UPDATE
-    assert decisions(fought(bench, fleet, 2))["n0"].reasons[0].code == "fight"
+    assert decisions(fought(bench, fleet, 2))["n0"].reasons[0].code == "contention"
 
 
 def test_each_correction_of_one_field_waits_longer():
-    bench = governed(fights=FightRules(reverts=9, backoff=100.0))
+    bench = governed(contentions=ContentionRules(reverts=9, backoff=100.0))
     fleet = reds(1)
     run(bench.apply(fleet))
     writes(bench)
@@ -447,7 +447,7 @@ def test_a_write_that_does_not_take_is_unresolved_counted_and_not_repeated():
     run(bench.apply(fleet))
     assert len(writes(bench)) == 1
     (correction,) = [each for each in run(bench.store.corrections()) if each.action == "update"]
-    assert correction.outcome is Outcome.INEFFECTIVE
+    assert correction.outcome is CorrectionOutcome.INEFFECTIVE
     assert [(path.path, path.took) for path in correction.paths] == [("/color", False)]
 
 
@@ -458,7 +458,7 @@ def test_every_correction_keeps_what_was_there_before():
     drift(bench, "n0")
     run(bench.apply(fleet))
     correction = run(bench.store.corrections([address("n0")]))[0]
-    assert correction.outcome is Outcome.DONE
+    assert correction.outcome is CorrectionOutcome.DONE
     before = run(bench.store.document(correction.pre_image))
     assert paths.resolve(before, ("color",)) == "black"
 
@@ -472,7 +472,7 @@ def test_held_decisions_replay_to_the_same_bytes():
     bench = governed(
         budgets=(BudgetRule(1, 3600.0),),
         windows=(),
-        fights=FightRules(reverts=1, backoff=0.0),
+        contentions=ContentionRules(reverts=1, backoff=0.0),
     )
     fleet = reds(3, onDriftPaths={"/size": "report", "/tags": "ignore"})
     run(bench.apply(fleet))

@@ -11,12 +11,12 @@ from holdfast.model.address import Address
 from holdfast.model.condition import ConditionType, Truth
 from holdfast.model.decision import Action
 from holdfast.model.json import Json
-from holdfast.model.read_result import Trouble, Unreadable
+from holdfast.model.read_result import ReadError, ReadFailure
 from holdfast.model.resource import Import, ManagementPolicy, Origin
 from holdfast.model.verdict import Status
-from holdfast.model.write_result import Refusal, Refused
+from holdfast.model.write_result import WriteError, WriteFailure
 from holdfast.reconcile import finding_actions, serialize
-from holdfast.reconcile.action_result import Result
+from holdfast.reconcile.action_result import ActionOutcome
 from holdfast.testing.memory import UNREACHABLE, MemoryProvider, once
 from tests.unit.reconcile.fixtures import Bench, declare
 
@@ -35,7 +35,7 @@ def test_after_an_apply_the_next_check_is_clean_and_writes_nothing(patches, poll
     bench.live.polls = polls
     fleet = [declare("a", {"color": "red"}), declare("b", {"color": "blue", "size": "large"})]
     first = run(bench.apply(fleet))
-    assert {one.result for one in first.acted} == {Result.DONE}
+    assert {one.result for one in first.acted} == {ActionOutcome.DONE}
     written = len(bench.live.writes)
     again = run(bench.apply(fleet))
     assert again.acted == []
@@ -127,7 +127,7 @@ def test_a_write_that_does_not_take_is_unresolved_and_not_repeated():
     assert len(bench.live.writes) == written
 
 
-TROUBLES = [Unreadable(trouble, "broken") for trouble in Trouble if trouble is not Trouble.WITHHELD]
+TROUBLES = [ReadFailure(trouble, "broken") for trouble in ReadError if trouble is not ReadError.WITHHELD]
 
 
 @pytest.mark.parametrize("trouble", TROUBLES, ids=lambda trouble: trouble.trouble.value)
@@ -160,7 +160,7 @@ def test_a_passing_trouble_is_retried_within_the_run():
     bench = Bench()
     bench.live.faults.append(once("read *", UNREACHABLE))
     report = run(bench.apply([declare("a", {"color": "red"})]))
-    assert report.acted[0].result is Result.DONE
+    assert report.acted[0].result is ActionOutcome.DONE
     assert bench.clock.slept > 0
 
 
@@ -185,7 +185,7 @@ def test_however_many_ask_at_once_a_connection_is_opened_once():
 
 def test_throttling_slows_the_whole_connection():
     bench = Bench(lists=False)
-    bench.live.faults.append(once("read Thing/a", Unreadable(Trouble.THROTTLED, "slow down", 30.0)))
+    bench.live.faults.append(once("read Thing/a", ReadFailure(ReadError.THROTTLED, "slow down", 30.0)))
     run(bench.apply([declare("a", {"x": 1}), declare("b", {"x": 1})]))
     assert bench.clock.slept >= 30.0
 
@@ -204,13 +204,13 @@ def test_external_deletion_is_recreated_where_resync_is_on_and_stops_where_it_is
         bench.live.things.clear()
         report = run(bench.apply(fleet))
         if result == "recreated":
-            assert report.acted[0].result is Result.DONE
+            assert report.acted[0].result is ActionOutcome.DONE
             assert run(bench.store.state(A)).provider_id != old
         else:
             assert report.checked[0].decision.action is Action.BLOCK
             assert run(bench.store.state(A)).terminal is not None
             assert bench.live.things == {}
-            assert run(bench.apply(fleet, reconsider=finding_actions.recreated)).acted[0].result is Result.DONE
+            assert run(bench.apply(fleet, reconsider=finding_actions.recreated)).acted[0].result is ActionOutcome.DONE
 
 
 def test_to_set_what_a_block_says_is_enough_to_lift_it():
@@ -221,7 +221,7 @@ def test_to_set_what_a_block_says_is_enough_to_lift_it():
     for _ in range(2):
         assert run(bench.apply([off])).checked[0].decision.action is Action.BLOCK
     on = replace(off, options={"resyncPeriod": "1h"})
-    assert run(bench.apply([on])).acted[0].result is Result.DONE
+    assert run(bench.apply([on])).acted[0].result is ActionOutcome.DONE
 
 
 def test_dependents_are_linked_to_the_new_id_after_a_recreation():
@@ -291,28 +291,30 @@ def test_the_guard_aborts_when_the_world_moves_between_plan_and_write(when):
             elif when == "delete":
                 bench.live.things.clear()
         if len(reads) >= 2 and when == "unreadable":
-            return Unreadable(Trouble.UNAUTHORISED)
+            return ReadFailure(ReadError.UNAUTHORISED)
         return None
 
     bench.live.faults.append(meddle)
     written = len(bench.live.writes)
     report = run(bench.apply(fleet))
-    assert report.acted[0].result is Result.MOVED
+    assert report.acted[0].result is ActionOutcome.MOVED
     assert len(bench.live.writes) == written
 
 
 def test_a_terminal_refusal_stops_until_the_user_edits():
     bench = Bench()
-    bench.live.faults.append(once("create *", Refused(Refusal.TERMINAL, "no such colour")))
+    bench.live.faults.append(once("create *", WriteFailure(WriteError.TERMINAL, "no such colour")))
     fleet = [declare("a", {"color": "octarine"})]
-    assert run(bench.apply(fleet)).acted[0].result is Result.TERMINAL
+    assert run(bench.apply(fleet)).acted[0].result is ActionOutcome.TERMINAL
     assert run(bench.apply(fleet)).acted == []
-    assert run(bench.apply([declare("a", {"color": "red"})])).acted[0].result is Result.DONE
+    assert run(bench.apply([declare("a", {"color": "red"})])).acted[0].result is ActionOutcome.DONE
 
 
 def test_what_depends_on_a_failure_is_not_touched():
     bench = Bench()
-    bench.live.faults.append(lambda call: Refused(Refusal.TERMINAL, "no") if call == "create Thing/net" else None)
+    bench.live.faults.append(
+        lambda call: WriteFailure(WriteError.TERMINAL, "no") if call == "create Thing/net" else None
+    )
     fleet = [declare("net", {"x": 1}), declare("port", {"network": "${Thing/net.id}"})]
     report = run(bench.apply(fleet))
     assert [one.declaration.address.name for one in report.waiting] == ["port"]

@@ -9,7 +9,7 @@ import pytest
 
 from holdfast.errors import InputError
 from holdfast.model.decision import Action
-from holdfast.model.read_result import Trouble, Unreadable
+from holdfast.model.read_result import ReadError, ReadFailure
 from holdfast.policy.correction_limits import CorrectionRules
 from holdfast.policy.windows import Mode, Window
 from holdfast.remediation import repository
@@ -17,11 +17,11 @@ from holdfast.remediation.attempt_history import account
 from holdfast.remediation.core.alerts import Alert, Signal
 from holdfast.remediation.core.events import Workflow
 from holdfast.remediation.core.guard import Sighted, Unread
-from holdfast.remediation.core.past_attempts import Effect, Limits, Match
+from holdfast.remediation.core.past_attempts import AttemptLimits, Effect, Match
 from holdfast.remediation.core.records import Ending, Undo
 from holdfast.remediation.core.state import Phase
 from holdfast.remediation.intake import Refused
-from holdfast.store.protocol import Approval, GovernanceChanges, Outcome, Pause, Transaction
+from holdfast.store.protocol import Approval, CorrectionOutcome, GovernanceChanges, Pause, Transaction
 from holdfast.testing.memory import once
 from tests.unit.reconcile.fixtures import declare
 from tests.unit.reconcile.remedying import TARGET, Ward
@@ -34,7 +34,7 @@ def run(coroutine):
 def failing(**options):
     """Return a ward in which corrections hold and do not help."""
     ward = Ward(declarations=[declare("a", {"color": "red", "size": 1}, assess="corrections", **options)])
-    ward.live.vitals["running"] = False
+    ward.live.health_signals["running"] = False
     ward.servers.firing = [Alert({"alertname": "HighMemory"})]
     ward.servers.after = ward.servers.before
     return ward
@@ -50,7 +50,7 @@ def test_a_correction_under_the_threshold_is_taken_back_and_left_to_a_person():
     assert (record.assessment.score, record.undo) == (0.0, Undo.DONE)
     assert ward.live_thing("a")["color"] == "black"
     corrections = run(ward.store.corrections())
-    assert [one.outcome for one in corrections[:2]] == [Outcome.DONE, Outcome.UNDONE]
+    assert [one.outcome for one in corrections[:2]] == [CorrectionOutcome.DONE, CorrectionOutcome.UNDONE]
     (one,) = run(ward.apply(ward.declarations)).checked
     assert one.decision.action is Action.REPORT
     assert [event.type for event in run(ward.trail())][-1] == "remediation.undone"
@@ -77,7 +77,7 @@ def test_without_a_threshold_nothing_is_taken_back(below, undo):
 
 def test_what_scores_at_the_threshold_stays():
     ward = failing(undoBelow=0.5)
-    ward.live.vitals["running"] = True
+    ward.live.health_signals["running"] = True
     ward.servers.firing = []
     run(ward.correct())
     record = run(ward.finish())
@@ -139,7 +139,7 @@ def test_a_freeze_holds_back_an_undo_until_it_is_over():
     run(ward.correct())
     opens = ward.clock.now() + 86_400.0
     freeze = Window(Mode.FREEZE, start=ward.clock.now() - 1.0, end=opens, reason="holidays")
-    calm, ward.rules = ward.rules, replace(ward.rules, corrections=CorrectionRules(storm=None, windows=(freeze,)))
+    calm, ward.rules = ward.rules, replace(ward.rules, corrections=CorrectionRules(mass_drift=None, windows=(freeze,)))
     for _ in range(12):
         run(ward.look())
         if ward.clock.now() >= opens or run(ward.all())[-1].undo_note:
@@ -175,7 +175,7 @@ def test_what_others_did_is_never_taken_back():
 
 
 def failed(ward, times):
-    """Have a correction fail so many times on the same state, an hour apart; fights are looked at for an hour only."""
+    """Have a correction fail so many times on the same state, an hour apart; contention is looked for within an hour."""
     for _ in range(times):
         ward.live_thing("a")["color"] = "black"
         run(ward.apply(ward.declarations))
@@ -186,7 +186,7 @@ def failed(ward, times):
 def refusing(**options):
     ward = failing(**options)
     run(ward.apply(ward.declarations))
-    return ward.with_rules(refusal=Limits(same_state=99, chained=99, total=99, within=100_000.0))
+    return ward.with_rules(refusal=AttemptLimits(same_state=99, chained=99, total=99, within=100_000.0))
 
 
 def test_our_correction_is_held_once_it_failed_so_often_on_this_state_and_a_yes_lets_it_go():
@@ -223,7 +223,7 @@ def test_another_state_is_another_matter():
 def test_one_that_helped_ends_the_count():
     ward = refusing(refuseAfter=2)
     failed(ward, 1)
-    ward.live.vitals["running"] = True
+    ward.live.health_signals["running"] = True
     ward.servers.firing = []
     failed(ward, 1)
     ward.live_thing("a")["color"] = "black"
@@ -261,7 +261,7 @@ def test_an_announced_remediation_is_refused_and_that_is_told():
 def test_57_the_limits_of_the_section_hold_for_announced_ones():
     ward = failing()
     run(ward.apply(ward.declarations))
-    ward.with_rules(refusal=Limits(total=3, same_state=99, chained=99))
+    ward.with_rules(refusal=AttemptLimits(total=3, same_state=99, chained=99))
     for _ in range(3):
         run(ward.start())
         run(ward.complete())
@@ -272,7 +272,7 @@ def test_57_the_limits_of_the_section_hold_for_announced_ones():
 def test_57_a_target_that_cannot_be_read_is_not_refused():
     ward = refusing(refuseAfter=1)
     failed(ward, 1)
-    ward.live.faults.append(once("read *", Unreadable(Trouble.UNAUTHORISED)))
+    ward.live.faults.append(once("read *", ReadFailure(ReadError.UNAUTHORISED)))
     assert run(ward.start()).pre is None
 
 
@@ -350,7 +350,7 @@ def test_55_56_an_account_tells_not_holding_from_not_helping_and_what_a_state_go
 
 def test_declining_and_recurring_chains_are_named():
     ward = refusing()
-    ward.live.vitals["running"] = True
+    ward.live.health_signals["running"] = True
     for after in (400.0, 600.0, 900.0):
         ward.servers.after = after
         run(ward.start(signal=Signal("Other"), workflow=Workflow(action_type="restart")))
@@ -378,4 +378,4 @@ def test_a_record_is_the_same_after_it_was_kept():
     record = run(ward.finish())
     found = run(repository.find(ward.store, record.correlation_id))
     assert found is not None
-    assert repository.kept(found.dossier(None)).record == record
+    assert repository.kept(found.record(None)).record == record

@@ -9,20 +9,20 @@ from collections import Counter
 import pytest
 
 from holdfast.cli.render import rollouts
-from holdfast.model.write_result import Refusal, Refused
+from holdfast.model.write_result import WriteError, WriteFailure
 from holdfast.rollouts import serialization
 from holdfast.rollouts.core import group_rollouts
 from holdfast.rollouts.core.records import Phase
 from holdfast.rollouts.core.requirements import Asks, Predicate
-from holdfast.rollouts.core.rollout_limits import Limits
+from holdfast.rollouts.core.rollout_limits import RolloutLimits
 from holdfast.rollouts.core.template_schemes import ListKind
 from holdfast.rollouts.core.templates import FieldClasses, Method
-from holdfast.store.protocol import Dossier
+from holdfast.store.protocol import VersionedRecord
 from holdfast.testing.memory import once
-from tests.unit.reconcile.brooding import Nursery, template
+from tests.unit.reconcile.group_fixtures import Nursery, template
 
 REWRITTEN = FieldClasses(rewritten=frozenset({("image",)}))
-ONE_DOWN = Limits(max_surge=100, max_unavailable=1, canary=0, has_waves=False)
+ONE_DOWN = RolloutLimits(max_surge=100, max_unavailable=1, canary=0, has_waves=False)
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def nursery() -> Nursery:
 
 
 def rolled(nursery: Nursery, *templates):
-    return asyncio.run(nursery.roll(*templates)).broods
+    return asyncio.run(nursery.roll(*templates)).groups
 
 
 def verbs(nursery: Nursery, since: int) -> Counter[str]:
@@ -45,20 +45,20 @@ def test_another_order_of_a_set_is_no_edit_and_another_element_is(nursery):
     fields = FieldClasses(lists={("zones",): ListKind.SET})
     rolled(nursery, template({"zones": ["a", "b"]}, fields=fields))
     writes = len(nursery.live.writes)
-    (brood,) = rolled(nursery, template({"zones": ["b", "a", "b"]}, fields=fields))
-    assert (brood.rollout, len(nursery.live.writes)) == (None, writes)
-    assert brood.lead.record.current == 2, "content is recorded, whatever counts of it"
-    (brood,) = rolled(nursery, template({"zones": ["b", "c"], "level": 1}, 4, fields=fields))
+    (group,) = rolled(nursery, template({"zones": ["b", "a", "b"]}, fields=fields))
+    assert (group.rollout, len(nursery.live.writes)) == (None, writes)
+    assert group.lead.record.current == 2, "content is recorded, whatever counts of it"
+    (group,) = rolled(nursery, template({"zones": ["b", "c"], "level": 1}, 4, fields=fields))
     assert set(map(tuple, nursery.values("zones").values())) == {("b", "c")}
 
 
 def test_findings_do_not_name_a_list_that_is_only_in_another_order(nursery):
     fields = FieldClasses(lists={("zones",): ListKind.MULTISET})
-    limits = Limits(max_surge=100, canary=1, soak=3600.0)
+    limits = RolloutLimits(max_surge=100, canary=1, soak=3600.0)
     rolled(nursery, template({"zones": ["a", "b"], "level": "info"}, fields=fields, limits=limits))
     edited = template({"zones": ["b", "a"], "level": "debug"}, fields=fields, limits=limits)
-    (brood,) = rolled(nursery, edited)
-    found = {each.fields for child in brood.children.values() for each in child.findings}
+    (group,) = rolled(nursery, edited)
+    found = {each.fields for child in group.children.values() for each in child.findings}
     assert found == {(("resource", "level"),)}
 
 
@@ -67,12 +67,12 @@ def test_to_choose_a_rule_for_a_list_rolls_nobody_before_or_after_an_edit(nurser
     ports = [{"name": "a"}, {"name": "b"}]
     rolled(nursery, template({"ports": ports}))
     writes = len(nursery.live.writes)
-    (brood,) = rolled(nursery, template({"ports": ports}, fields=FieldClasses(lists={("ports",): rule})))
-    assert [each.index for each in brood.lead.record.regimes] == [0, 1]
-    (brood,) = rolled(nursery, template({"ports": ports[::-1]}, fields=FieldClasses(lists={("ports",): rule})))
-    assert brood.rollout is None
-    (brood,) = rolled(nursery, template({"ports": ports[::-1]}))
-    assert brood.rollout is None, "ordered again: the order of now is what this begins with"
+    (group,) = rolled(nursery, template({"ports": ports}, fields=FieldClasses(lists={("ports",): rule})))
+    assert [each.index for each in group.lead.record.regimes] == [0, 1]
+    (group,) = rolled(nursery, template({"ports": ports[::-1]}, fields=FieldClasses(lists={("ports",): rule})))
+    assert group.rollout is None
+    (group,) = rolled(nursery, template({"ports": ports[::-1]}))
+    assert group.rollout is None, "ordered again: the order of now is what this begins with"
     assert len(nursery.live.writes) == writes
 
 
@@ -90,29 +90,29 @@ def test_an_edit_of_rewritten_fields_alone_rewrites_children_within_the_limits(n
     writes = len(nursery.live.writes)
     nursery.live.after_write = watch
     wanted = template({"image": 2, "level": "info"}, fields=REWRITTEN, method=method, limits=ONE_DOWN)
-    (brood,) = rolled(nursery, wanted)
+    (group,) = rolled(nursery, wanted)
     assert nursery.values("image") == {f"web-{index}": 2 for index in range(3)}
     assert verbs(nursery, writes) == {"update": 3}
     assert down == {1, 2, 3}, "one at a time"
-    assert brood.rollout is not None
-    assert brood.rollout.rollout.phase is Phase.COMPLETE
-    assert not any(each.is_rewriting for each in brood.children.values())
+    assert group.rollout is not None
+    assert group.rollout.rollout.phase is Phase.COMPLETE
+    assert not any(each.is_rewriting for each in group.children.values())
     rolled(nursery, wanted)
     assert verbs(nursery, writes) == {"update": 3}
 
 
 def test_an_edit_that_touches_others_too_replaces(nursery):
     rolled(nursery, template({"image": 1, "level": "info"}, fields=REWRITTEN))
-    (brood,) = rolled(nursery, template({"image": 2, "level": "debug"}, fields=REWRITTEN))
+    (group,) = rolled(nursery, template({"image": 2, "level": "debug"}, fields=REWRITTEN))
     assert nursery.names() == ["web-0-r1", "web-1-r1", "web-2-r1"]
-    (brood,) = rolled(nursery, template({"image": 3, "level": "debug"}, fields=REWRITTEN))
+    (group,) = rolled(nursery, template({"image": 3, "level": "debug"}, fields=REWRITTEN))
     assert nursery.values("image") == {f"web-{index}-r1": 3 for index in range(3)}
-    assert brood.rollout is not None
-    assert brood.rollout.number == 2
+    assert group.rollout is not None
+    assert group.rollout.number == 2
 
 
 def test_two_edits_one_after_the_other_replace_those_that_got_neither(nursery):
-    slow = Limits(max_surge=100, max_unavailable=100, canary=1, soak=3600.0)
+    slow = RolloutLimits(max_surge=100, max_unavailable=100, canary=1, soak=3600.0)
     rolled(nursery, template({"image": 1, "level": "info"}, fields=REWRITTEN, limits=slow))
     rolled(nursery, template({"image": 2, "level": "info"}, fields=REWRITTEN, limits=slow))
     assert sorted(nursery.values("image").values()) == [1, 1, 2]
@@ -122,13 +122,13 @@ def test_two_edits_one_after_the_other_replace_those_that_got_neither(nursery):
 
 
 def test_a_rewrite_that_fails_gives_back_what_was_there_and_is_tried_again(nursery):
-    limits = Limits(max_unavailable=1, canary=0, has_waves=False, halt_after=None)
+    limits = RolloutLimits(max_unavailable=1, canary=0, has_waves=False, halt_after=None)
     rolled(nursery, template({"image": 1}, fields=REWRITTEN, limits=limits))
-    nursery.live.faults.append(once("update *", Refused(Refusal.TERMINAL, "no")))
+    nursery.live.faults.append(once("update *", WriteFailure(WriteError.TERMINAL, "no")))
     wanted = template({"image": 2}, fields=REWRITTEN, limits=limits)
-    (brood,) = rolled(nursery, wanted)
+    (group,) = rolled(nursery, wanted)
     assert sorted(nursery.values("image").values()) == [1, 2, 2]
-    assert {each.state.value for each in brood.children.values()} == {"ready"}
+    assert {each.state.value for each in group.children.values()} == {"ready"}
     nursery.clock.advance(3600)
     rolled(nursery, wanted)
     assert nursery.values("image") == {f"web-{index}": 2 for index in range(3)}
@@ -140,11 +140,11 @@ def test_what_was_rewritten_is_undone_by_rewriting(nursery):
     rolled(nursery, wanted)
     writes = len(nursery.live.writes)
     asyncio.run(nursery.turn(wanted, group_rollouts.undone))
-    (brood,) = rolled(nursery, wanted)
+    (group,) = rolled(nursery, wanted)
     assert nursery.values("image") == {f"web-{index}": 1 for index in range(3)}
     assert verbs(nursery, writes) == {"update": 3}
-    assert brood.rollout is not None
-    assert brood.rollout.rollout.phase is Phase.ROLLED_BACK
+    assert group.rollout is not None
+    assert group.rollout.rollout.phase is Phase.ROLLED_BACK
 
 
 def test_a_child_that_breaks_a_requirement_is_replaced_whatever_else_was_edited(nursery):
@@ -175,34 +175,34 @@ def test_killed_at_any_write_of_a_rewriting_the_end_is_the_same(nursery, writes_
     nursery.store.commit = kept
     again = Nursery(nursery.live, nursery.store, nursery.clock, owner="two")
     again.clock.advance(3600)
-    (brood,) = rolled(again, wanted)
+    (group,) = rolled(again, wanted)
     assert again.values("image") == {f"web-{index}": 2 for index in range(3)}
-    assert {each.state.value for each in brood.children.values()} == {"ready"}
-    assert not any(each.is_rewriting for each in brood.children.values())
+    assert {each.state.value for each in group.children.values()} == {"ready"}
+    assert not any(each.is_rewriting for each in group.children.values())
 
 
 def test_the_preview_and_what_it_waits_for_know_of_rewriting(nursery):
     rolled(nursery, template({"image": 1}, 4, fields=REWRITTEN))
-    limits = Limits(max_surge=0, max_unavailable=2)
-    (brood,) = asyncio.run(nursery.look(template({"image": 2}, 4, fields=REWRITTEN, limits=limits)))
-    preview = rollouts.preview(brood, 0.0)
+    limits = RolloutLimits(max_surge=0, max_unavailable=2)
+    (group,) = asyncio.run(nursery.look(template({"image": 2}, 4, fields=REWRITTEN, limits=limits)))
+    preview = rollouts.preview(group, 0.0)
     assert preview is not None
     assert (preview.waves, preview.left) == ((1, 1, 2), 0)
-    assert rollouts.waits(brood, 0.0) == ()
-    none = Limits(max_unavailable=0)
-    (brood,) = asyncio.run(nursery.look(template({"image": 2}, 4, fields=REWRITTEN, limits=none)))
-    assert rollouts.waits(brood, 0.0) == ("max_unavailable 0 of 4 is none",)
+    assert rollouts.waits(group, 0.0) == ()
+    none = RolloutLimits(max_unavailable=0)
+    (group,) = asyncio.run(nursery.look(template({"image": 2}, 4, fields=REWRITTEN, limits=none)))
+    assert rollouts.waits(group, 0.0) == ("max_unavailable 0 of 4 is none",)
 
 
 def test_records_of_before_there_was_any_of_this_are_read():
     old = {"slot": "web-0", "births": {"web": [1, 0]}, "generation": 1, "state": "ready", "since": 1.0}
     finding = ["web", "dynamic", "ZoneGone", 5.0, []]
-    child = serialization.child_of(Dossier("template-child", "mem/Thing/web-0", {**old, "findings": [finding]}))
+    child = serialization.child_of(VersionedRecord("template-child", "mem/Thing/web-0", {**old, "findings": [finding]}))
     assert (child.is_rewriting, child.findings[0].times, child.findings[0].last_seen) == (False, 1, 0.0)
-    again = serialization.child_dossier(child, "web").data
+    again = serialization.child_record(child, "web").data
     assert again["findings"] == [finding]
     assert "rewriting" not in again
     counted = dataclasses.replace(child.findings[0], times=2, last_seen=9.0)
-    kept = serialization.child_dossier(dataclasses.replace(child, findings=(counted,), is_rewriting=True), "web")
+    kept = serialization.child_record(dataclasses.replace(child, findings=(counted,), is_rewriting=True), "web")
     assert serialization.child_of(kept).findings == (counted,)
     assert serialization.child_of(kept).is_rewriting

@@ -10,23 +10,23 @@ from dataclasses import replace
 import pytest
 
 from holdfast.cli.render import rollouts
-from holdfast.model.write_result import Refusal, Refused
+from holdfast.model.write_result import WriteError, WriteFailure
 from holdfast.policy.budgets import Percent
 from holdfast.policy.windows import Mode as WindowMode
 from holdfast.policy.windows import Window
-from holdfast.reconcile.connections import WritableWorld
-from holdfast.reconcile.rate_limit import Limits as CallLimits
+from holdfast.reconcile.connections import WritableConnections
+from holdfast.reconcile.rate_limit import RateLimits as CallLimits
 from holdfast.rollouts.controller import IN_HAND
 from holdfast.rollouts.core import group_rollouts, rollout_steps
 from holdfast.rollouts.core.records import Phase
 from holdfast.rollouts.core.requirements import Asks, Debounce, Offer, Predicate
-from holdfast.rollouts.core.rollout_limits import Limits
+from holdfast.rollouts.core.rollout_limits import RolloutLimits
 from holdfast.rollouts.core.templates import FieldClasses, Method, Mode
 from holdfast.store.protocol import GovernanceChanges, Pause, Transaction
-from tests.unit.reconcile.brooding import Nursery, template
 from tests.unit.reconcile.fixtures import declare
+from tests.unit.reconcile.group_fixtures import Nursery, template
 
-WIDE = Limits(max_surge=100, max_unavailable=100, canary=0, has_waves=False, halt_after=None)
+WIDE = RolloutLimits(max_surge=100, max_unavailable=100, canary=0, has_waves=False, halt_after=None)
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def rolled(nursery: Nursery, *templates, at_once=None):
         async with nursery.world() as world:
             roller = nursery.roller(world, templates)
             roller.at_once = at_once
-            return (await roller.run()).broods
+            return (await roller.run()).groups
 
     return asyncio.run(run())
 
@@ -78,25 +78,25 @@ def zones_at_work(nursery: Nursery) -> Counter[str]:
 
 @pytest.mark.parametrize("amount, most", [(1, 1), (2, 2), (Percent(50), 1), (Percent(100), 3), (Percent(1), 1)])
 def test_so_many_slots_of_a_zone_are_at_work_at_once(nursery, amount, most):
-    limits = Limits(max_surge=100, canary=0, has_waves=False, per_zone=amount)
+    limits = RolloutLimits(max_surge=100, canary=0, has_waves=False, per_zone=amount)
     rolled(nursery, template({"zone": "$(zone)", "level": 1}, 6, zones=("a", "b"), limits=limits))
     watch = Watch(nursery, lambda: max(zones_at_work(nursery).values(), default=0))
-    (brood,) = rolled(nursery, template({"zone": "$(zone)", "level": 2}, 6, zones=("a", "b"), limits=limits))
+    (group,) = rolled(nursery, template({"zone": "$(zone)", "level": 2}, 6, zones=("a", "b"), limits=limits))
     assert set(nursery.values("level").values()) == {2}
     assert watch.most == most
-    assert brood.rollout is not None
-    assert brood.rollout.rollout.phase is Phase.COMPLETE
+    assert group.rollout is not None
+    assert group.rollout.rollout.phase is Phase.COMPLETE
 
 
 def test_a_zone_of_one_slot_is_rolled_by_a_share_too(nursery):
-    limits = Limits(max_surge=100, canary=0, per_zone=Percent(10))
+    limits = RolloutLimits(max_surge=100, canary=0, per_zone=Percent(10))
     rolled(nursery, template({"level": 1}, 2, zones=("a", "b"), limits=limits))
     rolled(nursery, template({"level": 2}, 2, zones=("a", "b"), limits=limits))
     assert set(nursery.values("level").values()) == {2}
 
 
 def test_a_slot_that_serves_nobody_uses_up_its_zone_and_no_other(nursery):
-    limits = Limits(max_surge=100, canary=0, has_waves=False, per_zone=1, soak=10.0)
+    limits = RolloutLimits(max_surge=100, canary=0, has_waves=False, per_zone=1, soak=10.0)
     rolled(nursery, template({"level": 1}, 4, zones=("a", "b"), limits=limits))
     del nursery.live.things["Thing", nursery.id_of("web-0")]
     wanted = template({"level": 2}, 4, zones=("a", "b"), limits=limits, holds={"web-0": 1e9})
@@ -184,7 +184,7 @@ def test_turns_that_a_killed_process_had_are_found_and_given_back(nursery):
     rolled(again, *pair(2), at_once=2)
     assert set(again.values("level").values()) == {2}
     assert watch.most <= 2
-    kept = asyncio.run(again.store.dossier("rollout-turns", "all"))
+    kept = asyncio.run(again.store.record("rollout-turns", "all"))
     assert kept is not None
     assert {name: each[0] for name, each in kept.data.items()} == {"api": 0, "web": 0}
 
@@ -199,13 +199,15 @@ def test_a_bad_template_gives_its_turns_to_others_while_it_waits_to_try_again(nu
     api, _ = of(2)
     refused = [True]
     nursery.live.faults.append(
-        lambda call: Refused(Refusal.TERMINAL, "no") if refused[0] and call.startswith("create Thing/api") else None
+        lambda call: (
+            WriteFailure(WriteError.TERMINAL, "no") if refused[0] and call.startswith("create Thing/api") else None
+        )
     )
     rolled(nursery, api, at_once=1)  # its findings are the older ones
-    (brood, _) = rolled(nursery, *of(2), at_once=1)
+    (group, _) = rolled(nursery, *of(2), at_once=1)
     assert {value for name, value in nursery.values("level").items() if name.startswith("web")} == {2}
-    assert brood.rollout is not None
-    assert brood.rollout.rollout.failed >= 4
+    assert group.rollout is not None
+    assert group.rollout.rollout.failed >= 4
     refused[0] = False
     nursery.clock.advance(3600)
     rolled(nursery, *of(2), at_once=1)
@@ -214,7 +216,7 @@ def test_a_bad_template_gives_its_turns_to_others_while_it_waits_to_try_again(nu
 
 def test_the_oldest_finding_goes_first(nursery):
     rolled(nursery, *pair(1), at_once=1)
-    slow = Limits(max_surge=100, canary=0, has_waves=False, windows=(Window(WindowMode.FREEZE),))
+    slow = RolloutLimits(max_surge=100, canary=0, has_waves=False, windows=(Window(WindowMode.FREEZE),))
     api, web = pair(2)
     rolled(nursery, pair(1)[0], template({"level": 2}, 6, name="web", limits=slow), at_once=1)
     nursery.clock.advance(60)
@@ -264,10 +266,10 @@ def test_a_pause_that_is_set_by_the_first_write_of_a_pass_stops_the_next_child(n
     one = one_by_one(nursery)
     rolled(one, template({"level": 1}, 4, method=method, limits=WIDE))
     stopped(one, lambda: pause(one))
-    (brood,) = rolled(one, template({"level": 2}, 4, method=method, limits=WIDE))
+    (group,) = rolled(one, template({"level": 2}, 4, method=method, limits=WIDE))
     assert {name: value for name, value in one.values("level").items() if "-r" not in name} == kept
     assert len(one.live.writes) == 4 + 1
-    states = Counter(each.state.value for each in brood.children.values())
+    states = Counter(each.state.value for each in group.children.values())
     assert states == left, "no intent is left behind"
     asyncio.run(one.store.commit(Transaction(governance=GovernanceChanges(resumed=[""]))))
     rolled(one, template({"level": 2}, 4, method=method, limits=WIDE))
@@ -278,10 +280,10 @@ def test_a_pause_that_is_set_by_the_first_write_of_a_pass_stops_the_next_child(n
 def one_by_one(nursery: Nursery) -> Nursery:
     """Return a bench whose connection lets one call through at a time."""
 
-    def world() -> WritableWorld:
+    def world() -> WritableConnections:
         connections = {nursery.connection.name: nursery.connection}
         providers = {nursery.connection.provider: nursery.provider()}
-        return WritableWorld(connections, providers, {"mem": CallLimits(concurrency=1)}, nursery.clock)
+        return WritableConnections(connections, providers, {"mem": CallLimits(concurrency=1)}, nursery.clock)
 
     nursery.world = world  # type: ignore[method-assign]
     return nursery
@@ -298,15 +300,15 @@ def test_somebody_who_pauses_the_rollout_in_the_middle_of_a_pass_is_heard_before
 
     async def say() -> None:
         bench.clock.advance(5)
-        await bench.turn(wanted, lambda brood, _now, _who: (_paused(brood), ""))
+        await bench.turn(wanted, lambda group, _now, _who: (_paused(group), ""))
 
     stopped(bench, lambda: now(say()))
-    (brood,) = rolled(bench, wanted)
-    assert brood.rollout is not None
-    assert brood.rollout.rollout.phase is Phase.PAUSED
+    (group,) = rolled(bench, wanted)
+    assert group.rollout is not None
+    assert group.rollout.rollout.phase is Phase.PAUSED
     assert len(bench.live.writes) - writes <= 4, "what was begun is finished, and nothing else is begun"
-    assert {each.state.value for each in brood.children.values()} == {"ready"}, "no intent is left behind"
-    ages = {each.first_seen for child in brood.children.values() for each in child.findings}
+    assert {each.state.value for each in group.children.values()} == {"ready"}, "no intent is left behind"
+    ages = {each.first_seen for child in group.children.values() for each in child.findings}
     assert ages == {found_at}, "a finding keeps its age"
     asyncio.run(bench.turn(wanted, group_rollouts.resumed))
     rolled(bench, wanted)
@@ -319,31 +321,31 @@ def test_after_a_stop_no_more_are_sent_than_were_being_sent(nursery):
     wanted = template({"level": 2}, 100, limits=WIDE)
 
     async def say() -> None:
-        await nursery.turn(wanted, lambda brood, _now, _who: (_paused(brood), ""))
+        await nursery.turn(wanted, lambda group, _now, _who: (_paused(group), ""))
 
     stopped(nursery, lambda: now(say()))
-    (brood,) = rolled(nursery, wanted)
+    (group,) = rolled(nursery, wanted)
     made = Counter(verb for verb, _, _ in nursery.live.writes[writes:])
     assert made["create"] <= IN_HAND + 1
     assert made["create"] == made["delete"], "what was begun is finished"
-    assert {each.state.value for each in brood.children.values()} == {"ready"}
+    assert {each.state.value for each in group.children.values()} == {"ready"}
 
 
-def _paused(brood):
-    return replace(brood.rollout, rollout=rollout_steps.pause(brood.rollout.rollout, "paused by ada"))
+def _paused(group):
+    return replace(group.rollout, rollout=rollout_steps.pause(group.rollout.rollout, "paused by ada"))
 
 
 def test_a_window_that_closes_in_the_middle_of_a_pass_stops_the_next_child(nursery):
     bench = one_by_one(nursery)
     now_ = bench.clock.now()
     window = Window(WindowMode.ALLOW, start=now_ - 60, end=now_ + 60)
-    limits = Limits(max_surge=100, canary=0, has_waves=False, windows=(window,))
+    limits = RolloutLimits(max_surge=100, canary=0, has_waves=False, windows=(window,))
     rolled(bench, template({"level": 1}, 20, limits=limits))
     writes = len(bench.live.writes)
     stopped(bench, lambda: bench.clock.advance(120))
-    (brood,) = rolled(bench, template({"level": 2}, 20, limits=limits))
+    (group,) = rolled(bench, template({"level": 2}, 20, limits=limits))
     assert len(bench.live.writes) - writes == 2, "one was made, and replaced the old one"
-    assert {each.state.value for each in brood.children.values()} == {"ready"}
+    assert {each.state.value for each in group.children.values()} == {"ready"}
 
 
 # --- debounce ---------------------------------------------------------------------------------------------------------
@@ -356,8 +358,8 @@ def broken_zone(nursery: Nursery, zone: str) -> None:
 def looked(nursery: Nursery, wanted, after: float = 60.0):
     nursery.clock.advance(after)
     asyncio.run(nursery.check_children(wanted))
-    (brood,) = rolled(nursery, wanted)
-    return brood
+    (group,) = rolled(nursery, wanted)
+    return group
 
 
 def debounced(**debounce):
@@ -370,9 +372,9 @@ def test_a_broken_predicate_is_told_at_once_and_acts_when_it_was_seen_often_enou
     rolled(nursery, wanted)
     broken_zone(nursery, "c")
     for times in (1, 2):
-        brood = looked(nursery, wanted)
-        ((finding,),) = [each.findings for each in brood.children.values()]
-        assert (finding.reason, finding.times, brood.rollout) == ("ZoneGone", times, None)
+        group = looked(nursery, wanted)
+        ((finding,),) = [each.findings for each in group.children.values()]
+        assert (finding.reason, finding.times, group.rollout) == ("ZoneGone", times, None)
     looked(nursery, wanted)
     assert nursery.names() == ["web-0-r1"]
 
@@ -381,22 +383,22 @@ def test_the_same_evidence_looked_at_again_is_not_seen_again(nursery):
     wanted = debounced(checks=2)
     rolled(nursery, wanted)
     broken_zone(nursery, "c")
-    brood = looked(nursery, wanted)
+    group = looked(nursery, wanted)
     for _ in range(5):
         nursery.clock.advance(600)
-        (brood,) = rolled(nursery, wanted)
-    assert brood.rollout is None
+        (group,) = rolled(nursery, wanted)
+    assert group.rollout is None
     looked(nursery, wanted)
     assert nursery.names() == ["web-0-r1"]
 
 
 def test_one_that_holds_again_meanwhile_begins_anew(nursery):
     wanted = debounced(checks=2)
-    (brood,) = rolled(nursery, wanted)
+    (group,) = rolled(nursery, wanted)
     for zone in ("c", "b", "c"):
         broken_zone(nursery, zone)
-        brood = looked(nursery, wanted)
-    assert brood.rollout is None
+        group = looked(nursery, wanted)
+    assert group.rollout is None
 
 
 def test_it_has_to_last_from_one_look_to_another_and_not_only_by_the_clock(nursery):
@@ -405,8 +407,8 @@ def test_it_has_to_last_from_one_look_to_another_and_not_only_by_the_clock(nurse
     broken_zone(nursery, "c")
     looked(nursery, wanted)
     nursery.clock.advance(3600)
-    (brood,) = rolled(nursery, wanted)
-    assert brood.rollout is None, "nobody has looked since"
+    (group,) = rolled(nursery, wanted)
+    assert group.rollout is None, "nobody has looked since"
     looked(nursery, wanted)
     assert nursery.names() == ["web-0-r1"]
 
@@ -419,10 +421,10 @@ def test_of_offers_the_evidence_is_what_shows_them(nursery):
     wanted = template({"type": "large"}, 1, requirements=(rule,), limits=WIDE)
     asyncio.run(nursery.apply([catalogue]))
     rolled(nursery, wanted)
-    (brood,) = rolled(nursery, wanted)
+    (group,) = rolled(nursery, wanted)
     for _ in range(3):
-        brood = looked(nursery, wanted)
-    assert brood.rollout is None, "the child was looked at, and the offers were not"
+        group = looked(nursery, wanted)
+    assert group.rollout is None, "the child was looked at, and the offers were not"
     asyncio.run(nursery.check([catalogue]))
     looked(nursery, wanted)
     assert nursery.names() == ["catalogue", "web-0-r1"]
@@ -434,20 +436,20 @@ def test_of_offers_the_evidence_is_what_shows_them(nursery):
 @pytest.mark.parametrize("mode, is_counted", [(Mode.OBSERVE, False), (Mode.NOTIFY, True)])
 def test_findings_are_kept_without_a_rollout_and_counted_only_where_somebody_is_to_be_told(nursery, mode, is_counted):
     rolled(nursery, template({"level": 1}, mode=mode))
-    (brood,) = rolled(nursery, template({"level": 2}, mode=mode))
-    assert brood.rollout is None
+    (group,) = rolled(nursery, template({"level": 2}, mode=mode))
+    assert group.rollout is None
     assert set(nursery.values("level").values()) == {1}
-    assert {each.kind.value for child in brood.children.values() for each in child.findings} == {"spec"}
-    assert rollouts.is_acting(brood) is is_counted
-    assert rollouts.is_news(brood)
-    assert rollouts.as_json(brood, 0.0)["mode"] == mode.value
+    assert {each.kind.value for child in group.children.values() for each in child.findings} == {"spec"}
+    assert rollouts.is_acting(group) is is_counted
+    assert rollouts.is_news(group)
+    assert rollouts.as_json(group, 0.0)["mode"] == mode.value
     rolled(nursery, template({"level": 2}))
     assert set(nursery.values("level").values()) == {2}
 
 
 def test_what_is_rewritten_takes_a_turn_and_a_place_in_its_zone(nursery):
     fields = FieldClasses(rewritten=frozenset({("image",)}))
-    limits = Limits(max_unavailable=100, canary=0, has_waves=False, per_zone=1)
+    limits = RolloutLimits(max_unavailable=100, canary=0, has_waves=False, per_zone=1)
 
     def of(image: int):
         return template({"image": image, "zone": "$(zone)"}, 6, zones=("a", "b", "c"), fields=fields, limits=limits)
@@ -456,7 +458,7 @@ def test_what_is_rewritten_takes_a_turn_and_a_place_in_its_zone(nursery):
     events: list[int] = []
 
     async def creating() -> int:
-        kept = [each async for each in nursery.store.dossiers("template-child")]
+        kept = [each async for each in nursery.store.records("template-child")]
         return sum(each.data["state"] == "creating" for each in kept)
 
     def note(_verb: str) -> None:

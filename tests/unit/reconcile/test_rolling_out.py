@@ -12,18 +12,18 @@ from fnmatch import fnmatchcase
 import pytest
 
 from holdfast.errors import InputError
-from holdfast.model.write_result import Refusal, Refused
+from holdfast.model.write_result import WriteError, WriteFailure
 from holdfast.policy.selectors import LabelSelector, Operator, Requirement
 from holdfast.rollouts.core import group_rollouts
 from holdfast.rollouts.core.records import Phase
 from holdfast.rollouts.core.requirements import Asks, Offer, Predicate
-from holdfast.rollouts.core.rollout_limits import Limits, OnHalt
-from holdfast.rollouts.core.template_groups import Brood
+from holdfast.rollouts.core.rollout_limits import OnHalt, RolloutLimits
+from holdfast.rollouts.core.template_groups import TemplateGroup
 from holdfast.rollouts.core.templates import FieldClasses, Gate, Method, Mode
 from holdfast.store.protocol import GovernanceChanges, Pause, RecordChanges, Transaction
 from holdfast.testing.memory import once
-from tests.unit.reconcile.brooding import Nursery, template
 from tests.unit.reconcile.fixtures import declare
+from tests.unit.reconcile.group_fixtures import Nursery, template
 
 
 @pytest.fixture
@@ -32,39 +32,39 @@ def nursery() -> Nursery:
 
 
 def rolled(nursery: Nursery, *templates):
-    return asyncio.run(nursery.roll(*templates)).broods
+    return asyncio.run(nursery.roll(*templates)).groups
 
 
 def test_children_are_born_with_stable_names_and_an_edit_rolls_them(nursery):
-    (brood,) = rolled(nursery, template({"level": "info"}))
+    (group,) = rolled(nursery, template({"level": "info"}))
     assert nursery.names() == ["web-0", "web-1", "web-2"]
-    assert brood.rollout is None
-    assert {each.state.value for each in brood.children.values()} == {"ready"}
-    (brood,) = rolled(nursery, template({"level": "debug"}))
-    assert brood.rollout is not None
-    assert brood.rollout.rollout.phase is Phase.COMPLETE
+    assert group.rollout is None
+    assert {each.state.value for each in group.children.values()} == {"ready"}
+    (group,) = rolled(nursery, template({"level": "debug"}))
+    assert group.rollout is not None
+    assert group.rollout.rollout.phase is Phase.COMPLETE
     assert nursery.values("level") == {"web-0-r1": "debug", "web-1-r1": "debug", "web-2-r1": "debug"}
     writes = len(nursery.live.writes)
     rolled(nursery, template({"level": "debug"}))
     assert len(nursery.live.writes) == writes
 
 
-def phase(brood) -> Phase:
-    assert brood.rollout is not None
-    return brood.rollout.rollout.phase
+def phase(group) -> Phase:
+    assert group.rollout is not None
+    return group.rollout.rollout.phase
 
 
-def states(brood) -> dict[str, int]:
-    return dict(Counter(each.state.value for each in brood.children.values()))
+def states(group) -> dict[str, int]:
+    return dict(Counter(each.state.value for each in group.children.values()))
 
 
-def kinds(brood) -> set[tuple[str, str]]:
-    return {(each.owner, each.kind.value) for child in brood.children.values() for each in child.findings}
+def kinds(group) -> set[tuple[str, str]]:
+    return {(each.owner, each.kind.value) for child in group.children.values() for each in child.findings}
 
 
 def refuse(nursery: Nursery, pattern: str) -> None:
     def strike(call: str):
-        return Refused(Refusal.TERMINAL, "no room") if fnmatchcase(call, pattern) else None
+        return WriteFailure(WriteError.TERMINAL, "no room") if fnmatchcase(call, pattern) else None
 
     nursery.live.faults.append(strike)
 
@@ -76,11 +76,11 @@ def test_in_place_fields_reach_every_child_at_once_and_roll_nobody(nursery):
     fields = FieldClasses(in_place=frozenset({("labels",)}))
     rolled(nursery, template({"level": "info", "labels": {"a": 1}}, fields=fields))
     edited = template({"level": "info", "labels": {"a": 2}}, fields=fields)
-    (brood,) = rolled(nursery, edited)
+    (group,) = rolled(nursery, edited)
     asyncio.run(nursery.apply_children(edited))
     assert nursery.values("labels") == {f"web-{i}": {"a": 2} for i in range(3)}
-    assert brood.rollout is None
-    assert kinds(brood) == set()
+    assert group.rollout is None
+    assert kinds(group) == set()
 
 
 @pytest.mark.parametrize("after", [FieldClasses(), FieldClasses(behavioural=frozenset({("labels",)}))])
@@ -91,13 +91,13 @@ def test_a_field_that_is_in_place_no_longer_keeps_what_children_got_and_writes_n
         asyncio.run(nursery.apply_children(template({"level": "info", "labels": value}, fields=fields)))
     writes = len(nursery.live.writes)
     wanted = template({"level": "info", "labels": 2}, fields=after)
-    (brood,) = rolled(nursery, wanted)
+    (group,) = rolled(nursery, wanted)
     asyncio.run(nursery.apply_children(wanted))
     assert len(nursery.live.writes) == writes
     assert set(nursery.values("labels").values()) == {2}
-    assert {kind for _, kind in kinds(brood)} <= {"latent"}
+    assert {kind for _, kind in kinds(group)} <= {"newly-visible"}
     wanted = template({"level": "info", "labels": 3}, 4, fields=after)
-    (brood,) = rolled(nursery, wanted)
+    (group,) = rolled(nursery, wanted)
     asyncio.run(nursery.apply_children(wanted))
     expected = {"web-3": 3, **({f"web-{i}": 2 for i in range(3)} if after.behavioural else {})}
     assert expected.items() <= nursery.values("labels").items()
@@ -107,8 +107,8 @@ def test_a_field_that_is_in_place_no_longer_keeps_what_children_got_and_writes_n
 def test_behavioural_fields_are_for_new_children_only(nursery):
     fields = FieldClasses(behavioural=frozenset({("weight",)}))
     rolled(nursery, template({"level": "info", "weight": 1}, fields=fields))
-    (brood,) = rolled(nursery, template({"level": "info", "weight": 2}, 4, fields=fields))
-    assert brood.rollout is None
+    (group,) = rolled(nursery, template({"level": "info", "weight": 2}, 4, fields=fields))
+    assert group.rollout is None
     assert nursery.values("weight") == {"web-0": 1, "web-1": 1, "web-2": 1, "web-3": 2}
 
 
@@ -118,18 +118,18 @@ def test_requirements_are_asked_of_what_was_seen_and_a_broken_one_replaces_the_c
     rolled(nursery, template({"zone": "a"}, 1))
     nursery.live.things["Thing", nursery.id_of("web-0")]["zone"] = zone
     asyncio.run(nursery.check_children(template({"zone": "a"}, 1)))
-    (brood,) = asyncio.run(nursery.look(template({"zone": "a"}, 1, requirements=rules)))
-    assert kinds(brood) == set(found)
-    *_, (brood,) = [rolled(nursery, template({"zone": "a"}, 1, requirements=rules)) for _ in range(2)]
+    (group,) = asyncio.run(nursery.look(template({"zone": "a"}, 1, requirements=rules)))
+    assert kinds(group) == set(found)
+    *_, (group,) = [rolled(nursery, template({"zone": "a"}, 1, requirements=rules)) for _ in range(2)]
     assert nursery.names() == (["web-0-r1"] if found else ["web-0"])
-    assert kinds(brood) == set()
+    assert kinds(group) == set()
 
 
 def test_a_child_that_breaks_a_predicate_again_is_told_and_not_made_for_ever(nursery):
     rules = (Predicate("ZoneGone", ("zone",), Asks.IN, ("b",)),)
-    *_, (brood,) = [rolled(nursery, template({"zone": "a"}, 1, requirements=rules)) for _ in range(4)]
+    *_, (group,) = [rolled(nursery, template({"zone": "a"}, 1, requirements=rules)) for _ in range(4)]
     assert [verb for verb, _, _ in nursery.live.writes].count("create") == 2
-    assert kinds(brood) == {("web", "dynamic")}
+    assert kinds(group) == {("web", "dynamic")}
 
 
 def test_what_is_still_offered_is_read_from_another_resource_and_an_empty_list_says_nothing(nursery):
@@ -139,13 +139,13 @@ def test_what_is_still_offered_is_read_from_another_resource_and_an_empty_list_s
     asyncio.run(nursery.apply([catalogue]))
     wanted = template({"type": "small"}, 2, requirements=rules)
     for _ in range(2):
-        (brood,) = rolled(nursery, wanted)
-        assert kinds(brood) == set()
+        (group,) = rolled(nursery, wanted)
+        assert kinds(group) == set()
     for offers, expected in (([], set()), (["large"], {("web", "dynamic")})):
         nursery.live_thing("types")["offers"] = offers
         asyncio.run(nursery.check([catalogue]))
-        (brood,) = asyncio.run(nursery.look(wanted))
-        assert kinds(brood) == expected
+        (group,) = asyncio.run(nursery.look(wanted))
+        assert kinds(group) == expected
 
 
 # --- scale, names, selectors, parts -----------------------------------------------------------------------------------
@@ -155,9 +155,9 @@ def test_scaling_up_and_down_touches_only_the_slots_at_the_end(nursery):
     rolled(nursery, template({"level": "info"}, 3))
     rolled(nursery, template({"level": "info"}, 12))
     assert len(nursery.names()) == 12
-    (brood,) = rolled(nursery, template({"level": "info"}, 2))
+    (group,) = rolled(nursery, template({"level": "info"}, 2))
     assert nursery.names() == ["web-0", "web-1"]
-    assert states(brood) == {"ready": 2}
+    assert states(group) == {"ready": 2}
     assert [verb for verb, _, _ in nursery.live.writes].count("create") == 12
 
 
@@ -182,8 +182,8 @@ def test_selected_children_keep_their_names_and_are_rewritten_in_waves(nursery):
     nursery.declared = [pool("a"), pool("b"), declare("stranger", {"own": "x"})]
     rolled(nursery, selecting({"level": "info"}))
     assert nursery.values("level") == {"a": "info", "b": "info"}
-    (brood,) = rolled(nursery, selecting({"level": "debug"}, limits=Limits(max_unavailable=1, canary=1)))
-    assert phase(brood) is Phase.COMPLETE
+    (group,) = rolled(nursery, selecting({"level": "debug"}, limits=RolloutLimits(max_unavailable=1, canary=1)))
+    assert phase(group) is Phase.COMPLETE
     assert nursery.values("level") == {"a": "debug", "b": "debug"}
     assert nursery.values("own") == {"a": "a", "b": "b"}
     assert [verb for verb, _, _ in nursery.live.writes] == ["create"] * 2 + ["update"] * 2
@@ -193,8 +193,8 @@ def test_a_child_that_is_not_selected_any_more_is_let_go_and_not_deleted(nursery
     nursery.declared = [pool("a"), pool("b")]
     rolled(nursery, selecting({"level": "info"}))
     nursery.declared = [pool("a"), dataclasses.replace(pool("b"), labels={})]
-    (brood,) = rolled(nursery, selecting({"level": "info"}))
-    assert [each.name for each in brood.children] == ["a"]
+    (group,) = rolled(nursery, selecting({"level": "info"}))
+    assert [each.name for each in group.children] == ["a"]
     assert nursery.names() == ["a", "b"]
 
 
@@ -205,9 +205,9 @@ def test_a_child_that_is_declared_in_a_file_that_was_not_named_keeps_its_record(
     rolled(nursery, selecting({"level": "debug"}))
     assert nursery.values("level") == {"a": "debug", "b": "info"}
     nursery.declared = [pool("a"), pool("b")]
-    (brood,) = rolled(nursery, selecting({"level": "debug"}))
+    (group,) = rolled(nursery, selecting({"level": "debug"}))
     assert nursery.values("level") == {"a": "debug", "b": "debug"}
-    assert kinds(brood) == set()
+    assert kinds(group) == set()
 
 
 def pooled(pool_content, class_content, **more):
@@ -217,61 +217,61 @@ def pooled(pool_content, class_content, **more):
 def test_24_two_owners_have_findings_of_their_own_and_either_rolls_the_children(nursery):
     rolled(nursery, *pooled({"taint": 1}, {"image": "a"}))
     assert nursery.values("image") == {"web-0": "a", "web-1": "a"}
-    (brood,) = asyncio.run(nursery.look(*pooled({"taint": 1}, {"image": "b"})))
-    assert kinds(brood) == {("class", "spec")}
-    (brood,) = asyncio.run(nursery.look(*pooled({"taint": 2}, {"image": "a"})))
-    assert kinds(brood) == {("web", "spec")}
-    (brood,) = rolled(nursery, *pooled({"taint": 1}, {"image": "b"}))
+    (group,) = asyncio.run(nursery.look(*pooled({"taint": 1}, {"image": "b"})))
+    assert kinds(group) == {("class", "spec")}
+    (group,) = asyncio.run(nursery.look(*pooled({"taint": 2}, {"image": "a"})))
+    assert kinds(group) == {("web", "spec")}
+    (group,) = rolled(nursery, *pooled({"taint": 1}, {"image": "b"}))
     assert nursery.values("image") == {"web-0-r1": "b", "web-1-r1": "b"}
-    assert kinds(brood) == set()
+    assert kinds(group) == set()
 
 
 def test_24_a_scheme_of_one_owner_that_changes_while_the_other_drifts_leaves_nothing_when_that_is_reverted(nursery):
     held = {"mode": Mode.NOTIFY}
     rolled(nursery, *pooled({"taint": 1}, {"image": "a"}, **held))
-    (brood,) = rolled(nursery, *pooled({"taint": 2}, {"image": "a"}, **held))
-    assert kinds(brood) == {("web", "spec")}
+    (group,) = rolled(nursery, *pooled({"taint": 2}, {"image": "a"}, **held))
+    assert kinds(group) == {("web", "spec")}
     web, part = pooled({"taint": 2}, {"image": "a"}, **held)
     bumped = dataclasses.replace(part, fields=FieldClasses(behavioural=frozenset({("other",)})))
-    (brood,) = rolled(nursery, web, bumped)
-    assert kinds(brood) == {("web", "spec")}
-    (brood,) = rolled(nursery, dataclasses.replace(web, content={"taint": 1}), bumped)
-    assert kinds(brood) == set()
+    (group,) = rolled(nursery, web, bumped)
+    assert kinds(group) == {("web", "spec")}
+    (group,) = rolled(nursery, dataclasses.replace(web, content={"taint": 1}), bumped)
+    assert kinds(group) == set()
 
 
 def test_a_part_that_is_put_in_or_taken_out_is_an_edit_that_is_rolled_and_not_written_at_once(nursery):
-    limits = Limits(max_surge=1, canary=1, soak=60.0)
+    limits = RolloutLimits(max_surge=1, canary=1, soak=60.0)
     web, part = pooled({"taint": 1}, {"image": "a"}, limits=limits)
     alone = dataclasses.replace(web, uses=())
     rolled(nursery, alone, part)
     assert set(nursery.values("image").values()) == {None}
     for wanted, image, reason in ((web, "a", "part-added"), (alone, None, "part-removed")):
-        (brood,) = asyncio.run(nursery.look(wanted, part))
-        assert {each.reason for child in brood.children.values() for each in child.findings} == {reason}
+        (group,) = asyncio.run(nursery.look(wanted, part))
+        assert {each.reason for child in group.children.values() for each in child.findings} == {reason}
         rolled(nursery, wanted, part)
         asyncio.run(nursery.apply_children(wanted, part))
         assert sorted(map(str, nursery.values("image").values())) == ["None", "a"], "one at a time"
         for _ in range(3):
             nursery.clock.advance(61.0)
-            (brood,) = rolled(nursery, wanted, part)
-        assert phase(brood) is Phase.COMPLETE
+            (group,) = rolled(nursery, wanted, part)
+        assert phase(group) is Phase.COMPLETE
         assert set(nursery.values("image").values()) == {image}
 
 
 # --- going wrong ------------------------------------------------------------------------------------------------------
 
 
-def rolled_often(nursery, wanted, seconds: float) -> Brood:
+def rolled_often(nursery, wanted, seconds: float) -> TemplateGroup:
     """Roll six times, with so much time between."""
-    broods = []
+    groups = []
     for _ in range(6):
-        broods += rolled(nursery, wanted)
+        groups += rolled(nursery, wanted)
         nursery.clock.advance(seconds)
-    return broods[-1]
+    return groups[-1]
 
 
 def stopping(content, **more):
-    more.setdefault("limits", Limits(max_surge=1, max_unavailable=1, canary=1, halt_after=2, retry_base=10.0))
+    more.setdefault("limits", RolloutLimits(max_surge=1, max_unavailable=1, canary=1, halt_after=2, retry_base=10.0))
     return template(content, 5, **more)
 
 
@@ -281,37 +281,39 @@ def test_failures_halt_it_nothing_more_is_begun_and_a_person_resumes(nursery, me
     verb = "update" if method is Method.REWRITE else "create"
     refuse(nursery, f"{verb} Thing/*")
     wanted = stopping({"level": "bad"}, method=method)
-    brood = rolled_often(nursery, wanted, 600.0)
-    assert phase(brood) is Phase.HALTED
+    group = rolled_often(nursery, wanted, 600.0)
+    assert phase(group) is Phase.HALTED
     assert [value for value in nursery.values("level").values() if value == "bad"] == []
     nursery.live.faults.clear()
     asyncio.run(nursery.turn(wanted, group_rollouts.resumed))
     for _ in range(4):
-        (brood,) = rolled(nursery, wanted)
+        (group,) = rolled(nursery, wanted)
         nursery.clock.advance(600.0)
-    assert phase(brood) is Phase.COMPLETE
+    assert phase(group) is Phase.COMPLETE
     assert set(nursery.values("level").values()) == {"bad"}
     assert len(nursery.names()) == 5
 
 
 @pytest.mark.parametrize("method", list(Method))
 def test_a_bad_revision_is_rolled_back_by_itself_and_not_tried_again(nursery, method):
-    limits = Limits(max_surge=1, max_unavailable=1, canary=2, halt_after=1, on_halt=OnHalt.ROLL_BACK, retry_base=1.0)
+    limits = RolloutLimits(
+        max_surge=1, max_unavailable=1, canary=2, halt_after=1, on_halt=OnHalt.ROLL_BACK, retry_base=1.0
+    )
     rolled(nursery, template({"level": "info"}, 5, method=method, limits=limits))
     wanted = template({"level": "bad"}, 5, method=method, limits=limits)
     verb = "update" if method is Method.REWRITE else "create"
-    nursery.live.faults.append(once(f"{verb} Thing/web-1*", Refused(Refusal.TERMINAL, "no room")))
-    brood = rolled_often(nursery, wanted, 60.0)
-    assert phase(brood) is Phase.ROLLED_BACK
+    nursery.live.faults.append(once(f"{verb} Thing/web-1*", WriteFailure(WriteError.TERMINAL, "no room")))
+    group = rolled_often(nursery, wanted, 60.0)
+    assert phase(group) is Phase.ROLLED_BACK
     assert set(nursery.values("level").values()) == {"info"}
     assert len(nursery.names()) == 5
     writes = len(nursery.live.writes)
-    (brood,) = rolled(nursery, wanted)
+    (group,) = rolled(nursery, wanted)
     assert len(nursery.live.writes) == writes
-    (brood,) = rolled(nursery, template({"level": "good"}, 5, method=method, limits=limits))
+    (group,) = rolled(nursery, template({"level": "good"}, 5, method=method, limits=limits))
     for _ in range(5):
         nursery.clock.advance(60.0)
-        (brood,) = rolled(nursery, template({"level": "good"}, 5, method=method, limits=limits))
+        (group,) = rolled(nursery, template({"level": "good"}, 5, method=method, limits=limits))
     assert set(nursery.values("level").values()) == {"good"}
 
 
@@ -321,29 +323,29 @@ def test_a_complete_rollout_is_undone_and_stays_so_until_somebody_edits_or_resum
     rolled(nursery, wanted)
     asyncio.run(nursery.turn(wanted, group_rollouts.undone))
     for _ in range(2):
-        (brood,) = rolled(nursery, wanted)
-        assert phase(brood) is Phase.ROLLED_BACK
+        (group,) = rolled(nursery, wanted)
+        assert phase(group) is Phase.ROLLED_BACK
         assert nursery.values("level") == {f"web-{i}-r2b": "info" for i in range(3)}
-    (brood,) = rolled(nursery, dataclasses.replace(wanted, replicas=4))
+    (group,) = rolled(nursery, dataclasses.replace(wanted, replicas=4))
     assert nursery.values("level")["web-3"] == "info"
     asyncio.run(nursery.turn(wanted, group_rollouts.resumed))
-    (brood,) = rolled(nursery, wanted)
+    (group,) = rolled(nursery, wanted)
     assert set(nursery.values("level").values()) == {"debug"}
 
 
 def test_a_new_edit_supersedes_and_children_are_not_replaced_twice(nursery):
-    limits = Limits(max_surge=1, canary=1, soak=60.0)
+    limits = RolloutLimits(max_surge=1, canary=1, soak=60.0)
     rolled(nursery, template({"level": "info"}, 4, limits=limits))
-    (brood,) = rolled(nursery, template({"level": "debug"}, 4, limits=limits))
+    (group,) = rolled(nursery, template({"level": "debug"}, 4, limits=limits))
     assert sorted(nursery.values("level").values()) == ["debug", "info", "info", "info"]
-    (brood,) = rolled(nursery, template({"level": "info"}, 4, limits=limits))
+    (group,) = rolled(nursery, template({"level": "info"}, 4, limits=limits))
     nursery.clock.advance(61.0)
-    (brood,) = rolled(nursery, template({"level": "info"}, 4, limits=limits))
+    (group,) = rolled(nursery, template({"level": "info"}, 4, limits=limits))
     nursery.clock.advance(61.0)
-    (brood,) = rolled(nursery, template({"level": "info"}, 4, limits=limits))
-    assert phase(brood) is Phase.COMPLETE
+    (group,) = rolled(nursery, template({"level": "info"}, 4, limits=limits))
+    assert phase(group) is Phase.COMPLETE
     assert sorted(nursery.names()) == ["web-0-r2", "web-1", "web-2", "web-3"]
-    files = asyncio.run(nursery.shelves().rollouts("web"))
+    files = asyncio.run(nursery.repository().rollouts("web"))
     assert [each.rollout.phase for each in files] == [Phase.SUPERSEDED, Phase.COMPLETE]
 
 
@@ -351,9 +353,9 @@ def test_children_that_were_never_made_are_made_from_the_mended_template(nursery
     refuse(nursery, "create *")
     rolled(nursery, template({"level": "bad"}))
     nursery.live.faults.clear()
-    (brood,) = rolled(nursery, template({"level": "good"}))
+    (group,) = rolled(nursery, template({"level": "good"}))
     assert nursery.values("level") == {"web-0": "good", "web-1": "good", "web-2": "good"}
-    assert states(brood) == {"ready": 3}
+    assert states(group) == {"ready": 3}
 
 
 # --- limits -----------------------------------------------------------------------------------------------------------
@@ -363,39 +365,39 @@ def test_windows_holds_gates_and_pauses_hold_it_back(nursery):
     metric = declare("errors", {"rate": 9})
     asyncio.run(nursery.apply([metric]))
     gate = Gate("errors", Predicate("errors", ("rate",), Asks.LT, (5,), Offer(metric.address, ())))
-    limits = Limits(max_surge=1, canary=1)
+    limits = RolloutLimits(max_surge=1, canary=1)
     rolled(nursery, template({"level": "info"}, limits=limits))
     wanted = template({"level": "debug"}, limits=limits, gates=(gate,), holds={"web-2": math.inf})
-    (brood,) = rolled(nursery, wanted)
-    assert phase(brood) is Phase.HALTED
+    (group,) = rolled(nursery, wanted)
+    assert phase(group) is Phase.HALTED
     nursery.live_thing("errors")["rate"] = 1
     asyncio.run(nursery.check([metric]))
     asyncio.run(nursery.turn(wanted, group_rollouts.resumed))
-    (brood,) = rolled(nursery, wanted)
+    (group,) = rolled(nursery, wanted)
     assert "web-2" in nursery.names()
-    assert phase(brood) is Phase.PROGRESSING
+    assert phase(group) is Phase.PROGRESSING
     asyncio.run(
         nursery.store.commit(
             Transaction(governance=GovernanceChanges(pauses=[Pause("mem/Thing", "ada", "stop", nursery.clock.now())]))
         )
     )
-    (brood,) = rolled(nursery, dataclasses.replace(wanted, holds={}))
+    (group,) = rolled(nursery, dataclasses.replace(wanted, holds={}))
     assert "web-2" in nursery.names()
     asyncio.run(nursery.store.commit(Transaction(governance=GovernanceChanges(resumed=["mem/Thing"]))))
-    (brood,) = rolled(nursery, dataclasses.replace(wanted, holds={}))
-    assert phase(brood) is Phase.COMPLETE
+    (group,) = rolled(nursery, dataclasses.replace(wanted, holds={}))
+    assert phase(group) is Phase.COMPLETE
 
 
 def test_a_child_counts_as_ready_only_when_its_field_says_so(nursery):
     ready = (Predicate("Up", ("phase",), Asks.IN, ("up",)),)
-    limits = Limits(max_surge=1, canary=1)
+    limits = RolloutLimits(max_surge=1, canary=1)
     rolled(nursery, template({"level": "info"}, 1, limits=limits))
-    wanted = template({"level": "debug"}, 1, limits=Limits(max_surge=1, canary=1), ready_when=ready)
-    (brood,) = rolled(nursery, wanted)
+    wanted = template({"level": "debug"}, 1, limits=RolloutLimits(max_surge=1, canary=1), ready_when=ready)
+    (group,) = rolled(nursery, wanted)
     assert nursery.names() == ["web-0", "web-0-r1"]
-    assert states(brood) == {"ready": 1, "creating": 1}
+    assert states(group) == {"ready": 1, "creating": 1}
     nursery.live_thing("web-0-r1")["phase"] = "up"
-    (brood,) = rolled(nursery, wanted)
+    (group,) = rolled(nursery, wanted)
     assert nursery.names() == ["web-0-r1"]
 
 
@@ -424,7 +426,7 @@ def test_25_killed_at_any_commit_it_ends_in_the_same_state(method):
                 raise Killed
 
         nursery.store.commit = commit  # type: ignore[method-assign]
-        limits = Limits(max_surge=1, max_unavailable=1, canary=1)
+        limits = RolloutLimits(max_surge=1, max_unavailable=1, canary=1)
         for content in ({"level": "info"}, {"level": "debug"}):
             while True:
                 try:
@@ -442,7 +444,7 @@ def test_25_killed_at_any_commit_it_ends_in_the_same_state(method):
 
 
 def test_26_of_two_controllers_at_once_each_step_is_made_once(nursery):
-    limits = Limits(max_surge=2, canary=1)
+    limits = RolloutLimits(max_surge=2, canary=1)
     rolled(nursery, template({"level": "info"}, 6, limits=limits))
     other = dataclasses.replace(nursery, owner="two")
 
@@ -453,8 +455,8 @@ def test_26_of_two_controllers_at_once_each_step_is_made_once(nursery):
             nursery.clock.advance(5.0)
         return (await nursery.look(wanted))[0]
 
-    brood = asyncio.run(both())
-    assert phase(brood) is Phase.COMPLETE
+    group = asyncio.run(both())
+    assert phase(group) is Phase.COMPLETE
     assert nursery.values("level") == {f"web-{i}-r1": "debug" for i in range(6)}
     assert [verb for verb, _, _ in nursery.live.writes].count("create") == 12
 
@@ -464,23 +466,21 @@ def test_a_scheme_of_a_newer_release_gives_unknown_or_its_stored_verdict_and_nev
     rolled(nursery, wanted)
 
     async def newer() -> None:
-        dossier = await nursery.store.dossier("template", "web")
-        data = json.loads(json.dumps(dict(dossier.data)))
+        record = await nursery.store.record("template", "web")
+        data = json.loads(json.dumps(dict(record.data)))
         data["regimes"].append([1, "template-of-the-future/2", 1])
         data["policies"]["template-of-the-future/2"] = {"anything": True}
         await nursery.store.commit(
-            Transaction(
-                records=RecordChanges(put=[dataclasses.replace(dossier, data=data, version=dossier.version + 1)])
-            )
+            Transaction(records=RecordChanges(put=[dataclasses.replace(record, data=data, version=record.version + 1)]))
         )
 
     asyncio.run(newer())
     writes = len(nursery.live.writes)
-    (brood,) = rolled(nursery, wanted)
+    (group,) = rolled(nursery, wanted)
     assert len(nursery.live.writes) == writes
-    assert brood.lead.record.regimes[-1].index == 2
-    assert kinds(brood) == set()
-    (brood,) = rolled(nursery, template({"level": "debug"}))
+    assert group.lead.record.regimes[-1].index == 2
+    assert kinds(group) == set()
+    (group,) = rolled(nursery, template({"level": "debug"}))
     assert set(nursery.values("level").values()) == {"debug"}
 
 
@@ -491,16 +491,16 @@ def test_a_secret_in_clear_is_refused_before_anything_is_kept_and_a_reference_is
     nursery = Nursery(profile=SECRETS, environ={"TOKEN": "plain-secret-1"})
     with pytest.raises(InputError, match="/token is a secret, and template web has it in clear"):
         rolled(nursery, template({"level": "info", "token": "plain-secret-1"}))
-    assert asyncio.run(nursery.store.dossier("template", "web")) is None
+    assert asyncio.run(nursery.store.record("template", "web")) is None
     rolled(nursery, template({"level": "info", "token": {"secretRef": {"env": "TOKEN"}}}))
     assert set(nursery.values("token").values()) == {"plain-secret-1"}
     rolled(nursery, template({"level": "debug", "token": {"secretRef": {"env": "TOKEN"}}}))
     assert set(nursery.values("level").values()) == {"debug"}
 
     async def kept() -> str:
-        shelves = ("template", "template-child", "rollout")
-        dossiers = [repr(each) for shelf in shelves async for each in nursery.store.dossiers(shelf)]
-        return repr(dossiers) + repr([each async for each in nursery.store.events()])
+        repository = ("template", "template-child", "rollout")
+        records = [repr(each) for collection in repository async for each in nursery.store.records(collection)]
+        return repr(records) + repr([each async for each in nursery.store.events()])
 
     assert "plain-secret-1" not in asyncio.run(kept())
 
@@ -510,42 +510,42 @@ def test_a_secret_in_clear_is_refused_before_anything_is_kept_and_a_reference_is
 
 def test_a_nonce_rolls_without_a_change(nursery):
     rolled(nursery, template({"level": "info"}))
-    (brood,) = rolled(nursery, template({"level": "info"}, nonce="monday"))
-    assert phase(brood) is Phase.COMPLETE
+    (group,) = rolled(nursery, template({"level": "info"}, nonce="monday"))
+    assert phase(group) is Phase.COMPLETE
     assert nursery.names() == ["web-0-r1", "web-1-r1", "web-2-r1"]
 
 
 def test_a_partition_stays_until_it_is_lowered_and_the_last_slots_are_meant(nursery):
-    limits = Limits(max_surge=100, canary=0, has_waves=False, partition=2)
+    limits = RolloutLimits(max_surge=100, canary=0, has_waves=False, partition=2)
     rolled(nursery, template({"level": "info"}, 11, limits=limits))
-    (brood,) = rolled(nursery, template({"level": "debug"}, 11, limits=limits))
+    (group,) = rolled(nursery, template({"level": "debug"}, 11, limits=limits))
     assert {name for name, level in nursery.values("level").items() if level == "info"} == {"web-9", "web-10"}
-    (brood,) = rolled(nursery, template({"level": "debug"}, 11, limits=dataclasses.replace(limits, partition=0)))
-    assert phase(brood) is Phase.COMPLETE
+    (group,) = rolled(nursery, template({"level": "debug"}, 11, limits=dataclasses.replace(limits, partition=0)))
+    assert phase(group) is Phase.COMPLETE
 
 
 def test_undo_goes_to_the_generation_that_is_named(nursery):
     for level in (1, 2, 3):
         rolled(nursery, template({"level": level}))
     wanted = template({"level": 3})
-    asyncio.run(nursery.turn(wanted, lambda brood, now, who: group_rollouts.undone(brood, now, who, 1)))
-    (brood,) = rolled(nursery, wanted)
+    asyncio.run(nursery.turn(wanted, lambda group, now, who: group_rollouts.undone(group, now, who, 1)))
+    (group,) = rolled(nursery, wanted)
     assert set(nursery.values("level").values()) == {1}
-    assert phase(brood) is Phase.ROLLED_BACK
+    assert phase(group) is Phase.ROLLED_BACK
 
 
 def test_without_progress_until_the_deadline_it_halts_and_says_so(nursery):
     ready = (Predicate("Up", ("phase",), Asks.IN, ("up",)),)
-    limits = Limits(max_surge=1, canary=1, progress_deadline=600.0)
+    limits = RolloutLimits(max_surge=1, canary=1, progress_deadline=600.0)
     rolled(nursery, template({"level": "info"}, 2, limits=limits))
     wanted = template({"level": "debug"}, 2, limits=limits, ready_when=ready)
-    (brood,) = rolled(nursery, wanted)
-    assert brood.rollout.due_at is not None
-    assert brood.rollout.due_at > nursery.clock.now()
+    (group,) = rolled(nursery, wanted)
+    assert group.rollout.due_at is not None
+    assert group.rollout.due_at > nursery.clock.now()
     nursery.clock.advance(601.0)
-    (brood,) = rolled(nursery, wanted)
-    assert phase(brood) is Phase.HALTED
-    assert "no progress for 601 s" in brood.rollout.rollout.why
+    (group,) = rolled(nursery, wanted)
+    assert phase(group) is Phase.HALTED
+    assert "no progress for 601 s" in group.rollout.rollout.why
     assert {"web-0", "web-1"} <= set(nursery.names()), "the old child stays while the new one is not ready"
 
 
@@ -556,9 +556,9 @@ def test_revisions_of_a_part_are_forgotten_when_no_template_that_uses_it_needs_t
         return one, dataclasses.replace(one, name="other"), kept
 
     for image in range(8):
-        broods = rolled(nursery, *both(image))
-    broods = rolled(nursery, *both(7))
-    (part,) = {id(brood.owners[0].record): brood.owners[0].record for brood in broods[:1]}.values()
+        groups = rolled(nursery, *both(image))
+    groups = rolled(nursery, *both(7))
+    (part,) = {id(group.owners[0].record): group.owners[0].record for group in groups[:1]}.values()
     assert [each.content["resource"]["image"] for each in part.revisions] == [6, 7]
     assert set(nursery.values("image").values()) == {7}
 
@@ -566,9 +566,9 @@ def test_revisions_of_a_part_are_forgotten_when_no_template_that_uses_it_needs_t
 def test_an_owner_made_anew_under_the_same_name_has_orphans_that_nobody_touches(nursery):
     rolled(nursery, template({"level": "info"}, uid="first"))
     writes = len(nursery.live.writes)
-    (brood,) = rolled(nursery, template({"level": "debug"}, uid="second"))
+    (group,) = rolled(nursery, template({"level": "debug"}, uid="second"))
     asyncio.run(nursery.apply_children(template({"level": "debug"}, uid="second")))
-    assert kinds(brood) == {("second", "unknown")}
+    assert kinds(group) == {("second", "unknown")}
     assert len(nursery.live.writes) == writes
 
 

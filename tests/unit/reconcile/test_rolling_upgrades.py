@@ -17,19 +17,19 @@ from holdfast.rollouts.core.option1 import NODEPOOL
 from holdfast.rollouts.core.records import Phase
 from holdfast.rollouts.core.templates import Compatibility, FieldClasses, Method, Mode, Stamping, Template
 from holdfast.store.protocol import RecordChanges, Transaction
-from tests.unit.reconcile.brooding import Nursery, template
 from tests.unit.reconcile.fixtures import declare
+from tests.unit.reconcile.group_fixtures import Nursery, template
 
 MANY = 1000
 PLAIN = {"kind": "Pool", "size": 3, "old": "x"}
 
 
 def rolled(nursery: Nursery, *templates: Template):
-    return asyncio.run(nursery.roll(*templates)).broods
+    return asyncio.run(nursery.roll(*templates)).groups
 
 
-def kinds(brood) -> set[str]:
-    return {each.kind.value for child in brood.children.values() for each in child.findings}
+def kinds(group) -> set[str]:
+    return {each.kind.value for child in group.children.values() for each in child.findings}
 
 
 # before -> after: what the content is once the substrate has filled in or dropped, and what the new release knows
@@ -53,32 +53,32 @@ def test_10_12_13_the_three_changes_that_must_not_induce_drift_roll_none_of_1000
     """The seed's list, each with 1,000 children through engine and store: no child rolled, written, or restamped."""
     before, after, fields = INDUCED[change]
     nursery = Nursery()
-    (brood,) = rolled(nursery, template(before, MANY, schema="v1"))
+    (group,) = rolled(nursery, template(before, MANY, schema="v1"))
     assert len(nursery.live.things) == MANY
-    writes, births = len(nursery.live.writes), {each.address: each.births for each in brood.children.values()}
-    versions = {each.address: each.version for each in brood.children.values()}
+    writes, births = len(nursery.live.writes), {each.address: each.births for each in group.children.values()}
+    versions = {each.address: each.version for each in group.children.values()}
     upgraded = template(after, MANY, schema="v2", fields=fields)
     for _ in range(2):
-        (brood,) = rolled(nursery, upgraded)
+        (group,) = rolled(nursery, upgraded)
     asyncio.run(nursery.apply_children(upgraded))
     assert len(nursery.live.writes) == writes
-    assert brood.rollout is None
-    assert kinds(brood) == set()
-    assert {each.address: each.births for each in brood.children.values()} == births
-    assert {each.address: each.version for each in brood.children.values()} == versions, "no record was written either"
-    assert len(brood.lead.record.regimes) == 2
+    assert group.rollout is None
+    assert kinds(group) == set()
+    assert {each.address: each.births for each in group.children.values()} == births
+    assert {each.address: each.version for each in group.children.values()} == versions, "no record was written either"
+    assert len(group.lead.record.regimes) == 2
 
 
 def test_01_a_change_of_which_fields_count_is_a_regime_and_no_edit():
     nursery = Nursery()
     rolled(nursery, template(PLAIN))
     writes = len(nursery.live.writes)
-    (brood,) = rolled(nursery, template(PLAIN, fields=FieldClasses(behavioural=frozenset({("size",)}))))
-    (brood,) = rolled(nursery, template({**PLAIN, "size": 4}, fields=FieldClasses(behavioural=frozenset({("size",)}))))
-    (brood,) = rolled(nursery, template({**PLAIN, "size": 4}))
+    (group,) = rolled(nursery, template(PLAIN, fields=FieldClasses(behavioural=frozenset({("size",)}))))
+    (group,) = rolled(nursery, template({**PLAIN, "size": 4}, fields=FieldClasses(behavioural=frozenset({("size",)}))))
+    (group,) = rolled(nursery, template({**PLAIN, "size": 4}))
     assert len(nursery.live.writes) == writes
-    assert kinds(brood) == {"latent"}
-    (brood,) = rolled(nursery, template({**PLAIN, "size": 5}))
+    assert kinds(group) == {"newly-visible"}
+    (group,) = rolled(nursery, template({**PLAIN, "size": 5}))
     assert set(nursery.values("size").values()) == {5}
 
 
@@ -88,9 +88,9 @@ def test_11_a_default_with_another_value_is_told_apart_and_rolls_nobody():
     rolled(nursery, template({"size": 3}, schema="v1", fields=old))
     writes = len(nursery.live.writes)
     new = FieldClasses(defaults={"v1": {("kind",): "Pool"}, "v2": {("kind",): "Set"}})
-    (brood,) = rolled(nursery, template({"size": 3}, schema="v2", fields=new))
-    assert kinds(brood) == {"defaults-changed"}
-    assert brood.rollout is None
+    (group,) = rolled(nursery, template({"size": 3}, schema="v2", fields=new))
+    assert kinds(group) == {"defaults-changed"}
+    assert group.rollout is None
     assert len(nursery.live.writes) == writes
 
 
@@ -99,8 +99,8 @@ def test_14_a_moved_field_is_converted_on_both_sides():
     rolled(nursery, template({"size": 3}, schema="v1"))
     writes = len(nursery.live.writes)
     moved = FieldClasses(moved={"v1": {("size",): ("spec", "size")}})
-    (brood,) = rolled(nursery, template({"spec": {"size": 3}}, schema="v2", fields=moved))
-    assert kinds(brood) == set()
+    (group,) = rolled(nursery, template({"spec": {"size": 3}}, schema="v2", fields=moved))
+    assert kinds(group) == set()
     assert len(nursery.live.writes) == writes
 
 
@@ -121,25 +121,25 @@ def test_04_side_by_side_the_edit_is_lost_for_ever_by_option_1_alone():
     upgrade = FieldClasses(behavioural=frozenset({("unrelated",)}))
     for nursery, mode in ((lost, Compatibility.OPTION1), (kept, Compatibility.REGIMES)):
         rolled(nursery, template({"level": "info"}, 4, compatibility=mode))
-        (brood,) = rolled(nursery, template({"level": "debug"}, 4, compatibility=mode, fields=upgrade))
-        restamped = {birth.stamp.scheme for c in brood.children.values() for birth in c.births.values() if birth.stamp}
+        (group,) = rolled(nursery, template({"level": "debug"}, 4, compatibility=mode, fields=upgrade))
+        restamped = {birth.stamp.scheme for c in group.children.values() for birth in c.births.values() if birth.stamp}
         assert len(restamped) == 1
     assert set(lost.values("level").values()) == {"info"}, "the hazard, reproduced: nobody will ever tell"
     assert set(kept.values("level").values()) == {"debug"}
-    (brood,) = asyncio.run(
+    (group,) = asyncio.run(
         lost.look(template({"level": "debug"}, 4, compatibility=Compatibility.OPTION1, fields=upgrade))
     )
-    assert kinds(brood) == set()
+    assert kinds(group) == set()
 
 
 def test_option_1_without_a_change_of_version_rolls_as_the_original_does():
     nursery = Nursery()
-    *_, (brood,) = [
+    *_, (group,) = [
         rolled(nursery, template({"level": level}, compatibility=Compatibility.OPTION1)) for level in ("info", "debug")
     ]
     assert set(nursery.values("level").values()) == {"debug"}
-    assert brood.rollout is not None
-    assert brood.rollout.rollout.phase is Phase.COMPLETE
+    assert group.rollout is not None
+    assert group.rollout.rollout.phase is Phase.COMPLETE
 
 
 # --- stamps on the live children --------------------------------------------------------------------------------------
@@ -181,37 +181,37 @@ def test_23_the_stamps_of_children_without_a_record_are_read_and_bind_them_or_le
 
     asyncio.run(lose())
     writes = len(nursery.live.writes)
-    (brood,) = asyncio.run(nursery.look(selecting({"level": "info"})))
-    found = {child.name: {each.reason for each in child.findings} for child in brood.children.values()}
+    (group,) = asyncio.run(nursery.look(selecting({"level": "info"})))
+    found = {child.name: {each.reason for each in child.findings} for child in group.children.values()}
     assert found == {"a": set(), "b": {"unrecorded-template"}, "c": {"no-stamp"}}
-    (brood,) = rolled(nursery, selecting({"level": "info"}))
+    (group,) = rolled(nursery, selecting({"level": "info"}))
     asyncio.run(nursery.apply_children(selecting({"level": "info"})))
     asyncio.run(nursery.apply_children(selecting({"level": "debug"})))
     assert len(nursery.live.writes) == writes, "what is not known is not acted on, and an edit waits for its rollout"
-    (brood,) = asyncio.run(nursery.look(selecting({"level": "info"}, unstamped=Unstamped.ADOPT)))
-    assert {each.reason for child in brood.children.values() for each in child.findings} == {"unrecorded-template"}
+    (group,) = asyncio.run(nursery.look(selecting({"level": "info"}, unstamped=Unstamped.ADOPT)))
+    assert {each.reason for child in group.children.values() for each in child.findings} == {"unrecorded-template"}
 
 
 def test_27_first_seen_outlives_an_upgrade():
     nursery = Nursery()
     rolled(nursery, template({"level": "info"}, mode=Mode.NOTIFY))
-    (brood,) = rolled(nursery, template({"level": "debug"}, mode=Mode.NOTIFY))
-    seen = {each.first_seen for child in brood.children.values() for each in child.findings}
+    (group,) = rolled(nursery, template({"level": "debug"}, mode=Mode.NOTIFY))
+    seen = {each.first_seen for child in group.children.values() for each in child.findings}
     nursery.clock.advance(1000.0)
     upgrade = FieldClasses(behavioural=frozenset({("unrelated",)}))
-    (brood,) = rolled(nursery, template({"level": "debug"}, mode=Mode.NOTIFY, fields=upgrade))
-    assert {each.first_seen for child in brood.children.values() for each in child.findings} == seen
-    (brood,) = rolled(nursery, template({"level": "info"}, mode=Mode.NOTIFY, fields=upgrade))
-    assert kinds(brood) == set()
+    (group,) = rolled(nursery, template({"level": "debug"}, mode=Mode.NOTIFY, fields=upgrade))
+    assert {each.first_seen for child in group.children.values() for each in child.findings} == seen
+    (group,) = rolled(nursery, template({"level": "info"}, mode=Mode.NOTIFY, fields=upgrade))
+    assert kinds(group) == set()
 
 
 def test_old_revisions_are_forgotten_and_what_children_need_is_kept():
     nursery = Nursery()
     for number in range(30):
-        (brood,) = rolled(nursery, template({"level": number}, 1, kept=3))
-    (brood,) = rolled(nursery, template({"level": 29}, 1, kept=3))
-    assert [each.content["resource"]["level"] for each in brood.lead.record.revisions] == [27, 28, 29]
-    assert len(brood.lead.generations) == 3
+        (group,) = rolled(nursery, template({"level": number}, 1, kept=3))
+    (group,) = rolled(nursery, template({"level": 29}, 1, kept=3))
+    assert [each.content["resource"]["level"] for each in group.lead.record.revisions] == [27, 28, 29]
+    assert len(group.lead.generations) == 3
 
 
 # --- against an oracle ------------------------------------------------------------------------------------------------
@@ -275,12 +275,12 @@ def test_33_random_edits_releases_births_and_crashes_agree_with_the_oracle_throu
 
         nursery.store.commit = commit  # type: ignore[method-assign]
         try:
-            (brood,) = rolled(nursery, wanted)
+            (group,) = rolled(nursery, wanted)
         except (Crash, BaseExceptionGroup):
             nursery.clock.advance(400.0)
-            (brood,) = rolled(nursery, wanted)
-        for address in brood.children:
+            (group,) = rolled(nursery, wanted)
+        for address in group.children:
             children.setdefault(address, (bits, len(epochs) - 1))
-        for address, child in brood.children.items():
+        for address, child in group.children.items():
             is_drifted = any(each.kind.value == "spec" for each in child.findings)
             assert is_drifted is not expected(epochs, children[address], bits), (looks, address)

@@ -8,7 +8,7 @@ import dataclasses
 import pytest
 
 from holdfast.model.resource import ManagementPolicy
-from holdfast.model.verdict import SetAside, Status
+from holdfast.model.verdict import Status, SuppressionReason
 from holdfast.reconcile import serialize
 from holdfast.store.protocol import Transaction
 from holdfast.testing.memory import UNREACHABLE, once
@@ -44,14 +44,14 @@ def moved_out_of_sight() -> Bench:
     return bench
 
 
-def test_07_what_a_new_profile_sees_for_the_first_time_is_latent_and_no_drift(moved_out_of_sight):
+def test_07_what_a_new_profile_sees_for_the_first_time_is_newly_visible_and_no_drift(moved_out_of_sight):
     after = restarted(moved_out_of_sight, LOOKING)
     writes = len(after.live.writes)
     assert status(after) is Status.IN_SYNC
     run(after.apply(FLEET))
     assert len(after.live.writes) == writes
     told = run(_events(after, "rules.took_over"))
-    assert told[0].event.data["latent"] == ["/shade"]
+    assert told[0].event.data["newly-visible"] == ["/shade"]
 
 
 async def _events(bench: Bench, kind: str):
@@ -77,7 +77,7 @@ def test_04_an_edit_in_a_newly_seen_field_since_the_last_look_is_pending(moved_o
     assert status(restarted(moved_out_of_sight, LOOKING), edited) is Status.PENDING
 
 
-def test_an_edit_that_the_old_rules_hid_is_latent_and_writes_nothing():
+def test_an_edit_that_the_old_rules_hid_is_newly_visible_and_writes_nothing():
     bench = Bench(profile=IGNORING)
     run(bench.apply(FLEET))
     edited = [declare("a", {"color": "red", "shade": "deep"})]
@@ -138,7 +138,7 @@ def test_rules_of_a_newer_release_that_cannot_be_read_give_unknown_and_no_action
     assert run(bench.store.verify_chain()) > 0
 
 
-def test_every_decision_over_a_succession_can_be_replayed(moved_out_of_sight):
+def test_every_decision_over_a_migration_can_be_replayed(moved_out_of_sight):
     after = restarted(moved_out_of_sight, LOOKING)
     after.live_thing("a")["color"] = "blue"
     assert status(after) is Status.DRIFTED
@@ -159,10 +159,10 @@ SIX = "{profile: a/b, version: 2, rules: [{path: /size, default: 6}]}"
 SILENT = "{profile: a/b, version: 3, rules: []}"
 
 
-def told(bench: Bench, fleet=FLEET) -> dict[str, SetAside]:
+def told(bench: Bench, fleet=FLEET) -> dict[str, SuppressionReason]:
     (one,) = run(bench.check(fleet)).checked
     assert one.verdict.status is Status.IN_SYNC
-    return {each.path: each.because for each in one.verdict.aside}
+    return {each.path: each.because for each in one.verdict.suppressed}
 
 
 @pytest.fixture
@@ -179,15 +179,15 @@ def by_default() -> Bench:
 def test_11_another_default_is_told_as_that_and_changes_no_verdict(by_default):
     after = restarted(by_default, SIX)
     writes = len(after.live.writes)
-    assert told(after) == {"/size": SetAside.DEFAULTS_CHANGED}
+    assert told(after) == {"/size": SuppressionReason.DEFAULTS_CHANGED}
     run(after.apply(FLEET))
     assert len(after.live.writes) == writes
     (event,) = run(_events(after, "rules.took_over"))
     assert event.event.data["defaults_changed"] == ["/size"]
     (one,) = run(after.check(FLEET)).checked
     assert one.is_fast, "it is no reason to look closer"
-    assert [(each.because, each.note) for each in one.verdict.aside] == [
-        (SetAside.DEFAULTS_CHANGED, "not declared; what stands for that was 5, and is 6 by the rules of now")
+    assert [(each.because, each.note) for each in one.verdict.suppressed] == [
+        (SuppressionReason.DEFAULTS_CHANGED, "not declared; what stands for that was 5, and is 6 by the rules of now")
     ]
 
 
@@ -205,7 +205,7 @@ def test_a_default_that_is_added_is_no_changed_one():
 
 def test_a_changed_default_is_told_until_somebody_declares_the_value(by_default):
     after = restarted(by_default, SIX)
-    assert told(after) == {"/size": SetAside.DEFAULTS_CHANGED}
+    assert told(after) == {"/size": SuppressionReason.DEFAULTS_CHANGED}
     declared = [declare("a", {**FLEET[0].desired, "size": 5})]
     assert told(after, declared) == {}
 
@@ -213,36 +213,36 @@ def test_a_changed_default_is_told_until_somebody_declares_the_value(by_default)
 @pytest.mark.parametrize("size", [6, 7], ids=["to the new default", "to another value"])
 def test_a_changed_default_excuses_nothing_that_moves(by_default, size):
     after = restarted(by_default, SIX)
-    assert told(after) == {"/size": SetAside.DEFAULTS_CHANGED}
+    assert told(after) == {"/size": SuppressionReason.DEFAULTS_CHANGED}
     after.live_thing("a")["size"] = size
     (one,) = run(after.check(FLEET)).checked
     assert one.verdict.status is Status.DRIFTED
     assert [each.path for each in one.verdict.findings] == [("size",)]
-    assert one.verdict.aside == ()
+    assert one.verdict.suppressed == ()
 
 
 def test_a_changed_default_that_is_changed_back_is_forgotten(by_default):
     after = restarted(by_default, SIX)
-    assert told(after) == {"/size": SetAside.DEFAULTS_CHANGED}
+    assert told(after) == {"/size": SuppressionReason.DEFAULTS_CHANGED}
     assert told(restarted(after, FIVE)) == {}
 
 
 def test_a_changed_default_outlives_a_failed_read_and_a_write_of_something_else(by_default):
     after = restarted(by_default, SIX)
-    assert told(after) == {"/size": SetAside.DEFAULTS_CHANGED}
+    assert told(after) == {"/size": SuppressionReason.DEFAULTS_CHANGED}
     after.live.faults.append(once("read Thing/a", UNREACHABLE))
     after.live.faults.append(once("list Thing", UNREACHABLE))
     run(after.check(FLEET))
     edited = [declare("a", {"color": "green", "shade": "dark"})]
     run(after.apply(edited))
     assert after.live_thing("a")["color"] == "green"
-    assert told(after, edited) == {"/size": SetAside.DEFAULTS_CHANGED}
+    assert told(after, edited) == {"/size": SuppressionReason.DEFAULTS_CHANGED}
 
 
-def test_what_is_latent_is_told_until_it_is_mended(moved_out_of_sight):
+def test_what_is_newly_visible_is_told_until_it_is_mended(moved_out_of_sight):
     after = restarted(moved_out_of_sight, LOOKING)
     for _ in range(2):
-        assert told(after) == {"/shade": SetAside.LATENT}
+        assert told(after) == {"/shade": SuppressionReason.NEWLY_VISIBLE}
     after.live_thing("a")["shade"] = "dark"
     assert told(after) == {}
 
@@ -261,18 +261,18 @@ def only_seen() -> Bench:
     return bench
 
 
-def test_what_a_new_profile_sees_of_something_only_looked_at_is_latent_and_stays_so(only_seen):
+def test_what_a_new_profile_sees_of_something_only_looked_at_is_newly_visible_and_stays_so(only_seen):
     after = restarted(only_seen, LOOKING)
     for _ in range(3):
-        assert told(after, SEEN) == {"/shade": SetAside.LATENT}
+        assert told(after, SEEN) == {"/shade": SuppressionReason.NEWLY_VISIBLE}
 
 
 @pytest.mark.parametrize("looks", [0, 2], ids=["at once", "later"])
 @pytest.mark.parametrize("moved", ["shade", "color"], ids=["there", "elsewhere"])
-def test_of_something_only_looked_at_what_moves_counts_and_what_is_latent_does_not(only_seen, looks, moved):
+def test_of_something_only_looked_at_what_moves_counts_and_what_is_newly_visible_does_not(only_seen, looks, moved):
     after = restarted(only_seen, LOOKING)
     for _ in range(looks):
-        assert told(after, SEEN) == {"/shade": SetAside.LATENT}
+        assert told(after, SEEN) == {"/shade": SuppressionReason.NEWLY_VISIBLE}
     after.live_thing("a")[moved] = "black"
     for _ in range(2):
         (one,) = run(after.check(SEEN)).checked
@@ -282,17 +282,17 @@ def test_of_something_only_looked_at_what_moves_counts_and_what_is_latent_does_n
 
 def test_an_edit_of_what_is_declared_of_it_counts_too(only_seen):
     after = restarted(only_seen, LOOKING)
-    assert told(after, SEEN) == {"/shade": SetAside.LATENT}
+    assert told(after, SEEN) == {"/shade": SuppressionReason.NEWLY_VISIBLE}
     edited = [dataclasses.replace(SEEN[0], desired={"color": "red", "shade": "deep"})]
     assert status(after, edited) is Status.DRIFTED
 
 
-def test_what_is_latent_in_it_outlives_a_failed_read_and_goes_when_it_is_mended(only_seen):
+def test_what_is_newly_visible_in_it_outlives_a_failed_read_and_goes_when_it_is_mended(only_seen):
     after = restarted(only_seen, LOOKING)
-    assert told(after, SEEN) == {"/shade": SetAside.LATENT}
+    assert told(after, SEEN) == {"/shade": SuppressionReason.NEWLY_VISIBLE}
     after.live.faults += [once("read Thing/a", UNREACHABLE), once("read Thing/a", UNREACHABLE)]
     assert status(after, SEEN) is Status.UNKNOWN
-    assert told(after, SEEN) == {"/shade": SetAside.LATENT}
+    assert told(after, SEEN) == {"/shade": SuppressionReason.NEWLY_VISIBLE}
     after.live_thing("a")["shade"] = "dark"
     assert told(after, SEEN) == {}
     after.live_thing("a")["shade"] = "pale"
@@ -301,7 +301,7 @@ def test_what_is_latent_in_it_outlives_a_failed_read_and_goes_when_it_is_mended(
 
 def test_decisions_over_something_only_looked_at_can_be_replayed(only_seen):
     after = restarted(only_seen, LOOKING)
-    assert told(after, SEEN) == {"/shade": SetAside.LATENT}
+    assert told(after, SEEN) == {"/shade": SuppressionReason.NEWLY_VISIBLE}
     after.live_thing("a")["color"] = "blue"
     assert status(after, SEEN) is Status.DRIFTED
 

@@ -8,7 +8,7 @@ from holdfast.compare import comparators
 from holdfast.manifests.secrets import Secret
 from holdfast.reconcile import secret_paths
 from holdfast.reconcile.known_secrets import KnownSecrets
-from holdfast.reconcile.redact import Means, redact, split
+from holdfast.reconcile.redact import RedactionContext, redact, split
 
 S = Secret("declared-0815")
 HIDDEN = "-"
@@ -16,7 +16,7 @@ HIDDEN = "-"
 
 def shown(declared, live):
     """Return a live document as it is shown, with one word for every secret."""
-    means = Means(lambda _value: HIDDEN, KnownSecrets(), "a resource")
+    means = RedactionContext(lambda _value: HIDDEN, KnownSecrets(), "a resource")
     return redact(live, secret_paths.of(declared), None, means)
 
 

@@ -24,20 +24,20 @@ from holdfast.manifests.notify_spec import ToCommand, ToFile, ToWebhook
 from holdfast.manifests.secrets import FromEnvironment, Resolver
 from holdfast.notify import sinks, webhook
 from holdfast.notify.cloudevents import CloudEvent, Type
-from holdfast.notify.sinks import CommandSink, FileSink, Means, Undelivered
-from holdfast.reconcile.retry import Patience
+from holdfast.notify.sinks import CommandSink, FileSink, SinkContext, Undelivered
+from holdfast.reconcile.retry import RetryPolicy
 from holdfast.testing.clock import FakeClock
 
 EVENT = CloudEvent("0123abcd", Type.DRIFT_DETECTED, "/holdfast/test", 1_800_000_000.0, {"count": 1}, "mem/Thing/a")
 SECRET = "whsec_" + base64.b64encode(b"a key of some length").decode()
 
 
-def means(environ: dict[str, str] | None = None, **fields: Any) -> Means:
-    patience = fields.pop("patience", Patience(attempts=3))
-    return Means(FakeClock(), lambda: 0.5, Resolver(environ or {}), patience, **fields)
+def means(environ: dict[str, str] | None = None, **fields: Any) -> SinkContext:
+    patience = fields.pop("patience", RetryPolicy(attempts=3))
+    return SinkContext(FakeClock(), lambda: 0.5, Resolver(environ or {}), patience, **fields)
 
 
-def send(target: notify_spec.Target, using: Means | None = None) -> None:
+def send(target: notify_spec.Target, using: SinkContext | None = None) -> None:
     spec = notify_spec.Sink("it", target)
 
     async def main() -> None:
@@ -171,7 +171,7 @@ async def receiver(answers: Sequence[Callable[[], web.Response]] = ()) -> AsyncI
 
 
 def posted(
-    answers: Sequence[Callable[[], web.Response]] = (), *, secret: str | None = SECRET, using: Means | None = None
+    answers: Sequence[Callable[[], web.Response]] = (), *, secret: str | None = SECRET, using: SinkContext | None = None
 ) -> Receiver:
     """Send the event to a receiver; return what it got."""
 
@@ -265,7 +265,7 @@ def test_an_answer_that_does_not_come_is_a_time_out():
 
         hanging = await asyncio.start_server(hang, "127.0.0.1", 0)
         port = hanging.sockets[0].getsockname()[1]
-        using = means(patience=Patience(attempts=1), attempt_seconds=0.1)
+        using = means(patience=RetryPolicy(attempts=1), attempt_seconds=0.1)
         spec = notify_spec.Sink("hook", ToWebhook(f"http://127.0.0.1:{port}/"))
         with pytest.raises(Undelivered, match="did not answer in time"):
             await sinks.open_sink(spec, using).send(EVENT)

@@ -7,8 +7,15 @@ from dataclasses import replace
 
 import pytest
 
-from holdfast.model.verdict import SetAside, Status
-from holdfast.store.protocol import Acceptance, GovernanceChanges, PartialUpdates, Request, ResourceState, Transaction
+from holdfast.model.verdict import Status, SuppressionReason
+from holdfast.store.protocol import (
+    AcceptedValue,
+    GovernanceChanges,
+    PartialUpdates,
+    Request,
+    ResourceState,
+    Transaction,
+)
 from tests.unit.reconcile.fixtures import Bench, declare
 from tests.unit.store.examples import changed_state
 
@@ -85,7 +92,7 @@ def test_what_moved_is_never_taken_for_still(moved):
         {"requested": "look, please"},
         {"baseline": None},
         {"observed_document": "sha256:" + "0" * 64},
-        {"suppressed": ((SetAside.WAIVED.value, "/color", "until Monday"),)},
+        {"suppressed": ((SuppressionReason.WAIVED.value, "/color", "until Monday"),)},
     ],
     ids=str,
 )
@@ -99,11 +106,11 @@ def test_what_was_not_at_rest_is_looked_at_whole(before):
 
 def test_what_a_person_accepted_is_counted_at_every_look():
     bench, fleet = at_rest()
-    accepted = Acceptance(fleet[0].address, "/size", "small", "ada", "it is fine", 1.0)
+    accepted = AcceptedValue(fleet[0].address, "/size", "small", "ada", "it is fine", 1.0)
     run(bench.store.commit(Transaction(governance=GovernanceChanges(accepted=[accepted]))))
     for _ in range(2):
         (checked,) = run(bench.check(fleet)).checked
-        assert [each.because for each in checked.verdict.aside] == [SetAside.BASELINED]
+        assert [each.because for each in checked.verdict.suppressed] == [SuppressionReason.BASELINED]
 
 
 @pytest.mark.parametrize("edit", ["labels", "settings"])

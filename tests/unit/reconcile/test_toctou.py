@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from holdfast.model.verdict import Status
-from holdfast.reconcile.action_result import Result
+from holdfast.reconcile.action_result import ActionOutcome
 from tests.unit.reconcile.meddling import (
     CHANGES,
     Meddler,
@@ -47,7 +47,7 @@ def test_what_moves_before_the_look_is_in_the_plan(make, change):
     bench = bench_of()
     fleet = make(bench)
     Meddler(bench, Moment.BEFORE_LOOK, CHANGES[change])
-    assert applied(bench, fleet).result is Result.DONE
+    assert applied(bench, fleet).result is ActionOutcome.DONE
     assert sees_the_truth(bench, fleet)
 
 
@@ -63,7 +63,7 @@ def test_what_moves_before_the_second_look_stops_every_write(scene, change, mome
     bench = bench_of(conditional=conditional)
     fleet = make(bench)
     meddler = Meddler(bench, moment, CHANGES[change])
-    assert act(bench, fleet).result is Result.MOVED
+    assert act(bench, fleet).result is ActionOutcome.MOVED
     assert meddler.is_kept()
     assert bench.live.writes == []
     assert sees_the_truth(bench, fleet)
@@ -77,7 +77,7 @@ def test_what_appears_before_the_second_look_is_neither_doubled_nor_overwritten(
     bench = bench_of(conditional=conditional)
     fleet = make(bench)
     meddler = Meddler(bench, moment, appearance)
-    assert act(bench, fleet).result is Result.MOVED
+    assert act(bench, fleet).result is ActionOutcome.MOVED
     assert meddler.is_kept()
     assert bench.live.writes == []
     assert sees_the_truth(bench, fleet)
@@ -95,9 +95,9 @@ def test_what_moves_after_the_second_look_is_refused_where_the_kind_is_condition
     meddler = Meddler(bench, Moment.BEFORE_WRITE, CHANGES[change])
     result = act(bench, fleet).result
     if change == "deletion" and scene in ("delete", "replace"):
-        assert result is Result.DONE, "what was to be removed is gone, so nothing of theirs is lost"
+        assert result is ActionOutcome.DONE, "what was to be removed is gone, so nothing of theirs is lost"
     else:
-        assert result is Result.MOVED
+        assert result is ActionOutcome.MOVED
         assert meddler.is_kept()
         assert bench.live.writes == []
     assert scene == "delete" or sees_the_truth(bench, fleet)
@@ -109,7 +109,7 @@ def test_what_appears_after_the_second_look_is_refused_where_the_kind_is_conditi
     bench = bench_of(conditional=True)
     fleet = make(bench)
     meddler = Meddler(bench, Moment.BEFORE_WRITE, appearance)
-    assert act(bench, fleet).result is Result.MOVED
+    assert act(bench, fleet).result is ActionOutcome.MOVED
     assert meddler.is_kept()
     assert bench.live.writes == []
     assert sees_the_truth(bench, fleet)
@@ -119,7 +119,7 @@ def test_what_appears_between_the_two_halves_of_a_replacement_is_refused_where_t
     bench = bench_of(conditional=True)
     fleet = to_replace(bench)
     meddler = Meddler(bench, Moment.BEFORE_WRITE, appearance, verb="create")
-    assert applied(bench, fleet).result is Result.MOVED
+    assert applied(bench, fleet).result is ActionOutcome.MOVED
     assert meddler.is_kept()
     assert sees_the_truth(bench, fleet), "the id of what we removed is forgotten, so theirs is what is looked at"
 
@@ -145,7 +145,7 @@ def test_without_a_precondition_the_field_that_is_written_is_ours_and_theirs_is_
     bench = bench_of()
     fleet = make(bench)
     Meddler(bench, Moment.BEFORE_WRITE, same_field)
-    assert applied(bench, fleet).result is Result.DONE
+    assert applied(bench, fleet).result is ActionOutcome.DONE
     assert bench.live_thing("a")["color"] == fleet[0].desired["color"]
     assert sees_the_truth(bench, fleet)
 
@@ -155,7 +155,7 @@ def test_without_a_precondition_what_was_deleted_is_not_brought_back_by_an_updat
     bench = bench_of()
     fleet = make(bench)
     meddler = Meddler(bench, Moment.BEFORE_WRITE, deletion)
-    assert applied(bench, fleet).result is Result.MOVED
+    assert applied(bench, fleet).result is ActionOutcome.MOVED
     assert meddler.is_kept()
     assert sees_the_truth(bench, fleet)
 
@@ -165,7 +165,7 @@ def test_without_a_precondition_a_deletion_takes_their_change_with_it(change):
     bench = bench_of()
     fleet = settled(bench)
     Meddler(bench, Moment.BEFORE_WRITE, CHANGES[change])
-    assert deleted(bench, fleet).result is Result.DONE
+    assert deleted(bench, fleet).result is ActionOutcome.DONE
     assert bench.live_thing("a") is None
 
 
@@ -175,7 +175,7 @@ def test_without_a_precondition_ours_may_stand_beside_theirs_but_never_over_it(s
     bench = bench_of()
     fleet = make(bench)
     meddler = Meddler(bench, Moment.BEFORE_WRITE, appearance)
-    assert act(bench, fleet).result is Result.DONE
+    assert act(bench, fleet).result is ActionOutcome.DONE
     assert meddler.left is not None
     assert bench.live.things["Thing", "theirs"] == meddler.left["Thing", "theirs"]
     (one,) = run(bench.check(fleet)).checked
@@ -219,7 +219,7 @@ def test_what_vanishes_after_it_was_made_is_not_taken_for_made(make, moment):
     fleet = make(bench)
     bench.live.polls = 2 if moment is Moment.UNDER_WAY else 0
     meddler = Meddler(bench, moment, deletion)
-    assert applied(bench, fleet).result is Result.FAILED
+    assert applied(bench, fleet).result is ActionOutcome.FAILED
     assert meddler.is_kept()
     assert sees_the_truth(bench, fleet)
 
@@ -237,13 +237,13 @@ def test_a_new_value_that_moves_before_it_was_ever_seen_is_learnt_as_the_service
     assert [(each["path"], each["observed"]) for each in known] == [("/color", "white")]
 
 
-def test_what_is_corrected_and_moved_to_a_third_value_at_once_is_drift_again_and_counts_towards_a_fight():
+def test_what_is_corrected_and_moved_to_a_third_value_at_once_is_drift_again_and_counts_towards_a_contention():
     bench = bench_of()
     fleet = drifted(bench)
     Meddler(bench, Moment.BEFORE_SETTLE, same_field)
     applied(bench, fleet)
     bench.live.after_write = lambda _verb: None
-    assert applied(bench, fleet).result is Result.DONE
+    assert applied(bench, fleet).result is ActionOutcome.DONE
     assert bench.live_thing("a")["color"] == "red"
 
 
@@ -260,7 +260,7 @@ def test_what_somebody_makes_anew_right_after_our_deletion_is_left_alone_and_sai
 
     meddler = Meddler(bench, Moment.BEFORE_SETTLE, anew)
     acted = deleted(bench, fleet)
-    assert (acted.result, acted.message) == (Result.FAILED, "it was deleted, and somebody has made another")
+    assert (acted.result, acted.message) == (ActionOutcome.FAILED, "it was deleted, and somebody has made another")
     assert meddler.is_kept()
     assert run(bench.store.operations()) == [], "nobody waits any longer for it to go"
     assert sees_the_truth(bench, fleet)
@@ -281,4 +281,4 @@ def test_a_deletion_whose_effect_is_only_shown_late_is_waited_for():
 
     bench.live.writes.clear()
     bench.live.faults.append(lag)
-    assert deleted(bench, fleet).result is Result.DONE
+    assert deleted(bench, fleet).result is ActionOutcome.DONE

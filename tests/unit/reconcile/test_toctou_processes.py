@@ -8,12 +8,12 @@ import pytest
 
 from holdfast.app.project import Options
 from holdfast.cli import plan_files
-from holdfast.model.read_result import Trouble, Unreadable
+from holdfast.model.read_result import ReadError, ReadFailure
 from holdfast.model.verdict import Status
 from holdfast.policy.budgets import BudgetRule
 from holdfast.policy.correction_limits import CorrectionRules
-from holdfast.reconcile.action_result import Result
-from holdfast.reconcile.policy_evaluation import Rules
+from holdfast.reconcile.action_result import ActionOutcome
+from holdfast.reconcile.policy_evaluation import PolicyRules
 from holdfast.store.protocol import Step
 from holdfast.testing.memory import UNREACHABLE
 from tests.unit.reconcile.fixtures import Bench
@@ -36,7 +36,7 @@ from tests.unit.reconcile.meddling import (
     to_replace,
 )
 
-WITHHELD = Unreadable(Trouble.WITHHELD, "shown to nobody")
+WITHHELD = ReadFailure(ReadError.WITHHELD, "shown to nobody")
 UNDER_THE_CLAIM = ("claimed", "write.intended", "write.sent", "write.accepted")
 
 
@@ -56,7 +56,7 @@ def test_who_applied_an_edited_declaration_since_our_look_is_not_overwritten(mak
     other = other_process(bench)
     bench.store = Watched(bench.store, "claim", lambda: other.apply(edit))
     (acted,) = run(bench.apply(fleet)).acted
-    assert acted.result is Result.OVERTAKEN
+    assert acted.result is ActionOutcome.OVERTAKEN
     assert bench.live_thing("a")["color"] == "blue"
     assert sees_the_truth(other, edit)
 
@@ -76,8 +76,8 @@ def test_who_comes_with_an_edited_declaration_during_our_write_waits_and_then_wi
 
     bench.store = Watched(bench.store, step, come)
     (acted,) = run(bench.apply(fleet)).acted
-    assert acted.result is Result.DONE
-    assert {one.result for one in reports[0].acted} == {Result.BUSY}
+    assert acted.result is ActionOutcome.DONE
+    assert {one.result for one in reports[0].acted} == {ActionOutcome.BUSY}
     assert bench.live_thing("a")["color"] == "red"
     assert sees_the_truth(other, edit), "the edit is pending, and nothing of it is lost"
     run(other.apply(edit))
@@ -172,7 +172,7 @@ def test_a_saved_plan_is_guarded_like_any_other(change, moment, tmp_path):
     saved = saved_plan(bench, fleet, tmp_path)
     meddler = Meddler(bench, moment, CHANGES[change])
     (acted,) = apply_saved(bench, fleet, saved).acted
-    assert acted.result is Result.MOVED
+    assert acted.result is ActionOutcome.MOVED
     assert meddler.is_kept()
     assert sees_the_truth(bench, fleet)
 
@@ -184,7 +184,7 @@ def test_a_saved_plan_overtaken_by_an_edit_in_another_process_writes_nothing(tmp
     other = other_process(bench)
     bench.store = Watched(bench.store, "claim", lambda: other.apply(declared(color="blue")))
     (acted,) = apply_saved(bench, fleet, saved).acted
-    assert acted.result is Result.OVERTAKEN
+    assert acted.result is ActionOutcome.OVERTAKEN
     assert bench.live_thing("a")["color"] == "blue"
 
 
@@ -237,7 +237,7 @@ def test_a_deletion_that_was_begun_does_not_take_what_changed_since(change, cond
     operation = left_behind(bench, bench.delete(fleet))
     CHANGES[change](bench)
     before = things(bench)
-    assert resumed(bench, fleet, operation).result is Result.FAILED
+    assert resumed(bench, fleet, operation).result is ActionOutcome.FAILED
     assert (things(bench), bench.live.writes) == (before, [])
     assert sees_the_truth(bench, fleet)
 
@@ -246,7 +246,7 @@ def test_what_was_begun_and_finds_the_world_as_it_was_is_finished():
     bench = bench_of()
     fleet = drifted(bench)
     operation = left_behind(bench, bench.apply(fleet))
-    assert resumed(bench, fleet, operation).result is Result.DONE
+    assert resumed(bench, fleet, operation).result is ActionOutcome.DONE
     assert bench.live_thing("a")["color"] == "red"
 
 
@@ -255,7 +255,7 @@ def test_what_was_begun_and_finds_itself_written_is_only_recorded():
     fleet = drifted(bench)
     operation = left_behind(bench, bench.apply(fleet))
     bench.live_thing("a")["color"] = "red"
-    assert resumed(bench, fleet, operation).result is Result.DONE
+    assert resumed(bench, fleet, operation).result is ActionOutcome.DONE
     assert bench.live.writes == []
 
 
@@ -265,7 +265,7 @@ def test_nothing_that_was_begun_is_sent_blindly(make):
     fleet = make(bench)
     operation = left_behind(bench, bench.apply(fleet))
     bench.live.faults.append(lambda call: UNREACHABLE if call.startswith("read") else None)
-    assert resumed(bench, fleet, operation).result is Result.FAILED
+    assert resumed(bench, fleet, operation).result is ActionOutcome.FAILED
     assert bench.live.writes == []
     assert run(bench.store.operations()) == [operation], "it waits for somebody who can see"
 
@@ -285,17 +285,17 @@ def test_what_appears_where_a_creation_was_begun_is_not_doubled():
     operation = left_behind(bench, bench.apply(fleet))
     appearance(bench)
     before = things(bench)
-    assert resumed(bench, fleet, operation).result is Result.FAILED
+    assert resumed(bench, fleet, operation).result is ActionOutcome.FAILED
     assert things(bench) == before
     assert sees_the_truth(bench, fleet)
 
 
 def test_a_write_that_was_begun_puts_right_what_it_was_begun_for_though_its_budget_is_spent_by_itself():
-    bench = bench_of(rules=Rules(CorrectionRules(storm=None, budgets=(BudgetRule(1, 36_000.0),))))
+    bench = bench_of(rules=PolicyRules(CorrectionRules(mass_drift=None, budgets=(BudgetRule(1, 36_000.0),))))
     fleet = drifted(bench)
     operation = left_behind(bench, bench.apply(fleet))
     acted = resumed(bench, fleet, operation)
-    assert (acted.result, acted.unresolved) == (Result.DONE, ())
+    assert (acted.result, acted.unresolved) == (ActionOutcome.DONE, ())
     assert bench.live_thing("a")["color"] == "red"
 
 
@@ -305,5 +305,5 @@ def test_a_moved_world_after_a_death_is_decided_upon_anew():
     left_behind(bench, bench.apply(fleet))
     same_field(bench)
     given_up, corrected = run(bench.apply(fleet)).acted
-    assert (given_up.result, corrected.result) == (Result.FAILED, Result.DONE)
+    assert (given_up.result, corrected.result) == (ActionOutcome.FAILED, ActionOutcome.DONE)
     assert bench.live_thing("a")["color"] == "red"

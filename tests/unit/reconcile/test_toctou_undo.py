@@ -6,7 +6,7 @@ import pytest
 
 from holdfast.model.decision import Action
 from holdfast.reconcile.undo import CannotUndo
-from holdfast.store.protocol import Outcome
+from holdfast.store.protocol import CorrectionOutcome
 from tests.unit.reconcile.fixtures import Bench
 from tests.unit.reconcile.meddling import (
     CHANGES,
@@ -29,7 +29,7 @@ BEFORE_THE_LOOK = (Moment.BEFORE_LOOK, Moment.BEFORE_CLAIM, Moment.BEFORE_GUARD)
 
 
 def corrected(**options) -> tuple[Bench, list, str]:
-    """Return a bench on which the color was just put back, and the id of that correction."""
+    """Return a bench on which the color was just revert, and the id of that correction."""
     bench = bench_of(**options)
     fleet = drifted(bench)
     run(bench.apply(fleet))
@@ -53,7 +53,7 @@ def test_what_moved_where_it_is_to_be_undone_is_not_undone(change, moment, condi
         run(bench.undo(ident, fleet))
     assert meddler.is_kept()
     assert bench.live.writes == []
-    assert run(bench.store.demotions()) == []
+    assert run(bench.store.quarantines()) == []
     assert sees_the_truth(bench, fleet)
 
 
@@ -74,8 +74,8 @@ def test_what_moves_before_the_write_is_refused_where_the_kind_is_conditional(ch
         run(bench.undo(ident, fleet))
     assert meddler.is_kept()
     assert bench.live.writes == []
-    assert run(bench.store.correction(ident)).outcome is Outcome.DONE
-    assert run(bench.store.demotions()) == [], "nothing was undone, so nothing waits for a person because of it"
+    assert run(bench.store.correction(ident)).outcome is CorrectionOutcome.DONE
+    assert run(bench.store.quarantines()) == [], "nothing was undone, so nothing waits for a person because of it"
     assert sees_the_truth(bench, fleet)
 
 
@@ -97,7 +97,7 @@ def test_what_moves_after_the_write_stays_as_it_is_and_the_undo_says_what_did_no
     assert meddler.is_kept()
     is_back = change in ("other field", "undeclared field")
     assert (undone.message == "as it was before") is is_back
-    assert undone.correction.outcome is (Outcome.DONE if is_back else Outcome.INEFFECTIVE)
+    assert undone.correction.outcome is (CorrectionOutcome.DONE if is_back else CorrectionOutcome.INEFFECTIVE)
     assert sees_the_truth(bench, fleet)
 
 
@@ -121,7 +121,7 @@ def test_what_we_made_and_somebody_changes_now_is_not_removed_where_the_kind_is_
         run(bench.undo(ident, fleet))
     assert meddler.is_kept()
     assert bench.live.writes == []
-    assert run(bench.store.demotions()) == []
+    assert run(bench.store.quarantines()) == []
     assert sees_the_truth(bench, fleet)
 
 

@@ -1,4 +1,4 @@
-"""What we corrected can be put back as it was, guarded like any write, and is then left to a person."""
+"""What we corrected can be reverted as it was, guarded like any write, and is then left to a person."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import asyncio
 import pytest
 
 from holdfast.model.decision import Action
-from holdfast.model.read_result import Trouble, Unreadable
-from holdfast.model.write_result import Refusal, Refused
-from holdfast.reconcile.action_result import Result
+from holdfast.model.read_result import ReadError, ReadFailure
+from holdfast.model.write_result import WriteError, WriteFailure
+from holdfast.reconcile.action_result import ActionOutcome
 from holdfast.reconcile.undo import CannotUndo
-from holdfast.store.protocol import GovernanceChanges, Outcome, Pause, Transaction
+from holdfast.store.protocol import CorrectionOutcome, GovernanceChanges, Pause, Transaction
 from holdfast.testing.memory import once
 from tests.unit.reconcile.fixtures import Bench, declare
 
@@ -21,7 +21,7 @@ def run(coroutine):
 
 
 def corrected(**options):
-    """Return a bench on which the color of one thing was just put back, and the id of that correction."""
+    """Return a bench on which the color of one thing was just revert, and the id of that correction."""
     bench = Bench()
     fleet = [declare("a", {"color": "red", "size": 1}, **options)]
     run(bench.apply(fleet))
@@ -39,7 +39,7 @@ def test_undo_restores_the_pre_image_and_the_next_check_reports_without_correcti
     undone = run(bench.undo(ident, fleet))
     assert undone.message == "as it was before"
     assert bench.live_thing("a") == {"color": "black", "size": 1, "name": "a"}
-    assert run(bench.store.correction(ident)).outcome is Outcome.UNDONE
+    assert run(bench.store.correction(ident)).outcome is CorrectionOutcome.UNDONE
     (one,) = run(bench.apply(fleet)).checked
     assert (one.decision.action, one.decision.reasons[0].code) == (Action.REPORT, "undone")
     assert bench.live_thing("a")["color"] == "black"
@@ -63,7 +63,7 @@ def test_what_somebody_moved_since_is_not_overwritten():
 
 def test_what_cannot_be_read_is_not_undone():
     bench, fleet, ident = corrected()
-    bench.live.faults.append(lambda call: Unreadable(Trouble.UNREACHABLE) if call.startswith("read") else None)
+    bench.live.faults.append(lambda call: ReadFailure(ReadError.UNREACHABLE) if call.startswith("read") else None)
     with pytest.raises(CannotUndo, match="could not be found"):
         run(bench.undo(ident, fleet))
 
@@ -102,10 +102,10 @@ def test_what_we_made_is_removed_and_not_made_again():
 
 def test_a_refused_undo_changes_nothing_and_says_so():
     bench, fleet, ident = corrected()
-    bench.live.faults.append(once("update *", Refused(Refusal.TERMINAL, "no")))
+    bench.live.faults.append(once("update *", WriteFailure(WriteError.TERMINAL, "no")))
     with pytest.raises(CannotUndo, match="refused"):
         run(bench.undo(ident, fleet))
-    assert newest(bench).outcome is Outcome.FAILED
+    assert newest(bench).outcome is CorrectionOutcome.FAILED
     assert bench.live_thing("a")["color"] == "red"
 
 
@@ -123,9 +123,9 @@ def test_an_undo_that_was_killed_after_its_write_is_finished_by_the_next(finishe
     bench.clock.advance(1000)  # the claim of the dead has run out
     run(bench.apply(fleet) if finisher == "apply" else bench.undo(ident, fleet))
     assert bench.live_thing("a")["color"] == "black", "a check after the crash does not correct it again"
-    assert run(bench.store.correction(ident)).outcome is Outcome.UNDONE
+    assert run(bench.store.correction(ident)).outcome is CorrectionOutcome.UNDONE
     assert run(bench.store.operations()) == []
-    assert Outcome.BEGUN not in {each.outcome for each in run(bench.store.corrections())}
+    assert CorrectionOutcome.BEGUN not in {each.outcome for each in run(bench.store.corrections())}
 
 
 def test_policy_may_undo_by_itself_what_did_not_take_everywhere():
@@ -141,5 +141,5 @@ def test_policy_may_undo_by_itself_what_did_not_take_everywhere():
 
     bench.live.after_write = after
     (acted,) = run(bench.apply(fleet)).acted
-    assert acted.result is Result.UNDONE, acted.message
+    assert acted.result is ActionOutcome.UNDONE, acted.message
     assert (bench.live_thing("a")["color"], bench.live_thing("a")["size"]) == ("black", 9)

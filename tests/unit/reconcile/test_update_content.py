@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from holdfast.compare import profiles, verdict_rules
-from holdfast.model.finding import Finding, FindingClass, Op, Side
+from holdfast.model.finding import ChangedBy, Finding, FindingClass, Op
 from holdfast.reconcile import update_content
 
 RULES = profiles.stack(
@@ -23,7 +23,7 @@ RULES = profiles.stack(
 )
 
 
-def drifted(name, side=Side.WORLD):
+def drifted(name, changed_by=ChangedBy.LIVE):
     return Finding((name,), Op.CHANGED, FindingClass.SPECIFIED, side, 1, 1, 2)
 
 
@@ -36,7 +36,7 @@ def test_drift_that_was_not_decided_on_is_left():
 
 
 def test_an_edit_of_the_declaration_is_never_left():
-    assert left([drifted("a", Side.INTENT), drifted("b")], {"/b"}) == ()
+    assert left([drifted("a", ChangedBy.DECLARED), drifted("b")], {"/b"}) == ()
 
 
 def test_what_could_not_be_put_back_is_not_declared_by_sending_it():

@@ -8,19 +8,19 @@ import dataclasses
 import pytest
 
 from holdfast.reconcile import serialize, upgrade_check
-from holdfast.reconcile.connections import World
-from holdfast.reconcile.resolve import Preparer
+from holdfast.reconcile.connections import Connections
+from holdfast.reconcile.resolve import ResourceResolver
 from holdfast.rollouts.core.templates import FieldClasses, Mode
 from holdfast.store.protocol import Transaction
-from tests.unit.reconcile.brooding import Nursery, template
 from tests.unit.reconcile.fixtures import Bench, declare
+from tests.unit.reconcile.group_fixtures import Nursery, template
 from tests.unit.reconcile.test_rule_migration import FIVE, FLEET, IGNORING, LOOKING, SEEN, SIX, restarted, run
 
 
 async def rehearsed(bench: Bench, fleet=FLEET):
     connections, providers = {bench.connection.name: bench.connection}, {"memory": bench.provider()}
-    async with World(connections, providers, {}, bench.clock) as world:
-        preparer = Preparer(bench.store, world, bench.fleet(fleet), bench.fingerprint, bench.secrets)
+    async with Connections(connections, providers, {}, bench.clock) as world:
+        preparer = ResourceResolver(bench.store, world, bench.fleet(fleet), bench.fingerprint, bench.secrets)
         ready, _ = await preparer.prepare([each.address for each in fleet])
         return await upgrade_check.resources(bench.store, ready)
 
@@ -39,11 +39,11 @@ def test_the_same_rules_change_nothing_and_nothing_is_read_or_written(bench):
     assert len(bench.live.calls) == calls
 
 
-def test_what_new_rules_would_see_is_named_as_latent_and_changes_nothing(bench):
+def test_what_new_rules_would_see_is_named_as_newly_visible_and_changes_nothing(bench):
     bench.live_thing("a")["shade"] = "pale"
     run(bench.check(FLEET))
     (one,) = run(rehearsed(restarted(bench, LOOKING)))
-    assert (one.is_changed, one.latent) == (False, ("/shade",))
+    assert (one.is_changed, one.newly_visible) == (False, ("/shade",))
 
 
 def test_a_default_that_new_rules_change_is_named_and_changes_nothing():
@@ -51,7 +51,7 @@ def test_a_default_that_new_rules_change_is_named_and_changes_nothing():
     bench.live.defaults = {"size": 5}
     run(bench.apply(FLEET))
     (one,) = run(rehearsed(restarted(bench, SIX)))
-    assert (one.is_changed, one.latent, one.defaults) == (False, (), ("/size",))
+    assert (one.is_changed, one.newly_visible, one.defaults) == (False, (), ("/size",))
 
 
 def test_what_new_rules_would_see_of_something_only_looked_at_changes_nothing_either():
@@ -60,10 +60,10 @@ def test_what_new_rules_would_see_of_something_only_looked_at_changes_nothing_ei
     run(bench.check(SEEN))
     looking = restarted(bench, LOOKING)
     (one,) = run(rehearsed(looking, SEEN))
-    assert (one.before, one.after, one.latent) == ("in_sync", "in_sync", ("/shade",))
+    assert (one.before, one.after, one.newly_visible) == ("in_sync", "in_sync", ("/shade",))
     run(looking.check(SEEN))
     (one,) = run(rehearsed(looking, SEEN))
-    assert (one.before, one.after, one.latent) == ("in_sync", "in_sync", ())
+    assert (one.before, one.after, one.newly_visible) == ("in_sync", "in_sync", ())
 
 
 def test_drift_that_would_clear_is_named_with_the_reason(bench):
@@ -110,7 +110,7 @@ def test_children_are_rehearsed_by_what_their_template_said_then(fields, edited,
         wanted = dataclasses.replace(wanted, content={"level": "debug"})
         asyncio.run(nursery.roll(wanted))
     asked = dataclasses.replace(wanted, fields=fields, content={"level": "an edit that nobody has seen"})
-    found = asyncio.run(upgrade_check.children(nursery.shelves(), [asked], {}))
+    found = asyncio.run(upgrade_check.children(nursery.repository(), [asked], {}))
     assert len(found) == 3
     assert sum(each.is_changed for each in found) == changed
     assert all("another scheme judges web" in each.why for each in found if each.is_changed)

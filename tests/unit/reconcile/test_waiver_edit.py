@@ -7,12 +7,12 @@ from dataclasses import replace
 
 from holdfast.model.address import Address
 from holdfast.model.decision import Action
-from holdfast.model.verdict import SetAside, Status
+from holdfast.model.verdict import Status, SuppressionReason
 from holdfast.policy import waivers
 from holdfast.policy.correction_limits import CorrectionRules
 from holdfast.policy.waivers import MistakeKind, Waiver
 from holdfast.reconcile.finding_actions import Person, rebaseline, reverted
-from holdfast.reconcile.policy_evaluation import Rules
+from holdfast.reconcile.policy_evaluation import PolicyRules
 from tests.unit.reconcile.fixtures import Bench, declare
 
 DAY = 86_400.0
@@ -29,7 +29,7 @@ def waived(path: str = "/size", days: float = 7, resource: str = "mem/Thing/*"):
     run(bench.apply(fleet))
     bench.live_thing("a")["size"] = 9
     waiver = Waiver(resource, path, "ada@example.org", "load test", bench.clock.now() + days * DAY)
-    bench.rules = Rules(CorrectionRules(storm=None), (waiver,))
+    bench.rules = PolicyRules(CorrectionRules(mass_drift=None), (waiver,))
     return bench, fleet, waiver
 
 
@@ -42,13 +42,13 @@ def test_a_waived_finding_is_shown_but_neither_counts_nor_is_corrected():
     bench, fleet, _ = waived()
     one = only(run(bench.apply(fleet)))
     assert (one.verdict.status, one.decision.action) == (Status.IN_SYNC, Action.NONE)
-    (aside,) = one.verdict.aside
-    assert (aside.because, aside.path) == (SetAside.WAIVED, "/size")
-    assert "ada" in aside.note
-    assert "load test" in aside.note
+    (suppressed,) = one.verdict.suppressed
+    assert (suppressed.because, suppressed.path) == (SuppressionReason.WAIVED, "/size")
+    assert "ada" in suppressed.note
+    assert "load test" in suppressed.note
     assert bench.live_thing("a")["size"] == 9
     state = run(bench.store.state(one.address))
-    assert state.aside == (("waived", "/size", aside.note),), "visible without asking the world again"
+    assert state.suppressed == (("waived", "/size", suppressed.note),), "visible without asking the world again"
 
 
 def test_other_fields_of_the_resource_are_still_corrected():
@@ -125,7 +125,7 @@ def rebaselined(pattern="/size"):
 def test_a_baselined_value_is_the_new_normal_and_stays_visible():
     bench, fleet = rebaselined()
     one = only(run(bench.apply(fleet)))
-    assert [(a.because, a.path) for a in one.verdict.aside] == [(SetAside.BASELINED, "/size")]
+    assert [(a.because, a.path) for a in one.verdict.suppressed] == [(SuppressionReason.BASELINED, "/size")]
     assert (bench.live_thing("a")["color"], bench.live_thing("a")["size"]) == ("red", 9)
     assert only(run(bench.check(fleet))).verdict.status is Status.IN_SYNC
 
@@ -136,7 +136,7 @@ def test_a_baselined_value_stays_watched():
     bench.live_thing("a")["size"] = 10
     one = only(run(bench.check(fleet)))
     assert one.verdict.status is Status.DRIFTED
-    assert one.verdict.aside == (), "what was accepted is not what is there any more"
+    assert one.verdict.suppressed == (), "what was accepted is not what is there any more"
 
 
 def test_revert_puts_back_what_policy_would_only_report():

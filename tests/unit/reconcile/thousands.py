@@ -22,18 +22,18 @@ from pathlib import Path
 import orjson
 
 from holdfast.app.project import tune_collector
-from holdfast.model.write_result import Refusal, Refused
+from holdfast.model.write_result import WriteError, WriteFailure
 from holdfast.policy.budgets import Percent
 from holdfast.rollouts import serialization
 from holdfast.rollouts.core import group_rollouts
 from holdfast.rollouts.core.records import Phase
-from holdfast.rollouts.core.rollout_limits import Limits
+from holdfast.rollouts.core.rollout_limits import RolloutLimits
 from holdfast.rollouts.core.templates import Template
 from holdfast.store.protocol import Transaction
 from holdfast.store.sqlite import SqliteStore
 from holdfast.testing.clock import FakeClock
 from holdfast.testing.memory import MemoryWorld
-from tests.unit.reconcile.brooding import Nursery, template
+from tests.unit.reconcile.group_fixtures import Nursery, template
 
 MANY = int(os.environ.get("MANY", "10000"))
 KILL_AT = int(os.environ["KILL_AT"]) if "KILL_AT" in os.environ else None  # bytes of the journal
@@ -96,15 +96,15 @@ def is_failing(name: str) -> bool:
     return "-r" in name and zlib.crc32(name.encode()) % 100 < FAILING
 
 
-def _failing(call: str) -> Refused | None:
+def _failing(call: str) -> WriteFailure | None:
     verb, _, target = call.partition(" ")
     if verb == "create" and is_failing(target.partition("/")[2]):
-        return Refused(Refusal.TERMINAL, "this one never starts")
+        return WriteFailure(WriteError.TERMINAL, "this one never starts")
     return None
 
 
 def wanted(level: str) -> Template:
-    limits = Limits(
+    limits = RolloutLimits(
         max_surge=Percent(5),
         canary=10,
         budgets={"*": Percent(5)},
@@ -120,8 +120,8 @@ async def seed(folder: Path, start: float) -> None:
     store = await SqliteStore.open(folder / "holdfast.db")
     live = world(folder)
     nursery = Nursery(live, store, FakeClock(start))
-    (brood,) = (await nursery.roll(dataclasses.replace(wanted("info"), replicas=1))).broods
-    (child,) = brood.children.values()
+    (group,) = (await nursery.roll(dataclasses.replace(wanted("info"), replicas=1))).groups
+    (child,) = group.children.values()
     state = await store.state(child.address)
     assert state is not None
     body = live.things["Thing", "id-1"]
@@ -136,7 +136,7 @@ async def seed(folder: Path, start: float) -> None:
                 )
             )
             copy = dataclasses.replace(child, address=address, slot=name, version=1)
-            transaction.records.put.append(serialization.child_dossier(copy, "web"))
+            transaction.records.put.append(serialization.child_record(copy, "web"))
             live.things["Thing", ident] = {**body, "name": name}
             live.writes.append(("create", "Thing", ident))
             live.seen_keys[f"seed-{index}"] = ident
@@ -150,14 +150,14 @@ async def main(folder: Path, start: float, level: str) -> None:
     store = await SqliteStore.open(folder / "holdfast.db")
     nursery = Nursery(world(folder), store, FakeClock(start), os.getpid(), lists=False, owner=str(os.getpid()))
     while True:
-        (brood,) = (await nursery.roll(wanted(level))).broods
-        file = brood.rollout
+        (group,) = (await nursery.roll(wanted(level))).groups
+        file = group.rollout
         if file is None or file.rollout.phase is Phase.COMPLETE:
             break
         if file.rollout.phase is Phase.HALTED:
             await nursery.turn(wanted(level), group_rollouts.resumed)
         nursery.clock.advance(30.0)
-    left = Counter(each.state.value for each in brood.children.values())
+    left = Counter(each.state.value for each in group.children.values())
     (folder / f"end-{level}").write_bytes(orjson.dumps({"children": dict(left)}))
     await store.close()
 

@@ -17,27 +17,27 @@ from holdfast.compare.normalize import Digest as ValueDigest
 from holdfast.model.absent import ABSENT
 from holdfast.model.address import Address
 from holdfast.model.condition import Condition, ConditionType, Truth
-from holdfast.model.finding import Finding, FindingClass, Op, Side
+from holdfast.model.finding import ChangedBy, Finding, FindingClass, Op
 from holdfast.model.path import Step as PathStep
 from holdfast.model.resource import Origin
 from holdfast.model.verdict import Status
 from holdfast.store import blobs
 from holdfast.store.memory import MemoryStore
 from holdfast.store.protocol import (
-    Acceptance,
+    AcceptedValue,
     Applied,
     Approval,
     CorrectedPath,
     Correction,
+    CorrectionOutcome,
     DecisionRecord,
     Declared,
-    Demotion,
     Digest,
     Event,
     Observed,
     Operation,
-    Outcome,
     Pause,
+    Quarantine,
     ResourceState,
     Revision,
     Schedule,
@@ -157,7 +157,7 @@ def changed_state(state: ResourceState, **changes: Any) -> ResourceState:
 
 
 def finding(*path: PathStep, op: Op = Op.CHANGED, **values: Any) -> Finding:
-    return Finding(path, op, FindingClass.SPECIFIED, Side.WORLD, **values)
+    return Finding(path, op, FindingClass.SPECIFIED, ChangedBy.LIVE, **values)
 
 
 def operation(name: str = "op-1", address: Address = A, **changes: Any) -> Operation:
@@ -195,7 +195,7 @@ def correction(name: str, address: Address = A, **changes: Any) -> Correction:
         "at": 4.0,
         "action": "update",
         "reason": "drift",
-        "outcome": Outcome.DONE,
+        "outcome": CorrectionOutcome.DONE,
         "paths": (CorrectedPath("size", 2, 1), CorrectedPath("tags[name=x]", {"name": "x"}, took=False)),
         "pre_image": digest("before"),
         "post_image": digest("after"),
@@ -215,14 +215,14 @@ def approval(plan: str, address: Address = A, **changes: Any) -> Approval:
     return Approval(plan, address, **(fields | changes))
 
 
-def demotion(path: str, address: Address = A, **changes: Any) -> Demotion:
-    fields: dict[str, Any] = {"cause": "fight", "since": 1.0, "data": {"period": 60.0, "values": [1, 2]}}
-    return Demotion(address, path, **(fields | changes))
+def quarantine(path: str, address: Address = A, **changes: Any) -> Quarantine:
+    fields: dict[str, Any] = {"cause": "contention", "since": 1.0, "data": {"period": 60.0, "values": [1, 2]}}
+    return Quarantine(address, path, **(fields | changes))
 
 
-def acceptance(path: str, address: Address = A, **changes: Any) -> Acceptance:
+def acceptance(path: str, address: Address = A, **changes: Any) -> AcceptedValue:
     fields: dict[str, Any] = {"value": {"a": [1]}, "who": "me", "why": "it is better so", "at": 1.0}
-    return Acceptance(address, path, **(fields | changes))
+    return AcceptedValue(address, path, **(fields | changes))
 
 
 # --- strategies -------------------------------------------------------------------------------------------------------
@@ -244,7 +244,7 @@ findings = st.builds(
     path=strategies.any_paths,
     op=st.sampled_from(Op),
     cls=st.sampled_from(FindingClass),
-    side=st.sampled_from(Side),
+    changed_by=st.sampled_from(ChangedBy),
     desired=odd_values,
     baseline=odd_values,
     observed=odd_values,
@@ -293,6 +293,6 @@ def states(addresses: st.SearchStrategy[Address] = st.just(A)) -> st.SearchStrat
         handled=some_text,
         depends_on=st.lists(texts, max_size=2).map(tuple),
         source=some_text,
-        aside=st.lists(st.tuples(texts, texts, texts), max_size=2).map(tuple),
+        suppressed=st.lists(st.tuples(texts, texts, texts), max_size=2).map(tuple),
         repeated=st.integers(1, 5),
     )

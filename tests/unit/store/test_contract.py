@@ -19,8 +19,8 @@ from holdfast.store.protocol import (
     ResourceState,
     Settled,
     Store,
-    Touch,
     Transaction,
+    UnchangedCheck,
 )
 from tests.unit.store.examples import (
     A,
@@ -267,7 +267,7 @@ async def test_many_are_settled_at_once(store: Store):
 async def test_a_touch_with_a_new_digest_settles_what_had_moved(store: Store):
     await store.commit(Transaction(states=[at_rest(A)]))
     assert await store.settled("prod", "Network", [("a", "new")]) == []
-    await store.commit(Transaction(updates=PartialUpdates(unchanged=[Touch(A, 50.0, 60.0, raw_digest="new")])))
+    await store.commit(Transaction(updates=PartialUpdates(unchanged=[UnchangedCheck(A, 50.0, 60.0, raw_digest="new")])))
     assert await store.settled("prod", "Network", [("a", "new")]) == [Settled(A, 3600.0)]
 
 
@@ -289,7 +289,7 @@ async def test_what_is_looked_at_while_going_through_the_unlooked_is_not_met_twi
     met = []
     async for address in store.unlooked("prod", "Network", 10.0):
         met.append(address)
-        await store.commit(Transaction(updates=PartialUpdates(unchanged=[Touch(address, 10.0, 20.0)])))
+        await store.commit(Transaction(updates=PartialUpdates(unchanged=[UnchangedCheck(address, 10.0, 20.0)])))
     assert met == many
     assert await listed(store.unlooked("prod", "Network", 10.0)) == []
 
@@ -299,7 +299,11 @@ async def test_a_touch_moves_the_times_of_a_good_check_and_nothing_else(store: S
     done = {"handled": "token-1"}
     await store.commit(Transaction(states=[full_state(A, **done), full_state(B, **done)]))
     await store.commit(
-        Transaction(updates=PartialUpdates(unchanged=[Touch(A, 50.0, 60.0), Touch(B, 51.0, None, 'W/"2"', "raw-2")]))
+        Transaction(
+            updates=PartialUpdates(
+                unchanged=[UnchangedCheck(A, 50.0, 60.0), UnchangedCheck(B, 51.0, None, 'W/"2"', "raw-2")]
+            )
+        )
     )
     assert await store.state(A) == full_state(A, checked_at=50.0, good_at=50.0, due_at=60.0, failures=0, **done)
     tagged = {"etag": 'W/"2"', "raw_digest": "raw-2", **done}
@@ -310,14 +314,14 @@ async def test_a_touch_moves_the_times_of_a_good_check_and_nothing_else(store: S
 async def test_a_state_after_a_touch_replaces_what_the_touch_changed(store: Store):
     state = full_state(handled="token-1")
     await store.commit(Transaction(states=[state]))
-    await store.commit(Transaction(updates=PartialUpdates(unchanged=[Touch(A, 50.0, 60.0, "new")])))
+    await store.commit(Transaction(updates=PartialUpdates(unchanged=[UnchangedCheck(A, 50.0, 60.0, "new")])))
     await store.commit(Transaction(states=[state]))
     assert await store.state(A) == state
 
 
 @on_every_store
 async def test_touching_an_unknown_resource_does_nothing(store: Store):
-    await store.commit(Transaction(updates=PartialUpdates(unchanged=[Touch(A, 50.0, 60.0)])))
+    await store.commit(Transaction(updates=PartialUpdates(unchanged=[UnchangedCheck(A, 50.0, 60.0)])))
     assert await store.state(A) is None
 
 

@@ -18,15 +18,15 @@ from holdfast.store.protocol import (
     REVISIONS_KEPT,
     ClaimLost,
     Digest,
-    Dossier,
-    DossierMoved,
     Event,
     PartialUpdates,
     RecordChanges,
     Step,
     Store,
-    Touch,
     Transaction,
+    UnchangedCheck,
+    VersionConflict,
+    VersionedRecord,
     WriteChanges,
 )
 from tests.unit.store.examples import (
@@ -89,10 +89,11 @@ async def test_a_claim_says_which_revision_was_applied_when_it_was_taken(store: 
 async def test_a_claim_is_given_back_with_what_a_transaction_makes_true_or_not_at_all(store: Store):
     claim = await store.claim(A, "one", now=0.0, until=10.0)
     assert claim is not None
-    with pytest.raises(DossierMoved):
+    with pytest.raises(VersionConflict):
         await store.commit(
             Transaction(
-                records=RecordChanges(put=[Dossier("matter", "one", {}, 5)]), writes=WriteChanges(released=[claim])
+                records=RecordChanges(put=[VersionedRecord("matter", "one", {}, 5)]),
+                writes=WriteChanges(released=[claim]),
             )
         )
     assert await store.claims() == [claim]
@@ -118,12 +119,14 @@ async def test_a_claim_that_was_lost_is_not_taken_from_whoever_has_it_now(store:
 async def test_of_calls_at_the_same_time_each_succeeds_or_fails_by_itself_and_in_its_turn(store: Store):
     versions = [1, 2, 9, 3, 4]
     calls = [
-        store.commit(Transaction(events=[event(n=n)], records=RecordChanges(put=[Dossier("matter", "one", {}, n)])))
+        store.commit(
+            Transaction(events=[event(n=n)], records=RecordChanges(put=[VersionedRecord("matter", "one", {}, n)]))
+        )
         for n in versions
     ]
-    *results, read = await asyncio.gather(*calls, store.dossier("matter", "one"), return_exceptions=True)
-    assert [type(result) for result in results] == [type(None), type(None), DossierMoved, type(None), type(None)]
-    assert isinstance(read, Dossier)
+    *results, read = await asyncio.gather(*calls, store.record("matter", "one"), return_exceptions=True)
+    assert [type(result) for result in results] == [type(None), type(None), VersionConflict, type(None), type(None)]
+    assert isinstance(read, VersionedRecord)
     assert read.version == 4
     assert [each.event.data["n"] async for each in store.events()] == [1, 2, 3, 4]
     assert await store.verify_chain() == 4
@@ -294,13 +297,13 @@ async def test_a_check_that_failed_is_no_time_without_a_finding(store: Store):
 @on_every_store
 async def test_a_touch_is_a_good_check_but_not_one_of_the_same_transaction(store: Store):
     await look(store, 1.0)
-    await store.commit(Transaction(updates=PartialUpdates(unchanged=[Touch(A, 2.0, 9.0)])))
+    await store.commit(Transaction(updates=PartialUpdates(unchanged=[UnchangedCheck(A, 2.0, 9.0)])))
     await store.commit(
         Transaction(
             findings={A: (finding("size"),)},
             findings_at=3.0,
             checked={A},
-            updates=PartialUpdates(unchanged=[Touch(A, 3.0, 9.0)]),
+            updates=PartialUpdates(unchanged=[UnchangedCheck(A, 3.0, 9.0)]),
         )
     )
     assert await ages(store) == {"size": (2.0, 3.0, 3.0, 1)}

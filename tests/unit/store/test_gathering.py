@@ -14,19 +14,19 @@ import pytest
 
 from holdfast.errors import StoreError
 from holdfast.model.address import Address
-from holdfast.model.budget_charge import Charge
+from holdfast.model.budget_charge import BudgetCharge
 from holdfast.store import call_batching
 from holdfast.store.protocol import (
     BudgetSpent,
     ClaimLost,
     Declared,
-    Dossier,
-    DossierMoved,
     Event,
     GovernanceChanges,
     RecordChanges,
     ResourceState,
     Transaction,
+    VersionConflict,
+    VersionedRecord,
     WriteChanges,
 )
 from holdfast.store.sqlite import SqliteStore
@@ -127,9 +127,9 @@ async def test_claims_renewals_releases_and_reads_share_a_visit_with_commits(sto
 
 @on_disk
 async def test_what_changes_does_so_in_the_order_it_was_asked_for_and_a_read_sees_all_of_it(store: SqliteStore):
-    versions = [Dossier("matter", "one", {"n": number}, number) for number in range(1, 51)]
+    versions = [VersionedRecord("matter", "one", {"n": number}, number) for number in range(1, 51)]
     calls = [store.commit(Transaction(records=RecordChanges(put=[each]))) for each in versions]
-    *done, read = await gathered(store, *calls, store.dossier("matter", "one"))
+    *done, read = await gathered(store, *calls, store.record("matter", "one"))
     assert done == [None] * 50
     assert read == versions[-1]
 
@@ -138,10 +138,10 @@ FAILING = {
     ClaimLost: Transaction(writes=WriteChanges(fences={A: 7})),
     BudgetSpent: Transaction(
         governance=GovernanceChanges(
-            corrections=[correction("c")], charges={"c": [Charge("purse", limit=0, since=0.0)]}
+            corrections=[correction("c")], charges={"c": [BudgetCharge("bucket", limit=0, since=0.0)]}
         )
     ),
-    DossierMoved: Transaction(records=RecordChanges(put=[Dossier("matter", "one", {}, 5)])),
+    VersionConflict: Transaction(records=RecordChanges(put=[VersionedRecord("matter", "one", {}, 5)])),
     StoreError: Transaction(revisions=[revision(1, content="another")]),
     ValueError: Transaction(documents={digest("wrong"): b"{}"}),
 }
@@ -292,7 +292,7 @@ async def test_closing_finishes_what_was_asked_before(store: SqliteStore):
 async def test_questions_about_everything_are_put_to_the_file_once_a_visit(store: SqliteStore):
     await store.commit(fact(0))
     statements = await traced(store)
-    calls = [call for _ in range(20) for call in (store.sizes(), store.pauses(), store.demotions())]
+    calls = [call for _ in range(20) for call in (store.sizes(), store.pauses(), store.quarantines())]
     answers = await gathered(store, *calls)
     assert answers == [{("prod", "Thing"): 1}, [], []] * 20
     assert len([each for each in statements if "SELECT" in each]) == 3

@@ -18,13 +18,13 @@ from holdfast.compare.normalize import Digest as ValueDigest
 from holdfast.errors import StoreError
 from holdfast.model.absent import ABSENT
 from holdfast.model.address import Address
-from holdfast.model.budget_charge import Charge
+from holdfast.model.budget_charge import BudgetCharge
 from holdfast.store.protocol import (
     BudgetSpent,
     ClaimLost,
     CorrectedPath,
+    CorrectionOutcome,
     GovernanceChanges,
-    Outcome,
     Store,
     Transaction,
 )
@@ -37,13 +37,13 @@ from tests.unit.store.examples import (
     acceptance,
     approval,
     correction,
-    demotion,
     event,
     finding,
     full_state,
     on_every_store,
     opened,
     pause,
+    quarantine,
     revision,
 )
 
@@ -65,7 +65,7 @@ ODD_VALUES = [
 @on_every_store
 async def test_a_correction_comes_back_field_by_field(store: Store):
     bare = correction("c1", paths=(), pre_image=None, post_image=None, undoes=None, who="")
-    full = correction("c2", B, outcome=Outcome.UNDONE)
+    full = correction("c2", B, outcome=CorrectionOutcome.UNDONE)
     await store.commit(Transaction(governance=GovernanceChanges(corrections=[bare, full])))
     assert await store.correction("c1") == bare
     assert await store.correction("c2") == full
@@ -77,14 +77,14 @@ def test_values_come_back_as_what_they_were(value, tmp_path):
     @on_every_store
     async def check(store: Store):
         paths = (CorrectedPath("a", value, ABSENT, took=False), CorrectedPath("b[name=x]", ABSENT, value))
-        taken, put_down = acceptance("size", value=value), demotion("size", data={"values": [value], "$": value})
+        taken, put_down = acceptance("size", value=value), quarantine("size", data={"values": [value], "$": value})
         corrected = correction("c", paths=paths)
         await store.commit(
             Transaction(governance=GovernanceChanges(corrections=[corrected], accepted=[taken], quarantines=[put_down]))
         )
         assert await store.correction("c") == corrected
         assert await store.acceptances() == [taken]
-        assert await store.demotions() == [put_down]
+        assert await store.quarantines() == [put_down]
         assert type((await store.acceptances())[0].value) is type(value)
 
     for kind in ("memory", "sqlite"):
@@ -128,9 +128,11 @@ async def test_the_corrections_of_many_resources_come_in_one_order(store: Store)
 
 @on_every_store
 async def test_a_correction_is_replaced_by_one_of_its_id_and_keeps_its_place(store: Store):
-    first, second = correction("c1", outcome=Outcome.BEGUN), correction("c2")
+    first, second = correction("c1", outcome=CorrectionOutcome.BEGUN), correction("c2")
     await store.commit(Transaction(governance=GovernanceChanges(corrections=[first, second])))
-    ended = replace(first, outcome=Outcome.INEFFECTIVE, paths=(CorrectedPath("x", 1, 2, took=False),), who="she")
+    ended = replace(
+        first, outcome=CorrectionOutcome.INEFFECTIVE, paths=(CorrectedPath("x", 1, 2, took=False),), who="she"
+    )
     await store.commit(Transaction(governance=GovernanceChanges(corrections=[ended])))
     assert await store.corrections() == [second, ended]
 
@@ -142,14 +144,14 @@ async def test_what_is_kept_is_not_shared_with_writer_or_reader(store: Store):
         governance=GovernanceChanges(
             corrections=[correction("c", paths=(CorrectedPath("x", values),))],
             accepted=[acceptance("x", value=values)],
-            quarantines=[demotion("x", data={"values": values})],
+            quarantines=[quarantine("x", data={"values": values})],
         )
     )
     await store.commit(facts)
     values.append(2)
     for _ in range(2):
         corrected, taken = (await store.corrections())[0], (await store.acceptances())[0]
-        lists = [corrected.paths[0].before, taken.value, (await store.demotions())[0].data["values"]]
+        lists = [corrected.paths[0].before, taken.value, (await store.quarantines())[0].data["values"]]
         single = await store.correction("c")
         assert single is not None
         lists.append(single.paths[0].before)
@@ -158,22 +160,22 @@ async def test_what_is_kept_is_not_shared_with_writer_or_reader(store: Store):
             one.append(3)
 
 
-# --- purses -----------------------------------------------------------------------------------------------------------
+# --- buckets ---------------------------------------------------------------------------------------------------------
 
 
-def charging(name: str, at: float, *purses: str, limit: int = 2, since: float = 0.0) -> Transaction:
-    """Return a correction that is charged to purses."""
-    charges = [Charge(purse, limit, since) for purse in purses]
+def charging(name: str, at: float, *buckets: str, limit: int = 2, since: float = 0.0) -> Transaction:
+    """Return a correction that is charged to buckets."""
+    charges = [BudgetCharge(bucket, limit, since) for bucket in buckets]
     return Transaction(governance=GovernanceChanges(corrections=[correction(name, at=at)], charges={name: charges}))
 
 
 @on_every_store
-async def test_a_purse_gives_as_often_as_its_limit_says_and_again_when_time_has_passed(store: Store):
+async def test_a_bucket_gives_as_often_as_its_limit_says_and_again_when_time_has_passed(store: Store):
     await store.commit(charging("c1", 10.0, "p"))
     await store.commit(charging("c2", 20.0, "p", since=10.0))
     with pytest.raises(BudgetSpent) as caught:
         await store.commit(charging("c3", 20.0, "p", since=10.0))
-    assert caught.value.purse == "p"
+    assert caught.value.bucket == "p"
     await store.commit(charging("c3", 20.5, "p", since=10.5))
     asked = [("p", 20.5), ("p", 10.5), ("p", 0.0), ("other", 0.0), ("p", 21.0)]
     assert await store.spent(asked) == [1, 2, 3, 0, 0]
@@ -181,13 +183,13 @@ async def test_a_purse_gives_as_often_as_its_limit_says_and_again_when_time_has_
 
 
 @on_every_store
-async def test_a_transaction_that_finds_a_purse_empty_keeps_nothing(store: Store):
+async def test_a_transaction_that_finds_a_bucket_empty_keeps_nothing(store: Store):
     await store.commit(charging("c1", 1.0, "full", limit=1))
     new = Address("new", "Thing", "x")
     facts = charging("c2", 2.0, "other", "full", limit=1)
     facts.states, facts.events, facts.revisions = [full_state(new)], [event()], [revision(1)]
     facts.governance.pauses, facts.governance.approvals = [pause("")], [approval("p")]
-    facts.governance.quarantines, facts.governance.accepted = [demotion("x")], [acceptance("x")]
+    facts.governance.quarantines, facts.governance.accepted = [quarantine("x")], [acceptance("x")]
     with pytest.raises(BudgetSpent, match="full"):
         await store.commit(facts)
     assert await store.spent([("other", 0.0), ("full", 0.0)]) == [0, 1]
@@ -195,7 +197,7 @@ async def test_a_transaction_that_finds_a_purse_empty_keeps_nothing(store: Store
     assert await store.states([new]) == {}
     assert await store.revisions(A) == []
     assert await store.pauses() == []
-    assert (await store.approvals(), await store.demotions(), await store.acceptances()) == ([], [], [])
+    assert (await store.approvals(), await store.quarantines(), await store.acceptances()) == ([], [], [])
     assert await store.verify_chain() == 0
     facts.governance.charges = {}
     await store.commit(facts)
@@ -203,10 +205,10 @@ async def test_a_transaction_that_finds_a_purse_empty_keeps_nothing(store: Store
 
 
 @on_every_store
-async def test_a_correction_is_charged_to_a_purse_once_even_when_the_purse_is_empty(store: Store):
+async def test_a_correction_is_charged_to_a_bucket_once_even_when_the_bucket_is_empty(store: Store):
     await store.commit(charging("c1", 1.0, "p", "p", limit=1))
     await store.commit(charging("c1", 5.0, "p", limit=1))  # asked again after a crash, at another time
-    await store.commit(Transaction(governance=GovernanceChanges(charges={"c1": [Charge("p", 0, 0.0)]})))
+    await store.commit(Transaction(governance=GovernanceChanges(charges={"c1": [BudgetCharge("p", 0, 0.0)]})))
     assert await store.spent([("p", 0.0), ("p", 1.5)]) == [1, 0]
 
 
@@ -215,7 +217,7 @@ async def test_charges_of_one_transaction_count_each_other(store: Store):
     facts = Transaction(
         governance=GovernanceChanges(
             corrections=[correction(f"c{n}", at=1.0) for n in range(3)],
-            charges={f"c{n}": [Charge("p", 2, 0.0)] for n in range(3)},
+            charges={f"c{n}": [BudgetCharge("p", 2, 0.0)] for n in range(3)},
         )
     )
     with pytest.raises(BudgetSpent):
@@ -229,7 +231,7 @@ async def test_charges_of_one_transaction_count_each_other(store: Store):
 @on_every_store
 async def test_a_correction_that_is_kept_can_be_charged_later_at_its_own_time(store: Store):
     await store.commit(Transaction(governance=GovernanceChanges(corrections=[correction("c1", at=3.0)])))
-    await store.commit(Transaction(governance=GovernanceChanges(charges={"c1": [Charge("p", 1, 0.0)]})))
+    await store.commit(Transaction(governance=GovernanceChanges(charges={"c1": [BudgetCharge("p", 1, 0.0)]})))
     assert await store.spent([("p", 3.0), ("p", 3.5)]) == [1, 0]
 
 
@@ -237,14 +239,16 @@ async def test_a_correction_that_is_kept_can_be_charged_later_at_its_own_time(st
 async def test_charging_an_unknown_correction_is_a_mistake_and_nothing_is_kept(store: Store):
     with pytest.raises(ValueError, match="correction c9"):
         await store.commit(
-            Transaction(states=[full_state()], governance=GovernanceChanges(charges={"c9": [Charge("p", 1, 0.0)]}))
+            Transaction(
+                states=[full_state()], governance=GovernanceChanges(charges={"c9": [BudgetCharge("p", 1, 0.0)]})
+            )
         )
     assert await store.state(A) is None
     assert await store.spent([("p", 0.0)]) == [0]
 
 
 @on_every_store
-async def test_a_purse_with_nothing_in_it_gives_nothing(store: Store):
+async def test_a_bucket_with_nothing_in_it_gives_nothing(store: Store):
     with pytest.raises(BudgetSpent):
         await store.commit(charging("c1", 1.0, "p", limit=0))
     await store.commit(charging("c1", 1.0))
@@ -252,7 +256,7 @@ async def test_a_purse_with_nothing_in_it_gives_nothing(store: Store):
 
 
 @on_every_store
-async def test_a_lost_claim_or_a_broken_fact_takes_nothing_from_a_purse(store: Store):
+async def test_a_lost_claim_or_a_broken_fact_takes_nothing_from_a_bucket(store: Store):
     await store.commit(Transaction(revisions=[revision(1)]))
     facts = charging("c1", 1.0, "p")
     with pytest.raises(ClaimLost):
@@ -262,7 +266,7 @@ async def test_a_lost_claim_or_a_broken_fact_takes_nothing_from_a_purse(store: S
     assert await store.spent([("p", 0.0)]) == [0]
 
 
-def test_two_stores_on_one_file_never_take_more_than_a_purse_holds(tmp_path):
+def test_two_stores_on_one_file_never_take_more_than_a_bucket_holds(tmp_path):
     async def take(store: SqliteStore, name: str, at: float) -> None:
         with contextlib.suppress(BudgetSpent):
             await store.commit(charging(name, at, "own " + name[0], "shared", limit=7, since=at - 10.0))
@@ -300,20 +304,20 @@ def test_no_window_ever_holds_more_charges_than_the_limit(kind, tries, limit, wi
     async def whole() -> None:
         with tempfile.TemporaryDirectory() as folder:
             async with opened(kind, Path(folder)) as store:
-                for purse, charged in (await spend(store)).items():
+                for bucket, charged in (await spend(store)).items():
                     for start in range(31):
                         assert sum(start <= at <= start + width for at in charged.values()) <= limit
                     counts = [sum(at >= since for at in charged.values()) for since in range(31)]
-                    assert await store.spent([(purse, float(since)) for since in range(31)]) == counts
+                    assert await store.spent([(bucket, float(since)) for since in range(31)]) == counts
 
     async def spend(store: Store) -> dict[str, dict[int, int]]:
-        """Return when which purse was charged for which correction, and see that nothing was refused for no reason."""
+        """Return when which bucket was charged for which correction, and see that nothing was refused for no reason."""
         taken: dict[str, dict[int, int]] = defaultdict(dict)
-        for number, purses, at in tries:
-            empty = await refusing(store, charging(f"c{number}", at, *purses, limit=limit, since=at - width))
+        for number, buckets, at in tries:
+            empty = await refusing(store, charging(f"c{number}", at, *buckets, limit=limit, since=at - width))
             if empty is None:
-                for purse in purses:
-                    taken[purse].setdefault(number, at)
+                for bucket in buckets:
+                    taken[bucket].setdefault(number, at)
             else:
                 assert sum(one >= at - width for one in taken[empty].values()) >= limit
                 assert number not in taken[empty]
@@ -323,15 +327,15 @@ def test_no_window_ever_holds_more_charges_than_the_limit(kind, tries, limit, wi
 
 
 async def refusing(store: Store, facts: Transaction) -> str | None:
-    """Commit; return the purse that was empty."""
+    """Commit; return the bucket that was empty."""
     try:
         await store.commit(facts)
     except BudgetSpent as spent:
-        return spent.purse
+        return spent.bucket
     return None
 
 
-# --- pauses, approvals, demotions, acceptances ------------------------------------------------------------------------
+# --- pauses, approvals, quarantines, acceptances ---------------------------------------------------------------------
 
 
 @on_every_store
@@ -371,13 +375,13 @@ async def test_an_approval_is_there_until_it_is_used(store: Store):
 
 
 @on_every_store
-async def test_demotions_are_kept_by_address_and_path_until_promoted(store: Store):
-    given = [demotion("size", B), demotion("size"), demotion("name"), demotion("size", C)]
+async def test_quarantines_are_kept_by_address_and_path_until_promoted(store: Store):
+    given = [quarantine("size", B), quarantine("size"), quarantine("name"), quarantine("size", C)]
     await store.commit(Transaction(governance=GovernanceChanges(quarantines=given)))
-    assert await store.demotions() == [given[2], given[1], given[0], given[3]]
-    assert await store.demotions([C, A, D]) == [given[2], given[1], given[3]]
-    assert await store.demotions([]) == []
-    undone = demotion("size", cause="undone", data={})
+    assert await store.quarantines() == [given[2], given[1], given[0], given[3]]
+    assert await store.quarantines([C, A, D]) == [given[2], given[1], given[3]]
+    assert await store.quarantines([]) == []
+    undone = quarantine("size", cause="undone", data={})
     unknown = Address("new", "Thing", "x")
     await store.commit(
         Transaction(
@@ -386,12 +390,12 @@ async def test_demotions_are_kept_by_address_and_path_until_promoted(store: Stor
             )
         )
     )
-    assert await store.demotions() == [undone, given[0]]
-    anew = demotion("size", B, since=99.0)
+    assert await store.quarantines() == [undone, given[0]]
+    anew = quarantine("size", B, since=99.0)
     await store.commit(
         Transaction(governance=GovernanceChanges(quarantines=[anew], unquarantined=[(A, "size"), (B, "size")]))
     )
-    assert await store.demotions() == [anew]
+    assert await store.quarantines() == [anew]
 
 
 @on_every_store
@@ -416,15 +420,20 @@ async def test_acceptances_are_kept_by_address_and_path_until_taken_back(store: 
 @on_every_store
 async def test_what_is_asked_of_many_resources_comes_in_address_order(store: Store):
     many = [Address("prod", kind, f"n{n:03}") for kind in ("Network", "Subnet") for n in range(250)]
-    demoted, accepted = [demotion("x", address) for address in many], [acceptance("x", address) for address in many]
+    quarantined, accepted = (
+        [quarantine("x", address) for address in many],
+        [acceptance("x", address) for address in many],
+    )
     approved = [approval(f"plan of {address}", address) for address in many]
     await store.commit(
         Transaction(
-            governance=GovernanceChanges(quarantines=demoted[::-1], accepted=accepted[::-1], approvals=approved[::-1])
+            governance=GovernanceChanges(
+                quarantines=quarantined[::-1], accepted=accepted[::-1], approvals=approved[::-1]
+            )
         )
     )
     for asked in (None, many, many[::-1]):
-        assert await store.demotions(asked) == demoted
+        assert await store.quarantines(asked) == quarantined
         assert await store.acceptances(asked) == accepted
         assert await store.approvals(asked) == approved
 
@@ -436,7 +445,7 @@ async def test_forgetting_takes_what_was_decided_about_a_resource_and_leaves_wha
     facts.states, facts.findings = [full_state(A), full_state(B)], {A: (finding("x"),), B: (finding("x"),)}
     facts.governance.approvals = [approval("unused"), used, approval("other", B)]
     facts.governance.quarantines, facts.governance.accepted = (
-        [demotion("x"), demotion("x", B)],
+        [quarantine("x"), quarantine("x", B)],
         [acceptance("x"), acceptance("x", B)],
     )
     facts.governance.pauses = [pause(str(A))]
@@ -444,7 +453,7 @@ async def test_forgetting_takes_what_was_decided_about_a_resource_and_leaves_wha
     await store.commit(Transaction(forgotten=[A]))
     assert list(await store.findings()) == [B]
     assert await store.approvals() == [approval("other", B)]
-    assert await store.demotions() == [demotion("x", B)]
+    assert await store.quarantines() == [quarantine("x", B)]
     assert await store.acceptances() == [acceptance("x", B)]
     assert await store.corrections([A]) == facts.governance.corrections
     assert await store.spent([("p", 0.0)]) == [1]
@@ -457,14 +466,14 @@ async def test_forgetting_takes_what_was_decided_about_a_resource_and_leaves_wha
 async def test_a_resource_can_be_forgotten_and_decided_about_anew_in_one_transaction(store: Store):
     await store.commit(
         Transaction(
-            governance=GovernanceChanges(quarantines=[demotion("x"), demotion("y")], accepted=[acceptance("x")])
+            governance=GovernanceChanges(quarantines=[quarantine("x"), quarantine("y")], accepted=[acceptance("x")])
         )
     )
     anew = Transaction(
-        forgotten=[A], governance=GovernanceChanges(quarantines=[demotion("x", since=9.0)], approvals=[approval("p")])
+        forgotten=[A], governance=GovernanceChanges(quarantines=[quarantine("x", since=9.0)], approvals=[approval("p")])
     )
     await store.commit(anew)
-    assert await store.demotions() == anew.governance.quarantines
+    assert await store.quarantines() == anew.governance.quarantines
     assert await store.approvals() == anew.governance.approvals
     assert await store.acceptances() == []
 
@@ -473,7 +482,7 @@ async def test_a_resource_can_be_forgotten_and_decided_about_anew_in_one_transac
 async def test_a_new_store_holds_nothing_back(store: Store):
     assert await store.corrections() == []
     assert await store.pauses() == []
-    assert (await store.approvals(), await store.demotions(), await store.acceptances()) == ([], [], [])
+    assert (await store.approvals(), await store.quarantines(), await store.acceptances()) == ([], [], [])
     assert await store.findings_of([A]) == {}
     assert await store.spent([("p", 0.0)]) == [0]
 
@@ -481,7 +490,7 @@ async def test_a_new_store_holds_nothing_back(store: Store):
 def test_what_holds_corrections_back_is_there_after_opening_again(tmp_path):
     facts = charging("c1", 1.0, "p")
     facts.governance.pauses, facts.governance.approvals = [pause("")], [approval("p")]
-    facts.governance.quarantines, facts.governance.accepted = [demotion("x")], [acceptance("x")]
+    facts.governance.quarantines, facts.governance.accepted = [quarantine("x")], [acceptance("x")]
     facts.findings, facts.checked = {A: (finding("x"),)}, {A}
 
     async def whole() -> None:
@@ -495,7 +504,7 @@ def test_what_holds_corrections_back_is_there_after_opening_again(tmp_path):
                     facts.governance.pauses,
                     facts.governance.approvals,
                 )
-                assert (await store.demotions(), await store.acceptances()) == (
+                assert (await store.quarantines(), await store.acceptances()) == (
                     facts.governance.quarantines,
                     facts.governance.accepted,
                 )

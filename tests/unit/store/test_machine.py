@@ -12,10 +12,19 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, multiple, rule
 
 from holdfast.errors import StoreError
-from holdfast.model.budget_charge import Charge
+from holdfast.model.budget_charge import BudgetCharge
 from holdfast.model.verdict import Status
 from holdfast.store.memory import MemoryStore
-from holdfast.store.protocol import BudgetSpent, Claim, ClaimLost, CorrectedPath, Outcome, Request, Touch, Transaction
+from holdfast.store.protocol import (
+    BudgetSpent,
+    Claim,
+    ClaimLost,
+    CorrectedPath,
+    CorrectionOutcome,
+    Request,
+    Transaction,
+    UnchangedCheck,
+)
 from holdfast.store.sqlite import SqliteStore
 from tests.unit.store import examples
 from tests.unit.store.examples import A, B, C, D, listed
@@ -38,7 +47,7 @@ operations = st.builds(
     small_times,
     st.lists(examples.findings, max_size=1).map(tuple),
 )
-touches = st.builds(Touch, addresses, small_times, st.none() | small_times, examples.tags, examples.tags)
+touches = st.builds(UnchangedCheck, addresses, small_times, st.none() | small_times, examples.tags, examples.tags)
 events = st.builds(
     examples.event, addresses | st.sampled_from(["", "engine"]), small_times, st.sampled_from(["a", "a.b", "c"])
 )
@@ -50,10 +59,10 @@ corrections = st.builds(
     names,
     addresses,
     small_times,
-    st.sampled_from(Outcome),
+    st.sampled_from(CorrectionOutcome),
     st.lists(paths, max_size=2).map(tuple),
 )
-charges = st.builds(Charge, st.sampled_from(["p", "q"]), st.integers(0, 3), small_times)
+charges = st.builds(BudgetCharge, st.sampled_from(["p", "q"]), st.integers(0, 3), small_times)
 scopes = st.sampled_from(["", "prod", "prod/Network"])
 pauses = st.builds(lambda scope, until: examples.pause(scope, until=until), scopes, st.none() | small_times)
 approvals = st.builds(
@@ -62,8 +71,8 @@ approvals = st.builds(
     addresses,
     st.none() | small_times,
 )
-demotions = st.builds(
-    lambda path, address, value: examples.demotion(path, address, data={"value": value}),
+quarantines = st.builds(
+    lambda path, address, value: examples.quarantine(path, address, data={"value": value}),
     some_paths,
     addresses,
     examples.odd_values,
@@ -96,7 +105,7 @@ transactions = st.builds(
     pauses=st.lists(pauses, max_size=1),
     resumed=st.lists(scopes, max_size=1),
     approvals=st.lists(approvals, max_size=1),
-    demotions=st.lists(demotions, max_size=2),
+    quarantines=st.lists(quarantines, max_size=2),
     promoted=ended,
     acceptances=st.lists(acceptances, max_size=2),
     unaccepted=ended,
@@ -189,7 +198,7 @@ class Stores(RuleBasedStateMachine):
 
     @rule(now=small_times, some=st.none() | st.lists(addresses, max_size=3), limit=st.none() | st.integers(0, 2))
     def ask_what_was_done_and_what_holds_it_back(self, now, some, limit):
-        for method in ("corrections", "approvals", "demotions", "acceptances"):
+        for method in ("corrections", "approvals", "quarantines", "acceptances"):
             self.both(method, some)
         self.same_answer(lambda store: store.corrections(some, since=now, limit=limit))
         self.both("findings_of", some or [])

@@ -12,9 +12,9 @@ import pytest
 
 from holdfast.errors import StoreError
 from holdfast.model.address import Address
-from holdfast.model.budget_charge import Charge
+from holdfast.model.budget_charge import BudgetCharge
 from holdfast.model.condition import Condition, ConditionType, Truth
-from holdfast.model.finding import Finding, FindingClass, Op, Side
+from holdfast.model.finding import ChangedBy, Finding, FindingClass, Op
 from holdfast.model.resource import Origin
 from holdfast.model.verdict import Status
 from holdfast.store import migrations
@@ -88,7 +88,7 @@ def test_a_store_of_the_oldest_schema_opens_with_everything_in_it(tmp_path):
                 ),
             )
             found = (await store.findings(x))[x][0]
-            assert found.finding == Finding(("size",), Op.CHANGED, FindingClass.SPECIFIED, Side.WORLD, 1, 1, 2)
+            assert found.finding == Finding(("size",), Op.CHANGED, FindingClass.SPECIFIED, ChangedBy.LIVE, 1, 1, 2)
             assert (found.first_seen, found.last_seen) == (5.0, 6.0)
             assert (found.clean_at, found.times) == (None, 1)
             assert [one.number for one in await store.revisions(x)] == [2]
@@ -130,7 +130,7 @@ def test_a_store_of_the_oldest_schema_goes_on_like_a_new_one(tmp_path):
             )
             assert await store.settled("prod", "Network", [("id-1", raw)]) == [Settled(x, 60.0)]
             assert [one async for one in store.unlooked("prod", "Network", 10.5)] == [x]
-            charges = {"c": [Charge("p", 1, 0.0)]}
+            charges = {"c": [BudgetCharge("p", 1, 0.0)]}
             await store.commit(
                 Transaction(governance=GovernanceChanges(corrections=[correction("c", x)], charges=charges))
             )

@@ -14,8 +14,8 @@ from holdfast.store.protocol import (
     ResourceState,
     Schedule,
     Store,
-    Touch,
     Transaction,
+    UnchangedCheck,
     WriteChanges,
 )
 from tests.unit.store.examples import A, B, full_state, on_every_store
@@ -68,7 +68,7 @@ async def test_a_state_that_was_read_before_a_request_was_done_does_not_open_it_
 async def test_a_touch_does_not_put_off_what_was_asked_for_meanwhile(store: Store):
     await store.commit(Transaction(states=[full_state(A, requested=None, handled=None)]))
     await store.commit(Transaction(updates=PartialUpdates(requested=[Request(A, "now", 7.0)])))
-    await store.commit(Transaction(updates=PartialUpdates(unchanged=[Touch(A, 50.0, 900.0)])))
+    await store.commit(Transaction(updates=PartialUpdates(unchanged=[UnchangedCheck(A, 50.0, 900.0)])))
     kept = await store.state(A)
     assert kept is not None
     assert (kept.schedule.checked_at, kept.schedule.due_at) == (50.0, 7.0)

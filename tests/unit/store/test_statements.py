@@ -27,7 +27,7 @@ WHOLE = {
     "next_due",
     "set_head",
 }
-WHOLE |= {"pauses", "approvals", "demotions", "acceptances"}  # a person made each of them, so there are few
+WHOLE |= {"pauses", "approvals", "quarantines", "acceptances"}  # a person made each of them, so there are few
 WHOLE |= {"claims"}  # by an index of those that are held
 WHOLE |= {"ahead"}  # once for each clock that is set back
 WHOLE |= {"any_request"}  # by an index of those that are open, up to the first

@@ -8,8 +8,8 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from holdfast.model.read_result import Found, Gone, Unreadable
-from holdfast.model.write_result import Done, Refusal, Refused
+from holdfast.model.read_result import Found, NotFound, ReadFailure
+from holdfast.model.write_result import Done, WriteError, WriteFailure
 from holdfast.providers.protocol import Connection, Provider, ReadFailed
 from holdfast.testing import providers_under_test
 from holdfast.testing.conformance import Subject
@@ -56,7 +56,7 @@ def on_memory(reader: Make = Half, writer: Make = Half, **fields: Any):
     @asynccontextmanager
     async def opening() -> AsyncIterator[Subject]:
         async with providers_under_test.memory() as sound:
-            world = sound.vandal._world  # type: ignore[attr-defined]
+            world = sound.drift_injector._world  # type: ignore[attr-defined]
             provider = Altered(sound.provider, world, reader, writer)
             samples = tuple(sample for sample in sound.samples if sample.kind == "Patched")
             yield replace(sound, provider=provider, samples=samples, **fields)
@@ -94,13 +94,13 @@ def on_rest(reader: Make):
 class CallsFailuresGone(Half):
     async def read(self, target, hint=None):
         reading = await self.sound.read(target, hint)
-        return Gone() if isinstance(reading, Unreadable) else reading
+        return NotFound() if isinstance(reading, ReadFailure) else reading
 
 
 class BelievesAnything(Half):
     async def read(self, target, hint=None):
         reading = await self.sound.read(target, hint)
-        is_other = isinstance(reading, Unreadable) and "asked for" in reading.detail
+        is_other = isinstance(reading, ReadFailure) and "asked for" in reading.detail
         return Found({"name": target.name}, None, "sha256:0", target.name) if is_other else reading
 
 
@@ -151,7 +151,7 @@ class FindsNothingWhenItFails(Half):
 
 class FindsOnlyById(Half):
     async def read(self, target, hint=None):
-        return Gone() if target.id is None else await self.sound.read(target, hint)
+        return NotFound() if target.id is None else await self.sound.read(target, hint)
 
 
 class ShowsTheDead(Half):
@@ -161,7 +161,7 @@ class ShowsTheDead(Half):
         reading = await self.sound.read(target, hint)
         if isinstance(reading, Found) and target.id is not None:
             self.seen[target.id] = reading
-        return self.seen.get(target.id, reading) if isinstance(reading, Gone) else reading
+        return self.seen.get(target.id, reading) if isinstance(reading, NotFound) else reading
 
 
 class BlowsUp(Half):
@@ -236,21 +236,21 @@ class Talks(Half):
 class TalksInRefusals(Half):
     async def create(self, target, key):
         answer = await self.sound.create(target, key)
-        return replace(answer, message=f"refused: {target.desired}") if isinstance(answer, Refused) else answer
+        return replace(answer, message=f"refused: {target.desired}") if isinstance(answer, WriteFailure) else answer
 
 
 class RefusesToDeleteTwice(Half):
     async def delete(self, target, key, etag=None):
         if (target.kind, target.id) not in self.world.things:
-            return Refused(Refusal.TERMINAL, "there is no such thing")
+            return WriteFailure(WriteError.TERMINAL, "there is no such thing")
         return await self.sound.delete(target, key)
 
 
 class GivesUpWhenThrottled(Half):
     async def create(self, target, key):
         answer = await self.sound.create(target, key)
-        throttled = isinstance(answer, Refused) and answer.refusal is Refusal.THROTTLED
-        return Refused(Refusal.TERMINAL, "too many requests") if throttled else answer
+        throttled = isinstance(answer, WriteFailure) and answer.refusal is WriteError.THROTTLED
+        return WriteFailure(WriteError.TERMINAL, "too many requests") if throttled else answer
 
 
 class IgnoresEtags(Half):

@@ -124,7 +124,7 @@ def test_computed_values_are_the_services_own_and_outlive_writes():
     assert first["guid"] != "mine"
     assert shown(desk, a=1) == {**first, "a": 1}
     desk.send("DELETE", desk.id())
-    assert shown(desk)["guid"] != first["guid"], "made again, it is another one"
+    assert shown(desk)["guid"] != first["guid"], "recreated, it is another one"
 
 
 def test_computed_values_may_change_with_each_write_or_each_read():

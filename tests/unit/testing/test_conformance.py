@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.model.finding import Finding, FindingClass, Op, Side
+from holdfast.model.finding import ChangedBy, Finding, FindingClass, Op
 from holdfast.model.path import Selector
 from holdfast.testing import conformance, providers_under_test
 from holdfast.testing.conformance import Outcome, Result, ScoreCard, leaf_values, scenario_catalogue
@@ -83,7 +83,7 @@ def test_another_value_differs_and_keeps_its_kind_where_it_has_one(value):
 
 
 def finding(*path: str | int | Selector) -> Finding:
-    return Finding(path, Op.CHANGED, FindingClass.SPECIFIED, Side.WORLD)
+    return Finding(path, Op.CHANGED, FindingClass.SPECIFIED, ChangedBy.LIVE)
 
 
 SSH = Selector((("name", "ssh"),))
@@ -119,7 +119,7 @@ def altered(**fields):
 def test_the_world_is_left_as_it_was_found():
     async def story():
         async with providers_under_test.memory() as subject:
-            world = subject.vandal._world  # type: ignore[attr-defined]
+            world = subject.drift_injector._world  # type: ignore[attr-defined]
             world.things["Thing", "mine"] = {"name": "mine", "color": "blue"}
             card = await conformance.run(subject)
             return card, world

@@ -12,7 +12,7 @@ import pytest
 from holdfast.compare import profiles
 from holdfast.compare.rules import FieldClass, ListKind
 from holdfast.errors import DocumentError
-from holdfast.model.finding import Finding, FindingClass, Op, Side
+from holdfast.model.finding import ChangedBy, Finding, FindingClass, Op
 from holdfast.model.json import Json
 from holdfast.testing import corpus
 from holdfast.testing.corpus import Report, Row
@@ -182,7 +182,7 @@ def test_a_finding_away_from_the_labelled_path_is_counted_as_misplaced(tmp_path:
     ],
 )
 def test_a_finding_is_placed_at_above_or_below_the_label(pointer: tuple[str | int, ...], label: str, expected: bool):
-    found = Finding(pointer, Op.CHANGED, FindingClass.SPECIFIED, Side.WORLD, pointer=pointer)
+    found = Finding(pointer, Op.CHANGED, FindingClass.SPECIFIED, ChangedBy.LIVE, pointer=pointer)
     assert corpus.is_placed([found], label) is expected
     assert corpus.is_placed([], label)
 

@@ -1,4 +1,4 @@
-"""The environment of OpenStack's services is made whole or made again; the world's hiccups are ridden out."""
+"""The environment of OpenStack's services is made whole or recreated; the world's hiccups are ridden out."""
 
 from __future__ import annotations
 

@@ -18,15 +18,15 @@ from holdfast.errors import InputError, Location
 from holdfast.manifests import accept_edit, file_discovery, waiver_edit
 from holdfast.model.address import Address
 from holdfast.model.decision import Action
-from holdfast.model.finding import FindingClass, Side
+from holdfast.model.finding import ChangedBy, FindingClass
 from holdfast.model.json import Json
 from holdfast.model.verdict import Status
 from holdfast.policy import time_parsing, waivers
 from holdfast.policy.waivers import Waiver
 from holdfast.reconcile import finding_actions
-from holdfast.reconcile.action_result import Result
-from holdfast.reconcile.check import Checked
-from holdfast.reconcile.connections import World
+from holdfast.reconcile.action_result import ActionOutcome
+from holdfast.reconcile.check import CheckResult
+from holdfast.reconcile.connections import Connections
 from holdfast.reconcile.finding_actions import Person
 from holdfast.store.protocol import Event, GovernanceChanges, Transaction
 
@@ -40,7 +40,7 @@ def _declared(session: Session, address: str) -> Address:
     return wanted
 
 
-async def _looked_at(session: Session, world: World, address: Address) -> Checked:
+async def _looked_at(session: Session, world: Connections, address: Address) -> CheckResult:
     ready, waiting = await session.preparer(world).prepare([address])
     if not ready:
         raise InputError(f"{address} cannot be looked at now: {waiting[0].reason}")
@@ -57,7 +57,7 @@ async def _looked_at(session: Session, world: World, address: Address) -> Checke
 @who_option
 @click.option("--why", default="", help="What for.")
 def revert_command(address: str, path: str | None, who: str | None, why: str, **rest: Any) -> int:
-    """Put a finding back as declared, whatever policy says about it; ends a fight over it in the declaration's favour.
+    """Revert a finding to its declared value whatever policy says; this ends contention over the path.
 
     A pause or a freeze window still holds it back. The re-read guard and the verification are those of any write.
 
@@ -75,7 +75,7 @@ def revert_command(address: str, path: str | None, who: str | None, why: str, **
             async with session.writable_world() as world:
                 before = await _looked_at(session, world, wanted)
                 if before.verdict.status is Status.MISSING and path is not None:
-                    raise InputError(f"{address} is gone; without a path it is made again as a whole")
+                    raise InputError(f"{address} is gone; without a path it is recreated as a whole")
                 if before.verdict.status is not Status.MISSING:
                     finding_actions.chosen(before, path)  # says so if there is nothing to revert
                 applier = session.applier(
@@ -88,15 +88,15 @@ def revert_command(address: str, path: str | None, who: str | None, why: str, **
                 console.line(f"not reverted: {reason.message}", fg="red")
                 return 1
             acted = report.acted[0]
-            if acted.result is Result.DONE:
+            if acted.result is ActionOutcome.DONE:
                 await _promote(session, checked, Person(who or person(), why))
         reports.show_acted(acted)
-        return 0 if acted.result is Result.DONE and not acted.unresolved else 1
+        return 0 if acted.result is ActionOutcome.DONE and not acted.unresolved else 1
 
     return run(main)
 
 
-async def _promote(session: Session, checked: Checked, by: Person) -> None:
+async def _promote(session: Session, checked: CheckResult, by: Person) -> None:
     """Make the fields ours again: a person has decided."""
     ended = [(checked.address, each) for each in checked.decision.reasons[0].paths] or [(checked.address, "")]
     data: dict[str, Json] = {"paths": [path for _, path in ended], "who": by.who, "why": by.why}
@@ -172,11 +172,11 @@ def accept_command(address: str, path: str | None, who: str | None, dry_run: boo
     return run(main)
 
 
-def _edited(session: Session, checked: Checked, path: str | None) -> tuple[Path, bytes, bytes]:
+def _edited(session: Session, checked: CheckResult, path: str | None) -> tuple[Path, bytes, bytes]:
     """Return the manifest with the live values in it; raise InputError if that cannot be done properly."""
     declaration = session.fleet.declarations[checked.address]
     name = declaration.location.file
-    leading = [each.template.name for each in session.broods if checked.address in each.children]
+    leading = [each.template.name for each in session.groups if checked.address in each.children]
     if leading:
         message = (
             f"{checked.address} is a child of template {leading[0]}: edit that for all, or revert, baseline or waive"
@@ -189,7 +189,7 @@ def _edited(session: Session, checked: Checked, path: str | None) -> tuple[Path,
     if secret:
         where = paths.format_path(secret[0].path)
         raise InputError(f"{where} is a secret; change it where it is kept, or revert it", declaration.location)
-    if all(finding.side is Side.INTENT for finding in taken):
+    if all(finding.changed_by is ChangedBy.DECLARED for finding in taken):
         raise InputError("only the declaration moved; there is no live value to accept. Apply it, or edit it back")
     file = Path(name)
     try:

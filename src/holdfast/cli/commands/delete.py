@@ -16,7 +16,7 @@ from holdfast.cli import confirm, console
 from holdfast.cli.render import reports
 from holdfast.errors import InputError
 from holdfast.model.address import Address
-from holdfast.reconcile.action_result import Result
+from holdfast.reconcile.action_result import ActionOutcome
 
 _MOST = 10  # dependents that a message names
 
@@ -58,7 +58,7 @@ def delete_command(with_dependents: bool, yes: bool, output_: str, **rest: Any) 
                 reports.show_acted(acted)
             reports.show_waiting(report.waiting)
             console.line(reports.delete_line(report), bold=True)
-        not_done = any(one.result is not Result.DONE for one in report.acted)
+        not_done = any(one.result is not ActionOutcome.DONE for one in report.acted)
         return 1 if not_done or report.waiting or report.not_reached else 0
 
     return run(main)

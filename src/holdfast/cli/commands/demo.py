@@ -23,7 +23,7 @@ from holdfast.testing.rest_data import Collection
 from holdfast.testing.rest_faults import Fault, Wrong
 from holdfast.testing.rest_server import RestServer
 
-RIVAL = "autoscaler-bot"
+OTHER_WRITER = "autoscaler-bot"
 _SHOWN = 8  # lines of a kind before the rest is counted
 
 
@@ -57,9 +57,9 @@ class Tour:
     async def run(self) -> int:
         """Play all acts; return 0 if everything ended as the summary says."""
         await self._detecting()
-        await self._fight()
+        await self._contention()
         await self._freeze()
-        await self._storm()
+        await self._mass_drift()
         self._break()
         await self._check(
             "Now the API throttles, hangs and answers with an error page. What cannot be read is unknown,\n"
@@ -74,24 +74,24 @@ class Tour:
     async def _detecting(self) -> None:
         await self._apply("Twenty resources are declared: twelve widgets behind an API, eight files.")
         await self._check("Nobody touched anything. The service filled in sizes and reordered tags; that is known:")
-        self.vandalise()
+        self.inject_drift()
         await self._check("A vandal went through. Everything it did is found, and told apart:")
-        await self._apply("Put back, with the smallest write that does it. What nobody declared is only reported:")
+        await self._apply("Revert, with the smallest write that does it. What nobody declared is only reported:")
         green = "color: green # as in the brand book\n"
         _rewrite("infra/widgets.yaml", green, f"{green}    size: medium\n")
         await self._apply("So you declare the size of the green widget yourself:")
 
-    async def _fight(self) -> None:
-        """Let a rival put a field back after each correction; the third time it is a fight, and a person decides."""
+    async def _contention(self) -> None:
+        """Let another writer change a field after each correction; the third time it is contention."""
         report = Report()
         for number in ("first", "second", "third"):
-            _edit(self._widgets, "black", RIVAL, color="jet")
+            _edit(self._widgets, "black", OTHER_WRITER, color="jet")
             report = await self._apply(f"Another controller paints the black widget, for the {number} time:")
         codes = {reason.code for one in report.checked for reason in one.decision.reasons}
-        self._expect("fight" in codes, "the fight was not seen in the third round")
-        told = await self._command("It is named, and the field is left alone until somebody decides:", "fights")
-        self._expect(RIVAL in told, "the rival was not named")
-        title = "You decide that the rival is right. The live value goes into the manifest, comments and all:"
+        self._expect("contention" in codes, "the contention was not seen in the third round")
+        told = await self._command("It is named, and the field is left alone until somebody decides:", "contention")
+        self._expect(OTHER_WRITER in told, "the other writer was not named")
+        title = "You decide that the other writer is right. The live value goes into the manifest, comments and all:"
         await self._command(title, "accept", "shop/Widget/black", "/color", "-f", "infra")
         planned = await self._command("So there is nothing left to do:", "plan", "-f", "infra")
         self._expect("0 to change" in planned, "the plan after accept is not empty")
@@ -106,21 +106,21 @@ class Tour:
         _rewrite("holdfast.yaml", demo_fixtures.FREEZE, "")
         await self._apply("The freeze is over:")
 
-    async def _storm(self) -> None:
+    async def _mass_drift(self) -> None:
         """Move so much at once that correcting it might make it worse: halt, and ask."""
         for name in ("red", "orange", "yellow", "indigo", "white", "brown"):
             _edit(self._widgets, name, "a-migration", region="north-eu", tags=["moved"])
         report = await self._apply("Six more move, twelve of twenty within the hour. One cause is likelier than many:")
-        self._expect(not report.acted, "the storm was not halted")
+        self._expect(not report.acted, "the mass drift was not halted")
         title = "You looked, and say yes to exactly these plans:"
         await self._command(title, "approve", "--all", "--yes", "-f", "infra")
-        report = await self._apply("So they are put back:")
-        self._expect(len(report.acted) == 6, "not all six were put back")
+        report = await self._apply("So they are reverted:")
+        self._expect(len(report.acted) == 6, "not all six were reverted")
 
-    def vandalise(self) -> None:
+    def inject_drift(self) -> None:
         """Go through the shop and the files behind everybody's back."""
-        _edit(self._widgets, "red", "a-vandal", color="crimson", tags=["red", "demo", "shop", "stolen"])
-        _edit(self._widgets, "green", "a-vandal", size="enormous")
+        _edit(self._widgets, "red", "a-drift_injector", color="crimson", tags=["red", "demo", "shop", "stolen"])
+        _edit(self._widgets, "green", "a-drift_injector", size="enormous")
         self._widgets.drop("violet")
         live = Path("live")
         web = live / "web.yaml"
@@ -190,9 +190,9 @@ class Tour:
         _say("In short", None)
         console.line(f"  {len(last.checked)} resources, {len(self._found)} of them in trouble at some time, all found.")
         made = sum(entry.method == "POST" for entry in writes)
-        again = f"{made} to create (one of them again), {len(writes) - made} to put back"
+        again = f"{made} to create (one of them again), {len(writes) - made} to revert"
         console.line(f"  {len(writes)} writes to the API: {again}.")
-        console.line("  A fight was named and settled, a freeze was kept, a storm was halted until you said yes.")
+        console.line("  Contention was named and settled, a freeze was kept, mass drift was halted until you said yes.")
         console.line("  Every decision is kept with its inputs: holdfast history, explain, replay, audit verify.")
         for each in self._missed:
             console.line(f"  NOT as it should be: {each}", fg="red", bold=True)

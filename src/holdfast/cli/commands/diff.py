@@ -11,7 +11,7 @@ from holdfast.cli import console, input_files
 from holdfast.cli.exit_codes import exit_code
 from holdfast.cli.render import findings
 from holdfast.compare import comparators, diff, paths, profiles, verdict_rules
-from holdfast.compare.diff_walk import Judgement
+from holdfast.compare.diff_walk import TraceEntry
 from holdfast.manifests import project as projects
 from holdfast.model.json import Json
 from holdfast.model.read_result import Found
@@ -59,7 +59,7 @@ def diff_command(
         known = diff.Baseline(input_files.read(applied) if applied else want, input_files.read(baseline))
     rules = _rules(profile_files, provider, kind, want).tree(want, seen)
     verdict = verdict_rules.judge(Found(seen), want, rules, applied=want, baseline=known)
-    trace: list[Judgement] = []
+    trace: list[TraceEntry] = []
     if explain:
         diff.findings(want, seen, rules, known, trace)
     if output_ == "json":
@@ -89,7 +89,7 @@ def _shipped(provider: str, kind: str, want: Json) -> Sequence[profiles.Profile]
     return [profile for profile in builtin_profiles.shipped() if provider and profile.applies_to(provider, kind)]
 
 
-def _show_trace(trace: list[Judgement]) -> None:
+def _show_trace(trace: list[TraceEntry]) -> None:
     console.line()
     console.line("Judged without a finding:", bold=True)
     for judgement in trace:

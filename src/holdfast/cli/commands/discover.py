@@ -22,11 +22,11 @@ from holdfast.model.json import Json
 from holdfast.model.resource import ManagementPolicy
 from holdfast.policy import dependency_graph, did_you_mean
 from holdfast.providers.file import formats
-from holdfast.reconcile.connections import World
+from holdfast.reconcile.connections import Connections
 from holdfast.reconcile.discover import Coverage, Discoverer, Drafted, Listing, Survey, coverage
-from holdfast.reconcile.observe import Looker
-from holdfast.reconcile.resolve import Fleet
-from holdfast.reconcile.retry import Patience
+from holdfast.reconcile.observe import Observer
+from holdfast.reconcile.resolve import ResourceSet
+from holdfast.reconcile.retry import RetryPolicy
 
 _SHOWN: Final = 20  # strangers of a kind that the table names; -o json has all
 _UNSAFE: Final = re.compile(r"[^A-Za-z0-9._-]+")
@@ -135,7 +135,7 @@ async def _discovered(session: Session, wish: Wish) -> tuple[list[Survey], list[
     if wish.folder is not None:
         _insist_on_named(session, names)
     async with _world(session, names) as world:
-        looker = Looker(world, session.clock, session.random01, Patience(), session.fingerprint)
+        looker = Observer(world, session.clock, session.random01, RetryPolicy(), session.fingerprint)
         discoverer = Discoverer(session.preparer(world), looker, keeps_raw=wish.folder is not None)
         surveys: list[Survey] = []
         for name in names:
@@ -178,11 +178,11 @@ def _insist_on_named(session: Session, names: Sequence[str]) -> None:
             raise InputError(f"to write manifests for {name!r}, name it in holdfast.yaml first: {hint}")
 
 
-def _world(session: Session, names: Sequence[str]) -> World:
+def _world(session: Session, names: Sequence[str]) -> Connections:
     """Return the world of the chosen connections, whether anything is declared in them or not."""
     project = replace(session.project, connections={name: session.project.connections[name] for name in names})
     graph, _ = dependency_graph.build([])
-    return replace(session, project=project, fleet=Fleet({}, graph)).world()
+    return replace(session, project=project, fleet=ResourceSet({}, graph)).world()
 
 
 # --- writing ----------------------------------------------------------------------------------------------------------

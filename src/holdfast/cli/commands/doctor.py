@@ -18,7 +18,7 @@ from holdfast.cli.commands.discover import with_manifests
 from holdfast.errors import ChainBroken, HoldfastError
 from holdfast.manifests import project as projects
 from holdfast.notify import sink_check
-from holdfast.notify.sinks import Means
+from holdfast.notify.sinks import SinkContext
 from holdfast.policy import strategies, waivers
 from holdfast.providers import registry
 from holdfast.reconcile import connection_check
@@ -76,7 +76,7 @@ async def _examine(session: Session, options: Options, say: Say) -> None:
     await _store(session, say)
     for name in _connections(session):
         await _connection(replace(session, used=frozenset({name})), name, say)
-    means = Means(session.clock, session.random01, session.resolver)
+    means = SinkContext(session.clock, session.random01, session.resolver)
     for sink in session.project.notify:
         say(f"notify {sink.name}", await sink_check.trouble(sink, means))
     for what, trouble in await assessment_task.troubles(session):

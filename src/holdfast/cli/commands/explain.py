@@ -14,12 +14,12 @@ from holdfast.cli.render import findings, stored_groups
 from holdfast.cli.render.times import ago
 from holdfast.errors import InputError
 from holdfast.model.address import Address
-from holdfast.model.attribution import Suspect
-from holdfast.model.finding import FindingClass, Side
+from holdfast.model.attribution import LikelyActor
+from holdfast.model.finding import ChangedBy, FindingClass
 from holdfast.model.json import Json
 from holdfast.policy import strategies
 from holdfast.reconcile import attribution, explain
-from holdfast.reconcile.explain import Story, Told
+from holdfast.reconcile.explain import ExplainedFinding, Story
 from holdfast.reconcile.resolved_resource import settings_as_json
 from holdfast.store.protocol import ResourceState
 
@@ -27,9 +27,9 @@ _FORMATS = ("table", "json", "yaml")
 _NEXT = {
     "none": "nothing is to be done",
     "create": "it will be created",
-    "update": "it will be put back",
+    "update": "it will be reverted",
     "replace": "it will be deleted and created anew",
-    "recreate": "it will be made again",
+    "recreate": "it will be recreated",
     "adopt": "it will be taken over as it is",
     "delete": "it will be deleted",
     "report": "it is only reported",
@@ -66,15 +66,15 @@ def explain_command(address: str, path: str | None, only_settings: bool, output_
             raise InputError(message)
         settings = _settings(session, wanted, state)
         story = await explain.tell(session.store, state, path) if state is not None else None
-        suspects = await _suspects(session, wanted) if story is not None and story.findings else ()
-        body = {"address": address, "settings": settings} if story is None else _as_json(story, settings, suspects)
+        likely_actors = await _likely_actors(session, wanted) if story is not None and story.findings else ()
+        body = {"address": address, "settings": settings} if story is None else _as_json(story, settings, likely_actors)
         child = await stored_groups.child_of(session.store, wanted)
         if child is not None:
             body["template"] = stored_groups.child_as_json(*child)
         if console.structured(output_, settings if only_settings else body):
             return 0
         if story is not None and not only_settings:
-            _show(story, suspects, session.clock.now())
+            _show(story, likely_actors, session.clock.now())
             if child is not None:
                 stored_groups.show_child(*child, session.clock.now())
         console.line("Settings", bold=True)
@@ -93,19 +93,19 @@ def _settings(session: Session, address: Address, state: ResourceState | None) -
     return settings_as_json(resolved)
 
 
-async def _suspects(session: Session, address: Address) -> tuple[Suspect, ...]:
+async def _likely_actors(session: Session, address: Address) -> tuple[LikelyActor, ...]:
     """Ask the provider who may have done it, if we have what it takes to ask."""
     if address not in session.fleet.declarations:
         return ()
     async with session.world() as world:
         ready, _ = await session.preparer(world).prepare([address])
-        return await attribution.suspects_of(world, ready[0]) if ready else ()
+        return await attribution.likely_actors_of(world, ready[0]) if ready else ()
 
 
 # -- for programs
 
 
-def _as_json(story: Story, settings: dict[str, Json], suspects: tuple[Suspect, ...]) -> dict[str, Json]:
+def _as_json(story: Story, settings: dict[str, Json], likely_actors: tuple[LikelyActor, ...]) -> dict[str, Json]:
     decision = story.decision
     return {
         **state_as_json(story.state),
@@ -113,7 +113,7 @@ def _as_json(story: Story, settings: dict[str, Json], suspects: tuple[Suspect, .
         "known": list(story.known),
         "unresolved": list(story.unresolved),
         "rule": {"path": story.rule.path, "says": story.rule.says, "rule": story.rule.rule} if story.rule else None,
-        "suspects": [findings.suspect_as_json(each) for each in suspects],
+        "attributedTo": [findings.likely_actor_as_json(each) for each in likely_actors],
         "lastDecision": {"id": decision.id, "at": decision.at, "summary": decision.summary} if decision else None,
         "next": {"action": story.outcome["action"], "held": story.outcome["held"], "reasons": story.outcome["reasons"]}
         if story.outcome
@@ -122,7 +122,7 @@ def _as_json(story: Story, settings: dict[str, Json], suspects: tuple[Suspect, .
     }
 
 
-def _told_as_json(told: Told, story: Story) -> dict[str, Json]:
+def _told_as_json(told: ExplainedFinding, story: Story) -> dict[str, Json]:
     record = told.record
     return {
         **findings.as_json(record.finding),
@@ -142,7 +142,7 @@ def _told_as_json(told: Told, story: Story) -> dict[str, Json]:
 # -- for people
 
 
-def _show(story: Story, suspects: tuple[Suspect, ...], now: float) -> None:
+def _show(story: Story, likely_actors: tuple[LikelyActor, ...], now: float) -> None:
     state = story.state
     status = state.observed.status.value.replace("_", " ") if state.observed.status else "never checked"
     console.line(f"{state.address}  {status}: {state.observed.reason}", bold=True)
@@ -160,9 +160,11 @@ def _show(story: Story, suspects: tuple[Suspect, ...], now: float) -> None:
         console.line(f"  ○ {path}  {because}: {note}", fg="cyan")
     for told in story.findings:
         _show_told(told, story, now)
-    for suspect in suspects:
-        moment = f", {ago(suspect.at, now)}" if suspect.at is not None else ""
-        console.line(f"  who: {suspect.who} ({suspect.confidence.value} confidence: {suspect.why}{moment})")
+    for likely_actor in likely_actors:
+        moment = f", {ago(likely_actor.at, now)}" if likely_actor.at is not None else ""
+        console.line(
+            f"  who: {likely_actor.who} ({likely_actor.confidence.value} confidence: {likely_actor.why}{moment})"
+        )
     for entry in story.known:
         shown = _short(entry["observed"]) if "observed" in entry else "(absent)"
         console.line(f"  = {entry['path']}  {entry['kind']}: {shown}", fg="bright_black")
@@ -171,9 +173,11 @@ def _show(story: Story, suspects: tuple[Suspect, ...], now: float) -> None:
     _show_next(story, now)
 
 
-def _show_told(told: Told, story: Story, now: float) -> None:
+def _show_told(told: ExplainedFinding, story: Story, now: float) -> None:
     finding = told.record.finding
-    who = {Side.INTENT: "you moved it", Side.BOTH: "both moved it"}.get(finding.side, "the world moved it")
+    who = {ChangedBy.DECLARED: "you moved it", ChangedBy.BOTH: "both changed"}.get(
+        finding.changed_by, "changed outside Holdfast"
+    )
     console.line(
         f"  ~ {told.path or '(document)'}  {finding.op.value}, {finding.cls.value}; {who}", fg="yellow", bold=True
     )
@@ -191,13 +195,13 @@ def _times(count: int) -> str:
     return "once" if count == 1 else f"{count} times in a row"
 
 
-def _commands(told: Told, story: Story) -> dict[str, str]:
+def _commands(told: ExplainedFinding, story: Story) -> dict[str, str]:
     """Return the exact command or rule for each way to settle a finding."""
     path = shlex.quote(told.path) if told.path else ""
     target = f"{shlex.quote(str(story.state.address))} {path}".rstrip() + " -f …"
     ignore = f"managedOptions: {{onDriftPaths: {{{told.path or '/'}: ignore}}}}"
-    out = {"put back": f"holdfast revert {target}"}
-    if told.record.finding.side is Side.INTENT:
+    out = {"revert": f"holdfast revert {target}"}
+    if told.record.finding.changed_by is ChangedBy.DECLARED:
         return {"apply": "holdfast apply -f …"}
     if told.record.finding.cls is not FindingClass.SECRET:
         out["keep it"] = f"holdfast accept {target}"

@@ -1,4 +1,4 @@
-"""The commands with which a person decides: pause, resume, approve, fights, corrections, undo."""
+"""The commands with which a person decides: pause, resume, approve, contention, corrections, undo."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from holdfast.cli.render.times import ago, when
 from holdfast.errors import InputError
 from holdfast.model.json import Json
 from holdfast.policy import contention_rules, durations
-from holdfast.reconcile.check import Checked
-from holdfast.store.protocol import Approval, Correction, Demotion, Event, GovernanceChanges, Pause, Transaction
+from holdfast.reconcile.check import CheckResult
+from holdfast.store.protocol import Approval, Correction, Event, GovernanceChanges, Pause, Quarantine, Transaction
 
 _FORMATS = ("table", "json", "yaml")
 
@@ -144,7 +144,7 @@ def resume_command(scope: str, who: str | None, **rest: Any) -> int:
 @click.option("--why", default="", help="What you looked at.")
 @who_option
 def approve_command(plans: tuple[str, ...], everything: bool, yes: bool, why: str, who: str | None, **rest: Any) -> int:
-    """Say yes to what is held for approval or by a storm; PLAN is the name that `holdfast plan` shows beside it.
+    """Say yes to what is held for approval or by mass drift; PLAN is the name that `holdfast plan` shows beside it.
 
     A yes binds to exactly that plan: if the world or the declaration moves, it says nothing any more.
 
@@ -167,9 +167,7 @@ def approve_command(plans: tuple[str, ...], everything: bool, yes: bool, why: st
             held = {one.plan: one for one in report.checked if reports.asks(one)}
             unknown = [plan for plan in plans if plan not in held]
             if unknown:
-                message = (
-                    f"no held plan {unknown[0]} now; it was done, or the world moved: `holdfast plan` shows what is"
-                )
+                message = f"no held plan {unknown[0]}: it was applied or live state changed; run `holdfast plan`"
                 raise InputError(message)
             chosen = list(held.values()) if everything else [held[plan] for plan in plans]
             if not chosen:
@@ -195,7 +193,7 @@ def approve_command(plans: tuple[str, ...], everything: bool, yes: bool, why: st
     return run(main)
 
 
-def _why(checked: Checked) -> str:
+def _why(checked: CheckResult) -> str:
     """Say what the write that is held would be for."""
     causes = [reason for reason in checked.decision.reasons if reason.code in reports.CAUSES]
     reason = (causes or checked.decision.reasons)[0]
@@ -203,15 +201,15 @@ def _why(checked: Checked) -> str:
     return f"{reason.message}{where}"
 
 
-@click.command("fights")
+@click.command("contention")
 @remembered_partly
 @console.option(*_FORMATS)
-def fights_command(output_: str, **rest: Any) -> int:
-    """List the fields that somebody keeps putting back, and what else waits for a person's decision.
+def contention_command(output_: str, **rest: Any) -> int:
+    """List the fields that somebody keeps reverting, and what else waits for a person's decision.
 
     \b
     Examples:
-      holdfast fights
+      holdfast contention
       holdfast revert api/Widget/blue /size       decide for the declaration, and go on correcting
       holdfast accept api/Widget/blue /size       decide for the live value
     """
@@ -221,7 +219,7 @@ def fights_command(output_: str, **rest: Any) -> int:
         async with opened(options, needs_files=False, needs_store=True, reads_files=False) as session:
             scope = await scope_of(session.store, options)
             scope.insist()
-            demotions = [each for each in await session.store.demotions() if scope.covers(each.address)]
+            quarantines = [each for each in await session.store.quarantines() if scope.covers(each.address)]
             found = await session.store.corrections(limit=10_000)
             corrections = [each for each in found if scope.covers(each.address)]
             now = session.clock.now()
@@ -229,15 +227,15 @@ def fights_command(output_: str, **rest: Any) -> int:
             {"kind": kind, "path": path, "writes": count}
             for (kind, path), count in contention_rules.ineffective(corrections).items()
         ]
-        body = {"fights": [_demotion_as_json(each) for each in demotions], "ineffectiveWrites": ineffective}
+        body = {"contention": [_quarantine_as_json(each) for each in quarantines], "ineffectiveWrites": ineffective}
         if console.structured(output_, body):
             return 0
-        for each in demotions:
-            _show_demotion(each, now)
+        for each in quarantines:
+            _show_quarantine(each, now)
         for entry in ineffective:
             text = f"{entry['writes']} writes to {entry['path']} of {entry['kind']} did not take"
             console.line(f"  {text}: a rule for its profile?", fg="bright_black")
-        console.line(_waiting(len(demotions)) if demotions else "No fights.", bold=True)
+        console.line(_waiting(len(quarantines)) if quarantines else "No contention.", bold=True)
         return 0
 
     return run(main)
@@ -247,34 +245,37 @@ def _waiting(count: int) -> str:
     return "1 field waits for a decision." if count == 1 else f"{count} fields wait for a decision."
 
 
-def _demotion_as_json(demotion: Demotion) -> dict[str, Json]:
+def _quarantine_as_json(quarantine: Quarantine) -> dict[str, Json]:
     return {
-        "address": str(demotion.address),
-        "path": demotion.path,
-        "cause": demotion.cause,
-        "since": demotion.since,
-        **demotion.data,
+        "address": str(quarantine.address),
+        "path": quarantine.path,
+        "cause": quarantine.cause,
+        "since": quarantine.since,
+        **quarantine.data,
     }
 
 
-def _show_demotion(demotion: Demotion, now: float) -> None:
-    data = demotion.data
-    path = demotion.path or "(the whole resource)"
+def _show_quarantine(quarantine: Quarantine, now: float) -> None:
+    data = quarantine.data
+    path = quarantine.path or "(the whole resource)"
     console.line(
-        f"  ⚔ {demotion.address}  {path}  {demotion.cause}, {ago(demotion.since, now)}", fg="magenta", bold=True
+        f"  ⚔ {quarantine.address}  {path}  {quarantine.cause}, {ago(quarantine.since, now)}", fg="magenta", bold=True
     )
-    if demotion.cause == "fight":
+    if quarantine.cause == "contention":
         rhythm = (
             f"about every {durations.format_seconds(round(data['period']))}"
             if (data.get("period") or 0) >= 1
             else "at once"
         )
         theirs = ", ".join(findings.value_text(value, 30) for value in data.get("theirs", []))
-        rival = data.get("rival") or "somebody the provider cannot name"
-        console.line(f"      {rival} puts {theirs} where {findings.value_text(data.get('ours'), 30)} is declared")
+        other_writer = data.get("otherWriter") or "somebody the provider cannot name"
+        console.line(
+            f"      {other_writer} puts {theirs} where {findings.value_text(data.get('ours'), 30)} is declared"
+        )
         console.line(f"      corrected {data.get('times')} times, {rhythm}; it is only reported until you decide")
     console.line(
-        f"      decide: holdfast revert|accept|baseline {demotion.address} {demotion.path}".rstrip(), fg="bright_black"
+        f"      decide: holdfast revert|accept|baseline {quarantine.address} {quarantine.path}".rstrip(),
+        fg="bright_black",
     )
 
 
@@ -350,7 +351,7 @@ def _correction_as_json(correction: Correction) -> dict[str, Json]:
 @click.option("--why", default="", help="What for.")
 @who_option
 def undo_command(correction: str, why: str, who: str | None, **rest: Any) -> int:
-    """Put back what was there before a correction; refused if somebody has moved it since.
+    """Revert what was there before a correction; refused if somebody has moved it since.
 
     Afterwards the fields are only reported until you decide: revert, accept, baseline or waive.
 

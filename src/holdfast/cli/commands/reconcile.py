@@ -17,10 +17,10 @@ from holdfast.cli import confirm, console, exit_codes, plan_files
 from holdfast.cli.render import remediations, report_files, reports, rollouts
 from holdfast.model.decision import Action
 from holdfast.reconcile import finding_actions, ineffective_creates, unchecked
-from holdfast.reconcile.action_result import LEFT_TO_OTHERS, Acted, Result
-from holdfast.reconcile.check import Checked, check_resources
+from holdfast.reconcile.action_result import LEFT_TO_OTHERS, ActionOutcome, ActionResult
+from holdfast.reconcile.check import CheckResult, check_resources
 from holdfast.reconcile.report import Report
-from holdfast.reconcile.resolve import Waiting
+from holdfast.reconcile.resolve import Blocked
 
 _FORMATS = ("table", "json", "yaml")
 
@@ -35,9 +35,9 @@ class Meter:
         self._shown = 0.0
         self._live = sys.stderr.isatty() and total > 0
 
-    def __call__(self, what: Checked | Acted | Waiting) -> None:
+    def __call__(self, what: CheckResult | ActionResult | Blocked) -> None:
         """Count one."""
-        if not isinstance(what, Acted):
+        if not isinstance(what, ActionResult):
             self._done += 1
         now = time.monotonic()
         if self._live and (now - self._shown > 0.1 or self._done == self._total):
@@ -60,7 +60,7 @@ async def look_at(session: Session, *, record: bool = False) -> Report:
         await template_groups.survey(session, world)
         preparer, checker = session.preparer(world), session.checker(world)
         report = await check_resources(preparer, checker, session.chosen, meter, record=record, attribute=record)
-        report.broods = template_groups.in_scope(session)
+        report.groups = template_groups.in_scope(session)
     meter.close()
     report.undeclared = list(session.undeclared)
     if record:
@@ -203,7 +203,7 @@ def apply_command(
                 console.line(f"  … {waiting.declaration.address}  {waiting.reason}")
             for one in _unlike(saved, report):
                 console.line(f"  ✗ {one.address}  moved since the plan was looked at; not done", fg="red")
-            reports.show_broods(report)
+            reports.show_groups(report)
             reports.show_not_taken(report)
             console.line(reports.apply_line(report), bold=True)
             undeclared.show(report.undeclared)
@@ -221,7 +221,7 @@ async def _is_agreed(session: Session, to: TextIO) -> bool:
     return not reports.is_work(seen) or confirm.is_agreed("Apply this?")
 
 
-def _unlike(saved: plan_files.Saved | None, report: Report) -> list[Checked]:
+def _unlike(saved: plan_files.Saved | None, report: Report) -> list[CheckResult]:
     """Return what was to be written and is not what the plan showed: it moved in the last moment."""
     if saved is None:
         return []
@@ -233,9 +233,9 @@ async def _apply(
 ) -> Report:
     meter = Meter(len(session.chosen), "applying")
 
-    def progress(what: Checked | Acted | Waiting) -> None:
+    def progress(what: CheckResult | ActionResult | Blocked) -> None:
         meter(what)
-        if isinstance(what, Acted) and not quiet:
+        if isinstance(what, ActionResult) and not quiet:
             meter.close()
             reports.show_acted(what)
 
@@ -259,15 +259,15 @@ def _show_rolled(report: Report) -> None:
         reports.show_acted(acted)
 
 
-def _made_again(checked: Checked) -> Checked:
+def _made_again(checked: CheckResult) -> CheckResult:
     """With --recreate a person says that what is gone shall come back."""
     return finding_actions.recreated(checked) if checked.decision.action is Action.BLOCK else checked
 
 
 def _apply_code(report: Report) -> int:
-    fine = {Result.DONE, *LEFT_TO_OTHERS}
+    fine = {ActionOutcome.DONE, *LEFT_TO_OTHERS}
     bad = any(one.result not in fine or one.unresolved for one in report.acted) or report.waiting or report.not_reached
     unknown = any(one.verdict.status == "unknown" for one in report.checked)
     blocked = any(one.decision.action is Action.BLOCK for one in report.checked)
-    halted = any(rollouts.is_stuck(each) for each in report.broods)
+    halted = any(rollouts.is_stuck(each) for each in report.groups)
     return 1 if bad or unknown or blocked or halted else 0

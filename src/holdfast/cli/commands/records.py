@@ -25,7 +25,7 @@ from holdfast.model.json import Json
 from holdfast.model.verdict import Status
 from holdfast.policy import lost_create_reasons
 from holdfast.reconcile import serialize
-from holdfast.store.protocol import UNCHECKED, ChainedEvent, ResourceState, Step, Tally
+from holdfast.store.protocol import UNCHECKED, ChainedEvent, ResourceState, StatusCounts, Step
 
 _FORMATS = ("table", "json", "yaml")
 _TABLE: Final = 200  # resources that a table of all lists; beyond that it only counts them
@@ -79,9 +79,9 @@ def status_command(addresses: tuple[str, ...], output_: str, **rest: Any) -> int
         now = session.clock.now()
         scope.insist()
         tally, states = await _counted(session, scope, addresses, now, as_table=output_ == "table")
-        suspects = states or await _unknown(session)  # a table of too many lists none of them
-        missed = await undeclared.in_store(session, suspects)
-        tally = _without_missed(tally, suspects, missed)
+        likely_actors = states or await _unknown(session)  # a table of too many lists none of them
+        missed = await undeclared.in_store(session, likely_actors)
+        tally = _without_missed(tally, likely_actors, missed)
         if console.structured(
             output_,
             {
@@ -92,7 +92,7 @@ def status_command(addresses: tuple[str, ...], output_: str, **rest: Any) -> int
                     {"scope": p.scope, "who": p.who, "why": p.why, "at": p.at, "until": p.until}
                     for p in await session.store.pauses()
                 ],
-                "waitingForDecision": len(await session.store.demotions()),
+                "waitingForDecision": len(await session.store.quarantines()),
                 "unknownWhetherCreated": [
                     str(each.address) for each in await session.store.operations() if each.step is Step.UNSURE
                 ],
@@ -109,7 +109,7 @@ def status_command(addresses: tuple[str, ...], output_: str, **rest: Any) -> int
             console.line()
         said = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in sorted(tally.by_status.items()))
         console.line(f"{tally.total} resources: {said or 'none'}; {tally.overdue} overdue for a check.", bold=True)
-        undeclared.show([state for state in suspects if state.address in missed])
+        undeclared.show([state for state in likely_actors if state.address in missed])
         await stored_groups.show_templates(session.store)
         await _show_standing(session, states)
         return 0
@@ -119,7 +119,7 @@ def status_command(addresses: tuple[str, ...], output_: str, **rest: Any) -> int
 
 async def _counted(
     session: Session, scope: Scope, addresses: Sequence[str], now: float, *, as_table: bool
-) -> tuple[Tally, list[ResourceState]]:
+) -> tuple[StatusCounts, list[ResourceState]]:
     """Return the resources that are asked for, and how many of them have which status."""
     if not addresses and scope.is_all:
         tally = await session.store.tally(now)
@@ -135,14 +135,14 @@ async def _counted(
         states = [state for state in found.values() if scope.covers(state.address)]
     by_status = Counter(state.observed.status.value if state.observed.status else UNCHECKED for state in states)
     overdue = sum(resources.is_overdue(state, now) for state in states)
-    return Tally(dict(by_status), len(states), overdue), states
+    return StatusCounts(dict(by_status), len(states), overdue), states
 
 
 async def _show_standing(session: Session, states: list[ResourceState]) -> None:
     """Say what people decided and is still in force: none of it may be forgotten."""
-    aside = Counter(because for state in states for because, _, _ in state.observed.suppressed)
-    if aside:
-        console.line(f"Set aside: {', '.join(f'{n} {name}' for name, n in sorted(aside.items()))}.", fg="cyan")
+    suppressed = Counter(because for state in states for because, _, _ in state.observed.suppressed)
+    if suppressed:
+        console.line(f"Suppressed: {', '.join(f'{n} {name}' for name, n in sorted(suppressed.items()))}.", fg="cyan")
     for pause in await session.store.pauses():
         if pause.until is None or session.clock.now() < pause.until:
             end = f" until {when(pause.until)}" if pause.until else ""
@@ -151,9 +151,9 @@ async def _show_standing(session: Session, states: list[ResourceState]) -> None:
         if operation.step is Step.UNSURE:
             said = lost_create_reasons.message(operation.address, operation.token)
             console.line(f"{operation.address}: {said}", fg="red")
-    demotions = await session.store.demotions()
-    if demotions:
-        console.line(f"waiting for a person's decision: {len(demotions)}; see holdfast fights", fg="magenta")
+    quarantines = await session.store.quarantines()
+    if quarantines:
+        console.line(f"waiting for a person's decision: {len(quarantines)}; see holdfast contention", fg="magenta")
 
 
 async def _unknown(session: Session) -> list[ResourceState]:
@@ -161,7 +161,7 @@ async def _unknown(session: Session) -> list[ResourceState]:
     return list((await session.store.states(await session.store.with_status(Status.UNKNOWN))).values())
 
 
-def _without_missed(tally: Tally, states: Sequence[ResourceState], missed: Collection[Address]) -> Tally:
+def _without_missed(tally: StatusCounts, states: Sequence[ResourceState], missed: Collection[Address]) -> StatusCounts:
     """Return the counts with what is no longer declared by itself: its last verdict is none of now."""
     was = Counter(
         state.observed.status.value if state.observed.status else UNCHECKED
@@ -171,7 +171,7 @@ def _without_missed(tally: Tally, states: Sequence[ResourceState], missed: Colle
     if not was:
         return tally
     counts = Counter(dict(tally.by_status)) - was
-    return Tally({**counts, _NOT_DECLARED: was.total()}, tally.total, tally.overdue)
+    return StatusCounts({**counts, _NOT_DECLARED: was.total()}, tally.total, tally.overdue)
 
 
 def _state_row(state: ResourceState, now: float, missed: Collection[Address]) -> tuple[str, ...]:
@@ -213,7 +213,7 @@ def state_as_json(state: ResourceState, now: float | None = None, missed: Collec
         "requested": state.schedule.requested,
         "handled": state.schedule.handled,
         "source": state.declared.source,
-        "aside": [
+        "suppressed": [
             {"because": because, "path": path, "note": note} for because, path, note in state.observed.suppressed
         ],
         "conditions": [

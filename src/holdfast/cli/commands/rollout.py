@@ -21,9 +21,9 @@ from holdfast.policy import did_you_mean
 from holdfast.rollouts import child_status
 from holdfast.rollouts.core import group_rollouts, rollout_steps
 from holdfast.rollouts.core.records import OVER, Phase
-from holdfast.rollouts.core.template_groups import Brood, RolloutFile
-from holdfast.rollouts.repository import Batch, Shelves
-from holdfast.store.protocol import DossierMoved
+from holdfast.rollouts.core.template_groups import RolloutRecord, TemplateGroup
+from holdfast.rollouts.repository import Batch, RolloutRepository
+from holdfast.store.protocol import VersionConflict
 
 _FORMATS = ("table", "json", "yaml")
 
@@ -52,9 +52,9 @@ def _in_session(rest: dict[str, Any], body: Callable[[Session], Awaitable[int]])
     return run(main)
 
 
-def _chosen(session: Session, names: Sequence[str]) -> list[Brood]:
-    """Return the broods of these names, or all; a part stands for the templates that use it."""
-    known = {each.template.name for each in session.broods} | {each.name for each in session.templates}
+def _chosen(session: Session, names: Sequence[str]) -> list[TemplateGroup]:
+    """Return the template groups of these names, or all; a part stands for the templates that use it."""
+    known = {each.template.name for each in session.groups} | {each.name for each in session.templates}
     for name in names:
         if name not in known:
             guess = did_you_mean.hint(name, known) or f"; declared are {', '.join(sorted(known)) or 'none'}"
@@ -62,7 +62,7 @@ def _chosen(session: Session, names: Sequence[str]) -> list[Brood]:
     wanted = set(names)
     return [
         each
-        for each in session.broods
+        for each in session.groups
         if not wanted or each.template.name in wanted or wanted & set(each.template.uses)
     ]
 
@@ -98,40 +98,40 @@ def status_command(names: tuple[str, ...], output_: str, **rest: Any) -> int:
     return _in_session(rest, body)
 
 
-def _show_children(brood: Brood) -> None:
-    for child in sorted(brood.children.values(), key=lambda each: (each.slot, each.since))[:50]:
+def _show_children(group: TemplateGroup) -> None:
+    for child in sorted(group.children.values(), key=lambda each: (each.slot, each.since))[:50]:
         made_from = ", ".join(f"{owner} r{birth.revision or '?'}" for owner, birth in child.births.items())
         note = f"  {child.note}" if child.note else ""
         console.line(f"        {child.state.value:<10} {child.address}  {made_from}{note}", fg="bright_black")
-    if len(brood.children) > 50:
-        console.line(f"        and {len(brood.children) - 50:,} more", fg="bright_black")
+    if len(group.children) > 50:
+        console.line(f"        and {len(group.children) - 50:,} more", fg="bright_black")
 
 
 # --- a person's say ---------------------------------------------------------------------------------------------------
 
-Turn = Callable[[Brood, float], tuple[RolloutFile | None, str]]
+Turn = Callable[[TemplateGroup, float], tuple[RolloutRecord | None, str]]
 
 
 async def _turned(session: Session, name: str, turn: Turn, event: str) -> int:
     """Change the rollout of a template, if it is still what was looked at; else look again."""
-    shelves = Shelves(session.store, session.clock)
+    repository = RolloutRepository(session.store, session.clock)
     if not [each for each in _chosen(session, [name]) if each.template.name == name]:
         raise InputError(f"template {name!r} has no children of its own; name the template that uses it")
     for _ in range(20):
-        brood = await shelves.kept(name, session.templates)
-        if brood is None:
+        group = await repository.kept(name, session.templates)
+        if group is None:
             raise InputError(f"template {name!r} was not applied yet")
-        after, why_not = turn(brood, session.clock.now())
+        after, why_not = turn(group, session.clock.now())
         if after is None:
             console.line(f"{name}: {why_not}")
             return 1
-        kept = brood.rollout
+        kept = group.rollout
         if kept is not None and kept.number == after.number:
             after = replace(after, rollout=replace(after.rollout, version=kept.rollout.version + 1))
         data: dict[str, Json] = {"rollout": after.number, "who": after.who, "why": after.rollout.why}
         try:
-            await shelves.commit(brood, Batch(rollouts=[after], events=[shelves.event(event, name, **data)]))
-        except DossierMoved:
+            await repository.commit(group, Batch(rollouts=[after], events=[repository.event(event, name, **data)]))
+        except VersionConflict:
             continue
         console.line(f"{name}: {rollouts.rollout_text(after)}")
         return 0
@@ -157,8 +157,8 @@ def pause_command(name: str, why: str, **rest: Any) -> int:
       holdfast rollout pause web -f infra/ --why "errors are rising"
     """
 
-    def turn(brood: Brood, _now: float) -> tuple[RolloutFile | None, str]:
-        file, who = brood.rollout, _who()
+    def turn(group: TemplateGroup, _now: float) -> tuple[RolloutRecord | None, str]:
+        file, who = group.rollout, _who()
         if file is None or file.rollout.phase in OVER:
             return None, "there is no rollout under way"
         if file.rollout.phase is Phase.PAUSED:
@@ -180,8 +180,8 @@ def resume_command(name: str, **rest: Any) -> int:
       holdfast rollout resume web -f infra/
     """
 
-    def turn(brood: Brood, now: float) -> tuple[RolloutFile | None, str]:
-        return group_rollouts.resumed(brood, now, _who())
+    def turn(group: TemplateGroup, now: float) -> tuple[RolloutRecord | None, str]:
+        return group_rollouts.resumed(group, now, _who())
 
     return _in_session(rest, lambda session: _turned(session, name, turn, "rollout.resumed"))
 
@@ -201,8 +201,8 @@ def undo_command(name: str, to: int | None, **rest: Any) -> int:
       holdfast rollout undo web -f infra/ --to 3
     """
 
-    def turn(brood: Brood, now: float) -> tuple[RolloutFile | None, str]:
-        return group_rollouts.undone(brood, now, _who(), to)
+    def turn(group: TemplateGroup, now: float) -> tuple[RolloutRecord | None, str]:
+        return group_rollouts.undone(group, now, _who(), to)
 
     return _in_session(rest, lambda session: _turned(session, name, turn, "rollout.undone"))
 
@@ -221,23 +221,23 @@ def history_command(name: str, output_: str, **rest: Any) -> int:
     """
 
     async def body(session: Session) -> int:
-        (brood, *_) = _chosen(session, [name])
-        files = await Shelves(session.store, session.clock).rollouts(brood.template.name)
+        (group, *_) = _chosen(session, [name])
+        files = await RolloutRepository(session.store, session.clock).rollouts(group.template.name)
         value = {
-            "template": brood.template.name,
+            "template": group.template.name,
             "rollouts": [rollouts.rollout_as_json(each) for each in files],
-            "generations": [{"number": each.number, "revisions": dict(each.births)} for each in brood.lead.generations],
+            "generations": [{"number": each.number, "revisions": dict(each.births)} for each in group.lead.generations],
             "revisions": {
                 owner.template.name: [
                     {"revision": each.ordinal, "content": each.content} for each in owner.record.revisions
                 ]
-                for owner in brood.owners
+                for owner in group.owners
             },
             "regimes": {
                 owner.template.name: [
                     {"index": e.index, "scheme": e.scheme, "base": e.base} for e in owner.record.regimes
                 ]
-                for owner in brood.owners
+                for owner in group.owners
             },
         }
         if console.structured(output_, value):
@@ -248,16 +248,16 @@ def history_command(name: str, output_: str, **rest: Any) -> int:
             console.table(("rollout", "generation", "phase", "started", "failed", "who", "why"), rows)
         else:
             console.line("nothing was rolled out yet")
-        for each in brood.lead.generations:
+        for each in group.lead.generations:
             made_of = ", ".join(f"{owner} revision {ordinal}" for owner, ordinal in each.births.items())
-            current = "  (declared)" if each.number == brood.current.number else ""
+            current = "  (declared)" if each.number == group.current.number else ""
             console.line(f"generation {each.number}: {made_of}{current}")
         return 0
 
     return _in_session(rest, body)
 
 
-def _row(file: RolloutFile, now: float) -> tuple[str, ...]:
+def _row(file: RolloutRecord, now: float) -> tuple[str, ...]:
     rollout = file.rollout
     target = f"{file.aim}" + (f", back to {rollout.target.revision}" if rollout.is_going_back else "")
     started = f"{when(rollout.started_at)} ({ago(rollout.started_at, now)})"

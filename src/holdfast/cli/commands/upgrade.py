@@ -18,8 +18,8 @@ from holdfast.compare.profiles import Profile
 from holdfast.errors import InputError
 from holdfast.model.json import Json
 from holdfast.reconcile import upgrade_check
-from holdfast.reconcile.upgrade_check import Rehearsed
-from holdfast.rollouts.repository import Shelves
+from holdfast.reconcile.upgrade_check import UpgradeEffect
+from holdfast.rollouts.repository import RolloutRepository
 
 _FORMATS = ("table", "json", "yaml")
 _MOST = 50
@@ -70,31 +70,33 @@ def _profiles(file: str) -> Sequence[Profile]:
         raise InputError(f"{file} cannot be read: {error.strerror}") from None
 
 
-async def _rehearse(session: Session, *, is_part: bool) -> tuple[list[Rehearsed], int]:
+async def _rehearse(session: Session, *, is_part: bool) -> tuple[list[UpgradeEffect], int]:
     """Rehearse what is declared; return that, and how many resources of the store are declared nowhere."""
     async with session.world() as world:
         ready, _ = await session.preparer(world).prepare(session.chosen)
     found = await upgrade_check.resources(session.store, ready)
     around = {each.address: each for each in session.by_hand}
-    children = await upgrade_check.children(Shelves(session.store, session.clock), session.templates, around)
+    children = await upgrade_check.children(RolloutRepository(session.store, session.clock), session.templates, around)
     chosen = {str(address) for address in session.chosen}
     found += [each for each in children if not is_part or each.subject in chosen]
     known = [state.address async for state in session.store.all_states()]
     return found, sum(address not in session.fleet.declarations for address in known)
 
 
-def _show(found: Sequence[Rehearsed], unasked: int, format_: str) -> None:
+def _show(found: Sequence[UpgradeEffect], unasked: int, format_: str) -> None:
     changed = [each for each in found if each.is_changed]
-    latent = [each for each in found if each.latent]
-    if console.structured(format_, _as_json(found, changed, latent, unasked)):
+    newly_visible = [each for each in found if each.newly_visible]
+    if console.structured(format_, _as_json(found, changed, newly_visible, unasked)):
         return
     for each in changed[:_MOST]:
         console.line(f"  {each.subject}: {each.before} -> {each.after}: {each.why}", fg="red")
     if len(changed) > _MOST:
         console.line(f"  and {len(changed) - _MOST:,} more", fg="red")
-    counted = Counter(path for each in latent for path in each.latent)
+    counted = Counter(path for each in newly_visible for path in each.newly_visible)
     for path, number in counted.most_common(_MOST):
-        console.line(f"  latent: {path} of {number:,} will be seen for the first time, and does not count", fg="cyan")
+        console.line(
+            f"  newly visible: {path} of {number:,} will be seen for the first time, and does not count", fg="cyan"
+        )
     for path, number in Counter(path for each in found for path in each.defaults).most_common(_MOST):
         console.line(f"  defaults-changed: {path} of {number:,} has another default then, and is left alone", fg="cyan")
     if unasked:
@@ -104,7 +106,10 @@ def _show(found: Sequence[Rehearsed], unasked: int, format_: str) -> None:
 
 
 def _as_json(
-    found: Sequence[Rehearsed], changed: Sequence[Rehearsed], latent: Sequence[Rehearsed], unasked: int
+    found: Sequence[UpgradeEffect],
+    changed: Sequence[UpgradeEffect],
+    newly_visible: Sequence[UpgradeEffect],
+    unasked: int,
 ) -> Json:
     return {
         "rehearsed": len(found),
@@ -112,6 +117,6 @@ def _as_json(
         "changed": [
             {"subject": each.subject, "before": each.before, "after": each.after, "why": each.why} for each in changed
         ],
-        "latent": [{"subject": each.subject, "paths": list(each.latent)} for each in latent],
+        "newly-visible": [{"subject": each.subject, "paths": list(each.newly_visible)} for each in newly_visible],
         "defaults_changed": [{"subject": e.subject, "paths": list(e.defaults)} for e in found if e.defaults],
     }

@@ -29,18 +29,18 @@ from holdfast.manifests import file_discovery, loader
 from holdfast.manifests import project as projects
 from holdfast.manifests.validation import InputErrors
 from holdfast.model.address import Address
-from holdfast.notify.deliver import Office
+from holdfast.notify.deliver import Notifier
 from holdfast.policy.strategies import Strategy
-from holdfast.reconcile.check import Checked, check_resources
-from holdfast.reconcile.connections import WritableWorld
+from holdfast.reconcile.check import CheckResult, check_resources
+from holdfast.reconcile.connections import WritableConnections
 from holdfast.reconcile.mass_drift_scan import Scheduled
 from holdfast.reconcile.report import Report
-from holdfast.reconcile.resolve import Fleet
-from holdfast.reconcile.resolved_resource import Prepared
+from holdfast.reconcile.resolve import ResourceSet
+from holdfast.reconcile.resolved_resource import ResolvedResource
 from holdfast.rollouts.core.templates import Template
 from holdfast.store import audit_head_file
-from holdfast.watch.list_scan import Sweeper
-from holdfast.watch.loop import Watcher
+from holdfast.watch.list_scan import ListScanner
+from holdfast.watch.loop import ResyncLoop
 
 LOOK_FOR_EDITS_SECONDS = 2.0
 PASS_SECONDS = 5.0  # after which a pass over everything goes on beside the watch: one connection may hang
@@ -89,7 +89,7 @@ async def _watch(options: Options, stop: asyncio.Event, rounds: int | None) -> i
             session.fleet = replace(session.fleet, strategies=_strategies(files, session.project))
             try:
                 async with session.writable_world() as world:
-                    done = await Era(session, options, world, stop, seen, whole).run(left)
+                    done = await ManifestSession(session, options, world, stop, seen, whole).run(left)
             finally:
                 await whole.end()
         left = None if left is None else left - done
@@ -111,7 +111,7 @@ async def _watch_kept(options: Options, stop: asyncio.Event, rounds: int | None)
     """Watch what came from standard input: its declarations stay in memory, and cannot be edited."""
     async with opened(options) as session, session.writable_world() as world:
         await first_pass.look_at_everything(session, world, options, stop)
-        await Era(session, options, world, stop, b"").run(rounds)
+        await ManifestSession(session, options, world, stop, b"").run(rounds)
     return 0
 
 
@@ -127,17 +127,17 @@ def _strategies(files: Sequence[str], project: projects.Project) -> tuple[Strate
 
 
 @dataclass(slots=True)
-class Era:
+class ManifestSession:
     """The time during which the manifests stay as they are."""
 
     session: Session
     options: Options
-    world: WritableWorld
+    world: WritableConnections
     stop: asyncio.Event
     _seen: bytes  # the manifests as they were; nothing for those that cannot be edited
     _whole: Pass | None = None  # the pass over everything, which may still be under way
     _looked_at: float = 0.0
-    _office: Office | None = None
+    _office: Notifier | None = None
     _templates: tuple[Template, ...] | None = None
 
     _others: Scheduled | None = None
@@ -145,9 +145,9 @@ class Era:
     async def run(self, rounds: int | None) -> int:
         """Watch until an edit, a stop, or enough rounds; return how many there were."""
         session = self.session
-        sweeper = Sweeper(session.store, self.world, session.clock, session.random01)
+        sweeper = ListScanner(session.store, self.world, session.clock, session.random01)
         self._others = Scheduled(sweeper, self.look_around, session.clock)
-        watcher = Watcher(
+        watcher = ResyncLoop(
             session.store,
             self.correct,
             session.clock,
@@ -174,7 +174,7 @@ class Era:
         """Read the manifests of some resources again and look at these, without acting."""
         return await self._with_fleet(addresses, self._look)
 
-    async def look_around(self, addresses: Sequence[Address]) -> Sequence[Checked]:
+    async def look_around(self, addresses: Sequence[Address]) -> Sequence[CheckResult]:
         """Look at the others of a kind, meant by this watch or not, and tell of those that are."""
         fleet = await self._fleet_of(addresses)
         session = replace(self.session, fleet=fleet)
@@ -203,7 +203,7 @@ class Era:
         report.out_of_scope += [each for each in addresses if each in declared and each not in allowed]
         return report
 
-    async def _fleet_of(self, addresses: Sequence[Address]) -> Fleet:
+    async def _fleet_of(self, addresses: Sequence[Address]) -> ResourceSet:
         kept = self.session.fleet
         if kept.declarations:
             return kept
@@ -216,7 +216,7 @@ class Era:
             self._templates = manifest_reload.templates_in(files, self.session.project)
         return self._templates
 
-    async def prepared(self, address: Address) -> Prepared | str:
+    async def prepared(self, address: Address) -> ResolvedResource | str:
         """Read the manifest of one resource again, and make it ready to be looked at."""
         try:
             fleet = await self._fleet_of([address])

@@ -10,9 +10,9 @@ from holdfast.cli import console
 from holdfast.compare import paths
 from holdfast.compare.normalize import Digest
 from holdfast.model.absent import ABSENT
-from holdfast.model.attribution import Suspect
+from holdfast.model.attribution import LikelyActor
 from holdfast.model.confidence import Confidence
-from holdfast.model.finding import Finding, Op, Side
+from holdfast.model.finding import ChangedBy, Finding, Op
 from holdfast.model.json import Json
 from holdfast.model.verdict import Status, Verdict
 
@@ -40,10 +40,10 @@ STATUS_COLOUR = {
     Status.UNKNOWN: "bright_black",
 }
 _WHO = {
-    Side.INTENT: "you moved it",
-    Side.WORLD: "the world moved it",
-    Side.BOTH: "both moved it",
-    Side.UNSETTLED: "differs from the declaration",
+    ChangedBy.DECLARED: "you moved it",
+    ChangedBy.LIVE: "changed outside Holdfast",
+    ChangedBy.BOTH: "both changed",
+    ChangedBy.UNKNOWN: "differs from the declaration",
 }
 
 
@@ -64,7 +64,7 @@ def as_json(finding: Finding) -> dict[str, Json]:
         "pointer": paths.format_path(finding.pointer),
         "op": finding.op.value,
         "class": finding.cls.value,
-        "side": finding.side.value,
+        "changedBy": finding.changed_by.value,
         "rule": finding.rule,
     }
     for name in ("desired", "baseline", "observed"):
@@ -86,14 +86,14 @@ def verdict_as_json(verdict: Verdict) -> dict[str, Json]:
         "reason": verdict.reason,
         "stale": verdict.stale,
         "findings": [as_json(finding) for finding in verdict.findings],
-        "aside": [
+        "suppressed": [
             {
-                "because": aside.because.value,
-                "path": aside.path,
-                "note": aside.note,
-                **({"finding": as_json(aside.finding)} if aside.finding is not None else {}),
+                "because": suppressed.because.value,
+                "path": suppressed.path,
+                "note": suppressed.note,
+                **({"finding": as_json(suppressed.finding)} if suppressed.finding is not None else {}),
             }
-            for aside in verdict.aside
+            for suppressed in verdict.suppressed
         ],
     }
 
@@ -125,24 +125,24 @@ def show_planned(findings: Iterable[Finding], written: frozenset[str], indent: s
 def _show_one(finding: Finding, symbol: tuple[str, str], text: str, indent: str) -> None:
     path = paths.format_path(finding.path) or "(document)"
     console.line(f"{indent}{console.styled(f'{symbol[0]} {path}', fg=symbol[1], bold=True)}  {text}")
-    console.line(f"{indent}    {_WHO[finding.side]}; {finding.cls.value}; rule {finding.rule}", fg="bright_black")
+    console.line(f"{indent}    {_WHO[finding.changed_by]}; {finding.cls.value}; rule {finding.rule}", fg="bright_black")
 
 
-def show_suspects(suspects: Sequence[Suspect], indent: str = "  ") -> None:
+def show_likely_actors(likely_actors: Sequence[LikelyActor], indent: str = "  ") -> None:
     """Print who may have done it: those for whom more speaks than a possibility, else the first that there is."""
-    likely = [each for each in suspects if each.confidence is not Confidence.LOW]
-    for each in likely or suspects[:1]:
+    likely = [each for each in likely_actors if each.confidence is not Confidence.LOW]
+    for each in likely or likely_actors[:1]:
         console.line(f"{indent}by {each.who}  {each.confidence.value} confidence: {each.why}", fg="bright_black")
 
 
-def suspect_as_json(suspect: Suspect) -> dict[str, Json]:
-    """Return a suspect for programs."""
+def likely_actor_as_json(likely_actor: LikelyActor) -> dict[str, Json]:
+    """Return a likely actor for programs."""
     return {
-        "who": suspect.who,
-        "confidence": suspect.confidence.value,
-        "why": suspect.why,
-        "at": suspect.at,
-        "paths": list(suspect.paths),
+        "who": likely_actor.who,
+        "confidence": likely_actor.confidence.value,
+        "why": likely_actor.why,
+        "at": likely_actor.at,
+        "paths": list(likely_actor.paths),
     }
 
 

@@ -21,11 +21,11 @@ from holdfast.model.absent import ABSENT
 from holdfast.model.address import Address
 from holdfast.model.finding import Finding
 from holdfast.model.json import Json
-from holdfast.model.verdict import Aside, Status
+from holdfast.model.verdict import Status, Suppressed
 from holdfast.reconcile import display_value
-from holdfast.reconcile.check import Checked
+from holdfast.reconcile.check import CheckResult
 from holdfast.reconcile.report import Report
-from holdfast.reconcile.resolve import Waiting
+from holdfast.reconcile.resolve import Blocked
 
 _VALUE_WIDTH: Final = 2_000  # characters
 _NOT_CHECKED: Final = "not_checked"
@@ -120,7 +120,7 @@ def render(report: Report, around: Around) -> str:
             *(_waiting(one, around) for one in report.waiting),
             *(_bare(address, "the run was stopped before") for address in report.not_reached),
             "</main>",
-            *_asides(report),
+            *_suppressions(report),
             f"<script>{SCRIPT}</script>",
             "</body>",
             "</html>",
@@ -141,7 +141,7 @@ def _head(report: Report, around: Around) -> Iterator[str]:
     covered = report_view.coverage(report)
     yield f"<header><h1>Holdfast {text(around.command)}</h1>"
     yield f'<p class="{"whole" if covered.is_complete else "gap"}">{text(str(covered))}</p>'
-    for line in (plan_line(report) if around.command == "plan" else "", report_view.aside_line(report)):
+    for line in (plan_line(report) if around.command == "plan" else "", report_view.suppressed_line(report)):
         if line:
             yield f"<p>{text(line)}</p>"
     yield f'<p class="faint">{text(around.at)}, holdfast {text(around.version)}</p>'
@@ -161,7 +161,7 @@ def _filter(status: str, words: str, number: int) -> str:
 # -- resources
 
 
-def _resource(checked: Checked, around: Around) -> str:
+def _resource(checked: CheckResult, around: Around) -> str:
     declaration, verdict = checked.prepared.declaration, checked.verdict
     place = report_view.place_of(declaration, around)
     status = verdict.status
@@ -183,7 +183,7 @@ def _line(words: str, address: Address, reason: str) -> str:
     )
 
 
-def _waiting(waiting: Waiting, around: Around) -> str:
+def _waiting(waiting: Blocked, around: Around) -> str:
     place = report_view.place_of(waiting.declaration, around)
     where = f" ({place})" if place is not None else ""
     return _bare(waiting.declaration.address, f"{waiting.reason}{where}")
@@ -193,7 +193,7 @@ def _bare(address: Address, reason: str) -> str:
     return f'<article class="{_NOT_CHECKED}"><p>{_line("not checked", address, reason)}</p></article>'
 
 
-def _table(checked: Checked, around: Around) -> str:
+def _table(checked: CheckResult, around: Around) -> str:
     findings = checked.verdict.findings
     if not findings:
         return ""
@@ -207,10 +207,10 @@ def _as_table(header: Iterable[str], rows: Iterable[str]) -> str:
     return f'<div class="wide"><table><thead><tr>{heads}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
 
 
-def _row(checked: Checked, finding: Finding, around: Around) -> str:
+def _row(checked: CheckResult, finding: Finding, around: Around) -> str:
     write = report_view.is_write(around)
     values = zip(report_view.before_and_after(finding, write=write), report_view.sides(write=write), strict=True)
-    change = f"{report_view.HOW[finding.op]}; {report_view.WHO[finding.side]}"
+    change = f"{report_view.HOW[finding.op]}; {report_view.WHO[finding.changed_by]}"
     what = f"{change}; {finding.cls.value}; rule {finding.rule or 'none'}"
     place = report_view.place_of(checked.prepared.declaration, around, finding.path)
     return (
@@ -227,20 +227,20 @@ def _value(value: Json, side: str) -> str:
     return f'<td class="value {side}">{text(display_value.shortened(written, _VALUE_WIDTH))}</td>'
 
 
-# -- set aside
+# -- suppressed
 
 
-def _asides(report: Report) -> Iterator[str]:
-    rows = [_aside(one, aside) for one, aside in report_view.asides(report)]
+def _suppressions(report: Report) -> Iterator[str]:
+    rows = [_suppressed(one, suppressed) for one, suppressed in report_view.suppressions(report)]
     if rows:
-        yield f"<section><h2>Set aside: {len(rows)}</h2>"
+        yield f"<section><h2>Suppressed: {len(rows)}</h2>"
         yield '<p class="faint">Seen and counted, but not part of any status.</p>'
         yield _as_table(("Because", "Resource", "Path", "Note"), rows)
         yield "</section>"
 
 
-def _aside(checked: Checked, aside: Aside) -> str:
+def _suppressed(checked: CheckResult, suppressed: Suppressed) -> str:
     return (
-        f"<tr><td>{text(aside.because.value)}</td><td><code>{text(str(checked.address))}</code></td>"
-        f"<td><code>{text(aside.path or '(document)')}</code></td><td>{text(aside.note)}</td></tr>"
+        f"<tr><td>{text(suppressed.because.value)}</td><td><code>{text(str(checked.address))}</code></td>"
+        f"<td><code>{text(suppressed.path or '(document)')}</code></td><td>{text(suppressed.note)}</td></tr>"
     )

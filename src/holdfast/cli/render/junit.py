@@ -16,11 +16,11 @@ from holdfast.cli.render.report_view import Around
 from holdfast.model.absent import ABSENT
 from holdfast.model.address import Address
 from holdfast.model.finding import Finding
-from holdfast.model.verdict import Aside, Status
+from holdfast.model.verdict import Status, Suppressed
 from holdfast.reconcile import display_value
-from holdfast.reconcile.check import Checked
+from holdfast.reconcile.check import CheckResult
 from holdfast.reconcile.report import Report
-from holdfast.reconcile.resolve import Waiting
+from holdfast.reconcile.resolve import Blocked
 
 _WIDTH: Final = 400  # characters of a value
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -53,7 +53,7 @@ def _count(cases: list[ET.Element], tag: str) -> str:
     return str(sum(case.find(tag) is not None for case in cases))
 
 
-def _case(address: Address, place: report_view.Place | None) -> ET.Element:
+def _case(address: Address, place: report_view.SourcePlace | None) -> ET.Element:
     name = address.name if address.namespace is None else f"{address.namespace}/{address.name}"
     attributes = {"classname": _clean(f"{address.connection}.{address.kind}"), "name": _clean(name)}
     if place is not None:
@@ -61,19 +61,19 @@ def _case(address: Address, place: report_view.Place | None) -> ET.Element:
     return ET.Element("testcase", attributes)
 
 
-def _checked(checked: Checked, around: Around) -> ET.Element:
+def _checked(checked: CheckResult, around: Around) -> ET.Element:
     declaration, verdict = checked.prepared.declaration, checked.verdict
     case = _case(declaration.address, report_view.place_of(declaration, around))
     if verdict.status is Status.UNKNOWN:
         _outcome(case, "error", verdict.status.value, verdict.reason, str(declaration.address))
     elif verdict.status in _FAILED:
         _outcome(case, "failure", verdict.status.value, verdict.reason, _body(checked, around))
-    if verdict.aside:
-        ET.SubElement(case, "system-out").text = _clean("\n".join(map(_aside, verdict.aside)))
+    if verdict.suppressed:
+        ET.SubElement(case, "system-out").text = _clean("\n".join(map(_suppressed, verdict.suppressed)))
     return case
 
 
-def _waiting(waiting: Waiting, around: Around) -> ET.Element:
+def _waiting(waiting: Blocked, around: Around) -> ET.Element:
     case = _case(waiting.declaration.address, report_view.place_of(waiting.declaration, around))
     ET.SubElement(case, "skipped", {"message": _clean(f"not checked: {waiting.reason}")})
     return case
@@ -89,7 +89,7 @@ def _outcome(case: ET.Element, tag: str, kind: str, message: str, body: str) -> 
     ET.SubElement(case, tag, {"type": kind, "message": _clean(message)}).text = _clean(body)
 
 
-def _body(checked: Checked, around: Around) -> str:
+def _body(checked: CheckResult, around: Around) -> str:
     declaration = checked.prepared.declaration
     place = report_view.place_of(declaration, around)
     head = f"{declaration.address}" + (f" ({place})" if place else "")
@@ -100,7 +100,7 @@ def _body(checked: Checked, around: Around) -> str:
 
 def _finding(finding: Finding) -> list[str]:
     declared, live = report_view.before_and_after(finding, write=False)
-    change = f"{report_view.HOW[finding.op]}, {report_view.WHO[finding.side]} ({finding.cls.value})"
+    change = f"{report_view.HOW[finding.op]}, {report_view.WHO[finding.changed_by]} ({finding.cls.value})"
     out = [f"{report_view.path_text(finding.path)}: {change}"]
     for name, value in zip(report_view.sides(write=False), (declared, live), strict=True):
         if value is not ABSENT:
@@ -108,8 +108,8 @@ def _finding(finding: Finding) -> list[str]:
     return out
 
 
-def _aside(aside: Aside) -> str:
-    return terminal_escape.in_a_line(f"{aside.because.value} {aside.path}: {aside.note}")
+def _suppressed(suppressed: Suppressed) -> str:
+    return terminal_escape.in_a_line(f"{suppressed.because.value} {suppressed.path}: {suppressed.note}")
 
 
 def _clean(text: str) -> str:

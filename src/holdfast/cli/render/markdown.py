@@ -23,11 +23,11 @@ from holdfast.model.decision import Action
 from holdfast.model.finding import Finding, Op
 from holdfast.model.json import Json
 from holdfast.model.resource import Declaration
-from holdfast.model.verdict import Aside, Status
+from holdfast.model.verdict import Status, Suppressed
 from holdfast.reconcile import display_value
-from holdfast.reconcile.check import Checked
+from holdfast.reconcile.check import CheckResult
 from holdfast.reconcile.report import Report
-from holdfast.reconcile.resolve import Waiting
+from holdfast.reconcile.resolve import Blocked
 
 LIMIT: Final = 65_536  # GitHub counts characters; we count bytes, which are never fewer
 _RESERVED: Final = 1_024  # bytes for the lines that say what was left out
@@ -52,8 +52,10 @@ def render(report: Report, around: Around) -> str:
     items = list(_items(report, around))
     for item in items:
         page.add(item)
-    asides = page.rows(_aside_row(one, aside) for one, aside in report_view.asides(report))
-    return "\n".join([*head, *page.lines(len(items)), *_aside_section(report, asides), *_foot(around)]) + "\n"
+    suppressions = page.rows(_suppressed_row(one, suppressed) for one, suppressed in report_view.suppressions(report))
+    return (
+        "\n".join([*head, *page.lines(len(items)), *_suppressed_section(report, suppressions), *_foot(around)]) + "\n"
+    )
 
 
 # -- the parts
@@ -122,9 +124,9 @@ def _head(report: Report, around: Around) -> Iterator[str]:
     covered = report_view.coverage(report)
     yield f"{covered}" if covered.is_complete else f"**{covered}** What could not be read is not known to be in sync."
     yield ""
-    aside = report_view.aside_line(report)
-    if aside:
-        yield f"{aside}\n"
+    suppressed = report_view.suppressed_line(report)
+    if suppressed:
+        yield f"{suppressed}\n"
 
 
 def _foot(around: Around) -> Iterator[str]:
@@ -141,7 +143,7 @@ def _items(report: Report, around: Around) -> Iterator[_Item]:
         yield _Item(_row(address, "not checked", "the run was stopped before", "", _blank(around)), "")
 
 
-def _item(checked: Checked, around: Around) -> _Item:
+def _item(checked: CheckResult, around: Around) -> _Item:
     declaration, verdict, decision = checked.prepared.declaration, checked.verdict, checked.decision
     reason = verdict.reason
     symbol = None
@@ -152,7 +154,7 @@ def _item(checked: Checked, around: Around) -> _Item:
     return _Item(row, _details(checked, around) if verdict.findings else "")
 
 
-def _waiting_row(waiting: Waiting, around: Around) -> str:
+def _waiting_row(waiting: Blocked, around: Around) -> str:
     address, where = waiting.declaration.address, _where(waiting.declaration, around)
     return _row(address, "unknown" if waiting.is_error else "waits", waiting.reason, where, _blank(around))
 
@@ -176,7 +178,7 @@ def _where(declaration: Declaration, around: Around) -> str:
 # -- folded away
 
 
-def _details(checked: Checked, around: Around) -> str:
+def _details(checked: CheckResult, around: Around) -> str:
     findings = checked.verdict.findings
     number = f"{len(findings)} {'difference' if len(findings) == 1 else 'differences'}"
     status = report_view.words(checked.verdict.status)
@@ -193,7 +195,8 @@ def _details(checked: Checked, around: Around) -> str:
 
 def _hunk(finding: Finding, *, write: bool) -> Iterator[str]:
     where = report_view.path_text(finding.path)
-    yield f"@@ {_flat(where)} @@ {report_view.HOW[finding.op]}; {report_view.WHO[finding.side]}; {finding.cls.value}"
+    change = f"{report_view.HOW[finding.op]}; {report_view.WHO[finding.changed_by]}"
+    yield f"@@ {_flat(where)} @@ {change}; {finding.cls.value}"
     if finding.op is Op.REORDERED:
         yield "  the same elements in another order"
     before, after = report_view.before_and_after(finding, write=write)
@@ -221,18 +224,16 @@ def _text_diff(before: str, after: str) -> list[str]:
     return [*lines[:_MOST_LINES], f"  … {more} more lines"] if more > 0 else lines
 
 
-def _aside_row(checked: Checked, aside: Aside) -> str:
-    address, path = code(str(checked.address)), code(aside.path or "(document)")
-    return (
-        f"| {aside.because.value} | {address} | {path} | {prose(display_value.shortened(aside.note, _REASON_WIDTH))} |"
-    )
+def _suppressed_row(checked: CheckResult, suppressed: Suppressed) -> str:
+    address, path = code(str(checked.address)), code(suppressed.path or "(document)")
+    return f"| {suppressed.because.value} | {address} | {path} | {prose(display_value.shortened(suppressed.note, _REASON_WIDTH))} |"
 
 
-def _aside_section(report: Report, rows: list[str]) -> Iterator[str]:
-    total = sum(1 for _ in report_view.asides(report))
+def _suppressed_section(report: Report, rows: list[str]) -> Iterator[str]:
+    total = sum(1 for _ in report_view.suppressions(report))
     if not total:
         return
-    yield f"<details><summary>Set aside: {total}</summary>\n"
+    yield f"<details><summary>Suppressed: {total}</summary>\n"
     yield from ("| | Resource | Path | Why |", "|---|---|---|---|", *rows, "")
     if len(rows) < total:
         yield f"{total - len(rows)} more are left out.\n"

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from holdfast.cli import console
 from holdfast.cli.render.times import ago
-from holdfast.reconcile.action_result import Result
+from holdfast.reconcile.action_result import ActionOutcome
 from holdfast.reconcile.report import Report
 from holdfast.remediation import own_corrections
 from holdfast.remediation.attempt_history import Account, Told
@@ -60,7 +60,7 @@ def score(state: State) -> str:
 
 def show_begun(report: Report) -> None:
     """Say who assesses what was just corrected: nobody does it by itself."""
-    begun = sum(one.result is Result.DONE and own_corrections.is_begun(one.checked) for one in report.acted)
+    begun = sum(one.result is ActionOutcome.DONE and own_corrections.is_begun(one.checked) for one in report.acted)
     if begun:
         what = "1 correction is" if begun == 1 else f"{begun} corrections are"
         console.line(f"{what} assessed by a running watch, or: holdfast remediation assess --wait", fg="bright_black")

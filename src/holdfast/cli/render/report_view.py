@@ -17,12 +17,12 @@ from holdfast.errors import PathError
 from holdfast.manifests.file_discovery import STDIN
 from holdfast.model import path as model
 from holdfast.model.absent import ABSENT
-from holdfast.model.finding import Finding, Op, Side
+from holdfast.model.finding import ChangedBy, Finding, Op
 from holdfast.model.json import Json
 from holdfast.model.resource import Declaration
-from holdfast.model.verdict import Aside, SetAside, Status
+from holdfast.model.verdict import Status, Suppressed, SuppressionReason
 from holdfast.reconcile import display_value
-from holdfast.reconcile.check import Checked
+from holdfast.reconcile.check import CheckResult
 from holdfast.reconcile.report import Report
 
 LONGEST_VALUE: Final = 4_096  # characters of JSON; what is longer is shown by its beginning
@@ -36,10 +36,10 @@ ORDER: Final = (
     Status.IN_SYNC,
 )
 WHO: Final = {
-    Side.INTENT: "the declaration moved",
-    Side.WORLD: "the world moved",
-    Side.BOTH: "both moved",
-    Side.UNSETTLED: "differs from the declaration",
+    ChangedBy.DECLARED: "the declaration moved",
+    ChangedBy.LIVE: "changed outside Holdfast",
+    ChangedBy.BOTH: "both changed",
+    ChangedBy.UNKNOWN: "differs from the declaration",
 }
 HOW: Final = {
     Op.CHANGED: "changed",
@@ -63,7 +63,7 @@ class Around:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SourcePlace:
     """Where something is declared; `uri` is a path below the root, or absolute for what lies outside of it."""
 
     uri: str
@@ -77,13 +77,13 @@ class Place:
 # -- order and counts
 
 
-def by_weight(report: Report) -> list[Checked]:
+def by_weight(report: Report) -> list[CheckResult]:
     """Return what was checked, the worst first, then by address."""
     weight = {status: place for place, status in enumerate(ORDER)}
     return sorted(report.checked, key=lambda one: (weight[one.verdict.status], str(one.address)))
 
 
-def by_address(report: Report) -> list[Checked]:
+def by_address(report: Report) -> list[CheckResult]:
     """Return what was checked, by address."""
     return sorted(report.checked, key=lambda one: str(one.address))
 
@@ -144,24 +144,24 @@ def coverage(report: Report) -> Coverage:
     )
 
 
-def asides(report: Report) -> Iterator[tuple[Checked, Aside]]:
-    """Go through what was set aside, by address."""
+def suppressions(report: Report) -> Iterator[tuple[CheckResult, Suppressed]]:
+    """Go through what was suppressed, by address."""
     for one in by_address(report):
-        for aside in one.verdict.aside:
-            yield one, aside
+        for suppressed in one.verdict.suppressed:
+            yield one, suppressed
 
 
-def aside_line(report: Report) -> str:
-    """Say how much was set aside and why, or nothing."""
-    found = Counter(aside.because for _, aside in asides(report))
-    said = [f"{found[why]} {why.value}" for why in SetAside if found[why]]
-    return f"Set aside: {', '.join(said)}." if said else ""
+def suppressed_line(report: Report) -> str:
+    """Say how much was suppressed and why, or nothing."""
+    found = Counter(suppressed.because for _, suppressed in suppressions(report))
+    said = [f"{found[why]} {why.value}" for why in SuppressionReason if found[why]]
+    return f"Suppressed: {', '.join(said)}." if said else ""
 
 
 # -- places
 
 
-def place_of(declaration: Declaration, around: Around, path: model.Path | None = None) -> Place | None:
+def place_of(declaration: Declaration, around: Around, path: model.Path | None = None) -> SourcePlace | None:
     """Return where a resource, or the field at a path of it, is declared; None if that is no file."""
     file = declaration.location.file
     if not file or file == STDIN:
@@ -170,8 +170,8 @@ def place_of(declaration: Declaration, around: Around, path: model.Path | None =
     for full in (os.path.normpath(around.cwd / file), os.path.realpath(around.cwd / file)):
         for root in (around.root, Path(os.path.realpath(around.root))):
             if Path(full).is_relative_to(root):
-                return Place(Path(full).relative_to(root).as_posix(), line, is_below_root=True)
-    return Place(Path(os.path.normpath(around.cwd / file)).as_posix(), line, is_below_root=False)
+                return SourcePlace(Path(full).relative_to(root).as_posix(), line, is_below_root=True)
+    return SourcePlace(Path(os.path.normpath(around.cwd / file)).as_posix(), line, is_below_root=False)
 
 
 def line_of(declaration: Declaration, path: model.Path) -> int:
@@ -202,12 +202,12 @@ def _key(here: Json, step: model.Step) -> str | int | None:
     return index if 0 <= index < len(here) else None
 
 
-def path_of(aside: Aside) -> model.Path | None:
-    """Return the path of something set aside; None if it is a pattern rather than one place."""
-    if aside.finding is not None:
-        return aside.finding.path
+def path_of(suppressed: Suppressed) -> model.Path | None:
+    """Return the path of something suppressed; None if it is a pattern rather than one place."""
+    if suppressed.finding is not None:
+        return suppressed.finding.path
     try:
-        return paths.parse_path(aside.path)
+        return paths.parse_path(suppressed.path)
     except PathError:
         return None
 

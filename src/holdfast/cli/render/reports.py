@@ -11,15 +11,17 @@ from holdfast.cli.render import findings, rollouts
 from holdfast.compare import paths
 from holdfast.model.decision import Action
 from holdfast.model.json import Json
-from holdfast.model.verdict import SetAside, Status
-from holdfast.reconcile.action_result import LEFT_TO_OTHERS, Acted, Result
-from holdfast.reconcile.check import Checked
+from holdfast.model.verdict import Status, SuppressionReason
+from holdfast.reconcile.action_result import LEFT_TO_OTHERS, ActionOutcome, ActionResult
+from holdfast.reconcile.check import CheckResult
 from holdfast.reconcile.report import Report
-from holdfast.reconcile.resolve import Waiting
+from holdfast.reconcile.resolve import Blocked
 
-ASKING = frozenset({"approval", "storm", "futile"})  # what a yes answers; budgets, windows and pauses it does not
+ASKING = frozenset({"approval", "massDrift", "futile"})  # what a yes answers; budgets, windows and pauses it does not
 CAUSES = frozenset({"drift", "conflict", "intent", "recreate", "immutable", "create"})
-_TOLD = frozenset({Result.DONE, Result.HELD, Result.UNSURE, *LEFT_TO_OTHERS})  # counted under a word of their own
+_TOLD = frozenset(
+    {ActionOutcome.DONE, ActionOutcome.HELD, ActionOutcome.UNSURE, *LEFT_TO_OTHERS}
+)  # counted under a word of their own
 _COLOUR = {
     Action.CREATE: "green",
     Action.UPDATE: "yellow",
@@ -40,25 +42,25 @@ def show_plan(report: Report, *, everything: bool = False) -> None:
         if everything or is_news(checked):
             show_checked(checked)
     show_waiting(report.waiting)
-    show_broods(report, everything=everything)
+    show_groups(report, everything=everything)
     console.line()
     console.line(plan_line(report), bold=True)
     _show_coverage(report)
 
 
-def show_broods(report: Report, *, everything: bool = False) -> None:
+def show_groups(report: Report, *, everything: bool = False) -> None:
     """Print the templates that have something to show."""
-    for brood in report.broods:
-        if everything or rollouts.is_news(brood):
-            rollouts.show(brood, looked_at(report), everything=everything)
+    for group in report.groups:
+        if everything or rollouts.is_news(group):
+            rollouts.show(group, looked_at(report), everything=everything)
 
 
-def is_news(checked: Checked) -> bool:
+def is_news(checked: CheckResult) -> bool:
     """Tell whether a resource has something to show."""
     return checked.decision.action is not Action.NONE or checked.verdict.status is not Status.IN_SYNC
 
 
-def show_checked(checked: Checked) -> None:
+def show_checked(checked: CheckResult) -> None:
     """Print one resource: its symbol, address, verdict, why, and its findings."""
     action = checked.decision.action
     address = str(checked.prepared.declaration.address)
@@ -69,8 +71,8 @@ def show_checked(checked: Checked) -> None:
     if status is Status.UNKNOWN:
         console.line(f"        {checked.verdict.reason}", fg="bright_black")
     findings.show_planned(checked.verdict.findings, _written(checked), indent="      ")
-    findings.show_suspects(checked.suspects, indent="      ")
-    _show_aside(checked, indent="      ")
+    findings.show_likely_actors(checked.likely_actors, indent="      ")
+    _show_suppressed(checked, indent="      ")
     for reason in checked.decision.reasons[1:]:
         if reason.code in CAUSES:  # of what is held back: the findings say as much
             continue
@@ -81,7 +83,7 @@ def show_checked(checked: Checked) -> None:
         console.line(f"        {what}: holdfast approve {checked.plan}", fg="cyan")
 
 
-def _written(checked: Checked) -> frozenset[str]:
+def _written(checked: CheckResult) -> frozenset[str]:
     """Return the paths that the write of a decision is about, also of one that is held back."""
     decision = checked.decision
     if decision.action is Action.HOLD:
@@ -92,23 +94,27 @@ def _written(checked: Checked) -> frozenset[str]:
     return frozenset(about or (paths.format_path(finding.path) for finding in checked.verdict.findings))
 
 
-def asks(checked: Checked) -> bool:
+def asks(checked: CheckResult) -> bool:
     """Tell whether a person's yes would let a held decision go."""
     held = checked.decision.action is Action.HOLD
     return held and not ASKING.isdisjoint(reason.code for reason in checked.decision.reasons)
 
 
-def _show_aside(checked: Checked, indent: str) -> None:
-    for aside in checked.verdict.aside:
-        change = f"  {findings.change_text(aside.finding)}" if aside.finding is not None else ""
-        console.line(f"{indent}○ {aside.path}{change}  {aside.because.value}: {aside.note}", fg="cyan")
+def _show_suppressed(checked: CheckResult, indent: str) -> None:
+    for suppressed in checked.verdict.suppressed:
+        change = f"  {findings.change_text(suppressed.finding)}" if suppressed.finding is not None else ""
+        console.line(f"{indent}○ {suppressed.path}{change}  {suppressed.because.value}: {suppressed.note}", fg="cyan")
 
 
-def aside_line(report: Report) -> str | None:
+def suppressed_line(report: Report) -> str | None:
     """Say how much does not count though it is there; it must never look as if it were not."""
-    count = Counter(aside.because for one in report.checked for aside in one.verdict.aside)
-    said = [f"{count[because]} {because.value}" for because in SetAside if count[because] and because != SetAside.LATE]
-    return f"Set aside: {', '.join(said)}." if said else None
+    count = Counter(suppressed.because for one in report.checked for suppressed in one.verdict.suppressed)
+    said = [
+        f"{count[because]} {because.value}"
+        for because in SuppressionReason
+        if count[because] and because != SuppressionReason.LATE
+    ]
+    return f"Suppressed: {', '.join(said)}." if said else None
 
 
 def joined_line(report: Report) -> str | None:
@@ -119,7 +125,7 @@ def joined_line(report: Report) -> str | None:
     return f"{len(joined)} late default{'s' if len(joined) > 1 else ''} joined: {', '.join(joined)}."
 
 
-def show_waiting(waiting: Iterable[Waiting]) -> None:
+def show_waiting(waiting: Iterable[Blocked]) -> None:
     """Print what cannot be looked at yet, and why."""
     for one in waiting:
         symbol = console.styled("  x" if one.is_error else "  …", fg="red" if one.is_error else "cyan", bold=True)
@@ -143,7 +149,7 @@ def plan_line(report: Report) -> str:
     ):
         if count[action]:
             parts.append(f"{count[action]} {word}")
-    rolled = sum(found.rolled for each in report.broods if (found := rollouts.preview(each, looked_at(report))))
+    rolled = sum(found.rolled for each in report.groups if (found := rollouts.preview(each, looked_at(report))))
     later = sum(not one.is_error for one in report.waiting)
     for number, word in (
         (rolled, "children of templates to roll"),
@@ -170,13 +176,13 @@ def show_check(report: Report, *, everything: bool = False) -> None:
             )
             console.line(f"{label}  {checked.prepared.declaration.address}  {checked.verdict.reason}")
             findings.show(checked.verdict.findings, indent="            ")
-            findings.show_suspects(checked.suspects, indent="            ")
-        if everything or any(each.because is not SetAside.IGNORED for each in checked.verdict.aside):
+            findings.show_likely_actors(checked.likely_actors, indent="            ")
+        if everything or any(each.because is not SuppressionReason.IGNORED for each in checked.verdict.suppressed):
             if checked.verdict.status is Status.IN_SYNC and not everything:
-                console.line(f"{'in sync':>10}  {checked.address}  apart from what is set aside", fg="green")
-            _show_aside(checked, indent="            ")
+                console.line(f"{'in sync':>10}  {checked.address}  apart from what is suppressed", fg="green")
+            _show_suppressed(checked, indent="            ")
     show_waiting(report.waiting)
-    show_broods(report, everything=everything)
+    show_groups(report, everything=everything)
     console.line(check_line(report), bold=True)
     _show_coverage(report)
 
@@ -194,7 +200,7 @@ def counted_line(count: Counter[Status]) -> str:
 
 def _show_coverage(report: Report) -> None:
     undeclared.show(report.undeclared)
-    for said in (aside_line(report), joined_line(report)):
+    for said in (suppressed_line(report), joined_line(report)):
         if said is not None:
             console.line(said, fg="cyan")
     unread = sum(one.verdict.status is Status.UNKNOWN for one in report.checked)
@@ -207,11 +213,11 @@ def _show_coverage(report: Report) -> None:
         )
 
 
-def show_acted(acted: Acted) -> None:
+def show_acted(acted: ActionResult) -> None:
     """Print one action as it ends."""
     action = acted.checked.decision.action
-    good = (acted.result is Result.DONE and not acted.unresolved) or acted.result in LEFT_TO_OTHERS
-    held = acted.result is Result.HELD
+    good = (acted.result is ActionOutcome.DONE and not acted.unresolved) or acted.result in LEFT_TO_OTHERS
+    held = acted.result is ActionOutcome.HELD
     sign, colour = ("✓", "green") if good else ("=", "cyan") if held else ("✗", "red")
     mark = console.styled(sign, fg=colour, bold=True)
     address = acted.checked.prepared.declaration.address
@@ -220,10 +226,10 @@ def show_acted(acted: Acted) -> None:
 
 def apply_line(report: Report) -> str:
     """Return the closing line of an apply."""
-    done = Counter(one.checked.decision.action for one in report.acted if one.result is Result.DONE)
+    done = Counter(one.checked.decision.action for one in report.acted if one.result is ActionOutcome.DONE)
     others = sum(one.result in LEFT_TO_OTHERS for one in report.acted)
-    stopped = {one.checked.address for one in report.acted if one.result is Result.HELD}
-    unsure = sum(one.result is Result.UNSURE for one in report.acted)
+    stopped = {one.checked.address for one in report.acted if one.result is ActionOutcome.HELD}
+    unsure = sum(one.result is ActionOutcome.UNSURE for one in report.acted)
     failed = sum(one.result not in _TOLD for one in report.acted)
     made = done[Action.CREATE] + done[Action.RECREATE]
     parts = [
@@ -238,7 +244,7 @@ def apply_line(report: Report) -> str:
         parts.append(f"{others} left to another worker")
     if failed:
         parts.append(f"{failed} not done")
-    vain = sum(one.result is Result.DONE and bool(one.unresolved) for one in report.acted)
+    vain = sum(one.result is ActionOutcome.DONE and bool(one.unresolved) for one in report.acted)
     decided = Counter(one.decision.action for one in report.checked)
     held = stopped | {one.address for one in report.checked if one.decision.action is Action.HOLD}
     for number, word in (
@@ -249,7 +255,7 @@ def apply_line(report: Report) -> str:
         (decided[Action.BLOCK], "blocked"),
         (_unknown(report), "unknown"),
         (sum(not one.is_error for one in report.waiting), "waiting for others"),
-        (sum(rollouts.is_stuck(each) for each in report.broods), "rollouts stopped"),
+        (sum(rollouts.is_stuck(each) for each in report.groups), "rollouts stopped"),
         (len(report.not_reached), "not reached"),
     ):
         if number:
@@ -267,7 +273,7 @@ def show_not_taken(report: Report) -> None:
 
 def delete_line(report: Report) -> str:
     """Return the closing line of a delete."""
-    done = sum(one.result is Result.DONE for one in report.acted)
+    done = sum(one.result is ActionOutcome.DONE for one in report.acted)
     parts = [f"{done} deleted or detached"]
     if len(report.acted) > done:
         parts.append(f"{len(report.acted) - done} not done")
@@ -279,7 +285,7 @@ def delete_line(report: Report) -> str:
 def is_work(report: Report) -> bool:
     """Return True if applying would write something, take something over, or roll a template."""
     acting = any(one.decision.action.is_write or one.decision.action is Action.ADOPT for one in report.checked)
-    return acting or bool(report.waiting) or any(rollouts.is_acting(each) for each in report.broods)
+    return acting or bool(report.waiting) or any(rollouts.is_acting(each) for each in report.groups)
 
 
 def as_json(report: Report) -> Json:
@@ -303,14 +309,14 @@ def as_json(report: Report) -> Json:
         "undeclared": undeclared.as_json(report.undeclared),
         "summary": summary(report),
         **(
-            {"templates": [rollouts.as_json(each, looked_at(report)) for each in report.broods]}
-            if report.broods
+            {"templates": [rollouts.as_json(each, looked_at(report)) for each in report.groups]}
+            if report.groups
             else {}
         ),
     }
 
 
-def _not_taken_as_json(report: Report, acted: Acted) -> dict[str, Json]:
+def _not_taken_as_json(report: Report, acted: ActionResult) -> dict[str, Json]:
     entries = report.not_taken.get(acted.checked.address, ())
     values = [
         {
@@ -328,12 +334,12 @@ def looked_at(report: Report) -> float:
     return max((one.at for one in report.checked), default=0.0)
 
 
-def checked_as_json(checked: Checked) -> dict[str, Json]:
+def checked_as_json(checked: CheckResult) -> dict[str, Json]:
     """Return one resource for programs."""
     return {
         "address": str(checked.prepared.declaration.address),
         **findings.verdict_as_json(checked.verdict),
-        "suspects": [findings.suspect_as_json(each) for each in checked.suspects],
+        "attributedTo": [findings.likely_actor_as_json(each) for each in checked.likely_actors],
         "action": checked.decision.action.value,
         "held": checked.decision.held.value if checked.decision.held else None,
         "plan": checked.plan or None,
@@ -349,27 +355,27 @@ def summary(report: Report) -> dict[str, Json]:
     count = Counter(one.verdict.status.value for one in report.checked)
     judged = len(report.checked) - count[Status.UNKNOWN.value]
     total = len(report.checked) + len(report.waiting) + len(report.not_reached)
-    aside = Counter(each.because.value for one in report.checked for each in one.verdict.aside)
+    suppressed = Counter(each.because.value for one in report.checked for each in one.verdict.suppressed)
     return {
         "total": total,
         "judged": judged,
         "byStatus": dict(sorted(count.items())),
-        "setAside": dict(sorted(aside.items())),
+        "suppressed": dict(sorted(suppressed.items())),
     }
 
 
 def statuses(report: Report) -> list[Status]:
     """Return every verdict of a run; what waits for an apply is pending, what was not reached unknown."""
     waiting = [Status.UNKNOWN if one.is_error else Status.PENDING for one in report.waiting]
-    waiting += [Status.PENDING for each in report.broods if rollouts.is_acting(each)]
+    waiting += [Status.PENDING for each in report.groups if rollouts.is_acting(each)]
     return [one.verdict.status for one in report.checked] + waiting + [Status.UNKNOWN] * len(report.not_reached)
 
 
 def is_blocked(report: Report) -> bool:
     """Tell whether something is held back or refused, or a rollout has stopped."""
     held = any(one.decision.action in (Action.BLOCK, Action.HOLD) for one in report.checked)
-    return held or any(rollouts.is_stuck(each) for each in report.broods)
+    return held or any(rollouts.is_stuck(each) for each in report.groups)
 
 
-def _by_address(checks: Sequence[Checked]) -> list[Checked]:
+def _by_address(checks: Sequence[CheckResult]) -> list[CheckResult]:
     return sorted(checks, key=lambda checked: str(checked.prepared.declaration.address))

@@ -15,7 +15,7 @@ from holdfast.rollouts.core.dry_run import Preview
 from holdfast.rollouts.core.records import OVER, Phase
 from holdfast.rollouts.core.slots import State
 from holdfast.rollouts.core.template_findings import TemplateFinding
-from holdfast.rollouts.core.template_groups import Brood, ChildFile, RolloutFile
+from holdfast.rollouts.core.template_groups import ChildFile, RolloutRecord, TemplateGroup
 from holdfast.rollouts.core.templates import Mode
 
 _COLOUR: Final = {
@@ -28,66 +28,66 @@ _COLOUR: Final = {
 _MOST_WAVES: Final = 12
 
 
-def up_to_date(brood: Brood) -> tuple[int, int]:
+def up_to_date(group: TemplateGroup) -> tuple[int, int]:
     """Return how many children are what the declarations ask for, and how many there are."""
-    living = [each for each in brood.children.values() if each.state is not State.GONE]
+    living = [each for each in group.children.values() if each.state is not State.GONE]
     fine = sum(
-        template_groups.fits(brood, each, brood.current) is True and each.state is State.READY for each in living
+        template_groups.fits(group, each, group.current) is True and each.state is State.READY for each in living
     )
     return fine, len(living)
 
 
-def preview(brood: Brood, now: float) -> Preview | None:
+def preview(group: TemplateGroup, now: float) -> Preview | None:
     """Return what the rollout at hand would still do."""
-    file = brood.rollout
+    file = group.rollout
     if file is None or file.rollout.phase in OVER:
         return None
-    return dry_run.preview(file.rollout, group_views.children(brood), group_views.limits(brood), now)
+    return dry_run.preview(file.rollout, group_views.children(group), group_views.limits(group), now)
 
 
-def waits(brood: Brood, now: float, unready: Sequence[Address] = (), turns: str = "") -> tuple[str, ...]:
+def waits(group: TemplateGroup, now: float, unready: Sequence[Address] = (), turns: str = "") -> tuple[str, ...]:
     """Return what the rollout at hand waits for.
 
     `unready` are parts that are not what is declared of them; `turns` says who is at work, if all that may be are.
     """
-    file = brood.rollout
+    file = group.rollout
     if file is None:
         return ()
     parts = [f"part {each} is not as declared" for each in unready if file.rollout.phase not in OVER]
     parts += [turns] if turns and not group_rollouts.retired(file.rollout) else []
-    return *parts, *rollout_steps.blocked_by(file.rollout, group_views.children(brood), group_views.limits(brood), now)
+    return *parts, *rollout_steps.blocked_by(file.rollout, group_views.children(group), group_views.limits(group), now)
 
 
 def show(
-    brood: Brood, now: float, unready: Sequence[Address] = (), turns: str = "", *, everything: bool = False
+    group: TemplateGroup, now: float, unready: Sequence[Address] = (), turns: str = "", *, everything: bool = False
 ) -> None:
     """Print one template: one line, what its rollout does or would do, and findings that nobody acts on."""
-    fine, total = up_to_date(brood)
-    name = console.styled(f"template {brood.template.name}", bold=True)
-    wanted = f" of {brood.template.replicas} wanted" if brood.template.replicas not in (None, total) else ""
-    console.line(f"  {name}  revision {brood.lead.record.current}, {fine}/{total} children up to date{wanted}")
-    file = brood.rollout
+    fine, total = up_to_date(group)
+    name = console.styled(f"template {group.template.name}", bold=True)
+    wanted = f" of {group.template.replicas} wanted" if group.template.replicas not in (None, total) else ""
+    console.line(f"  {name}  revision {group.lead.record.current}, {fine}/{total} children up to date{wanted}")
+    file = group.rollout
     if file is not None and (everything or file.rollout.phase is not Phase.COMPLETE):
         console.line(f"      {rollout_text(file)}", fg=_COLOUR.get(file.rollout.phase, "yellow"))
-    found = preview(brood, now)
+    found = preview(group, now)
     if found is not None:
         console.line(f"      {preview_text(found)}")
-    for text in waits(brood, now, unready, turns):
+    for text in waits(group, now, unready, turns):
         console.line(f"      waits: {text}", fg="bright_black")
-    for text in finding_lines(brood):
+    for text in finding_lines(group):
         console.line(f"      {text}", fg="bright_black")
-    if brood.template.mode is not Mode.ENFORCE:
-        console.line(f"      mode {brood.template.mode}: nothing is rolled", fg="bright_black")
+    if group.template.mode is not Mode.ENFORCE:
+        console.line(f"      mode {group.template.mode}: nothing is rolled", fg="bright_black")
 
 
-def line(brood: Brood) -> str:
+def line(group: TemplateGroup) -> str:
     """Return a template in one line."""
-    fine, total = up_to_date(brood)
-    doing = f"; {rollout_text(brood.rollout)}" if brood.rollout is not None else ""
-    return f"template {brood.template.name}: {fine}/{total} children up to date{doing}"
+    fine, total = up_to_date(group)
+    doing = f"; {rollout_text(group.rollout)}" if group.rollout is not None else ""
+    return f"template {group.template.name}: {fine}/{total} children up to date{doing}"
 
 
-def rollout_text(file: RolloutFile) -> str:
+def rollout_text(file: RolloutRecord) -> str:
     """Return a rollout in one line."""
     rollout = file.rollout
     direction = "back to" if rollout.is_going_back else "to"
@@ -106,16 +106,16 @@ def preview_text(found: Preview) -> str:
     return f"would roll {found.rolled} of {found.total} children{waves}{kept}"
 
 
-def finding_lines(brood: Brood) -> Iterable[str]:
+def finding_lines(group: TemplateGroup) -> Iterable[str]:
     """Return findings by owner and class, each with how many children it is about."""
     counted: Counter[tuple[str, str, str]] = Counter()
     waiting: Counter[tuple[str, str, str]] = Counter()
     sample: dict[tuple[str, str, str], TemplateFinding] = {}
-    for child in brood.children.values():
+    for child in group.children.values():
         for each in child.findings:
             key = (each.owner, each.kind.value, each.reason)
             counted[key] += 1
-            waiting[key] += group_findings.is_debounced(brood, each)
+            waiting[key] += group_findings.is_debounced(group, each)
             sample.setdefault(key, each)
     for (owner, kind, reason), number in sorted(counted.items()):
         fields = sample[owner, kind, reason].fields
@@ -131,20 +131,20 @@ def fields_text(fields: Sequence[tuple[str, ...]]) -> list[str]:
     return [paths.format_path(each) for each in fields]
 
 
-def as_json(brood: Brood, now: float, unready: Sequence[Address] = (), turns: str = "") -> dict[str, Json]:
+def as_json(group: TemplateGroup, now: float, unready: Sequence[Address] = (), turns: str = "") -> dict[str, Json]:
     """Return a template for programs."""
-    fine, total = up_to_date(brood)
-    found = preview(brood, now)
+    fine, total = up_to_date(group)
+    found = preview(group, now)
     return {
-        "name": brood.template.name,
-        "owners": {each.template.name: each.record.current for each in brood.owners},
-        "generation": brood.current.number,
-        "mode": brood.template.mode.value,
-        "replicas": brood.template.replicas,
+        "name": group.template.name,
+        "owners": {each.template.name: each.record.current for each in group.owners},
+        "generation": group.current.number,
+        "mode": group.template.mode.value,
+        "replicas": group.template.replicas,
         "children": total,
         "upToDate": fine,
-        "states": dict(Counter(each.state.value for each in brood.children.values())),
-        "rollout": None if brood.rollout is None else rollout_as_json(brood.rollout),
+        "states": dict(Counter(each.state.value for each in group.children.values())),
+        "rollout": None if group.rollout is None else rollout_as_json(group.rollout),
         "preview": None
         if found is None
         else {
@@ -154,8 +154,8 @@ def as_json(brood: Brood, now: float, unready: Sequence[Address] = (), turns: st
             "left": found.left,
             **({"rewritten": found.rewritten} if found.rewritten else {}),
         },
-        "waits": list(waits(brood, now, unready, turns)),
-        "findings": [each for child in brood.children.values() for each in findings_as_json(child)],
+        "waits": list(waits(group, now, unready, turns)),
+        "findings": [each for child in group.children.values() for each in findings_as_json(child)],
     }
 
 
@@ -175,7 +175,7 @@ def findings_as_json(child: ChildFile) -> list[Json]:
     ]
 
 
-def rollout_as_json(file: RolloutFile) -> dict[str, Json]:
+def rollout_as_json(file: RolloutRecord) -> dict[str, Json]:
     """Return a rollout for programs."""
     rollout = file.rollout
     return {
@@ -195,19 +195,19 @@ def rollout_as_json(file: RolloutFile) -> dict[str, Json]:
     }
 
 
-def is_news(brood: Brood) -> bool:
+def is_news(group: TemplateGroup) -> bool:
     """Tell whether a template has something to show."""
-    fine, total = up_to_date(brood)
-    return fine != total or brood.is_rolling or any(each.findings for each in brood.children.values())
+    fine, total = up_to_date(group)
+    return fine != total or group.is_rolling or any(each.findings for each in group.children.values())
 
 
-def is_acting(brood: Brood) -> bool:
+def is_acting(group: TemplateGroup) -> bool:
     """Tell whether something is to be rolled, or waits for somebody to allow that: for exit codes."""
-    if brood.template.mode is Mode.OBSERVE:
+    if group.template.mode is Mode.OBSERVE:
         return False
-    return brood.is_rolling or any(group_findings.wanting(brood, each) for each in brood.children.values())
+    return group.is_rolling or any(group_findings.wanting(group, each) for each in group.children.values())
 
 
-def is_stuck(brood: Brood) -> bool:
+def is_stuck(group: TemplateGroup) -> bool:
     """Tell whether somebody has to act: for exit codes."""
-    return brood.rollout is not None and brood.rollout.rollout.phase in {Phase.HALTED, Phase.PAUSED}
+    return group.rollout is not None and group.rollout.rollout.phase in {Phase.HALTED, Phase.PAUSED}

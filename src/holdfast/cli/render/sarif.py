@@ -16,19 +16,19 @@ from urllib.parse import quote
 
 from holdfast.cli.render import report_view
 from holdfast.cli.render.report_view import Around
-from holdfast.cli.render.rule_help import RULES, Rule
+from holdfast.cli.render.rule_help import RULES, SarifRule
 from holdfast.compare import paths
 from holdfast.model import path as model
 from holdfast.model.absent import ABSENT
 from holdfast.model.address import Address
-from holdfast.model.finding import Finding, Side
+from holdfast.model.finding import ChangedBy, Finding
 from holdfast.model.json import Json
 from holdfast.model.resource import Declaration
-from holdfast.model.verdict import Aside, Status
+from holdfast.model.verdict import Status, Suppressed
 from holdfast.reconcile import display_value
-from holdfast.reconcile.check import Checked
+from holdfast.reconcile.check import CheckResult
 from holdfast.reconcile.report import Report
-from holdfast.reconcile.resolve import Waiting
+from holdfast.reconcile.resolve import Blocked
 
 SCHEMA: Final = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 ROOT: Final = "SRCROOT"
@@ -46,12 +46,17 @@ LEVELS: Final = {
     Status.PENDING: "note",
     Status.IN_SYNC: "none",
 }
-_ASIDE_LEVELS: Final = {Side.INTENT: "note", Side.WORLD: "error", Side.BOTH: "error", Side.UNSETTLED: "error"}
+_SUPPRESSED_LEVELS: Final = {
+    ChangedBy.DECLARED: "note",
+    ChangedBy.LIVE: "error",
+    ChangedBy.BOTH: "error",
+    ChangedBy.UNKNOWN: "error",
+}
 
 _RULE_INDEX: Final = {name: index for index, name in enumerate(RULES)}
 _SEVERITY: Final = {"error": "error", "warning": "warning", "note": "recommendation"}
 _NOT_CHECKED: Final = "not-checked"
-_SET_ASIDE: Final = "set-aside"
+_SUPPRESSED: Final = "suppressed"
 
 
 def render(report: Report, around: Around) -> str:
@@ -80,12 +85,12 @@ def _driver(version: str) -> dict[str, Json]:
         "rules": [_rule(name, rule) for name, rule in RULES.items()],
         "notifications": [
             {"id": _NOT_CHECKED, "shortDescription": {"text": "A resource could not be checked"}},
-            {"id": _SET_ASIDE, "shortDescription": {"text": "A path does not count, by policy or by a person's word"}},
+            {"id": _SUPPRESSED, "shortDescription": {"text": "A path does not count, by policy or by a person's word"}},
         ],
     }
 
 
-def _rule(name: str, rule: Rule) -> dict[str, Json]:
+def _rule(name: str, rule: SarifRule) -> dict[str, Json]:
     return {
         "id": name,
         "name": "".join(word.capitalize() for word in name.split("_")),
@@ -108,14 +113,14 @@ def _coverage(report: Report) -> dict[str, Json]:
 def _results(report: Report, around: Around) -> Iterator[dict[str, Json]]:
     for one in report_view.by_address(report):
         yield from _of_resource(one, around)
-        for aside in one.verdict.aside:
-            if aside.finding is not None:
-                yield _suppressed(one, aside, aside.finding, around)
+        for suppressed in one.verdict.suppressed:
+            if suppressed.finding is not None:
+                yield _suppressed(one, suppressed, suppressed.finding, around)
     for waiting in report.waiting:
         yield _of_waiting(waiting, around)
 
 
-def _of_resource(checked: Checked, around: Around) -> Iterator[dict[str, Json]]:
+def _of_resource(checked: CheckResult, around: Around) -> Iterator[dict[str, Json]]:
     status, level = checked.verdict.status, LEVELS[checked.verdict.status]
     if status is Status.IN_SYNC:
         return
@@ -127,9 +132,9 @@ def _of_resource(checked: Checked, around: Around) -> Iterator[dict[str, Json]]:
         yield _of_finding(checked, finding, level, around)
 
 
-def _of_finding(checked: Checked, finding: Finding, level: str, around: Around) -> dict[str, Json]:
+def _of_finding(checked: CheckResult, finding: Finding, level: str, around: Around) -> dict[str, Json]:
     declaration = checked.prepared.declaration
-    what = f"{_change(finding)} ({report_view.WHO[finding.side]})"
+    what = f"{_change(finding)} ({report_view.WHO[finding.changed_by]})"
     message = f"{declaration.address}: {report_view.path_text(finding.path)} {what}"
     return {
         **_result(finding.cls.value, level, message, declaration, around, finding.path),
@@ -137,14 +142,18 @@ def _of_finding(checked: Checked, finding: Finding, level: str, around: Around) 
     }
 
 
-def _suppressed(checked: Checked, aside: Aside, finding: Finding, around: Around) -> dict[str, Json]:
-    result = _of_finding(checked, finding, _ASIDE_LEVELS[finding.side], around)
-    suppression = {"kind": "external", "status": "accepted", "justification": aside.note or aside.because.value}
-    properties = {**result["properties"], "setAside": aside.because.value}
+def _suppressed(checked: CheckResult, suppressed: Suppressed, finding: Finding, around: Around) -> dict[str, Json]:
+    result = _of_finding(checked, finding, _SUPPRESSED_LEVELS[finding.changed_by], around)
+    suppression = {
+        "kind": "external",
+        "status": "accepted",
+        "justification": suppressed.note or suppressed.because.value,
+    }
+    properties = {**result["properties"], "suppressed": suppressed.because.value}
     return {**result, "suppressions": [suppression], "properties": properties}
 
 
-def _of_waiting(waiting: Waiting, around: Around) -> dict[str, Json]:
+def _of_waiting(waiting: Blocked, around: Around) -> dict[str, Json]:
     status = Status.UNKNOWN if waiting.is_error else Status.PENDING
     message = f"{waiting.declaration.address}: waits: {waiting.reason}"
     properties = {"address": str(waiting.declaration.address), "status": status.value}
@@ -215,7 +224,7 @@ def _location(declaration: Declaration, around: Around, path: model.Path | None)
     return out
 
 
-def _properties(checked: Checked) -> dict[str, Json]:
+def _properties(checked: CheckResult) -> dict[str, Json]:
     return {
         "address": str(checked.address),
         "status": checked.verdict.status.value,
@@ -227,7 +236,7 @@ def _properties(checked: Checked) -> dict[str, Json]:
 def _finding_properties(finding: Finding) -> dict[str, Json]:
     out: dict[str, Json] = {
         "path": paths.format_path(finding.path),
-        "side": finding.side.value,
+        "changedBy": finding.changed_by.value,
         "op": finding.op.value,
         "rule": finding.rule,
     }
@@ -247,9 +256,9 @@ def _invocation(report: Report, around: Around) -> dict[str, Json]:
         "endTimeUtc": around.at,
         "toolExecutionNotifications": list(_not_checked(report, around)),
     }
-    set_aside = list(_set_aside(report, around))
-    if set_aside:
-        out["toolConfigurationNotifications"] = set_aside
+    suppress = list(_suppress(report, around))
+    if suppress:
+        out["toolConfigurationNotifications"] = suppress
     return out
 
 
@@ -269,13 +278,13 @@ def _not_checked(report: Report, around: Around) -> Iterator[dict[str, Json]]:
         yield _notification(_NOT_CHECKED, "error", f"{address}: not reached, the run was stopped")
 
 
-def _set_aside(report: Report, around: Around) -> Iterator[dict[str, Json]]:
-    for one, aside in report_view.asides(report):
-        if aside.finding is None:
+def _suppress(report: Report, around: Around) -> Iterator[dict[str, Json]]:
+    for one, suppressed in report_view.suppressions(report):
+        if suppressed.finding is None:
             declaration = one.prepared.declaration
-            text = f"{declaration.address}: {aside.path} is {aside.because.value}: {aside.note}"
-            path = report_view.path_of(aside)
-            yield _notification(_SET_ASIDE, "note", text) | {"locations": [_location(declaration, around, path)]}
+            text = f"{declaration.address}: {suppressed.path} is {suppressed.because.value}: {suppressed.note}"
+            path = report_view.path_of(suppressed)
+            yield _notification(_SUPPRESSED, "note", text) | {"locations": [_location(declaration, around, path)]}
 
 
 def _notification(name: str, level: str, text: str) -> dict[str, Json]:

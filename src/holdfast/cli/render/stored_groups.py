@@ -16,8 +16,8 @@ from holdfast.store.protocol import Store
 
 async def child_of(store: Store, address: Address) -> tuple[str, ChildFile] | None:
     """Return the template that leads a child, and what is kept of it; None for what is no child."""
-    dossier = await store.dossier(serialization.CHILDREN, str(address))
-    return None if dossier is None else (dossier.owner, serialization.child_of(dossier))
+    record = await store.record(serialization.CHILDREN, str(address))
+    return None if record is None else (record.owner, serialization.child_of(record))
 
 
 def show_child(owner: str, child: ChildFile, now: float) -> None:
@@ -58,17 +58,15 @@ def child_as_json(owner: str, child: ChildFile) -> dict[str, Json]:
 async def templates(store: Store) -> list[dict[str, Json]]:
     """Return what is kept of every template, for programs."""
     out = []
-    async for dossier in store.dossiers(serialization.TEMPLATES):
-        states = Counter(
-            [each.data["state"] async for each in store.dossiers(serialization.CHILDREN, owner=dossier.key)]
-        )
+    async for record in store.records(serialization.TEMPLATES):
+        states = Counter([each.data["state"] async for each in store.records(serialization.CHILDREN, owner=record.key)])
         files = [
-            serialization.rollout_of(each) async for each in store.dossiers(serialization.ROLLOUTS, owner=dossier.key)
+            serialization.rollout_of(each) async for each in store.records(serialization.ROLLOUTS, owner=record.key)
         ]
         out.append(
             {
-                "name": dossier.key,
-                "revision": dossier.data["current"],
+                "name": record.key,
+                "revision": record.data["current"],
                 "children": dict(states),
                 "rollout": rollouts.rollout_as_json(files[-1]) if files else None,
             }

@@ -6,7 +6,7 @@ import datetime as dt
 from collections.abc import Mapping
 from typing import Final
 
-from holdfast.model.attribution import Suspect
+from holdfast.model.attribution import LikelyActor
 from holdfast.model.confidence import Confidence
 from holdfast.model.json import Json
 
@@ -20,14 +20,14 @@ def writer(document: Json) -> str | None:
     return name if isinstance(name, str) and name.strip() else None
 
 
-def suspect(document: Json) -> Suspect | None:
+def likely_actor(document: Json) -> LikelyActor | None:
     """Return who a document says wrote it last."""
     name = writer(document)
     if name is None:
         return None
     system = document["systemData"]
     what = _WHAT.get(str(system.get("lastModifiedByType")), "somebody")
-    return Suspect(name, Confidence.HIGH, f"systemData says that {what} wrote it last", _moment(system))
+    return LikelyActor(name, Confidence.HIGH, f"systemData says that {what} wrote it last", _moment(system))
 
 
 def _moment(system: Mapping[str, Json]) -> float | None:

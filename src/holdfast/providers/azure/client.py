@@ -29,7 +29,7 @@ from azure.core.rest import AsyncHttpResponse, HttpRequest
 from azure.mgmt.core import AsyncARMPipelineClient
 from azure.mgmt.core.policies import AsyncARMChallengeAuthenticationPolicy
 
-from holdfast.model.read_result import Trouble
+from holdfast.model.read_result import ReadError
 from holdfast.providers.azure import credentials, errors, ids
 from holdfast.providers.azure.quota import Quota
 from holdfast.providers.azure.settings import Account
@@ -83,17 +83,17 @@ class Client:
             response = await self._pipeline.send_request(request, **self._options(url))
             data = response.content  # it is here already; read() raises for a body that is empty
         except ClientAuthenticationError as error:
-            return Lost(Trouble.UNAUTHORISED, f"{label}: {credentials.failure(error, self._account)}")
+            return Lost(ReadError.UNAUTHORISED, f"{label}: {credentials.failure(error, self._account)}")
         except (ServiceRequestTimeoutError, ServiceResponseTimeoutError, TimeoutError):
-            return Lost(Trouble.TIMEOUT, f"{label} was not answered in time")
+            return Lost(ReadError.TIMEOUT, f"{label} was not answered in time")
         except IncompleteReadError:
-            return Lost(Trouble.MALFORMED, f"the answer to {label} broke off")
+            return Lost(ReadError.MALFORMED, f"the answer to {label} broke off")
         except ServiceRequestError as error:
-            return Lost(Trouble.UNREACHABLE, f"{label}: {_unconnected(error, urlsplit(url).netloc)}")
+            return Lost(ReadError.UNREACHABLE, f"{label}: {_unconnected(error, urlsplit(url).netloc)}")
         except (AzureError, OSError, ValueError) as error:
-            return Lost(Trouble.UNREACHABLE, f"{label}: the connection was lost ({type(error).__name__})")
+            return Lost(ReadError.UNREACHABLE, f"{label}: the connection was lost ({type(error).__name__})")
         if len(data) > _MAX_BYTES:
-            return Lost(Trouble.OTHER, f"{label} was answered with more than {_MAX_BYTES:,} bytes")
+            return Lost(ReadError.OTHER, f"{label} was answered with more than {_MAX_BYTES:,} bytes")
         return Answer(response.status_code, response.headers, data, url)
 
     def _options(self, url: str) -> dict[str, Any]:

@@ -13,8 +13,8 @@ from typing import Final
 import orjson
 
 from holdfast.model.json import Json
-from holdfast.model.read_result import Trouble
-from holdfast.model.write_result import Refusal
+from holdfast.model.read_result import ReadError
+from holdfast.model.write_result import WriteError
 
 # Not quota: what the request needs is not there yet, or somebody is at work on it.
 NOT_READY: Final = frozenset(
@@ -102,7 +102,7 @@ _ADVICE: Final[Mapping[str, str]] = {
     "ResourceGroupNotFound": "declare the ResourceGroup too, or name one that is there",
     "ParentResourceNotFound": "declare its parent too, or name one that is there",
 }
-_TROUBLES: Final = {401: Trouble.UNAUTHORISED, 403: Trouble.UNAUTHORISED, 408: Trouble.TIMEOUT}
+_TROUBLES: Final = {401: ReadError.UNAUTHORISED, 403: ReadError.UNAUTHORISED, 408: ReadError.TIMEOUT}
 _LONGEST: Final = 300  # characters of a message that are worth showing
 
 
@@ -155,41 +155,41 @@ def _codes(error: Mapping[str, Json], depth: int) -> Iterator[str]:
             yield from _codes(each, depth - 1)
 
 
-def refusal(status: int, complaint: Complaint) -> Refusal:
+def refusal(status: int, complaint: Complaint) -> WriteError:
     """Say which kind of no an error is that answers a write."""
     if status == 412:
-        return Refusal.MOVED
+        return WriteError.MOVED
     if complaint.is_not_ready:
-        return Refusal.RETRYABLE
+        return WriteError.RETRYABLE
     if status == 429:
-        return Refusal.THROTTLED
+        return WriteError.THROTTLED
     if status >= 500 or status in (408, 409, 423, 425):
-        return Refusal.TERMINAL if _is_fatal(complaint) and status < 500 else Refusal.RETRYABLE
+        return WriteError.TERMINAL if _is_fatal(complaint) and status < 500 else WriteError.RETRYABLE
     if any(code in _PASSING for code in complaint.codes) and not _is_fatal(complaint):
-        return Refusal.RETRYABLE
+        return WriteError.RETRYABLE
     if status == 403:
-        return Refusal.DENIED
-    return Refusal.RETRYABLE if status in (401, 404) else Refusal.TERMINAL
+        return WriteError.DENIED
+    return WriteError.RETRYABLE if status in (401, 404) else WriteError.TERMINAL
 
 
-def failure(complaint: Complaint) -> Refusal:
+def failure(complaint: Complaint) -> WriteError:
     """Say which kind of no it is that an operation was accepted and failed."""
     if complaint.is_not_ready or not _is_fatal(complaint):
-        return Refusal.RETRYABLE
-    return Refusal.TERMINAL
+        return WriteError.RETRYABLE
+    return WriteError.TERMINAL
 
 
 def _is_fatal(complaint: Complaint) -> bool:
     return any(code in _FATAL or code.startswith(_FATAL_PREFIXES) for code in complaint.codes)
 
 
-def trouble(status: int, complaint: Complaint) -> Trouble:
+def trouble(status: int, complaint: Complaint) -> ReadError:
     """Say why an error that answers a read tells nothing about the thing."""
     if status == 429:
-        return Trouble.UNSETTLED if complaint.is_not_ready else Trouble.THROTTLED
+        return ReadError.UNSETTLED if complaint.is_not_ready else ReadError.THROTTLED
     if status == 409 or complaint.is_not_ready:
-        return Trouble.UNSETTLED
-    return _TROUBLES.get(status, Trouble.SERVER_ERROR if status >= 500 else Trouble.OTHER)
+        return ReadError.UNSETTLED
+    return _TROUBLES.get(status, ReadError.SERVER_ERROR if status >= 500 else ReadError.OTHER)
 
 
 def is_absence(complaint: Complaint) -> bool:

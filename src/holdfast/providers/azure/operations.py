@@ -21,7 +21,7 @@ from typing import Final
 from urllib.parse import urljoin, urlsplit
 
 from holdfast.model.json import Json
-from holdfast.model.write_result import Done, Refusal, Refused, UnderWay, Writing
+from holdfast.model.write_result import Done, InProgress, WriteError, WriteFailure, Writing
 from holdfast.providers.azure import conversion, errors, ids
 from holdfast.providers.http import status_mapping
 
@@ -62,15 +62,15 @@ def begun(answer: Begun, terminal: frozenset[str]) -> Writing:
     return _ended(answer.id, answer.body)
 
 
-def _under_way(ask: str, url: str, answer: Begun, wait: float) -> UnderWay:
+def _under_way(ask: str, url: str, answer: Begun, wait: float) -> InProgress:
     token = {"ask": ask, "url": url, "id": answer.id, "method": answer.method, "resource": answer.url}
-    return UnderWay(answer.id, token, wait)
+    return InProgress(answer.id, token, wait)
 
 
 def _ended(ident: str, body: Mapping[str, Json]) -> Writing:
     """Judge a thing that is at rest: its last operation may have failed."""
     word = conversion.failure(body)
-    return Refused(Refusal.RETRYABLE, f"Azure says that the operation ended as {word}") if word else Done(ident)
+    return WriteFailure(WriteError.RETRYABLE, f"Azure says that the operation ended as {word}") if word else Done(ident)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ def polled(token: Token, answer: Polled, terminal: frozenset[str]) -> Writing:
         return _vanished(token, ident, is_delete=is_delete)
     if not status_mapping.is_success(answer.status):
         complaint = errors.read(answer.body)
-        return Refused(errors.failure(complaint), _told("the operation failed", complaint))
+        return WriteFailure(errors.failure(complaint), _told("the operation failed", complaint))
     match token.get("ask"):
         case "operation":
             return _by_status(token, answer, ident)
@@ -102,17 +102,19 @@ def polled(token: Token, answer: Polled, terminal: frozenset[str]) -> Writing:
             if not is_delete:
                 return _ended(ident, answer.body)
             if token.get("forgotten"):
-                return Refused(Refusal.RETRYABLE, "nothing is known of the deletion any more, and it is still there")
+                return WriteFailure(
+                    WriteError.RETRYABLE, "nothing is known of the deletion any more, and it is still there"
+                )
             return _further(token, answer)
 
 
 def _vanished(token: Token, ident: str, *, is_delete: bool) -> Writing:
     """Say what it means that there is nothing where to ask."""
     if token.get("ask") == "resource":
-        gone = Refused(Refusal.RETRYABLE, "it was accepted, and is not there")
+        gone = WriteFailure(WriteError.RETRYABLE, "it was accepted, and is not there")
         return Done(ident) if is_delete else gone
     following = {**token, "ask": "resource", "url": token.get("resource", ""), "forgotten": True}
-    return UnderWay(ident, following, 0.0)
+    return InProgress(ident, following, 0.0)
 
 
 def _by_status(token: Token, answer: Polled, ident: str) -> Writing:
@@ -124,14 +126,14 @@ def _by_status(token: Token, answer: Polled, ident: str) -> Writing:
         return _further(token, answer)
     complaint = errors.read(answer.body.get("error") or {})
     what = f"Azure accepted it, and the operation ended as {status}"
-    return Refused(errors.failure(complaint), _told(what, complaint))
+    return WriteFailure(errors.failure(complaint), _told(what, complaint))
 
 
-def _further(token: Token, answer: Polled) -> UnderWay:
+def _further(token: Token, answer: Polled) -> InProgress:
     following = dict(token)
     if token.get("ask") == "location" and answer.headers.get("Location"):
         following["url"] = urljoin(str(token.get("url", "")), answer.headers["Location"])  # it may move on
-    return UnderWay(following.get("id"), following, pause(answer.headers))
+    return InProgress(following.get("id"), following, pause(answer.headers))
 
 
 def _told(what: str, complaint: errors.Complaint) -> str:

@@ -10,10 +10,10 @@ import orjson
 from holdfast.compare import paths
 from holdfast.compare.comparators import typed_equal
 from holdfast.errors import InputError
-from holdfast.model.attribution import Suspect
-from holdfast.model.health import Vital
+from holdfast.model.attribution import LikelyActor
+from holdfast.model.health import HealthSignal
 from holdfast.model.json import Json
-from holdfast.model.read_result import Found, Gone, Reading, Trouble, Unreadable
+from holdfast.model.read_result import Found, NotFound, ReadError, ReadFailure, Reading
 from holdfast.providers import health_signals
 from holdfast.providers.azure import attribution, conversion, errors, ids, resource_locator, type_catalog
 from holdfast.providers.azure.client import Client
@@ -46,7 +46,7 @@ class AzureReader:
         try:
             place = resource_locator.place(target, self._account)
         except InputError as error:
-            return Unreadable(Trouble.OTHER, error.message)
+            return ReadFailure(ReadError.OTHER, error.message)
         if "GET" not in place.habits.verbs or not self._shared.can_get(place.type):
             return await self._presence(place)
         answer = await self.get(place)
@@ -55,7 +55,7 @@ class AzureReader:
             return await self._presence(place)
         return self._judged(place, answer, target, hint)
 
-    async def vitals(self, target: Target, since: float) -> Sequence[Vital]:  # noqa: ARG002 - only the present is known
+    async def health_signals(self, target: Target, since: float) -> Sequence[HealthSignal]:  # noqa: ARG002 - only the present is known
         """Tell whether the last operation on a resource went well."""
         return (health_signals.of_reading("provisioned", await self.read(target)),)
 
@@ -69,14 +69,14 @@ class AzureReader:
             return absence(answer, label) or unreadable(answer, label)
         body = parsed(answer.body)
         if body is None:
-            return Unreadable(Trouble.MALFORMED, f"the answer to {label} is not one JSON object")
+            return ReadFailure(ReadError.MALFORMED, f"the answer to {label} is not one JSON object")
         if not ids.may_be(body, place.id):
-            return Unreadable(Trouble.MALFORMED, f"the answer to {label} is not about the resource asked for")
+            return ReadFailure(ReadError.MALFORMED, f"the answer to {label} is not about the resource asked for")
         if not conversion.is_settled(body, place.habits.terminal):
-            return Unreadable(Trouble.UNSETTLED, _busy(place, body), status_mapping.retry_after(answer.headers))
+            return ReadFailure(ReadError.UNSETTLED, _busy(place, body), status_mapping.retry_after(answer.headers))
         digest = raw_slices.digest(answer.body)
         if self._shared.is_stale(place.id, digest):
-            return Unreadable(Trouble.UNSETTLED, f"{label}: it still shows what was there before our write")
+            return ReadFailure(ReadError.UNSETTLED, f"{label}: it still shows what was there before our write")
         self._shared.saw(place.id, digest)
         tag = conversion.etag(answer.headers, body)
         if hint is not None and hint.raw_digest == digest:
@@ -89,12 +89,12 @@ class AzureReader:
         """Ask only whether a resource is there; what it holds, its type shows nobody."""
         label = f"HEAD {place.label}"
         if "HEAD" not in place.habits.verbs:
-            return Unreadable(Trouble.WITHHELD, f"a {place.type} can be neither read nor asked after")
+            return ReadFailure(ReadError.WITHHELD, f"a {place.type} can be neither read nor asked after")
         answer = await self._client.send("HEAD", self._client.url(place.id, place.api_version), label)
         if isinstance(answer, Answer) and status_mapping.is_success(answer.status):
-            return Unreadable(Trouble.WITHHELD, f"it is there; what a {place.type} holds cannot be read")
+            return ReadFailure(ReadError.WITHHELD, f"it is there; what a {place.type} holds cannot be read")
         if isinstance(answer, Answer) and answer.status == 405:
-            return Unreadable(Trouble.WITHHELD, f"a {place.type} can be neither read nor asked after")
+            return ReadFailure(ReadError.WITHHELD, f"a {place.type} can be neither read nor asked after")
         return absence(answer, label) or unreadable(answer, label)
 
     # -- lists
@@ -113,24 +113,24 @@ class AzureReader:
             page = parsed(answer.body)
             items = page.get("value") if page is not None else None
             if page is None or not isinstance(items, list):
-                raise ReadFailed(Unreadable(Trouble.MALFORMED, f"the answer to {label} is no list"))
+                raise ReadFailed(ReadFailure(ReadError.MALFORMED, f"the answer to {label} is no list"))
             for item in items:
                 if not isinstance(item, dict) or not isinstance(item.get("id"), str):
-                    raise ReadFailed(Unreadable(Trouble.MALFORMED, f"an item of {label} has no id"))
+                    raise ReadFailed(ReadFailure(ReadError.MALFORMED, f"an item of {label} has no id"))
                 raw = orjson.dumps(item)
                 yield Listed(item["id"], raw, raw_slices.digest(raw))
             url = page.get("nextLink") or ""
             if not url:
                 return
             if not self._client.may_ask(url):
-                raise ReadFailed(Unreadable(Trouble.OTHER, f"{label} goes on at another host, which is not asked"))
-        raise ReadFailed(Unreadable(Trouble.OTHER, f"{label} has more than {_PAGES:,} pages"))
+                raise ReadFailed(ReadFailure(ReadError.OTHER, f"{label} goes on at another host, which is not asked"))
+        raise ReadFailed(ReadFailure(ReadError.OTHER, f"{label} has more than {_PAGES:,} pages"))
 
     def _list_url(self, kind: str, named: type_catalog.Named | None) -> str:
         subscription = self._account.subscription
         if named is None or subscription is None:
             why = f"no list of {kind} without a subscription, a type and an API version"
-            raise ReadFailed(Unreadable(Trouble.OTHER, why))
+            raise ReadFailed(ReadFailure(ReadError.OTHER, why))
         scope = f"/subscriptions/{subscription}"
         if ids.same(named.type, ids.RESOURCE_GROUPS):
             return self._client.url(f"{scope}/resourcegroups", named.api_version)
@@ -140,7 +140,7 @@ class AzureReader:
         """Turn a listed item into a document; lists may leave fields out, so no check is made on it."""
         body = parsed(raw)
         if body is None:
-            raise ReadFailed(Unreadable(Trouble.MALFORMED, "a listed item is not one JSON object"))
+            raise ReadFailed(ReadFailure(ReadError.MALFORMED, "a listed item is not one JSON object"))
         return conversion.document(body)
 
     async def find(self, kind: str, criteria: Mapping[str, Json]) -> Sequence[str]:
@@ -163,10 +163,10 @@ class AzureReader:
 
     # -- who did it
 
-    async def suspects(self, target: Target) -> Sequence[Suspect]:
+    async def likely_actors(self, target: Target) -> Sequence[LikelyActor]:
         """Name who wrote the thing last, as its systemData has it."""
         now = await self.read(target)
-        found = attribution.suspect(now.document) if isinstance(now, Found) else None
+        found = attribution.likely_actor(now.document) if isinstance(now, Found) else None
         return () if found is None else (found,)
 
     def signature(self, kind: str, document: Json) -> str | None:  # noqa: ARG002 - all kinds sign alike
@@ -192,24 +192,24 @@ def parsed(body: bytes) -> dict[str, Json] | None:
     return found if isinstance(found, dict) else None
 
 
-def absence(answer: Answer | Lost, label: str) -> Gone | Unreadable | None:
+def absence(answer: Answer | Lost, label: str) -> NotFound | ReadFailure | None:
     """Tell whether an answer says that the thing is not there; None if it is about something else."""
     if not isinstance(answer, Answer) or answer.status not in (404, 410):
         return None
     if status_mapping.is_html(answer):
-        return Unreadable(Trouble.UNCONFIRMED, f"{label} was answered {answer.status} with a web page")
+        return ReadFailure(ReadError.UNCONFIRMED, f"{label} was answered {answer.status} with a web page")
     complaint = errors.read(answer.body)
     if not errors.is_absence(complaint):
         said = f"{label} was answered {answer.status} ({complaint.code}){complaint.advice}"
-        return Unreadable(Trouble.OTHER, said)
-    return Gone()
+        return ReadFailure(ReadError.OTHER, said)
+    return NotFound()
 
 
-def unreadable(answer: Answer | Lost, label: str) -> Unreadable:
+def unreadable(answer: Answer | Lost, label: str) -> ReadFailure:
     """Say why an answer to a read tells nothing about the thing."""
     if isinstance(answer, Lost):
-        return Unreadable(answer.trouble, answer.detail)
+        return ReadFailure(answer.trouble, answer.detail)
     complaint = errors.read(answer.body)
     said = f"{label} was answered {answer.status}" + (f" ({complaint.code})" if complaint.code else "")
     said += complaint.advice
-    return Unreadable(errors.trouble(answer.status, complaint), said, status_mapping.retry_after(answer.headers))
+    return ReadFailure(errors.trouble(answer.status, complaint), said, status_mapping.retry_after(answer.headers))

@@ -11,8 +11,8 @@ import orjson
 from holdfast.compare import diff, profiles
 from holdfast.errors import InputError
 from holdfast.model.json import Json
-from holdfast.model.read_result import Found, Gone, Trouble
-from holdfast.model.write_result import Done, Refusal, Refused, UnderWay, Writing
+from holdfast.model.read_result import Found, NotFound, ReadError
+from holdfast.model.write_result import Done, InProgress, WriteError, WriteFailure, Writing
 from holdfast.providers.azure import errors, operations, request_body, resource_locator
 from holdfast.providers.azure.client import Client
 from holdfast.providers.azure.connection_state import Shared
@@ -42,10 +42,10 @@ class AzureWriter:
         try:
             place = resource_locator.place(target, self._account)
         except InputError as error:
-            return Refused(Refusal.TERMINAL, error.message)
+            return WriteFailure(WriteError.TERMINAL, error.message)
         headers = {"If-None-Match": "*"} if place.habits.conditional else {}
         written = await self._put(place, request_body.declared(target.desired), headers)
-        if isinstance(written, Refused) and written.refusal is Refusal.MOVED and headers:
+        if isinstance(written, WriteFailure) and written.refusal is WriteError.MOVED and headers:
             return await self._made_before(target, place) or written
         return written
 
@@ -63,18 +63,18 @@ class AzureWriter:
         try:
             place = resource_locator.place(target, self._account)
         except InputError as error:
-            return Refused(Refusal.TERMINAL, error.message)
+            return WriteFailure(WriteError.TERMINAL, error.message)
         live = await self._live(place) if request_body.needs_live(change, place.habits) else None
-        if isinstance(live, Refused):
+        if isinstance(live, WriteFailure):
             return live
         body = request_body.for_update(change, live, place.habits)
         headers = {"If-Match": change.etag} if place.habits.conditional and change.etag else {}
         written = await self._put(place, body, headers)
-        if change.paths and not isinstance(written, Refused):
+        if change.paths and not isinstance(written, WriteFailure):
             self._shared.wrote(place.id)
         return written
 
-    async def _live(self, place: Place) -> dict[str, Json] | Refused:
+    async def _live(self, place: Place) -> dict[str, Json] | WriteFailure:
         """Read what is there, in clear, for a body that has to carry some of it."""
         answer = await self._reader.get(place)
         if isinstance(answer, Answer) and status_mapping.is_success(answer.status):
@@ -82,15 +82,15 @@ class AzureWriter:
             if found is not None:
                 return found
         if isinstance(answer, Answer) and answer.status == 404:
-            return Refused(Refusal.MOVED, f"{place.label}: it is not there any more")
-        return Refused(Refusal.RETRYABLE, f"{place.label} could not be read before the write")
+            return WriteFailure(WriteError.MOVED, f"{place.label}: it is not there any more")
+        return WriteFailure(WriteError.RETRYABLE, f"{place.label} could not be read before the write")
 
     async def _put(self, place: Place, body: Mapping[str, Json], headers: Mapping[str, str]) -> Writing:
         label = f"PUT {place.label}"
         try:
             data = orjson.dumps(body)
         except (orjson.JSONEncodeError, RecursionError):
-            return Refused(Refusal.TERMINAL, f"{label}: the declaration cannot be written as JSON")
+            return WriteFailure(WriteError.TERMINAL, f"{label}: the declaration cannot be written as JSON")
         url = self._client.url(place.id, place.api_version)
         answer = await self._client.send("PUT", url, label, headers, data)
         return self._begun("PUT", place, answer, body)
@@ -100,7 +100,7 @@ class AzureWriter:
         try:
             place = resource_locator.place(target, self._account)
         except InputError as error:
-            return Refused(Refusal.TERMINAL, error.message)
+            return WriteFailure(WriteError.TERMINAL, error.message)
         if "DELETE" not in place.habits.verbs:
             return _undeletable(place)
         headers = {"If-Match": etag} if place.habits.conditional and etag else {}
@@ -111,10 +111,10 @@ class AzureWriter:
                 return Done(place.id)
             if answer.status == 405:
                 return _undeletable(place)
-            if answer.status == 412 and isinstance(await self._reader.read(replace(target, id=place.id)), Gone):
+            if answer.status == 412 and isinstance(await self._reader.read(replace(target, id=place.id)), NotFound):
                 return Done(place.id)
         written = self._begun("DELETE", place, answer, None)
-        if isinstance(written, UnderWay) and isinstance(answer, Answer) and answer.status == 200:
+        if isinstance(written, InProgress) and isinstance(answer, Answer) and answer.status == 200:
             is_followed = written.token.get("ask") != "resource"
             return written if is_followed else Done(place.id)
         return written
@@ -126,8 +126,10 @@ class AzureWriter:
         body = parsed(answer.body) or {}
         begun = Begun(method, place.id, answer.url, answer.status, answer.headers, body)
         writing = operations.begun(begun, place.habits.terminal)
-        if isinstance(writing, UnderWay) and not self._client.may_ask(str(writing.token.get("url"))):
-            return Refused(Refusal.TERMINAL, f"{label} was accepted, to be asked about at a host that is not Azure's")
+        if isinstance(writing, InProgress) and not self._client.may_ask(str(writing.token.get("url"))):
+            return WriteFailure(
+                WriteError.TERMINAL, f"{label} was accepted, to be asked about at a host that is not Azure's"
+            )
         return writing
 
     async def poll(self, target: Target, token: Mapping[str, Json]) -> Writing:
@@ -135,39 +137,41 @@ class AzureWriter:
         url, ident = str(token.get("url", "")), token.get("id")
         label = "the operation"
         if not self._client.may_ask(url):
-            return Refused(Refusal.TERMINAL, f"{label} is to be asked about at a host that is not Azure's")
+            return WriteFailure(WriteError.TERMINAL, f"{label} is to be asked about at a host that is not Azure's")
         try:
             place = resource_locator.place(
                 replace(target, id=ident if isinstance(ident, str) else target.id), self._account
             )
         except InputError as error:
-            return Refused(Refusal.TERMINAL, error.message)
+            return WriteFailure(WriteError.TERMINAL, error.message)
         answer = await self._client.send("GET", url, label)
         if isinstance(answer, Lost) or answer.status >= 500 or answer.status in _PASSING:
             wait = operations.POLL_SECONDS if isinstance(answer, Lost) else operations.pause(answer.headers)
-            return UnderWay(place.id, dict(token), wait)
+            return InProgress(place.id, dict(token), wait)
         if answer.status in (401, 403):
             return self._refused(answer, label, None)
         polled = Polled(answer.status, answer.headers, parsed(answer.body) or {})
         writing = operations.polled(token, polled, place.habits.terminal)
-        if isinstance(writing, UnderWay) and not self._client.may_ask(str(writing.token.get("url"))):
-            return Refused(Refusal.TERMINAL, f"{label} moved on to a host that is not Azure's")
+        if isinstance(writing, InProgress) and not self._client.may_ask(str(writing.token.get("url"))):
+            return WriteFailure(WriteError.TERMINAL, f"{label} moved on to a host that is not Azure's")
         return writing
 
-    def _refused(self, answer: Answer | Lost, label: str, sent: Json) -> Refused:
+    def _refused(self, answer: Answer | Lost, label: str, sent: Json) -> WriteFailure:
         """Say which kind of no it was, with Azure's code and, as far as nothing we sent stands in it, its words."""
         if isinstance(answer, Lost):
-            terminal = answer.trouble is Trouble.OTHER
-            return Refused(Refusal.TERMINAL if terminal else Refusal.RETRYABLE, answer.detail)
+            terminal = answer.trouble is ReadError.OTHER
+            return WriteFailure(WriteError.TERMINAL if terminal else WriteError.RETRYABLE, answer.detail)
         complaint = errors.read(answer.body)
         words = ""
         for pointer in _MESSAGES:
             words = words or error_excerpt.error_text(answer.body, pointer, self._account.secrets, sent)
         said = ": ".join(each for each in (complaint.code, words) if each)
         message = f"{label} was answered {answer.status}" + (f" ({said})" if said else "") + complaint.advice
-        return Refused(errors.refusal(answer.status, complaint), message, status_mapping.retry_after(answer.headers))
+        return WriteFailure(
+            errors.refusal(answer.status, complaint), message, status_mapping.retry_after(answer.headers)
+        )
 
 
-def _undeletable(place: Place) -> Refused:
+def _undeletable(place: Place) -> WriteFailure:
     message = f"a {place.type} cannot be deleted in Azure; it goes with its parent. Set onDelete: detach"
-    return Refused(Refusal.TERMINAL, message)
+    return WriteFailure(WriteError.TERMINAL, message)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 
-from holdfast.model.attribution import Suspect
+from holdfast.model.attribution import LikelyActor
 from holdfast.model.confidence import Confidence
 from holdfast.model.json import Json
 from holdfast.providers.file import file_state, spec
@@ -16,7 +16,7 @@ from holdfast.providers.file.spec import BadDeclarationError
 from holdfast.providers.protocol import Target
 
 
-def suspects(root: Root, target: Target) -> tuple[Suspect, ...]:
+def likely_actors(root: Root, target: Target) -> tuple[LikelyActor, ...]:
     """Name the owner; likelier to be the one if it is not who we are."""
     try:
         place = root.locate(spec.of(target).path)
@@ -25,7 +25,7 @@ def suspects(root: Root, target: Target) -> tuple[Suspect, ...]:
     except (BadDeclarationError, OutsideError, OSError, ValueError):
         return ()
     confidence = Confidence.LOW if status.st_uid == os.geteuid() else Confidence.MEDIUM
-    return (Suspect(file_state.user_name(status.st_uid), confidence, "owner of the file", status.st_mtime),)
+    return (LikelyActor(file_state.user_name(status.st_uid), confidence, "owner of the file", status.st_mtime),)
 
 
 def owner(document: Json) -> str | None:

@@ -20,7 +20,7 @@ from holdfast.compare import paths
 from holdfast.compare.comparators import typed_equal
 from holdfast.model.absent import ABSENT
 from holdfast.model.json import Json
-from holdfast.model.read_result import Gone, Trouble, Unreadable
+from holdfast.model.read_result import NotFound, ReadError, ReadFailure
 from holdfast.providers.file import encoding, formats
 from holdfast.providers.file.safe_path import OutsideError, Place, Root
 from holdfast.providers.file.spec import Account, Declared
@@ -60,31 +60,31 @@ class Seen:
         return Seen(Place(ident, PurePosixPath(ident), PurePosixPath(ident)), data, mode, uid, gid)
 
 
-def look(root: Root, path: str) -> Seen | Gone | Unreadable:
+def look(root: Root, path: str) -> Seen | NotFound | ReadFailure:
     """Read a file below a root."""
     try:
         place = root.locate(path)
     except OutsideError as error:
-        return Unreadable(error.trouble, str(error))
+        return ReadFailure(error.trouble, str(error))
     return look_at(root, place)
 
 
-def look_at(root: Root, place: Place) -> Seen | Gone | Unreadable:
+def look_at(root: Root, place: Place) -> Seen | NotFound | ReadFailure:
     """Read the file at a place."""
     try:
         with root.passing(place.real.parent) as folder:
             return look_in(folder, place)
     except FileNotFoundError:
         if root.exists:
-            return Gone()
-        return Unreadable(Trouble.UNREACHABLE, f"the root {str(root.path)!r} disappeared; create or mount it")
+            return NotFound()
+        return ReadFailure(ReadError.UNREACHABLE, f"the root {str(root.path)!r} disappeared; create or mount it")
     except OutsideError as error:
-        return Unreadable(error.trouble, str(error))
+        return ReadFailure(error.trouble, str(error))
     except OSError as error:
         return _failed(place, error)
 
 
-def look_in(folder: int, place: Place) -> Seen | Unreadable:
+def look_in(folder: int, place: Place) -> Seen | ReadFailure:
     """Read the file at a place in its folder, which is held; raise OSError if it cannot be opened."""
     handle = os.open(place.real.name, _OPENING, dir_fd=folder)
     try:
@@ -93,17 +93,17 @@ def look_in(folder: int, place: Place) -> Seen | Unreadable:
         os.close(handle)
 
 
-def _read(handle: int, place: Place) -> Seen | Unreadable:
+def _read(handle: int, place: Place) -> Seen | ReadFailure:
     before = os.fstat(handle)
     if not stat.S_ISREG(before.st_mode):
-        return Unreadable(Trouble.OTHER, f"{place.id!r} is {_kind(before.st_mode)}, not a file")
+        return ReadFailure(ReadError.OTHER, f"{place.id!r} is {_kind(before.st_mode)}, not a file")
     if before.st_size > MAX_BYTES:
-        return Unreadable(Trouble.OTHER, f"{place.id!r} has {before.st_size:,} bytes; the limit is {MAX_BYTES:,}")
+        return ReadFailure(ReadError.OTHER, f"{place.id!r} has {before.st_size:,} bytes; the limit is {MAX_BYTES:,}")
     with os.fdopen(handle, "rb", closefd=False) as file:
         data = file.read(MAX_BYTES + 1)
     after = os.fstat(handle)
     if (after.st_mtime_ns, after.st_size) != (before.st_mtime_ns, before.st_size) or len(data) != after.st_size:
-        return Unreadable(Trouble.UNSETTLED, f"{place.id!r} was being written while it was read")
+        return ReadFailure(ReadError.UNSETTLED, f"{place.id!r} was being written while it was read")
     return Seen(place, data, stat.S_IMODE(after.st_mode), after.st_uid, after.st_gid)
 
 
@@ -112,14 +112,14 @@ def _kind(mode: int) -> str:
     return names.get(stat.S_IFMT(mode), "a special file")
 
 
-def _failed(place: Place, error: OSError) -> Unreadable:
+def _failed(place: Place, error: OSError) -> ReadFailure:
     reason = os.strerror(error.errno) if error.errno else type(error).__name__
     detail = f"{place.id!r} cannot be read: {reason}"
     if error.errno in _DENIED:
-        return Unreadable(Trouble.UNAUTHORISED, detail)
+        return ReadFailure(ReadError.UNAUTHORISED, detail)
     if error.errno == errno.ETIMEDOUT:
-        return Unreadable(Trouble.TIMEOUT, detail)
-    return Unreadable(Trouble.UNREACHABLE if error.errno in _UNREACHABLE else Trouble.OTHER, detail)
+        return ReadFailure(ReadError.TIMEOUT, detail)
+    return ReadFailure(ReadError.UNREACHABLE if error.errno in _UNREACHABLE else ReadError.OTHER, detail)
 
 
 # --- as a document ----------------------------------------------------------------------------------------------------

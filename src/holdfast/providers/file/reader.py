@@ -12,9 +12,9 @@ from typing import Final
 from holdfast.compare import paths
 from holdfast.compare.comparators import typed_equal
 from holdfast.errors import DocumentError
-from holdfast.model.attribution import Suspect
+from holdfast.model.attribution import LikelyActor
 from holdfast.model.json import Json
-from holdfast.model.read_result import Found, Reading, Trouble, Unreadable
+from holdfast.model.read_result import Found, ReadError, ReadFailure, Reading
 from holdfast.providers.file import atomic_replace, attribution, file_state, formats, spec
 from holdfast.providers.file.file_state import Seen
 from holdfast.providers.file.safe_path import OutsideError, Root
@@ -46,14 +46,14 @@ class FileReader:
         """
         for path in await asyncio.to_thread(lambda: sorted(self._included(kind))):
             seen = await asyncio.to_thread(file_state.look, self._root, path)
-            if isinstance(seen, Unreadable):
+            if isinstance(seen, ReadFailure):
                 raise ReadFailed(seen)
             if isinstance(seen, Seen) and not _is_manifest(seen.data):
                 yield Listed(seen.place.id, seen.raw, seen.digest)
 
     def _included(self, kind: str) -> Iterator[str]:
         if not self._root.exists:
-            raise ReadFailed(Unreadable(Trouble.UNREACHABLE, f"the root {str(self._root.path)!r} is not there"))
+            raise ReadFailed(ReadFailure(ReadError.UNREACHABLE, f"the root {str(self._root.path)!r} is not there"))
         for folder, folders, names, _ in os.fwalk(self._root.path, onerror=_walk_failed):
             folders[:] = [name for name in folders if not name.startswith(".")]
             for name in names:
@@ -74,7 +74,7 @@ class FileReader:
         try:
             self._root.locate(path)
         except OutsideError as error:
-            return error.trouble is Trouble.UNREACHABLE
+            return error.trouble is ReadError.UNREACHABLE
         return True
 
     def parse(self, kind: str, raw: bytes) -> Json:
@@ -95,9 +95,9 @@ class FileReader:
                 out.append(item.id)
         return out
 
-    async def suspects(self, target: Target) -> Sequence[Suspect]:
+    async def likely_actors(self, target: Target) -> Sequence[LikelyActor]:
         """Name the owner of the file: who replaced it last, if it was replaced."""
-        return await asyncio.to_thread(attribution.suspects, self._root, target)
+        return await asyncio.to_thread(attribution.likely_actors, self._root, target)
 
     def signature(self, kind: str, document: Json) -> str | None:  # noqa: ARG002 - both kinds have an owner
         """Return the owner in a document; unmoved since our own write, it accuses nobody."""
@@ -109,7 +109,7 @@ def read(root: Root, target: Target, hint: Hint | None) -> Reading | Unchanged:
     try:
         wanted = spec.of(target)
     except spec.BadDeclarationError as error:
-        return Unreadable(Trouble.OTHER, str(error))
+        return ReadFailure(ReadError.OTHER, str(error))
     seen = file_state.look(root, wanted.path)
     if not isinstance(seen, Seen):
         return seen
@@ -126,14 +126,14 @@ def _is_manifest(data: bytes) -> bool:
     return _MANIFEST.search(data) is not None
 
 
-def _malformed(path: str, error: DocumentError) -> Unreadable:
-    return Unreadable(Trouble.MALFORMED, f"{path!r}: {error}")
+def _malformed(path: str, error: DocumentError) -> ReadFailure:
+    return ReadFailure(ReadError.MALFORMED, f"{path!r}: {error}")
 
 
 def _walk_failed(error: OSError) -> None:
     reason = os.strerror(error.errno) if error.errno else type(error).__name__
-    trouble = Trouble.UNAUTHORISED if isinstance(error, PermissionError) else Trouble.OTHER
-    raise ReadFailed(Unreadable(trouble, f"a folder below the root cannot be read: {reason}")) from None
+    trouble = ReadError.UNAUTHORISED if isinstance(error, PermissionError) else ReadError.OTHER
+    raise ReadFailed(ReadFailure(trouble, f"a folder below the root cannot be read: {reason}")) from None
 
 
 def _glob(pattern: str) -> re.Pattern[str]:

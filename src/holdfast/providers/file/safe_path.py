@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-from holdfast.model.read_result import Trouble
+from holdfast.model.read_result import ReadError
 
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 # On the way through a folder nothing of it is read, so the right to pass through is enough where the system knows that.
@@ -27,7 +27,7 @@ _PASSING: Final = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLO
 class OutsideError(Exception):
     """A path that cannot be used; `trouble` is what a read of it is called."""
 
-    def __init__(self, message: str, trouble: Trouble = Trouble.OTHER) -> None:
+    def __init__(self, message: str, trouble: ReadError = ReadError.OTHER) -> None:
         self.trouble = trouble
         super().__init__(message)
 
@@ -55,7 +55,7 @@ class Root:
     def locate(self, relative: str) -> Place:
         """Find the real place of a path; raise OutsideError if it is not safely below the root."""
         if not self.exists:
-            raise OutsideError(f"the root {str(self.path)!r} is not there; create or mount it", Trouble.UNREACHABLE)
+            raise OutsideError(f"the root {str(self.path)!r} is not there; create or mount it", ReadError.UNREACHABLE)
         name = _normal(relative)
         try:
             root = self.path.resolve()
@@ -66,7 +66,7 @@ class Root:
         if root not in real.parents or root not in entry.parents:
             raise OutsideError(f"{name!r} leads outside the root through a symbolic link")
         if entry != real and not _is_there(real):
-            raise OutsideError(f"{name!r} is a symbolic link to something that is not there", Trouble.UNCONFIRMED)
+            raise OutsideError(f"{name!r} is a symbolic link to something that is not there", ReadError.UNCONFIRMED)
         return Place(name, _below(root, real), _below(root, entry))
 
     @contextlib.contextmanager
@@ -106,7 +106,7 @@ def _entered(folder: int, name: str, flags: int, *, make: bool) -> int:
     except OSError as error:
         if error.errno in (errno.ENOTDIR, errno.ELOOP) and _is_link(folder, name):
             message = f"the folder {name!r} was exchanged for a symbolic link meanwhile"
-            raise OutsideError(message, Trouble.UNSETTLED) from None
+            raise OutsideError(message, ReadError.UNSETTLED) from None
         raise
 
 

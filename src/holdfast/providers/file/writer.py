@@ -13,8 +13,8 @@ from typing import Final
 from holdfast.errors import DocumentError
 from holdfast.model.absent import ABSENT
 from holdfast.model.json import Json
-from holdfast.model.read_result import Gone, Trouble, Unreadable
-from holdfast.model.write_result import Done, Refusal, Refused, Writing
+from holdfast.model.read_result import NotFound, ReadError, ReadFailure
+from holdfast.model.write_result import Done, WriteError, WriteFailure, Writing
 from holdfast.providers import minimal_patch
 from holdfast.providers.file import atomic_replace, encoding, file_state, formats, spec
 from holdfast.providers.file.atomic_replace import Attributes, MovedError
@@ -49,7 +49,7 @@ class FileWriter:
 
     async def poll(self, target: Target, token: Mapping[str, Json]) -> Writing:  # noqa: ARG002 - the contract's
         """Say that there is nothing to wait for."""
-        return Refused(Refusal.TERMINAL, "files are written at once; there is no operation to ask about")
+        return WriteFailure(WriteError.TERMINAL, "files are written at once; there is no operation to ask about")
 
     # -- blocking from here on
 
@@ -63,20 +63,20 @@ class FileWriter:
         except MovedError:
             seen = file_state.look_at(self._root, place)
             if not isinstance(seen, Seen) or seen.data != data or not _has(seen, attributes):
-                return Refused(Refusal.MOVED, f"{place.id!r} is there already")
+                return WriteFailure(WriteError.MOVED, f"{place.id!r} is there already")
         return self._done(wanted)
 
     def _update(self, target: Target, change: Change, key: str) -> Writing:
         wanted = spec.of(target)
         seen = file_state.look(self._root, wanted.path)
-        if isinstance(seen, Unreadable):
+        if isinstance(seen, ReadFailure):
             return _refused_reading(seen)
-        if isinstance(seen, Gone) or change.etag not in (None, seen.digest):
-            return Refused(Refusal.MOVED, f"{wanted.path!r} is not what it was when the change was decided")
+        if isinstance(seen, NotFound) or change.etag not in (None, seen.digest):
+            return WriteFailure(WriteError.MOVED, f"{wanted.path!r} is not what it was when the change was decided")
         now = file_state.document(seen, wanted)
         after = minimal_patch.wanted(dict(change.desired), now, change.paths)
         if after.get("path") != now["path"]:
-            return Refused(Refusal.TERMINAL, "the path of a file cannot be changed; it must be replaced")
+            return WriteFailure(WriteError.TERMINAL, "the path of a file cannot be changed; it must be replaced")
         data = _changed_data(seen, wanted, after.get("content", ABSENT))
         attributes = _kept_attributes(seen, wanted, now, after)
         if data == seen.data:
@@ -91,19 +91,19 @@ class FileWriter:
         path = target.id if target.id is not None else target.desired.get("path")
         place = self._root.locate(str(path))
         seen = file_state.look_at(self._root, place)
-        if isinstance(seen, Gone):
+        if isinstance(seen, NotFound):
             return Done(place.id)
-        if isinstance(seen, Unreadable) and seen.trouble is not Trouble.UNAUTHORISED:
+        if isinstance(seen, ReadFailure) and seen.trouble is not ReadError.UNAUTHORISED:
             return _refused_reading(seen)
         if etag is not None and (not isinstance(seen, Seen) or seen.digest != etag):
-            return Refused(Refusal.MOVED, f"{place.id!r} is not what it was when its deletion was decided")
+            return WriteFailure(WriteError.MOVED, f"{place.id!r} is not what it was when its deletion was decided")
         atomic_replace.remove(self._root, place)
         return Done(place.id)
 
     def _done(self, wanted: Declared) -> Writing:
         seen = file_state.look(self._root, wanted.path)
         if not isinstance(seen, Seen):
-            return Refused(Refusal.MOVED, f"{wanted.path!r} was written, and somebody removed it at once")
+            return WriteFailure(WriteError.MOVED, f"{wanted.path!r} was written, and somebody removed it at once")
         return Done(seen.place.id, file_state.document(seen, wanted), seen.digest)
 
 
@@ -120,26 +120,26 @@ def _answered(call: Callable[[], Writing]) -> Writing:
     try:
         return call()
     except MovedError:
-        return Refused(Refusal.MOVED, "somebody changed the file while the change was being made")
+        return WriteFailure(WriteError.MOVED, "somebody changed the file while the change was being made")
     except (BadDeclarationError, DocumentError) as error:
-        return Refused(Refusal.TERMINAL, str(error))
+        return WriteFailure(WriteError.TERMINAL, str(error))
     except RecursionError:
-        return Refused(Refusal.TERMINAL, "the document is nested too deep to be edited; edit it by hand")
+        return WriteFailure(WriteError.TERMINAL, "the document is nested too deep to be edited; edit it by hand")
     except OutsideError as error:
-        hopeless = error.trouble not in (Trouble.UNREACHABLE, Trouble.UNSETTLED)
-        return Refused(Refusal.TERMINAL if hopeless else Refusal.RETRYABLE, str(error))
+        hopeless = error.trouble not in (ReadError.UNREACHABLE, ReadError.UNSETTLED)
+        return WriteFailure(WriteError.TERMINAL if hopeless else WriteError.RETRYABLE, str(error))
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else type(error).__name__
-        refusal = Refusal.TERMINAL if error.errno in _HOPELESS else Refusal.RETRYABLE
-        refusal = Refusal.DENIED if error.errno in _DENIED else refusal
-        return Refused(refusal, f"the file could not be written: {reason}")
+        refusal = WriteError.TERMINAL if error.errno in _HOPELESS else WriteError.RETRYABLE
+        refusal = WriteError.DENIED if error.errno in _DENIED else refusal
+        return WriteFailure(refusal, f"the file could not be written: {reason}")
 
 
-def _refused_reading(reading: Unreadable) -> Refused:
-    if reading.trouble is Trouble.UNAUTHORISED:
-        return Refused(Refusal.DENIED, reading.detail)
-    passing = reading.trouble in (Trouble.UNREACHABLE, Trouble.TIMEOUT, Trouble.UNSETTLED)
-    return Refused(Refusal.RETRYABLE if passing else Refusal.TERMINAL, reading.detail)
+def _refused_reading(reading: ReadFailure) -> WriteFailure:
+    if reading.trouble is ReadError.UNAUTHORISED:
+        return WriteFailure(WriteError.DENIED, reading.detail)
+    passing = reading.trouble in (ReadError.UNREACHABLE, ReadError.TIMEOUT, ReadError.UNSETTLED)
+    return WriteFailure(WriteError.RETRYABLE if passing else WriteError.TERMINAL, reading.detail)
 
 
 def _new_data(wanted: Declared) -> bytes:

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from holdfast.compare import paths
-from holdfast.model.attribution import Suspect
+from holdfast.model.attribution import LikelyActor
 from holdfast.model.confidence import Confidence
 from holdfast.model.json import Json
 from holdfast.providers.http import error_excerpt
@@ -17,7 +17,7 @@ from holdfast.providers.http.description import Attribution
 _MILLISECONDS: Final = 1e11  # a count of seconds beyond this lies after the year 5000; it is milliseconds
 
 
-def suspect(attribution: Attribution, document: Json, secrets: Iterable[str]) -> Suspect | None:
+def likely_actor(attribution: Attribution, document: Json, secrets: Iterable[str]) -> LikelyActor | None:
     """Return who a document names; what has a secret of the connection in it is not shown, not even masked."""
     value = paths.resolve(document, attribution.who)
     if isinstance(value, bool) or not isinstance(value, str | int):
@@ -26,7 +26,7 @@ def suspect(attribution: Attribution, document: Json, secrets: Iterable[str]) ->
     if not who.strip() or error_excerpt.masked(who, secrets) != who:
         return None
     at = _moment(paths.resolve(document, attribution.at)) if attribution.at is not None else None
-    return Suspect(who, Confidence.HIGH, f"{paths.format_path(attribution.who)} of the thing", at)
+    return LikelyActor(who, Confidence.HIGH, f"{paths.format_path(attribution.who)} of the thing", at)
 
 
 def _moment(value: Json) -> float | None:

@@ -14,7 +14,7 @@ import aiohttp
 from aiohttp import hdrs
 
 from holdfast.errors import InputError, Location
-from holdfast.model.read_result import Trouble
+from holdfast.model.read_result import ReadError
 from holdfast.providers.http.description import Api
 
 _MAX_HOPS: Final = 5
@@ -37,7 +37,7 @@ class Answer(NamedTuple):
 class Lost:
     """Nothing that could be judged came back; for a write that means nobody knows whether it happened."""
 
-    trouble: Trouble
+    trouble: ReadError
     detail: str
     is_unsent: bool = False  # it is known that the request did not go out, or was sent elsewhere
 
@@ -82,16 +82,18 @@ class Client:
                     return answer
                 if not following:
                     return Lost(
-                        Trouble.OTHER, f"{label} was redirected to another host, which is not followed", is_unsent=True
+                        ReadError.OTHER,
+                        f"{label} was redirected to another host, which is not followed",
+                        is_unsent=True,
                     )
                 url = following
         except TimeoutError:
-            return Lost(Trouble.TIMEOUT, f"{label} was not answered in time")
+            return Lost(ReadError.TIMEOUT, f"{label} was not answered in time")
         except _TooLargeError:
-            return Lost(Trouble.OTHER, f"{label} was answered with more than {self._limit:,} bytes")
+            return Lost(ReadError.OTHER, f"{label} was answered with more than {self._limit:,} bytes")
         except (aiohttp.ClientError, OSError, ValueError) as error:
             return _lost(label, error)
-        return Lost(Trouble.OTHER, f"{label} was redirected more than {_MAX_HOPS} times")
+        return Lost(ReadError.OTHER, f"{label} was redirected more than {_MAX_HOPS} times")
 
     def _redirected(self, method: str, answer: Answer) -> str | None:
         """Return where to ask again; None if the answer is to be taken as it is, empty if it leads elsewhere."""
@@ -132,23 +134,23 @@ def _lost(label: str, error: Exception) -> Lost:
     """Say what went wrong in words of our own: the texts of exceptions may hold URLs."""
     match error:
         case aiohttp.ClientPayloadError():
-            return Lost(Trouble.MALFORMED, f"the answer to {label} broke off, or could not be unpacked")
+            return Lost(ReadError.MALFORMED, f"the answer to {label} broke off, or could not be unpacked")
         case aiohttp.ClientSSLError() | aiohttp.ClientConnectorCertificateError():
             return Lost(
-                Trouble.UNREACHABLE, f"{label}: no trusted TLS connection to the host could be made", is_unsent=True
+                ReadError.UNREACHABLE, f"{label}: no trusted TLS connection to the host could be made", is_unsent=True
             )
         case aiohttp.ClientConnectorError():
             return Lost(
-                Trouble.UNREACHABLE,
+                ReadError.UNREACHABLE,
                 f"{label}: cannot connect to {error.host}:{error.port}{_reason(error)}",
                 is_unsent=True,
             )
         case aiohttp.ClientResponseError():
-            return Lost(Trouble.MALFORMED, f"the answer to {label} is not HTTP")
+            return Lost(ReadError.MALFORMED, f"the answer to {label} is not HTTP")
         case aiohttp.ClientConnectionError() | OSError():
-            return Lost(Trouble.UNREACHABLE, f"{label}: the connection was lost")
+            return Lost(ReadError.UNREACHABLE, f"{label}: the connection was lost")
         case _:
-            return Lost(Trouble.OTHER, f"{label} could not be sent ({type(error).__name__})")
+            return Lost(ReadError.OTHER, f"{label} could not be sent ({type(error).__name__})")
 
 
 def _reason(error: aiohttp.ClientConnectorError) -> str:

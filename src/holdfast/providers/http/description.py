@@ -12,7 +12,7 @@ from holdfast.compare.profiles import Profile
 from holdfast.compare.rule_tree import RuleTree
 from holdfast.model.json import Json
 from holdfast.model.path import Path
-from holdfast.model.write_result import Refusal
+from holdfast.model.write_result import WriteError
 from holdfast.providers.http.response_identity import Identity
 from holdfast.providers.http.url_templates import Template
 
@@ -154,7 +154,7 @@ class StatusRules:
     """What status codes and states mean, as far as the API differs from the common meaning."""
 
     gone: frozenset[int] = GONE
-    refusals: Mapping[int, Refusal] = field(default_factory=dict)
+    refusals: Mapping[int, WriteError] = field(default_factory=dict)
     unsettled: Match | None = None
     deleted: Match | None = None
     html_404_is_gone: bool = False

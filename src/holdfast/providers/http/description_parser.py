@@ -16,7 +16,7 @@ from holdfast.compare import profiles
 from holdfast.compare.profiles import Profile
 from holdfast.errors import InputError
 from holdfast.model.path import Path
-from holdfast.model.write_result import Refusal
+from holdfast.model.write_result import WriteError
 from holdfast.providers import unknown_fields
 from holdfast.providers.http import description, raw_slices, url_templates
 from holdfast.providers.http.description import (
@@ -349,7 +349,7 @@ def _status(kind: Section) -> StatusRules:
     section = _section(kind, "status")
     if section is None:
         return StatusRules()
-    refusals = {code: refusal for refusal in Refusal for code in section.codes(refusal.value)}
+    refusals = {code: refusal for refusal in WriteError for code in section.codes(refusal.value)}
     rules = StatusRules(
         section.codes("gone") or description.GONE,
         refusals,

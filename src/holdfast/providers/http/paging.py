@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 import msgspec
 
-from holdfast.model.read_result import Trouble, Unreadable
+from holdfast.model.read_result import ReadError, ReadFailure
 from holdfast.providers.http import raw_slices, status_mapping
 from holdfast.providers.http.client import Answer, Client, Lost
 from holdfast.providers.http.description import ByCursor, ByLink, ByPage, Listing
@@ -101,7 +101,7 @@ class _Walk:
         return url
 
     def _broken(self, how: str) -> ReadFailed:
-        return ReadFailed(Unreadable(Trouble.MALFORMED, f"the answer to {self.listing.call.label} {how}"))
+        return ReadFailed(ReadFailure(ReadError.MALFORMED, f"the answer to {self.listing.call.label} {how}"))
 
 
 def _next_link(header: str) -> str | None:

@@ -12,11 +12,11 @@ from holdfast.compare import go_json, paths
 from holdfast.compare.comparators import typed_equal
 from holdfast.errors import DocumentError
 from holdfast.model.absent import ABSENT
-from holdfast.model.attribution import Suspect
-from holdfast.model.health import Vital
+from holdfast.model.attribution import LikelyActor
+from holdfast.model.health import HealthSignal
 from holdfast.model.json import Json
 from holdfast.model.path import Path
-from holdfast.model.read_result import Found, Gone, Reading, Trouble, Unreadable
+from holdfast.model.read_result import Found, NotFound, ReadError, ReadFailure, Reading
 from holdfast.providers import health_signals
 from holdfast.providers.http import attribution, bracket_scan, paging, raw_slices, response_identity, status_mapping
 from holdfast.providers.http.client import Answer, Client
@@ -41,13 +41,13 @@ class HttpReader:
         """Read one thing; an answer that the etag or the digest shows to be the last one again is not parsed."""
         kind = self._described.get(target.kind)
         if kind is None:
-            return Unreadable(Trouble.OTHER, f"the connection describes no kind {target.kind!r}")
+            return ReadFailure(ReadError.OTHER, f"the connection describes no kind {target.kind!r}")
         ident = kind.ident(target.id, target.name)
         try:
             path = kind.read.path.fill(target, ident)
         except UnfilledError as error:
             if error.name != "id":
-                return Unreadable(Trouble.OTHER, str(error))
+                return ReadFailure(ReadError.OTHER, str(error))
             return await self._read_unknown(kind, target)
         headers = {"If-None-Match": hint.etag} if kind.is_conditional and hint is not None and hint.etag else None
         call = kind.read
@@ -63,7 +63,7 @@ class HttpReader:
                 return absence
         return status_mapping.unreadable(answer, call.label)
 
-    async def vitals(self, target: Target, since: float) -> Sequence[Vital]:  # noqa: ARG002 - only the present is known
+    async def health_signals(self, target: Target, since: float) -> Sequence[HealthSignal]:  # noqa: ARG002 - only the present is known
         """Tell whether a thing is settled, where the description says what a thing looks like that is not."""
         kind = self._described.get(target.kind)
         if kind is None or kind.status.unsettled is None:
@@ -73,20 +73,20 @@ class HttpReader:
     async def _read_unknown(self, kind: Described, target: Target) -> Reading | Unchanged:
         """Read a thing without a known id: find it by its fields; where none are named, nothing is bound to it yet."""
         if kind.find is None:
-            return Gone()
+            return NotFound()
         names = ", ".join(map(paths.format_path, kind.find.by))
         wanted = {pointer: paths.resolve(target.desired, pointer) for pointer in kind.find.by}
         if any(value is ABSENT for value in wanted.values()):
-            return Unreadable(Trouble.OTHER, f"the declaration lacks a field to find it by: {names}")
+            return ReadFailure(ReadError.OTHER, f"the declaration lacks a field to find it by: {names}")
         try:
             matches = await self._matching(kind.name, wanted, target)
         except ReadFailed as error:
             return error.reading
         if len(matches) > 1:
             detail = f"{len(matches)} things have the declared {names}; it cannot be told which is meant"
-            return Unreadable(Trouble.UNCONFIRMED, detail)
+            return ReadFailure(ReadError.UNCONFIRMED, detail)
         if not matches:
-            return Gone()
+            return NotFound()
         return await self.read(Target(target.kind, target.name, matches[0], target.desired, target.namespace))
 
     def list(self, kind: str) -> AsyncIterator[Listed]:
@@ -96,7 +96,7 @@ class HttpReader:
     def _listing(self, kind: str) -> tuple[Described, Listing]:
         described = self._described.get(kind)
         if described is None or described.list is None:
-            raise ReadFailed(Unreadable(Trouble.OTHER, f"the connection describes no list of {kind!r}"))
+            raise ReadFailed(ReadFailure(ReadError.OTHER, f"the connection describes no list of {kind!r}"))
         return described, described.list
 
     async def _listed(self, target: Target, query: dict[str, str]) -> AsyncIterator[Listed]:
@@ -104,7 +104,7 @@ class HttpReader:
         try:
             path = listing.call.path.fill(target, None)
         except UnfilledError as error:
-            raise ReadFailed(Unreadable(Trouble.OTHER, str(error))) from None
+            raise ReadFailed(ReadFailure(ReadError.OTHER, str(error))) from None
         ident = raw_slices.idents(listing.id)
         nameless = False
         async for page in paging.pages(self._client, listing, path, query):
@@ -120,13 +120,13 @@ class HttpReader:
                     await asyncio.sleep(0)
         if nameless:
             detail = f"an item of the answer to {listing.call.label} has no id at {paths.format_path(listing.id)}"
-            raise ItemFailed(Unreadable(Trouble.MALFORMED, detail))
+            raise ItemFailed(ReadFailure(ReadError.MALFORMED, detail))
 
     def parse(self, kind: str, raw: bytes) -> Json:
         """Turn a listed item into its document; raise ReadFailed if it is broken, or in a state that says nothing."""
         described, listing = self._listing(kind)
         document = _parsed(raw, listing.call.label)
-        trouble = document if isinstance(document, Unreadable) else _state(described, document, listing.call.label)
+        trouble = document if isinstance(document, ReadFailure) else _state(described, document, listing.call.label)
         if trouble is not None:
             raise ReadFailed(trouble)
         return document
@@ -148,21 +148,23 @@ class HttpReader:
         listed = self._listed(target, query)
         return [item.id async for item in listed if _has(item.raw, wanted, label)]
 
-    async def suspects(self, target: Target) -> Sequence[Suspect]:
+    async def likely_actors(self, target: Target) -> Sequence[LikelyActor]:
         """Name who the thing itself says wrote it last, where the description says how to tell."""
         kind = self._described.get(target.kind)
         if kind is None or kind.attribution is None:
             return ()
         now = await self.read(target)
-        found = attribution.suspect(kind.attribution, now.document, self._secrets) if isinstance(now, Found) else None
+        found = (
+            attribution.likely_actor(kind.attribution, now.document, self._secrets) if isinstance(now, Found) else None
+        )
         return () if found is None else (found,)
 
     def signature(self, kind: str, document: Json) -> str | None:
-        """Return the name a document bears, as `suspects` would give it."""
+        """Return the name a document bears, as `likely actors` would give it."""
         described = self._described.get(kind)
         if described is None or described.attribution is None:
             return None
-        found = attribution.suspect(described.attribution, document, self._secrets)
+        found = attribution.likely_actor(described.attribution, document, self._secrets)
         return None if found is None else found.who
 
 
@@ -172,7 +174,7 @@ def _is_scalar(value: Json) -> bool:
 
 def _has(raw: bytes, wanted: Mapping[Path, Json], label: str) -> bool:
     document = _parsed(raw, label)
-    if isinstance(document, Unreadable):
+    if isinstance(document, ReadFailure):
         if _is_another(raw, wanted):
             return False
         raise ReadFailed(document)
@@ -203,35 +205,35 @@ def found(kind: Described, answer: Answer, hint: Hint | None, asked: Asked, url:
     if hint is not None and hint.raw_digest == digest:
         return Unchanged(etag or hint.etag, digest)
     document = _parsed(raw, label)
-    if isinstance(document, Unreadable):
+    if isinstance(document, ReadFailure):
         return document if answer.body and not status_mapping.is_html(answer) else _malformed(answer, label, "")
     redirected = response_identity.is_elsewhere(url, answer.url)
     doubt = response_identity.doubt(document, asked, kind.identity, kind.rules, redirected=redirected)
     if doubt:
-        return Unreadable(Trouble.MALFORMED, f"the answer to {label} {doubt}")
+        return ReadFailure(ReadError.MALFORMED, f"the answer to {label} {doubt}")
     state = _state(kind, document, label) if kind.status.has_states else None
     return state or Found(document, etag or _etag_inside(kind.etag, document), digest, asked.ident)
 
 
-def _state(kind: Described, document: Json, label: str) -> Gone | Unreadable | None:
+def _state(kind: Described, document: Json, label: str) -> NotFound | ReadFailure | None:
     """Tell what a document says about itself: that it is not settled, or not there; None if it counts."""
     rules = kind.status
     if rules.unsettled is not None and rules.unsettled.holds(document):
-        return Unreadable(Trouble.UNSETTLED, f"{label}: it is still being changed")
+        return ReadFailure(ReadError.UNSETTLED, f"{label}: it is still being changed")
     if rules.deleted is not None and rules.deleted.holds(document):
-        return Gone()
+        return NotFound()
     return None
 
 
-def _parsed(raw: bytes, label: str) -> dict[str, Json] | Unreadable:
+def _parsed(raw: bytes, label: str) -> dict[str, Json] | ReadFailure:
     """Parse the bytes of one thing: JSON, whole, and an object."""
     try:
         document = orjson.loads(raw)
     except orjson.JSONDecodeError:
         document = _parsed_slowly(raw, label)
-    if isinstance(document, dict | Unreadable):
+    if isinstance(document, dict | ReadFailure):
         return document
-    return Unreadable(Trouble.MALFORMED, f"the answer to {label} is not one JSON object")
+    return ReadFailure(ReadError.MALFORMED, f"the answer to {label} is not one JSON object")
 
 
 def _parsed_slowly(raw: bytes, label: str) -> Json:
@@ -243,15 +245,15 @@ def _parsed_slowly(raw: bytes, label: str) -> Json:
         problem = "is not UTF-8"
     except DocumentError as error:
         problem = f"is not JSON: {error}"
-    return Unreadable(Trouble.MALFORMED, f"the answer to {label} {problem}")
+    return ReadFailure(ReadError.MALFORMED, f"the answer to {label} {problem}")
 
 
-def _malformed(answer: Answer, label: str, how: str) -> Unreadable:
+def _malformed(answer: Answer, label: str, how: str) -> ReadFailure:
     if status_mapping.is_html(answer):
         how = "is a web page"
     elif not answer.body:
         how = "is empty"
-    return Unreadable(Trouble.MALFORMED, f"the answer to {label} {how}")
+    return ReadFailure(ReadError.MALFORMED, f"the answer to {label} {how}")
 
 
 def _etag_inside(etag: Etag, document: Json) -> str | None:

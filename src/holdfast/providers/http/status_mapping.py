@@ -9,8 +9,8 @@ from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from typing import Final
 
-from holdfast.model.read_result import Gone, Trouble, Unreadable
-from holdfast.model.write_result import Refusal, Refused
+from holdfast.model.read_result import NotFound, ReadError, ReadFailure
+from holdfast.model.write_result import WriteError, WriteFailure
 from holdfast.providers.http.client import Answer, Lost
 from holdfast.providers.http.description import StatusRules
 
@@ -19,22 +19,22 @@ _DAY: Final = 86_400.0  # seconds; nobody means to make us wait longer
 _PARTS: Final = frozenset({206, 207, 208, 226})  # successes that bring something else than the whole of the thing
 
 _TROUBLES: Final = {
-    401: Trouble.UNAUTHORISED,
-    403: Trouble.UNAUTHORISED,
-    407: Trouble.UNAUTHORISED,
-    408: Trouble.TIMEOUT,
-    429: Trouble.THROTTLED,
+    401: ReadError.UNAUTHORISED,
+    403: ReadError.UNAUTHORISED,
+    407: ReadError.UNAUTHORISED,
+    408: ReadError.TIMEOUT,
+    429: ReadError.THROTTLED,
 }
 _REFUSALS: Final = {
-    401: Refusal.DENIED,
-    403: Refusal.DENIED,
-    407: Refusal.DENIED,
-    408: Refusal.RETRYABLE,
-    409: Refusal.RETRYABLE,
-    412: Refusal.MOVED,
-    423: Refusal.RETRYABLE,
-    425: Refusal.RETRYABLE,
-    429: Refusal.THROTTLED,
+    401: WriteError.DENIED,
+    403: WriteError.DENIED,
+    407: WriteError.DENIED,
+    408: WriteError.RETRYABLE,
+    409: WriteError.RETRYABLE,
+    412: WriteError.MOVED,
+    423: WriteError.RETRYABLE,
+    425: WriteError.RETRYABLE,
+    429: WriteError.THROTTLED,
 }
 
 
@@ -51,34 +51,34 @@ def is_whole(status: int) -> bool:
     return status == 200 or (is_success(status) and status not in _PARTS)
 
 
-def unreadable(answer: Answer | Lost, label: str) -> Unreadable:
+def unreadable(answer: Answer | Lost, label: str) -> ReadFailure:
     """Say why an answer to a read that is not a success tells nothing about the thing."""
     if isinstance(answer, Lost):
-        return Unreadable(answer.trouble, answer.detail)
-    trouble = _TROUBLES.get(answer.status, Trouble.SERVER_ERROR if answer.status >= 500 else Trouble.OTHER)
-    return Unreadable(trouble, _said(answer, label), retry_after(answer.headers))
+        return ReadFailure(answer.trouble, answer.detail)
+    trouble = _TROUBLES.get(answer.status, ReadError.SERVER_ERROR if answer.status >= 500 else ReadError.OTHER)
+    return ReadFailure(trouble, _said(answer, label), retry_after(answer.headers))
 
 
-def absence(answer: Answer, rules: StatusRules, label: str) -> Gone | Unreadable | None:
+def absence(answer: Answer, rules: StatusRules, label: str) -> NotFound | ReadFailure | None:
     """Tell whether an answer says that the thing is not there; None if it is about something else."""
     if answer.status not in rules.gone:
         return None
     if is_html(answer) and not rules.html_404_is_gone:
         detail = f"{_said(answer, label)} with a web page, which a proxy or a wrong address sends as well"
-        return Unreadable(Trouble.UNCONFIRMED, f"{detail}; if this API does, set html_404_is_gone")
-    return Gone()
+        return ReadFailure(ReadError.UNCONFIRMED, f"{detail}; if this API does, set html_404_is_gone")
+    return NotFound()
 
 
-def refused(answer: Answer | Lost, rules: StatusRules, label: str, quoted: str = "") -> Refused:
+def refused(answer: Answer | Lost, rules: StatusRules, label: str, quoted: str = "") -> WriteFailure:
     """Say which kind of no an answer to a write is."""
     if isinstance(answer, Lost):
-        return Refused(Refusal.RETRYABLE, answer.detail, is_unsure=not answer.is_unsent)
+        return WriteFailure(WriteError.RETRYABLE, answer.detail, is_unsure=not answer.is_unsent)
     status = answer.status
     refusal = rules.refusals.get(status) or _REFUSALS.get(status)
     if refusal is None:
-        refusal = Refusal.RETRYABLE if status >= 500 else Refusal.TERMINAL
+        refusal = WriteError.RETRYABLE if status >= 500 else WriteError.TERMINAL
     said = _said(answer, label) + (f": {quoted}" if quoted else "")
-    return Refused(refusal, said, retry_after(answer.headers), is_unsure=status >= 500 or status == _TIMED_OUT)
+    return WriteFailure(refusal, said, retry_after(answer.headers), is_unsure=status >= 500 or status == _TIMED_OUT)
 
 
 def is_html(answer: Answer) -> bool:

@@ -14,8 +14,8 @@ from holdfast.compare import diff, paths
 from holdfast.model.absent import ABSENT
 from holdfast.model.json import Json
 from holdfast.model.path import Path
-from holdfast.model.read_result import Found, Gone, Trouble, Unreadable
-from holdfast.model.write_result import Done, Refusal, Refused, UnderWay, Writing
+from holdfast.model.read_result import Found, NotFound, ReadError, ReadFailure
+from holdfast.model.write_result import Done, InProgress, WriteError, WriteFailure, Writing
 from holdfast.providers.http import error_excerpt, reader, request_body, status_mapping
 from holdfast.providers.http.client import Answer, Client, Lost
 from holdfast.providers.http.description import Api, Body, Call, Described, IdFrom, Operation
@@ -48,7 +48,7 @@ class HttpWriter:
         except RecursionError:
             return _too_deep(kind.create.call)
         answer = await self._send(kind.create.call, target, kind, headers, body)
-        if isinstance(answer, Refused):
+        if isinstance(answer, WriteFailure):
             return await self._made_before(kind, target) or answer if _is_taken(answer, headers) else answer
         ident = _ident(kind, target, answer)
         if kind.operation is not None and answer.status in kind.operation.accepted:
@@ -57,7 +57,7 @@ class HttpWriter:
             message = (
                 f"{kind.create.call.label} made it, and the answer does not say its id where it is described to be"
             )
-            return Refused(Refusal.TERMINAL, message, is_unsure=True)
+            return WriteFailure(WriteError.TERMINAL, message, is_unsure=True)
         return _done(kind, Asked(ident, target.desired), answer)
 
     async def _made_before(self, kind: Described, target: Target) -> Done | None:
@@ -75,7 +75,7 @@ class HttpWriter:
             return _undescribed("update", target)
         ident = kind.ident(target.id, target.name) or ""
         clear = await self._clear(target, kind, change)
-        if isinstance(clear, Refused):
+        if isinstance(clear, WriteFailure):
             return clear
         try:
             body = request_body.for_update(kind, kind.update.body, clear)
@@ -87,7 +87,7 @@ class HttpWriter:
         if kind.is_conditional and change.etag is not None:
             headers["If-Match"] = change.etag
         answer = await self._send(kind.update.call, target, kind, headers, body)
-        if isinstance(answer, Refused):
+        if isinstance(answer, WriteFailure):
             return answer
         if kind.operation is not None and answer.status in kind.operation.accepted:
             return self._under_way(kind.operation, kind.update.call, answer, ident)
@@ -105,15 +105,15 @@ class HttpWriter:
         if kind.is_conditional and etag is not None:
             headers["If-Match"] = etag
         answer = await self._send(kind.delete, target, kind, headers, ABSENT, gone_is_done=True)
-        if isinstance(answer, Refused):
+        if isinstance(answer, WriteFailure):
             # A precondition also fails on what is gone: by an earlier attempt of ours whose answer was lost, perhaps.
-            is_gone = answer.refusal is Refusal.MOVED and isinstance(await self._reader.read(target), Gone)
+            is_gone = answer.refusal is WriteError.MOVED and isinstance(await self._reader.read(target), NotFound)
             return Done(ident or target.name) if is_gone else answer
         if kind.operation is not None and answer.status in kind.operation.accepted:
             return self._under_way(kind.operation, kind.delete, answer, ident)
         return Done(ident or target.name)
 
-    async def _clear(self, target: Target, kind: Described, change: Change) -> Change | Refused:
+    async def _clear(self, target: Target, kind: Described, change: Change) -> Change | WriteFailure:
         """Return the change on what is really there, where what was observed has fingerprints in it.
 
         A document that is sent back, or a list that is sent whole, must not carry a fingerprint in place of a secret.
@@ -124,11 +124,13 @@ class HttpWriter:
         now = await self._reader.read(target)
         if isinstance(now, Found):
             if change.etag is not None and now.etag not in (None, change.etag):
-                return Refused(Refusal.MOVED, f"{kind.update.call.label}: it changed since the change was decided")
+                return WriteFailure(
+                    WriteError.MOVED, f"{kind.update.call.label}: it changed since the change was decided"
+                )
             return replace(change, observed=now.document)
-        if isinstance(now, Unreadable):
-            return Refused(Refusal.RETRYABLE, f"what is there could not be read before the write: {now.detail}")
-        return Refused(Refusal.MOVED, f"{kind.update.call.label}: it is not there any more")
+        if isinstance(now, ReadFailure):
+            return WriteFailure(WriteError.RETRYABLE, f"what is there could not be read before the write: {now.detail}")
+        return WriteFailure(WriteError.MOVED, f"{kind.update.call.label}: it is not there any more")
 
     async def _send(
         self,
@@ -138,17 +140,17 @@ class HttpWriter:
         headers: dict[str, str],
         body: Json,
         gone_is_done: bool = False,  # noqa: FBT001, FBT002
-    ) -> Answer | Refused:
+    ) -> Answer | WriteFailure:
         """Send a write; everything but a success is a refusal, and gone is one that depends on what was asked."""
         try:
             path = call.path.fill(target, kind.ident(target.id, target.name))
         except UnfilledError as error:
-            return Refused(Refusal.TERMINAL, str(error))
+            return WriteFailure(WriteError.TERMINAL, str(error))
         try:
             data = None if body is ABSENT else request_body.encoded(body)
             if body is not ABSENT and request_body.holds_fingerprints(body):
                 message = f"{call.label} would have sent a fingerprint in place of a secret that is not kept"
-                return Refused(Refusal.TERMINAL, message)
+                return WriteFailure(WriteError.TERMINAL, message)
         except RecursionError:
             return _too_deep(call)
         answer = await self._client.send(call.method, self._client.base + path, call.label, headers, data)
@@ -160,10 +162,14 @@ class HttpWriter:
                 if "id" in call.path.names or gone_is_done
                 else None
             )
-            if isinstance(absence, Unreadable):
-                return Refused(Refusal.RETRYABLE, absence.detail)
+            if isinstance(absence, ReadFailure):
+                return WriteFailure(WriteError.RETRYABLE, absence.detail)
             if absence is not None:
-                return answer if gone_is_done else Refused(Refusal.MOVED, f"{call.label}: it is not there any more")
+                return (
+                    answer
+                    if gone_is_done
+                    else WriteFailure(WriteError.MOVED, f"{call.label}: it is not there any more")
+                )
         quoted = (
             error_excerpt.error_text(answer.body, kind.error, self._secrets, body) if isinstance(answer, Answer) else ""
         )
@@ -175,28 +181,28 @@ class HttpWriter:
         link = answer.headers.get(operation.header) if operation.header else _text_at(answer.body, operation.pointer)
         if link is None:
             said = f"{call.label} was accepted, and the answer does not say where to ask"
-            return Refused(Refusal.RETRYABLE, said, is_unsure=True)
+            return WriteFailure(WriteError.RETRYABLE, said, is_unsure=True)
         url = self._client.within(answer.url, link)
         if url is None:
             said = f"{call.label} was accepted, to be asked about at another host; not followed"
-            return Refused(Refusal.TERMINAL, said, is_unsure=True)
+            return WriteFailure(WriteError.TERMINAL, said, is_unsure=True)
         wait = status_mapping.retry_after(answer.headers)
-        return UnderWay(ident, {"url": url, "id": ident}, operation.poll_seconds if wait is None else wait)
+        return InProgress(ident, {"url": url, "id": ident}, operation.poll_seconds if wait is None else wait)
 
     async def poll(self, target: Target, token: Mapping[str, Json]) -> Writing:
         """Ask how an operation is doing; not being told is no answer, and the operation goes on."""
         kind = self._described.get(target.kind)
         url = self._client.within("", str(token.get("url", "")))
         if kind is None or kind.operation is None or url is None:
-            return Refused(Refusal.TERMINAL, "the operation was started under another description of the API")
+            return WriteFailure(WriteError.TERMINAL, "the operation was started under another description of the API")
         label = "the operation"
         ident = token.get("id")
         answer = await self._client.send("GET", url, label)
         if isinstance(answer, Lost) or answer.status >= 500 or answer.status in _PASSING:
             wait = None if isinstance(answer, Lost) else status_mapping.retry_after(answer.headers)
-            return UnderWay(ident, dict(token), kind.operation.poll_seconds if wait is None else wait)
+            return InProgress(ident, dict(token), kind.operation.poll_seconds if wait is None else wait)
         if answer.status in kind.status.gone:
-            return Refused(Refusal.RETRYABLE, "nothing is known of the operation any more", is_unsure=True)
+            return WriteFailure(WriteError.RETRYABLE, "nothing is known of the operation any more", is_unsure=True)
         if not status_mapping.is_success(answer.status):
             return status_mapping.refused(answer, kind.status, label)
         return self._polled(kind, kind.operation, answer, token)
@@ -205,30 +211,30 @@ class HttpWriter:
         document = _parsed(answer.body)
         if operation.failed is not None and operation.failed.holds(document):
             quoted = error_excerpt.error_text(answer.body, kind.error, self._secrets, None)
-            return Refused(Refusal.RETRYABLE, "the operation failed" + (f": {quoted}" if quoted else ""))
+            return WriteFailure(WriteError.RETRYABLE, "the operation failed" + (f": {quoted}" if quoted else ""))
         done = operation.done.holds(document) if operation.done else answer.status not in operation.accepted
         if not done:
             wait = status_mapping.retry_after(answer.headers)
-            return UnderWay(token.get("id"), dict(token), operation.poll_seconds if wait is None else wait)
+            return InProgress(token.get("id"), dict(token), operation.poll_seconds if wait is None else wait)
         ident = _text_at(answer.body, operation.id) or token.get("id")
         if ident is None:
-            return Refused(
-                Refusal.TERMINAL, "the operation is done, and the answer does not say the id of what it made"
+            return WriteFailure(
+                WriteError.TERMINAL, "the operation is done, and the answer does not say the id of what it made"
             )
         return Done(str(ident))
 
 
-def _is_taken(refused: Refused, headers: Mapping[str, str]) -> bool:
+def _is_taken(refused: WriteFailure, headers: Mapping[str, str]) -> bool:
     """Tell whether a creation that was to make something new found that there is something."""
-    return refused.refusal is Refusal.MOVED and "If-None-Match" in headers
+    return refused.refusal is WriteError.MOVED and "If-None-Match" in headers
 
 
-def _undescribed(verb: str, target: Target) -> Refused:
-    return Refused(Refusal.TERMINAL, f"the connection does not describe how to {verb} a {target.kind}")
+def _undescribed(verb: str, target: Target) -> WriteFailure:
+    return WriteFailure(WriteError.TERMINAL, f"the connection does not describe how to {verb} a {target.kind}")
 
 
-def _too_deep(call: Call) -> Refused:
-    return Refused(Refusal.TERMINAL, f"{call.label}: the document is nested too deep to be sent")
+def _too_deep(call: Call) -> WriteFailure:
+    return WriteFailure(WriteError.TERMINAL, f"{call.label}: the document is nested too deep to be sent")
 
 
 def _headers(kind: Described, key: str, content_type: str | None) -> dict[str, str]:
@@ -239,7 +245,7 @@ def _headers(kind: Described, key: str, content_type: str | None) -> dict[str, s
 def _done(kind: Described, asked: Asked, answer: Answer) -> Done:
     """Return what the answer says of the thing, where it says anything that can be used."""
     ident = asked.ident or ""
-    seen = reader.found(kind, answer, None, asked, answer.url) if answer.body else Unreadable(Trouble.OTHER)
+    seen = reader.found(kind, answer, None, asked, answer.url) if answer.body else ReadFailure(ReadError.OTHER)
     if isinstance(seen, Found):
         return Done(ident, seen.document, seen.etag)
     return Done(ident, None, answer.headers.get(kind.etag.header) if kind.etag.header else None)

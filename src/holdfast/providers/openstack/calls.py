@@ -11,8 +11,8 @@ from urllib.parse import parse_qsl, urlsplit
 import orjson
 
 from holdfast.model.json import Json
-from holdfast.model.read_result import Gone, Trouble, Unreadable
-from holdfast.model.write_result import Refused
+from holdfast.model.read_result import NotFound, ReadError, ReadFailure
+from holdfast.model.write_result import WriteFailure
 from holdfast.providers.http.client import Answer, Lost
 from holdfast.providers.http.status_mapping import is_success
 from holdfast.providers.openstack import status_mapping
@@ -38,18 +38,18 @@ class Calls:
 
     async def get(
         self, place: Place, path: str, ident: str, params: Params = ()
-    ) -> Mapping[str, Json] | Gone | Unreadable:
+    ) -> Mapping[str, Json] | NotFound | ReadFailure:
         """Read one thing; that it is not there counts only if the service itself says so."""
         label = _label("GET", path, ident)
         answer = await self.cloud.send(
             place.service, "GET", path, label, params=params, microversion=place.microversion
         )
         if isinstance(answer, Lost):
-            return Unreadable(answer.trouble, answer.detail)
+            return ReadFailure(answer.trouble, answer.detail)
         if not is_success(answer.status):
             return status_mapping.absence(answer, label, ident) or status_mapping.unreadable(answer, label)
         found = _parsed(answer)
-        return found if found is not None else Unreadable(Trouble.MALFORMED, f"the answer to {label} is not JSON")
+        return found if found is not None else ReadFailure(ReadError.MALFORMED, f"the answer to {label} is not JSON")
 
     async def pages(self, place: Place, path: str, many: str, params: Params = ()) -> AsyncIterator[Mapping[str, Json]]:
         """Go through a list, page by page; raise ReadFailed if any page fails, so that no half list is believed."""
@@ -59,13 +59,13 @@ class Calls:
                 place.service, "GET", path, label, params=params, microversion=place.microversion
             )
             if isinstance(answer, Lost):
-                raise ReadFailed(Unreadable(answer.trouble, answer.detail))
+                raise ReadFailed(ReadFailure(answer.trouble, answer.detail))
             if not is_success(answer.status):
                 raise ReadFailed(status_mapping.unreadable(answer, label))
             found = _parsed(answer)
             items = found.get(many) if found is not None else None
             if found is None or not isinstance(items, list):
-                raise ReadFailed(Unreadable(Trouble.MALFORMED, f"the answer to {label} is not a list of {many}"))
+                raise ReadFailed(ReadFailure(ReadError.MALFORMED, f"the answer to {label} is not a list of {many}"))
             for item in items:
                 yield item
             following = _next(found, many)
@@ -75,8 +75,8 @@ class Calls:
             wider = [(key, value) for key, value in following if given.get(key) != value]
             params = (*(pair for pair in params if pair[0] not in dict(following)), *following)
             if not wider:
-                raise ReadFailed(Unreadable(Trouble.MALFORMED, f"{label}: the next page is the same page"))
-        raise ReadFailed(Unreadable(Trouble.OTHER, f"{label} has no end"))
+                raise ReadFailed(ReadFailure(ReadError.MALFORMED, f"{label}: the next page is the same page"))
+        raise ReadFailed(ReadFailure(ReadError.OTHER, f"{label} has no end"))
 
     async def everything(self, place: Place, path: str, many: str, params: Params = ()) -> list[Mapping[str, Json]]:
         """Return a whole list; raise ReadFailed if any of it fails."""
@@ -91,7 +91,7 @@ class Calls:
         ident: str = "",
         headers: Mapping[str, str] | None = None,
         data: bytes | Path | None = None,
-    ) -> Mapping[str, Json] | Refused:
+    ) -> Mapping[str, Json] | WriteFailure:
         """Change something; an answer without a body is an empty one."""
         label = _label(method, path, ident)
         answer = await self.cloud.send(

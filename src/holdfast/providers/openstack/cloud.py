@@ -22,7 +22,7 @@ import yaml
 
 from holdfast.errors import InputError, Location
 from holdfast.model.json import Json
-from holdfast.model.read_result import Trouble
+from holdfast.model.read_result import ReadError
 from holdfast.providers.http.client import Answer, Lost
 from holdfast.providers.openstack.settings import Account
 
@@ -32,7 +32,7 @@ _Result = TypeVar("_Result")
 VERSIONS: Final = {"network": "2", "identity": "3", "image": "2", "compute": "2", "block-storage": "3"}
 _UNEXPECTED: Final = re.compile(r"\w+\.__init__\(\) got an unexpected keyword argument")
 _REQUIRED: Final = re.compile(r"\w+ is a required attribute")
-_SAID: Final = {401: Trouble.UNAUTHORISED, 403: Trouble.UNAUTHORISED, 429: Trouble.THROTTLED}
+_SAID: Final = {401: ReadError.UNAUTHORISED, 403: ReadError.UNAUTHORISED, 429: ReadError.THROTTLED}
 
 
 class Cloud:
@@ -195,20 +195,20 @@ def lost(label: str, error: Exception) -> Lost:
         status = int(error.http_status or 0)
         if status == 401:
             words = "the cloud does not let us in (401): look at the user, the password and the project"
-            return Lost(Trouble.UNAUTHORISED, f"{label}: {words}")
-        trouble = _SAID.get(status, Trouble.SERVER_ERROR if status >= 500 else Trouble.OTHER)
+            return Lost(ReadError.UNAUTHORISED, f"{label}: {words}")
+        trouble = _SAID.get(status, ReadError.SERVER_ERROR if status >= 500 else ReadError.OTHER)
         return Lost(trouble, f"{label}: signing in or finding the service was answered {status}")
-    troubles: tuple[tuple[tuple[type[Exception], ...], Trouble, str], ...] = (
-        ((known.ConnectTimeout, known.RequestTimeout, TimeoutError), Trouble.TIMEOUT, "not answered in time"),
-        ((known.SSLError,), Trouble.UNREACHABLE, "no trusted TLS connection could be made"),
-        ((known.ConnectionError, OSError), Trouble.UNREACHABLE, "the service cannot be reached"),
-        ((known.EndpointNotFound,), Trouble.OTHER, "the catalogue of the cloud has no such service"),
-        ((known.DiscoveryFailure,), Trouble.UNREACHABLE, "the service does not say which versions it speaks"),
-        ((known.AuthPluginException,), Trouble.UNAUTHORISED, "the connection does not say how to sign in"),
+    troubles: tuple[tuple[tuple[type[Exception], ...], ReadError, str], ...] = (
+        ((known.ConnectTimeout, known.RequestTimeout, TimeoutError), ReadError.TIMEOUT, "not answered in time"),
+        ((known.SSLError,), ReadError.UNREACHABLE, "no trusted TLS connection could be made"),
+        ((known.ConnectionError, OSError), ReadError.UNREACHABLE, "the service cannot be reached"),
+        ((known.EndpointNotFound,), ReadError.OTHER, "the catalogue of the cloud has no such service"),
+        ((known.DiscoveryFailure,), ReadError.UNREACHABLE, "the service does not say which versions it speaks"),
+        ((known.AuthPluginException,), ReadError.UNAUTHORISED, "the connection does not say how to sign in"),
     )
     for kinds, trouble, words in troubles:
         if isinstance(error, kinds):
             return Lost(trouble, f"{label}: {words}")
     if _REQUIRED.fullmatch(str(error)):  # a bare Exception of the SDK's
-        return Lost(Trouble.UNAUTHORISED, f"{label}: the connection does not say how to sign in: {error}")
-    return Lost(Trouble.OTHER, f"{label} could not be sent ({type(error).__name__})")
+        return Lost(ReadError.UNAUTHORISED, f"{label}: the connection does not say how to sign in: {error}")
+    return Lost(ReadError.OTHER, f"{label} could not be sent ({type(error).__name__})")

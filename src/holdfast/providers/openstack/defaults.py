@@ -1,7 +1,7 @@
 """What a declaration leaves unsaid, and what it says in another spelling than the service.
 
 A managed resource that we make is called what its manifest calls it, and where the meaning of absence is documented
-(an empty description, no tags, up) absence is declared: somebody else's change of it is put back. Something that is
+(an empty description, no tags, up) absence is declared: somebody else's change of it is reverted. Something that is
 imported, or only observed, is held to what its declaration says and to nothing else.
 """
 

@@ -19,8 +19,8 @@ from typing import Final, Protocol
 
 from holdfast.model.absent import ABSENT
 from holdfast.model.json import Json
-from holdfast.model.read_result import Unreadable
-from holdfast.model.write_result import Done, Refused, UnderWay, Writing
+from holdfast.model.read_result import ReadFailure
+from holdfast.model.write_result import Done, InProgress, WriteFailure, Writing
 from holdfast.providers import url_paths
 from holdfast.providers.openstack import naming
 from holdfast.providers.openstack.calls import Calls, Place
@@ -164,10 +164,10 @@ class Sub(Protocol):
     def normal(self, value: Json) -> Json:
         """Return a declared value in the spelling that `view` has."""
 
-    async def before(self, calls: Calls, item: Item, wanted: Json) -> Refused | bool:
+    async def before(self, calls: Calls, item: Item, wanted: Json) -> WriteFailure | bool:
         """Do what must precede a change of the thing itself; say whether anything was written."""
 
-    async def after(self, calls: Calls, item: Item, wanted: Json) -> Refused | bool:
+    async def after(self, calls: Calls, item: Item, wanted: Json) -> WriteFailure | bool:
         """Do the rest; say whether anything was written."""
 
 
@@ -210,7 +210,7 @@ class Manner:
         """Return a thing as most services have one: flat, with its id."""
         return found
 
-    def trouble(self, item: Item) -> Unreadable | None:
+    def trouble(self, item: Item) -> ReadFailure | None:
         """Say why a thing cannot be judged: it is still changing, or broken."""
         del item
         return None
@@ -222,7 +222,7 @@ class Manner:
             known.setdefault(thing.project_field, thing.project_param)
         return [(known[key], value) for key, value in criteria.items() if key in known and isinstance(value, str)]
 
-    async def birth(self, calls: Calls, target: Target, body: dict[str, Json]) -> dict[str, Json] | Refused:
+    async def birth(self, calls: Calls, target: Target, body: dict[str, Json]) -> dict[str, Json] | WriteFailure:
         """Complete the body that makes a thing."""
         del calls, target
         return body
@@ -234,26 +234,26 @@ class Manner:
 
     async def put(
         self, calls: Calls, thing: Thing, item: Item, body: Mapping[str, Json], headers: Mapping[str, str]
-    ) -> Mapping[str, Json] | Refused:
+    ) -> Mapping[str, Json] | WriteFailure:
         """Change some fields of a thing."""
         return await calls.send(thing.place, thing.method, thing.at(item.id), {thing.one: dict(body)}, item.id, headers)
 
-    async def born(self, calls: Calls, item: Item, target: Target) -> Refused | UnderWay | None:
+    async def born(self, calls: Calls, item: Item, target: Target) -> WriteFailure | InProgress | None:
         """Do what follows on birth; say if it takes its time."""
         del calls, item, target
         return None
 
-    def begun(self, item: Item, wanted: Mapping[str, Json]) -> UnderWay | None:
+    def begun(self, item: Item, wanted: Mapping[str, Json]) -> InProgress | None:
         """Say if a change takes its time: of fields by the API's names, of subs by those of declarations."""
         del item, wanted
         return None
 
-    def ending(self, ident: str) -> UnderWay | None:
+    def ending(self, ident: str) -> InProgress | None:
         """Say if a deletion takes its time."""
         del ident
         return None
 
-    async def stepped(self, calls: Calls, item: Item, token: Mapping[str, Json]) -> Refused | UnderWay | None:
+    async def stepped(self, calls: Calls, item: Item, token: Mapping[str, Json]) -> WriteFailure | InProgress | None:
         """Do the next step of something that takes several; None if there is none to do now."""
         del calls, item, token
         return None
@@ -263,7 +263,7 @@ class Manner:
         del token
         return Done(item.id)
 
-    async def emptied(self, calls: Calls, target: Target) -> Refused | bool:
+    async def emptied(self, calls: Calls, target: Target) -> WriteFailure | bool:
         """Remove what keeps a thing from being deleted, and is its own; say whether anything was written."""
         del calls, target
         return False

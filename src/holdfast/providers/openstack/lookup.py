@@ -14,7 +14,7 @@ from holdfast.compare.comparators import typed_equal
 from holdfast.model.absent import ABSENT
 from holdfast.model.json import Json
 from holdfast.model.path import Path
-from holdfast.model.read_result import Unreadable
+from holdfast.model.read_result import ReadFailure
 from holdfast.providers.http.client import Lost
 from holdfast.providers.openstack import documents
 from holdfast.providers.openstack.calls import Calls, Place
@@ -63,7 +63,7 @@ class Finder:
         """Return our own project; raise ReadFailed if we cannot sign in."""
         found = await self.calls.cloud.project_id()
         if isinstance(found, Lost):
-            raise ReadFailed(Unreadable(found.trouble, found.detail))
+            raise ReadFailed(ReadFailure(found.trouble, found.detail))
         return found
 
     async def _joined(self, thing: Thing, params: Params) -> AsyncIterator[Item]:

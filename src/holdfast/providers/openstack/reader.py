@@ -6,9 +6,9 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 
 import orjson
 
-from holdfast.model.health import Vital
+from holdfast.model.health import HealthSignal
 from holdfast.model.json import Json
-from holdfast.model.read_result import Found, Gone, Reading, Trouble, Unreadable
+from holdfast.model.read_result import Found, NotFound, ReadError, ReadFailure, Reading
 from holdfast.providers.openstack import documents, kind_registry
 from holdfast.providers.openstack.calls import Calls, Place
 from holdfast.providers.openstack.kind_definition import Item, Thing
@@ -29,7 +29,7 @@ class OpenStackReader:
         """Read one thing by its id, or find it by what the declaration says of it."""
         thing = kind_registry.BY_KIND.get(target.kind)
         if thing is None:
-            return Unreadable(Trouble.OTHER, f"OpenStack has no kind {target.kind!r}")
+            return ReadFailure(ReadError.OTHER, f"OpenStack has no kind {target.kind!r}")
         try:
             if target.id is None:
                 return await self._declared(target, thing)
@@ -37,7 +37,7 @@ class OpenStackReader:
         except ReadFailed as error:
             return error.reading
 
-    async def vitals(self, target: Target, since: float) -> Sequence[Vital]:  # noqa: ARG002 - only the present is known
+    async def health_signals(self, target: Target, since: float) -> Sequence[HealthSignal]:  # noqa: ARG002 - only the present is known
         """Tell whether a thing is well, where its service has a word for that; DOWN is also what nobody uses."""
         thing = kind_registry.BY_KIND.get(target.kind)
         if thing is None or target.id is None:
@@ -45,33 +45,35 @@ class OpenStackReader:
         try:
             item = await self.item(thing, target.id)
         except ReadFailed:
-            return (Vital("status", None),)
+            return (HealthSignal("status", None),)
         if not isinstance(item, Item):
-            return (Vital("status", False if isinstance(item, Gone) else None),)
+            return (HealthSignal("status", False if isinstance(item, NotFound) else None),)
         if thing.manner.trouble(item) is not None:
-            return (Vital("status", is_well=False),)
-        return (Vital("status", item.body["status"] != "ERROR"),) if "status" in item.body else ()
+            return (HealthSignal("status", is_well=False),)
+        return (HealthSignal("status", item.body["status"] != "ERROR"),) if "status" in item.body else ()
 
     async def _by_id(self, thing: Thing, ident: str, hint: Hint | None) -> Reading | Unchanged:
         item = await self.item(thing, ident, hint)
-        if isinstance(item, Gone):
+        if isinstance(item, NotFound):
             return await self._confirmed(thing, ident)
-        if isinstance(item, Unreadable | Unchanged):
+        if isinstance(item, ReadFailure | Unchanged):
             return item
         return self._found(thing, item, hint)
 
-    async def item(self, thing: Thing, ident: str, hint: Hint | None = None) -> Item | Gone | Unreadable | Unchanged:
+    async def item(
+        self, thing: Thing, ident: str, hint: Hint | None = None
+    ) -> Item | NotFound | ReadFailure | Unchanged:
         """Read a thing with all that its document is made of; where its revision is that of the last time, no more."""
         found = await self._calls.get(thing.place, thing.at(ident), ident)
-        if isinstance(found, Gone | Unreadable):
+        if isinstance(found, NotFound | ReadFailure):
             return found
         inner = found.get(thing.one, found) if thing.one else found
         body = thing.manner.body(inner) if isinstance(inner, dict) else {}
         if "id" not in body:
-            return Unreadable(Trouble.MALFORMED, f"what the service says of a {thing.kind} is not one")
+            return ReadFailure(ReadError.MALFORMED, f"what the service says of a {thing.kind} is not one")
         if str(body["id"]) != ident:
             said = f"what the service says of a {thing.kind} is not about the one asked for"
-            return Unreadable(Trouble.MALFORMED, said)
+            return ReadFailure(ReadError.MALFORMED, said)
         item = Item(body)
         if self._trusts and thing.revision_covers_all and hint is not None:
             etag, digest = documents.etag(thing, item), documents.digest(thing, item, trusts_revision=True)
@@ -95,8 +97,8 @@ class OpenStackReader:
             if left:
                 what = each.many.replace("_", " ").rstrip("s")
                 detail = f"the service says that it is not there, and yet has a {what} of it ({left[0].get('id')})"
-                return Unreadable(Trouble.UNCONFIRMED, detail)
-        return Gone()
+                return ReadFailure(ReadError.UNCONFIRMED, detail)
+        return NotFound()
 
     def _found(self, thing: Thing, item: Item, hint: Hint | None) -> Reading | Unchanged:
         trouble = thing.manner.trouble(item)
@@ -111,11 +113,11 @@ class OpenStackReader:
         """Find what a declaration means; several that fit cannot be told apart."""
         matches = await self._finder.declared(target, thing)
         if not matches:
-            return Gone()
+            return NotFound()
         if len(matches) > 1:
             ids = ", ".join(sorted(item.id for item in matches)[:4])
             detail = f"{len(matches)} things fit the declaration ({ids}); import the one that is meant by its id"
-            return Unreadable(Trouble.UNCONFIRMED, detail)
+            return ReadFailure(ReadError.UNCONFIRMED, detail)
         return self._found(thing, matches[0], None)
 
     async def list(self, kind: str) -> AsyncIterator[Listed]:
@@ -138,7 +140,7 @@ class OpenStackReader:
             return documents.document(thing, item)
         except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError) as error:
             detail = f"what the service says of a {kind} cannot be read ({type(error).__name__})"
-            raise ReadFailed(Unreadable(Trouble.MALFORMED, detail)) from None
+            raise ReadFailed(ReadFailure(ReadError.MALFORMED, detail)) from None
 
     async def find(self, kind: str, criteria: Mapping[str, Json]) -> Sequence[str]:
         """Return the ids of the things whose fields have exactly these values."""
@@ -148,5 +150,5 @@ class OpenStackReader:
     def _thing(self, kind: str) -> Thing:
         thing = kind_registry.BY_KIND.get(kind)
         if thing is None:
-            raise ReadFailed(Unreadable(Trouble.OTHER, f"OpenStack has no kind {kind!r}"))
+            raise ReadFailed(ReadFailure(ReadError.OTHER, f"OpenStack has no kind {kind!r}"))
         return thing

@@ -15,8 +15,8 @@ from typing import Final
 import orjson
 
 from holdfast.model.json import Json
-from holdfast.model.read_result import Gone, Trouble, Unreadable
-from holdfast.model.write_result import Refusal, Refused
+from holdfast.model.read_result import NotFound, ReadError, ReadFailure
+from holdfast.model.write_result import WriteError, WriteFailure
 from holdfast.providers.http import error_excerpt
 from holdfast.providers.http import status_mapping as http
 from holdfast.providers.http.client import Answer, Lost
@@ -27,24 +27,24 @@ _LONGEST: Final = 300  # characters of an error message that are worth showing
 _MARKUP: Final = re.compile(r"<[^>]*>|\s+")
 
 _QUOTA: Final = re.compile(r"over ?quota|quota|overlimit|limit exceeded", re.IGNORECASE)
-_BY_TYPE: Final[Mapping[str, Refusal]] = {  # Neutron's names of its exceptions
-    "RevisionNumberConstraintFailed": Refusal.MOVED,
+_BY_TYPE: Final[Mapping[str, WriteError]] = {  # Neutron's names of its exceptions
+    "RevisionNumberConstraintFailed": WriteError.MOVED,
     # -- contradictions within a declaration, which no waiting resolves
-    "GatewayConflictWithAllocationPools": Refusal.TERMINAL,
-    "OverlappingAllocationPools": Refusal.TERMINAL,
-    "OutOfBoundsAllocationPool": Refusal.TERMINAL,
-    "InvalidAllocationPool": Refusal.TERMINAL,
-    "PortSecurityAndIPRequiredForSecurityGroups": Refusal.TERMINAL,
-    "PortSecurityPortHasSecurityGroup": Refusal.TERMINAL,
-    "AddressPairAndPortSecurityRequired": Refusal.TERMINAL,
-    "AddressScopeUpdateError": Refusal.TERMINAL,
-    "SecurityGroupRuleInvalidEtherType": Refusal.TERMINAL,
-    "SecurityGroupInvalidPortRange": Refusal.TERMINAL,
-    "SecurityGroupInvalidPortValue": Refusal.TERMINAL,
-    "SecurityGroupInvalidProtocolForPort": Refusal.TERMINAL,
-    "SecurityGroupRuleParameterConflict": Refusal.TERMINAL,
-    "SecurityGroupInvalidIcmpValue": Refusal.TERMINAL,
-    "PolicyNotAuthorized": Refusal.DENIED,
+    "GatewayConflictWithAllocationPools": WriteError.TERMINAL,
+    "OverlappingAllocationPools": WriteError.TERMINAL,
+    "OutOfBoundsAllocationPool": WriteError.TERMINAL,
+    "InvalidAllocationPool": WriteError.TERMINAL,
+    "PortSecurityAndIPRequiredForSecurityGroups": WriteError.TERMINAL,
+    "PortSecurityPortHasSecurityGroup": WriteError.TERMINAL,
+    "AddressPairAndPortSecurityRequired": WriteError.TERMINAL,
+    "AddressScopeUpdateError": WriteError.TERMINAL,
+    "SecurityGroupRuleInvalidEtherType": WriteError.TERMINAL,
+    "SecurityGroupInvalidPortRange": WriteError.TERMINAL,
+    "SecurityGroupInvalidPortValue": WriteError.TERMINAL,
+    "SecurityGroupInvalidProtocolForPort": WriteError.TERMINAL,
+    "SecurityGroupRuleParameterConflict": WriteError.TERMINAL,
+    "SecurityGroupInvalidIcmpValue": WriteError.TERMINAL,
+    "PolicyNotAuthorized": WriteError.DENIED,
 }
 _HOPELESS: Final = re.compile(  # of 400: what is said of a request that can never be right
     r"invalid input|unrecognized attribute|not allowed in p|read-only attribute|is not valid|additional properties|"
@@ -55,33 +55,33 @@ _HOPELESS: Final = re.compile(  # of 400: what is said of a request that can nev
 
 
 @dataclass(frozen=True, slots=True)
-class Denied(Refused):
+class Denied(WriteFailure):
     """A no, with the status it came with; 0 if there was no answer."""
 
     status: int = 0
 
 
-def is_gone(refused: Refused) -> bool:
+def is_gone(refused: WriteFailure) -> bool:
     """Tell whether what was to be changed, or something it refers to, is not there."""
     return isinstance(refused, Denied) and refused.status == 404
 
 
-def unreadable(answer: Answer, label: str) -> Unreadable:
+def unreadable(answer: Answer, label: str) -> ReadFailure:
     """Say why an answer to a read tells nothing about the thing."""
     return http.unreadable(answer, label)
 
 
-def absence(answer: Answer, label: str, ident: str) -> Gone | Unreadable | None:
+def absence(answer: Answer, label: str, ident: str) -> NotFound | ReadFailure | None:
     """Tell whether an answer says that the thing is not there; a page that does not even name it proves nothing."""
     if answer.status != 404:
         return None
     # Glance answers with a web page, as does any proxy; but only Glance knows which image was asked for.
     if http.is_html(answer) and not (ident and ident.encode() in answer.body):
         detail = f"{label} was answered 404 with a web page that does not name the thing: a proxy, or a wrong address"
-        return Unreadable(Trouble.UNCONFIRMED, detail)
+        return ReadFailure(ReadError.UNCONFIRMED, detail)
     if not http.is_html(answer) and not said(answer)[1]:
-        return Unreadable(Trouble.UNCONFIRMED, f"{label} was answered 404 without a word of the service's own")
-    return Gone()
+        return ReadFailure(ReadError.UNCONFIRMED, f"{label} was answered 404 without a word of the service's own")
+    return NotFound()
 
 
 def said(answer: Answer) -> tuple[str, str]:
@@ -103,25 +103,25 @@ def said(answer: Answer) -> tuple[str, str]:
 def refused(answer: Answer | Lost, label: str, secrets: Iterable[str] = ()) -> Denied:
     """Say which kind of no an answer to a write is."""
     if isinstance(answer, Lost):
-        throttled = answer.trouble is Trouble.THROTTLED
-        return Denied(Refusal.THROTTLED if throttled else Refusal.RETRYABLE, answer.detail)
+        throttled = answer.trouble is ReadError.THROTTLED
+        return Denied(WriteError.THROTTLED if throttled else WriteError.RETRYABLE, answer.detail)
     kind, text = said(answer)
     plain = http.refused(answer, _RULES, label)
     message = plain.message + (f": {error_excerpt.masked(text, secrets)[:_LONGEST]}" if text else "")
     return Denied(_refusal(answer.status, kind, text), message, plain.retry_after_seconds, status=answer.status)
 
 
-def _refusal(status: int, kind: str, text: str) -> Refusal:
+def _refusal(status: int, kind: str, text: str) -> WriteError:
     if status == 429:
-        return Refusal.THROTTLED
+        return WriteError.THROTTLED
     if status in (403, 409, 413) and (_QUOTA.search(kind) or _QUOTA.search(text)):
-        return Refusal.RETRYABLE
+        return WriteError.RETRYABLE
     if kind in _BY_TYPE:
         return _BY_TYPE[kind]
     if status in (403, 407):
-        return Refusal.DENIED
+        return WriteError.DENIED
     if status == 412:
-        return Refusal.MOVED
+        return WriteError.MOVED
     if status == 400:
-        return Refusal.TERMINAL if _HOPELESS.search(text) else Refusal.RETRYABLE
-    return Refusal.TERMINAL if status in (405, 501) else Refusal.RETRYABLE
+        return WriteError.TERMINAL if _HOPELESS.search(text) else WriteError.RETRYABLE
+    return WriteError.TERMINAL if status in (405, 501) else WriteError.RETRYABLE

@@ -12,8 +12,8 @@ from typing import Final
 from holdfast.compare import paths
 from holdfast.model.absent import ABSENT
 from holdfast.model.json import Json
-from holdfast.model.read_result import Gone, Unreadable
-from holdfast.model.write_result import Done, Refusal, Refused, UnderWay, Writing
+from holdfast.model.read_result import NotFound, ReadFailure
+from holdfast.model.write_result import Done, InProgress, WriteError, WriteFailure, Writing
 from holdfast.providers import minimal_patch
 from holdfast.providers.openstack import documents, kind_registry, status_mapping
 from holdfast.providers.openstack.calls import Calls
@@ -41,17 +41,17 @@ class OpenStackWriter:
         """Make the thing, or go on with one that an earlier attempt made."""
         thing = kind_registry.BY_KIND.get(target.kind)
         if thing is None:
-            return Refused(Refusal.TERMINAL, f"OpenStack has no kind {target.kind!r}")
+            return WriteFailure(WriteError.TERMINAL, f"OpenStack has no kind {target.kind!r}")
         there = await self._there(target, thing)
-        if isinstance(there, Refused):
+        if isinstance(there, WriteFailure):
             return there
         made = there or await self._made(target, thing)
-        if isinstance(made, Refused):
+        if isinstance(made, WriteFailure):
             return made
         if thing.manner.is_slow:
-            return UnderWay(made.id, {"id": made.id, "late": True}, thing.manner.poll_seconds)
+            return InProgress(made.id, {"id": made.id, "late": True}, thing.manner.poll_seconds)
         finished = await self._finished(thing, made, target)
-        if isinstance(finished, Refused):
+        if isinstance(finished, WriteFailure):
             return finished
         return await thing.manner.born(self._calls, made, target) or Done(made.id)
 
@@ -60,29 +60,31 @@ class OpenStackWriter:
         wanted = [(sub, target.desired[sub.name]) for sub in thing.subs if target.desired.get(sub.name) is not None]
         return await self._changed(thing, made, (target.desired, documents.late(thing, target.desired)), wanted, None)
 
-    async def _there(self, target: Target, thing: Thing) -> Item | Refused | None:
+    async def _there(self, target: Target, thing: Thing) -> Item | WriteFailure | None:
         try:
             found = await self._finder.declared(target, thing)
         except ReadFailed as error:
-            return Refused(Refusal.RETRYABLE, f"whether it exists could not be looked up: {_detail(error)}")
+            return WriteFailure(WriteError.RETRYABLE, f"whether it exists could not be looked up: {_detail(error)}")
         if not found:
             return None
         if len(found) > 1:
-            return Refused(Refusal.TERMINAL, f"{len(found)} things fit the declaration already; import one by its id")
+            return WriteFailure(
+                WriteError.TERMINAL, f"{len(found)} things fit the declaration already; import one by its id"
+            )
         return found[0]
 
-    async def _made(self, target: Target, thing: Thing) -> Item | Refused:
+    async def _made(self, target: Target, thing: Thing) -> Item | WriteFailure:
         body = await thing.manner.birth(self._calls, target, documents.birth(thing, target.desired))
-        if isinstance(body, Refused):
+        if isinstance(body, WriteFailure):
             return body
         given = {thing.one: body, **thing.manner.beside(target)} if thing.one else body
         answer = await self._calls.send(thing.place, "POST", thing.path, given)
-        if isinstance(answer, Refused):
+        if isinstance(answer, WriteFailure):
             return answer
         inner = answer.get(thing.one, answer) if thing.one else answer
         found = thing.manner.body(inner) if isinstance(inner, Mapping) else {}
         if "id" not in found:
-            return Refused(Refusal.RETRYABLE, f"POST {thing.path} was answered without the id of what it made")
+            return WriteFailure(WriteError.RETRYABLE, f"POST {thing.path} was answered without the id of what it made")
         return Item(found)
 
     # -- changing
@@ -91,20 +93,20 @@ class OpenStackWriter:
         """Change the decided paths and nothing else, if the thing is still what the change was decided on."""
         thing = kind_registry.BY_KIND.get(target.kind)
         if thing is None or target.id is None:
-            return Refused(Refusal.MOVED, "there is nothing to update")
+            return WriteFailure(WriteError.MOVED, "there is nothing to update")
         wanted = minimal_patch.of_change(change)
         names = list(dict.fromkeys(str(paths.parse_path(path)[0]) for path in change.paths))
         # One that is declared no more is left as it is.
         stuck = [name for name in names if _is_stuck(thing, name) and wanted.get(name, ABSENT) is not ABSENT]
         if stuck:
-            return Refused(Refusal.TERMINAL, f"{', '.join(stuck)} of a {thing.kind} cannot be changed in place")
+            return WriteFailure(WriteError.TERMINAL, f"{', '.join(stuck)} of a {thing.kind} cannot be changed in place")
         subs = [(sub, wanted.get(sub.name, ABSENT)) for name in names if (sub := thing.sub(name)) is not None]
         subs = [(sub, sub.default if value is ABSENT else value) for sub, value in subs]
         subs = [(sub, value) for sub, value in subs if value is not ABSENT]
         etag = None if key in self._begun else change.etag  # a second attempt finds what the first one moved
         must_read = subs or thing.manner.reads_first or any(_is_self_moving(thing, name) for name in names)
         live = await self._live(thing, target.id, etag) if must_read else Item({"id": target.id})
-        if isinstance(live, Refused):
+        if isinstance(live, WriteFailure):
             return live
         if len(self._begun) >= _REMEMBERED:
             self._begun.clear()
@@ -122,7 +124,7 @@ class OpenStackWriter:
         """Go in the order that the services insist on: what must be there first, the thing, what may go after."""
         for sub, value in subs:
             done = await sub.before(self._calls, live, value)
-            if isinstance(done, Refused):
+            if isinstance(done, WriteFailure):
                 return done
             etag = None if done else etag  # our own step moved it, and before that it was looked at
         if any(_is_self_moving(thing, name) for name in change[1]):
@@ -130,27 +132,27 @@ class OpenStackWriter:
         body = documents.changes(thing, *change)
         if body:
             written = await thing.manner.put(self._calls, thing, live, body, _if_match(thing, etag))
-            if isinstance(written, Refused):
+            if isinstance(written, WriteFailure):
                 return _moved(written)
         for sub, value in subs:
             done = await sub.after(self._calls, live, value)
-            if isinstance(done, Refused):
+            if isinstance(done, WriteFailure):
                 return done
         return thing.manner.begun(live, {**body, **{sub.name: value for sub, value in subs}}) or Done(live.id)
 
-    async def _live(self, thing: Thing, ident: str, etag: str | None) -> Item | Refused:
+    async def _live(self, thing: Thing, ident: str, etag: str | None) -> Item | WriteFailure:
         """Read what is there, and see that it is what was decided on."""
         try:
             item = await self._reader.item(thing, ident)
         except ReadFailed as error:
-            return Refused(Refusal.RETRYABLE, f"{_LATER}: {_detail(error)}")
-        if isinstance(item, Gone):
-            return Refused(Refusal.MOVED, "it is not there any more")
-        if isinstance(item, Unreadable):
-            return Refused(Refusal.RETRYABLE, f"{_LATER}: {item.detail}")
+            return WriteFailure(WriteError.RETRYABLE, f"{_LATER}: {_detail(error)}")
+        if isinstance(item, NotFound):
+            return WriteFailure(WriteError.MOVED, "it is not there any more")
+        if isinstance(item, ReadFailure):
+            return WriteFailure(WriteError.RETRYABLE, f"{_LATER}: {item.detail}")
         assert not isinstance(item, Unchanged)
         if etag is not None and documents.etag(thing, item) != etag:
-            return Refused(Refusal.MOVED, "it moved since the change was decided")
+            return WriteFailure(WriteError.MOVED, "it moved since the change was decided")
         return item
 
     # -- removing
@@ -161,11 +163,11 @@ class OpenStackWriter:
         if thing is None or target.id is None:
             return Done(target.id or "")
         emptied = await thing.manner.emptied(self._calls, target)
-        if isinstance(emptied, Refused):
+        if isinstance(emptied, WriteFailure):
             return emptied
         headers = _if_match(thing, None if emptied else etag)
         answer = await self._calls.send(thing.place, "DELETE", thing.at(target.id), None, target.id, headers)
-        if isinstance(answer, Refused) and not status_mapping.is_gone(answer):
+        if isinstance(answer, WriteFailure) and not status_mapping.is_gone(answer):
             return answer
         return thing.manner.ending(target.id) or Done(target.id)
 
@@ -174,17 +176,17 @@ class OpenStackWriter:
         thing = kind_registry.BY_KIND.get(target.kind)
         ident = str(token.get("id") or target.id or "")
         if thing is None or not ident:
-            return Refused(Refusal.TERMINAL, "the operation is not known")
+            return WriteFailure(WriteError.TERMINAL, "the operation is not known")
         try:
             item = await self._reader.item(thing, ident)
         except ReadFailed:
-            return UnderWay(ident, dict(token), thing.manner.poll_seconds)
-        if isinstance(item, Gone):
+            return InProgress(ident, dict(token), thing.manner.poll_seconds)
+        if isinstance(item, NotFound):
             if token.get("until") == "gone":
                 return Done(ident)
-            return Refused(Refusal.MOVED, "it disappeared while it was being made")
-        if isinstance(item, Unreadable | Unchanged):
-            return UnderWay(ident, dict(token), thing.manner.poll_seconds)
+            return WriteFailure(WriteError.MOVED, "it disappeared while it was being made")
+        if isinstance(item, ReadFailure | Unchanged):
+            return InProgress(ident, dict(token), thing.manner.poll_seconds)
         stepped = await thing.manner.stepped(self._calls, item, token)
         if stepped is not None:
             return stepped
@@ -208,10 +210,10 @@ def _if_match(thing: Thing, etag: str | None) -> dict[str, str]:
     return {"If-Match": f"revision_number={etag}"} if thing.is_revised and etag is not None else {}
 
 
-def _moved(refused: Refused) -> Refused:
+def _moved(refused: WriteFailure) -> WriteFailure:
     """Say of a thing that is not there any more that it moved: the next check will see that it is gone."""
-    return Refused(Refusal.MOVED, refused.message) if status_mapping.is_gone(refused) else refused
+    return WriteFailure(WriteError.MOVED, refused.message) if status_mapping.is_gone(refused) else refused
 
 
 def _detail(error: ReadFailed) -> str:
-    return error.reading.detail if isinstance(error.reading, Unreadable) else "it is not there"
+    return error.reading.detail if isinstance(error.reading, ReadFailure) else "it is not there"

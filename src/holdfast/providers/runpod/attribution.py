@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from holdfast.model.attribution import Suspect
+from holdfast.model.attribution import LikelyActor
 from holdfast.model.confidence import Confidence
 from holdfast.model.json import Json
 from holdfast.providers.runpod import patch
@@ -75,16 +75,16 @@ def changes(body: Mapping[str, Json]) -> list[LiveChange]:
     return out
 
 
-def suspects(
+def likely_actors(
     found: Sequence[LiveChange], desired: Mapping[str, Json], live: Mapping[str, Json], now: float
-) -> list[Suspect]:
+) -> list[LikelyActor]:
     """Name who may have moved an endpoint: the platform where it looks like it, then makers of releases.
 
     A release that changed nothing but what is as declared again, or what a newer one changed after it, speaks for
     little; our own are among those. Who changed the scaling, and is not the platform, cannot be named at all.
     """
     habits = platform(desired, live, now)
-    out = [Suspect(PLATFORM, Confidence.MEDIUM, why, paths=(path,)) for path, why in habits.items()]
+    out = [LikelyActor(PLATFORM, Confidence.MEDIUM, why, paths=(path,)) for path, why in habits.items()]
     told: set[str] = set()
     for release in dict.fromkeys((each.by, each.at, each.version) for each in found):
         by, at, version = release
@@ -92,12 +92,12 @@ def suspects(
         moved = tuple(p for p in paths if p not in told and _may_have_moved(p.split("/")[1], desired, live))
         told.update(paths)
         why = f"release {version} changed {', '.join(paths)}"
-        out.append(Suspect(by, Confidence.HIGH if moved else Confidence.LOW, why, at, moved or tuple(paths)))
+        out.append(LikelyActor(by, Confidence.HIGH if moved else Confidence.LOW, why, at, moved or tuple(paths)))
     scaled = tuple(f"/{name}" for name in patch.declared(_only(desired, SCALING), live) if f"/{name}" not in habits)
     if scaled and live:
         why = f"RunPod keeps no record of who changes {', '.join(scaled)}"
-        out.append(Suspect(SOMEBODY, Confidence.LOW, why, paths=scaled))
-    return sorted(out, key=lambda suspect: suspect.confidence is Confidence.LOW)
+        out.append(LikelyActor(SOMEBODY, Confidence.LOW, why, paths=scaled))
+    return sorted(out, key=lambda likely_actor: likely_actor.confidence is Confidence.LOW)
 
 
 def _only(document: Mapping[str, Json], names: frozenset[str]) -> dict[str, Json]:

@@ -9,8 +9,8 @@ from typing import Final
 import orjson
 
 from holdfast.model.json import Json
-from holdfast.model.read_result import Gone, Trouble, Unreadable
-from holdfast.model.write_result import Refusal, Refused
+from holdfast.model.read_result import NotFound, ReadError, ReadFailure
+from holdfast.model.write_result import WriteError, WriteFailure
 from holdfast.providers import url_paths
 from holdfast.providers.http import error_excerpt, status_mapping
 from holdfast.providers.http.client import Answer, Client, Lost
@@ -38,7 +38,7 @@ class Calls:
     client: Client
     account: Account
 
-    async def get(self, path: str, label: str) -> bytes | Gone | Unreadable:
+    async def get(self, path: str, label: str) -> bytes | NotFound | ReadFailure:
         """Read one thing of v2: its bytes, that it is not there, or why that cannot be told."""
         answer = await self.client.send("GET", self.account.rest + path, label)
         if isinstance(answer, Answer):
@@ -49,7 +49,7 @@ class Calls:
                 return absence
         return status_mapping.unreadable(answer, label)
 
-    async def send(self, method: str, path: str, label: str, body: Json = None) -> bytes | Refused:
+    async def send(self, method: str, path: str, label: str, body: Json = None) -> bytes | WriteFailure:
         """Change something through v2; a thing that is gone has moved."""
         data = None if body is None else orjson.dumps(body)
         answer = await self.client.send(method, self.account.rest + path, label, None, data)
@@ -57,8 +57,8 @@ class Calls:
             return answer.body
         if isinstance(answer, Answer):
             absence = status_mapping.absence(answer, _RULES, label) if path.count("/") > 1 else None
-            if isinstance(absence, Gone):
-                return Refused(Refusal.MOVED, f"{label}: it is not there any more")
+            if isinstance(absence, NotFound):
+                return WriteFailure(WriteError.MOVED, f"{label}: it is not there any more")
             quoted = error_excerpt.error_text(answer.body, _DETAIL, self._unquotable(body), None)
             return status_mapping.refused(answer, _RULES, label, quoted)
         return status_mapping.refused(answer, _RULES, label)
@@ -72,9 +72,9 @@ class Calls:
         try:
             found = orjson.loads(answer.body)
         except orjson.JSONDecodeError:
-            return Lost(Trouble.MALFORMED, f"the answer to {label} is not JSON")
+            return Lost(ReadError.MALFORMED, f"the answer to {label} is not JSON")
         if not isinstance(found, dict):
-            return Lost(Trouble.MALFORMED, f"the answer to {label} is not an object")
+            return Lost(ReadError.MALFORMED, f"the answer to {label} is not an object")
         errors = found.get("errors")
         if errors:
             first = errors[0] if isinstance(errors, list) and isinstance(errors[0], dict) else {}
@@ -89,20 +89,20 @@ class Calls:
         pairs = env.values() if isinstance(env, Mapping) else [each.get("value") for each in env or ()]
         return (*self.account.api.secrets, *(str(value) for value in pairs if len(str(value)) >= _SHORTEST))
 
-    async def myself(self, text: str, variables: Mapping[str, Json], label: str) -> Mapping[str, Json] | Unreadable:
+    async def myself(self, text: str, variables: Mapping[str, Json], label: str) -> Mapping[str, Json] | ReadFailure:
         """Ask GraphQL about one's own things; nobody, with HTTP 200, is somebody whose key does not count."""
         found = await self.graphql(text, variables, label)
         if isinstance(found, Answer | Lost):
             return status_mapping.unreadable(found, label)
         if isinstance(found, Said):
-            trouble = Trouble.SERVER_ERROR if graphql.is_transient(found.message) else Trouble.OTHER
-            return Unreadable(trouble, f"{label}: {found.message}")
+            trouble = ReadError.SERVER_ERROR if graphql.is_transient(found.message) else ReadError.OTHER
+            return ReadFailure(trouble, f"{label}: {found.message}")
         mine = found.get("myself") if isinstance(found, Mapping) else None
         if not isinstance(mine, Mapping):
-            return Unreadable(Trouble.UNAUTHORISED, f"{label}: the service does not know whose key this is")
+            return ReadFailure(ReadError.UNAUTHORISED, f"{label}: the service does not know whose key this is")
         return mine
 
-    async def mutate(self, text: str, variables: Mapping[str, Json], label: str) -> Mapping[str, Json] | Refused:
+    async def mutate(self, text: str, variables: Mapping[str, Json], label: str) -> Mapping[str, Json] | WriteFailure:
         """Change something through GraphQL."""
         found = await self.graphql(text, variables, label)
         if isinstance(found, Answer | Lost):
@@ -110,8 +110,10 @@ class Calls:
         if isinstance(found, Said):
             message = f"{label}: {found.message}"
             if "not found" in found.message.lower():
-                return Refused(Refusal.MOVED, message)
-            return Refused(Refusal.RETRYABLE if graphql.is_transient(found.message) else Refusal.TERMINAL, message)
+                return WriteFailure(WriteError.MOVED, message)
+            return WriteFailure(
+                WriteError.RETRYABLE if graphql.is_transient(found.message) else WriteError.TERMINAL, message
+            )
         return found if isinstance(found, Mapping) else {}
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from holdfast.errors import InputError
 from holdfast.model.json import Json
-from holdfast.model.resource_spec import Means, Outline
+from holdfast.model.resource_spec import Outline, SpecContext
 from holdfast.providers.runpod import documents, gpus, hashing, kinds, rules
 from holdfast.providers.runpod.endpoint_fields import Family
 from holdfast.providers.runpod.enums import ServerlessScalerType, ServerlessType
@@ -161,7 +161,7 @@ def template(resource: PodTemplate, secret: Wrap = _as_it_is) -> Document:
 # -- for the Python door
 
 
-def outline(resource: BaseResource, means: Means) -> Outline:
+def outline(resource: BaseResource, means: SpecContext) -> Outline:
     """Describe a resource to whoever deploys it."""
     parts = _OUTLINES[resource.KIND](resource, means)
     return Outline(
@@ -188,7 +188,7 @@ class _Parts:
     refers: bool = False
 
 
-def _endpoint_parts(resource: Any, means: Means) -> _Parts:  # noqa: ANN401 - a ServerlessResource
+def _endpoint_parts(resource: Any, means: SpecContext) -> _Parts:  # noqa: ANN401 - a ServerlessResource
     injected = _injected(resource) if resource.ENV_POLICY is EnvPolicy.MANAGED else {}
 
     def desired() -> Document:
@@ -217,21 +217,21 @@ def _injected(resource: ServerlessResource) -> dict[str, str]:
     return {name: given[name] for name in sorted(hashing.INJECTED & given.keys())}
 
 
-def _volume_parts(resource: Any, means: Means) -> _Parts:  # noqa: ANN401 - a NetworkVolume
+def _volume_parts(resource: Any, means: SpecContext) -> _Parts:  # noqa: ANN401 - a NetworkVolume
     if not resource.name:
         raise InputError(f"the network volume {resource.id} has no name; a volume that is only used needs no deploying")
     live = _live_name(resource.name, means)
     return _Parts(f"{resource.name}@{resource.dataCenterId}", lambda: {**volume(resource), "name": live})
 
 
-def _template_parts(resource: Any, means: Means) -> _Parts:  # noqa: ANN401 - a PodTemplate
+def _template_parts(resource: Any, means: SpecContext) -> _Parts:  # noqa: ANN401 - a PodTemplate
     if not resource.name:
         raise InputError("a template needs a name to be deployed by itself")
     live = _live_name(resource.name, means)
     return _Parts(resource.name, lambda: {**template(resource, means.secret), "name": live})
 
 
-def _live_name(name: str, means: Means) -> str:
+def _live_name(name: str, means: SpecContext) -> str:
     """Return what a thing is called at RunPod: names are shared by a whole account, so the environment is in them."""
     return f"{name}@{means.environment}" if means.environment else name
 

@@ -16,7 +16,7 @@ import msgspec
 import orjson
 
 from holdfast.model.json import Json
-from holdfast.model.read_result import Trouble, Unreadable
+from holdfast.model.read_result import ReadError, ReadFailure
 from holdfast.providers.http import paging, raw_slices, url_templates
 from holdfast.providers.http.description import ByCursor, Call, Listing
 from holdfast.providers.protocol import ItemFailed, Listed, ReadFailed
@@ -90,7 +90,7 @@ class Lists:
         """Read a list anew, all kinds of endpoint in one."""
         place = kinds.collection(kind)
         if place is None:
-            raise ReadFailed(Unreadable(Trouble.OTHER, f"RunPod has no kind {kind!r}"))
+            raise ReadFailed(ReadFailure(ReadError.OTHER, f"RunPod has no kind {kind!r}"))
         extended = self.calls.account.extended and kind in kinds.ENDPOINTS
         extras = await self._extras() if extended else {}
         path, items = place
@@ -112,12 +112,12 @@ class Lists:
                     await asyncio.sleep(0)
         if nameless:
             detail = f"an item of the answer to {listing.call.label} has no id"
-            raise ItemFailed(Unreadable(Trouble.MALFORMED, detail))
+            raise ItemFailed(ReadFailure(ReadError.MALFORMED, detail))
 
     async def _extras(self) -> dict[str, Json]:
         """Read what only GraphQL shows, of the endpoints its list shows: the oldest few hundred."""
         mine = await self.calls.myself(graphql.EXTRAS, {}, "the list of endpoints (GraphQL)")
-        if isinstance(mine, Unreadable):
+        if isinstance(mine, ReadFailure):
             raise ReadFailed(mine)
         return {str(each.get("id")): each for each in mine.get("endpoints") or () if isinstance(each, dict)}
 
@@ -125,11 +125,11 @@ class Lists:
         """Read what only GraphQL shows of one endpoint; raise ReadFailed if it does not show it."""
         label = "an endpoint (GraphQL)"
         mine = await self.calls.myself(graphql.EXTRA, {"id": ident}, label)
-        if isinstance(mine, Unreadable):
+        if isinstance(mine, ReadFailure):
             raise ReadFailed(mine)
         found = mine.get("endpoint")
         if not isinstance(found, dict):
-            raise ReadFailed(Unreadable(Trouble.UNSETTLED, f"{label}: REST shows it, GraphQL does not yet"))
+            raise ReadFailed(ReadFailure(ReadError.UNSETTLED, f"{label}: REST shows it, GraphQL does not yet"))
         return found
 
 

@@ -11,9 +11,9 @@ import orjson
 from holdfast.compare import paths
 from holdfast.compare.comparators import typed_equal
 from holdfast.model.absent import ABSENT
-from holdfast.model.attribution import Suspect
+from holdfast.model.attribution import LikelyActor
 from holdfast.model.json import Json
-from holdfast.model.read_result import Found, Gone, Reading, Trouble, Unreadable
+from holdfast.model.read_result import Found, NotFound, ReadError, ReadFailure, Reading
 from holdfast.providers.http import raw_slices
 from holdfast.providers.protocol import Hint, Kind, Listed, ReadFailed, Target, Unchanged
 from holdfast.providers.runpod import attribution, documents, graphql, kinds
@@ -21,7 +21,7 @@ from holdfast.providers.runpod.attribution import LiveChange
 from holdfast.providers.runpod.calls import Calls, quoted
 from holdfast.providers.runpod.listing import Lists, Shared, joined, split
 
-_REMEMBERED: Final = 5_000  # documents kept in mind for naming suspects
+_REMEMBERED: Final = 5_000  # documents kept in mind for naming likely actors
 
 
 class RunPodReader:
@@ -51,22 +51,22 @@ class RunPodReader:
         if hint is not None and hint.raw_digest == digest:
             return Unchanged(None, digest)
         document = self._parsed(target.kind, raw, target.id)
-        if isinstance(document, Unreadable):
+        if isinstance(document, ReadFailure):
             return document
         self._remember(target.id, document)
         return Found(document, None, digest, target.id)
 
-    def _unreadable(self, target: Target) -> Unreadable | None:
+    def _unreadable(self, target: Target) -> ReadFailure | None:
         """Refuse to judge what this connection does not look at."""
         if kinds.collection(target.kind) is None:
-            return Unreadable(Trouble.OTHER, f"RunPod has no kind {target.kind!r}")
+            return ReadFailure(ReadError.OTHER, f"RunPod has no kind {target.kind!r}")
         hidden = [name for name in documents.GRAPHQL_ONLY if target.desired.get(name) is not None]
         if hidden and target.kind in kinds.ENDPOINTS and not self._calls.account.extended:
             names = " and ".join(hidden)
-            return Unreadable(Trouble.OTHER, f"only GraphQL shows {names}; set `extended: true` on the connection")
+            return ReadFailure(ReadError.OTHER, f"only GraphQL shows {names}; set `extended: true` on the connection")
         return None
 
-    async def _raw(self, kind: str, ident: str) -> bytes | Gone | Unreadable:
+    async def _raw(self, kind: str, ident: str) -> bytes | NotFound | ReadFailure:
         path, _ = kinds.collection(kind) or ("", "")
         raw = await self._calls.get(f"/{path}/{quoted(ident)}", f"GET /v2/{path}/{{id}}")
         if isinstance(raw, bytes) and self._calls.account.extended and kind in kinds.ENDPOINTS:
@@ -80,9 +80,9 @@ class RunPodReader:
         if len(matches) > 1:
             ids = ", ".join(item.id for item in matches[:4])
             detail = f"{len(matches)} things are called {name!r} ({ids}); import the one that is meant by its id"
-            return Unreadable(Trouble.UNCONFIRMED, detail)
+            return ReadFailure(ReadError.UNCONFIRMED, detail)
         if not matches:
-            return Gone()
+            return NotFound()
         document = self.parse(target.kind, matches[0].raw)
         return Found(document, None, matches[0].raw_digest, matches[0].id)
 
@@ -107,13 +107,13 @@ class RunPodReader:
         """Ask again where a list is empty: a service in trouble shows empty lists with a good conscience."""
         if kind in kinds.ENDPOINTS:
             mine = await self._calls.myself(graphql.EXTRAS, {}, "the list of endpoints (GraphQL)")
-            if isinstance(mine, Unreadable):
+            if isinstance(mine, ReadFailure):
                 raise ReadFailed(mine)
             again: Sequence[object] = mine.get("endpoints") or ()
         else:
             again = [item async for item in self._lists.fresh(kind)]
         if again:
-            raise ReadFailed(Unreadable(Trouble.UNCONFIRMED, "the list was empty, and then it was not"))
+            raise ReadFailed(ReadFailure(ReadError.UNCONFIRMED, "the list was empty, and then it was not"))
 
     def list(self, kind: str) -> AsyncIterator[Listed]:
         """Read all things of a kind."""
@@ -122,21 +122,21 @@ class RunPodReader:
     def parse(self, kind: str, raw: bytes) -> Json:
         """Turn a listed item into its document; raise ReadFailed if it is broken."""
         document = self._parsed(kind, raw)
-        if isinstance(document, Unreadable):
+        if isinstance(document, ReadFailure):
             raise ReadFailed(document)
         return document
 
-    def _parsed(self, kind: str, raw: bytes, asked: str | None = None) -> Json | Unreadable:
+    def _parsed(self, kind: str, raw: bytes, asked: str | None = None) -> Json | ReadFailure:
         first, second = split(raw)
         try:
             item = orjson.loads(first)
             more = orjson.loads(second) if second else None
         except orjson.JSONDecodeError:
-            return Unreadable(Trouble.MALFORMED, f"what the service says of a {kind} is not JSON")
+            return ReadFailure(ReadError.MALFORMED, f"what the service says of a {kind} is not JSON")
         if not isinstance(item, dict):
-            return Unreadable(Trouble.MALFORMED, f"what the service says of a {kind} is not an object")
+            return ReadFailure(ReadError.MALFORMED, f"what the service says of a {kind} is not an object")
         if asked is not None and item.get("id") != asked:
-            return Unreadable(Trouble.MALFORMED, f"what the service says of a {kind} is not about the one asked for")
+            return ReadFailure(ReadError.MALFORMED, f"what the service says of a {kind} is not about the one asked for")
         if kind == kinds.VOLUME:
             return documents.volume(item)
         if kind == kinds.TEMPLATE:
@@ -168,14 +168,14 @@ class RunPodReader:
             return []
         return attribution.changes(body) if isinstance(body, dict) else []
 
-    async def suspects(self, target: Target) -> Sequence[Suspect]:
+    async def likely_actors(self, target: Target) -> Sequence[LikelyActor]:
         """Name who may have moved an endpoint: its releases say so, and the platform's own habits."""
         found = await self.changes(target)
         live = self._seen.get(target.id or "")
         if live is None and target.id is not None and target.kind in kinds.ENDPOINTS:
             now = await self.read(target)
             live = now.document if isinstance(now, Found) else None
-        return attribution.suspects(found, target.desired, live or {}, self.checked_at or time.time())
+        return attribution.likely_actors(found, target.desired, live or {}, self.checked_at or time.time())
 
     def habits(self, kind: str, desired: Mapping[str, Json], observed: Json, now: float) -> Mapping[str, str]:
         """Recognise what the platform does to idle endpoints."""
@@ -188,11 +188,11 @@ class RunPodReader:
     async def account(self) -> str:
         """Return the id of the user whose key this is."""
         mine = await self._calls.myself(graphql.MYSELF, {}, "the account (GraphQL)")
-        if isinstance(mine, Unreadable):
+        if isinstance(mine, ReadFailure):
             raise ReadFailed(mine)
         ident = mine.get("id")
         if not isinstance(ident, str) or not ident:
-            raise ReadFailed(Unreadable(Trouble.MALFORMED, "the service does not say whose key this is"))
+            raise ReadFailed(ReadFailure(ReadError.MALFORMED, "the service does not say whose key this is"))
         return ident
 
     def _remember(self, ident: Json, document: Json) -> None:

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, model_validator
 from pydantic_core.core_schema import ValidationInfo
 
 from holdfast.model.json import Json
-from holdfast.model.resource_spec import Means, Outline
+from holdfast.model.resource_spec import Outline, SpecContext
 from holdfast.providers.runpod import hashing
 from holdfast.providers.runpod.hashing import DEFAULT_KEY, EnvPolicy
 
@@ -97,7 +97,7 @@ class BaseResource(BaseModel):
         wrapped = {"class": type(self).__name__, "config": self.flash_document()}
         return hashing.flash_digest(wrapped).removeprefix("md5:")
 
-    def outline(self, means: Means) -> Outline:
+    def outline(self, means: SpecContext) -> Outline:
         """Describe itself to whoever deploys it; see `declaring`."""
         from holdfast.providers.runpod import declaration  # noqa: PLC0415 - it knows the classes, which know this one
 

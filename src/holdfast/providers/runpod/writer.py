@@ -12,8 +12,8 @@ from typing import Final
 import orjson
 
 from holdfast.model.json import Json
-from holdfast.model.read_result import Gone, Unreadable
-from holdfast.model.write_result import Done, Refusal, Refused, Writing
+from holdfast.model.read_result import NotFound, ReadFailure
+from holdfast.model.write_result import Done, WriteError, WriteFailure, Writing
 from holdfast.providers.protocol import Change, ReadFailed, Target
 from holdfast.providers.runpod import documents, graphql, kinds, patch, request_body
 from holdfast.providers.runpod.calls import Calls, quoted
@@ -40,37 +40,39 @@ class RunPodWriter:
         """Make the thing; one of that name that is there already is made what was declared instead."""
         place = kinds.collection(target.kind)
         if place is None:
-            return Refused(Refusal.TERMINAL, f"RunPod has no kind {target.kind!r}")
+            return WriteFailure(WriteError.TERMINAL, f"RunPod has no kind {target.kind!r}")
         there = await self._there(target)
         if there is not None:
-            return there if isinstance(there, Refused) else await self._made_so(target, there)
+            return there if isinstance(there, WriteFailure) else await self._made_so(target, there)
         made = await self._make(target, place[0], key)
-        if isinstance(made, Refused) and made.refusal is not Refusal.THROTTLED:
+        if isinstance(made, WriteFailure) and made.refusal is not WriteError.THROTTLED:
             return await self._perhaps_made(target, made)
         return made
 
-    async def _there(self, target: Target) -> str | Refused | None:
+    async def _there(self, target: Target) -> str | WriteFailure | None:
         """Return the id of the one thing of that name, if there is one."""
         try:
             found = await self._reader.named(target)
         except ReadFailed as error:
-            detail = error.reading.detail if isinstance(error.reading, Unreadable) else "it is not there"
-            return Refused(Refusal.RETRYABLE, f"whether it exists could not be looked up: {detail}")
+            detail = error.reading.detail if isinstance(error.reading, ReadFailure) else "it is not there"
+            return WriteFailure(WriteError.RETRYABLE, f"whether it exists could not be looked up: {detail}")
         if len(found) > 1:
-            return Refused(Refusal.TERMINAL, f"{len(found)} things are called {kinds.live_name(target)!r} already")
+            return WriteFailure(
+                WriteError.TERMINAL, f"{len(found)} things are called {kinds.live_name(target)!r} already"
+            )
         return found[0].id if found else None
 
-    async def _perhaps_made(self, target: Target, refused: Refused) -> Writing:
+    async def _perhaps_made(self, target: Target, refused: WriteFailure) -> Writing:
         """Look for what a create may have made although its answer says no, or never came."""
-        if refused.refusal is Refusal.DENIED:
+        if refused.refusal is WriteError.DENIED:
             return refused
-        if refused.refusal is Refusal.TERMINAL and "must be unique" not in refused.message:
+        if refused.refusal is WriteError.TERMINAL and "must be unique" not in refused.message:
             return refused
         for _ in range(_LOOKS):
             there = await self._there(target)
             if isinstance(there, str):
                 return Done(there)
-        return Refused(Refusal.RETRYABLE, refused.message, refused.retry_after_seconds)
+        return WriteFailure(WriteError.RETRYABLE, refused.message, refused.retry_after_seconds)
 
     async def _make(self, target: Target, path: str, key: str) -> Writing:
         self._shared.writes += 1
@@ -79,26 +81,28 @@ class RunPodWriter:
             document = {**target.desired, "name": kinds.live_name(target)}
             write = request_body.volume if target.kind == kinds.VOLUME else request_body.template
             answer = await self._calls.send("POST", f"/{path}", label, write(document, list(document)))
-            return answer if isinstance(answer, Refused) else _done(answer, label)
+            return answer if isinstance(answer, WriteFailure) else _done(answer, label)
         document = kinds.whole(target)
         if not request_body.is_expressible(document):
             return await self._make_by_graphql(document, key)
         answer = await self._calls.send("POST", f"/{path}", label, request_body.new_endpoint(document))
-        return answer if isinstance(answer, Refused) else _done(answer, label)
+        return answer if isinstance(answer, WriteFailure) else _done(answer, label)
 
     async def _make_by_graphql(self, document: Document, key: str) -> Writing:
         given = graphql.new_endpoint(document, f"{document['name']}__{key}")
         saved = await self._calls.mutate(graphql.SAVE, {"input": given}, "saveEndpoint")
-        if isinstance(saved, Refused):
+        if isinstance(saved, WriteFailure):
             return saved
         ident = (saved.get("saveEndpoint") or {}).get("id")
-        return Done(ident) if ident else Refused(Refusal.RETRYABLE, "saveEndpoint: the answer does not say the id")
+        return (
+            Done(ident) if ident else WriteFailure(WriteError.RETRYABLE, "saveEndpoint: the answer does not say the id")
+        )
 
     async def _made_so(self, target: Target, ident: str) -> Writing:
         """Make something that is there already what was declared."""
         known = Target(target.kind, target.name, ident, target.desired, target.namespace)
         live = await self._live(known)
-        if isinstance(live, Refused):
+        if isinstance(live, WriteFailure):
             return live
         desired = kinds.whole(target) if target.kind in kinds.ENDPOINTS else dict(target.desired)
         names = [name for name in patch.declared(desired, live[0]) if name != "name"]
@@ -112,25 +116,27 @@ class RunPodWriter:
     async def update(self, target: Target, change: Change, key: str) -> Writing:  # noqa: ARG002 - it is repeatable
         """Change the decided paths and nothing else, on what is there now."""
         if target.id is None or kinds.collection(target.kind) is None:
-            return Refused(Refusal.MOVED, "there is nothing to update")
+            return WriteFailure(WriteError.MOVED, "there is nothing to update")
         live = await self._live(target)
-        return live if isinstance(live, Refused) else await self._changed(target, change, live)
+        return live if isinstance(live, WriteFailure) else await self._changed(target, change, live)
 
-    async def _live(self, target: Target) -> tuple[Document, Mapping[str, Json]] | Refused:
+    async def _live(self, target: Target) -> tuple[Document, Mapping[str, Json]] | WriteFailure:
         """Read what is there: as a document, and as the service has it, in clear."""
         path, _ = kinds.collection(target.kind) or ("", "")
         raw = await self._calls.get(f"/{path}/{quoted(target.id or '')}", f"GET /v2/{path}/{{id}}")
-        if isinstance(raw, Gone):
-            return Refused(Refusal.MOVED, "it is not there any more")
-        if isinstance(raw, Unreadable):
-            return Refused(Refusal.RETRYABLE, f"what is there could not be read before the write: {raw.detail}")
+        if isinstance(raw, NotFound):
+            return WriteFailure(WriteError.MOVED, "it is not there any more")
+        if isinstance(raw, ReadFailure):
+            return WriteFailure(WriteError.RETRYABLE, f"what is there could not be read before the write: {raw.detail}")
         try:
             item = orjson.loads(raw)
             more = await self._more(target)
         except orjson.JSONDecodeError:
-            return Refused(Refusal.RETRYABLE, "what is there could not be read before the write: it is not JSON")
+            return WriteFailure(
+                WriteError.RETRYABLE, "what is there could not be read before the write: it is not JSON"
+            )
         except ReadFailed as error:
-            return Refused(Refusal.RETRYABLE, f"what is there could not be read before the write: {error}")
+            return WriteFailure(WriteError.RETRYABLE, f"what is there could not be read before the write: {error}")
         if target.kind == kinds.VOLUME:
             return documents.volume(item), item
         if target.kind == kinds.TEMPLATE:
@@ -157,7 +163,7 @@ class RunPodWriter:
     async def _patched(self, target: Target, path: str, body: Document) -> Writing:
         label = f"PATCH /v2/{path}/{{id}}"
         answer = await self._calls.send("PATCH", f"/{path}/{quoted(target.id or '')}", label, body)
-        return answer if isinstance(answer, Refused) else Done(target.id or "")
+        return answer if isinstance(answer, WriteFailure) else Done(target.id or "")
 
     async def _changed_endpoint(
         self, target: Target, after: Document, names: list[str], item: Mapping[str, Json]
@@ -171,23 +177,23 @@ class RunPodWriter:
             written = await self._patched(
                 target, "serverless", _with_exclusions(request_body.endpoint_parts(after, rest), item)
             )
-            if isinstance(written, Refused) and _is_cpu_trouble(written, after):
+            if isinstance(written, WriteFailure) and _is_cpu_trouble(written, after):
                 ours, written = names, Done(target.id or "")
-            if isinstance(written, Refused):
+            if isinstance(written, WriteFailure):
                 return written
         return await self._saved(target, after, ours) if ours else Done(target.id or "")
 
     async def _saved(self, target: Target, after: Document, names: list[str]) -> Writing:
         """Save through GraphQL: read all, change some, send all."""
         mine = await self._calls.myself(graphql.ENDPOINT, {"id": target.id}, "an endpoint (GraphQL)")
-        if isinstance(mine, Unreadable):
-            return Refused(Refusal.RETRYABLE, mine.detail)
+        if isinstance(mine, ReadFailure):
+            return WriteFailure(WriteError.RETRYABLE, mine.detail)
         live = mine.get("endpoint")
         if not isinstance(live, dict):
-            return Refused(Refusal.MOVED, "an endpoint (GraphQL): it is not there any more")
+            return WriteFailure(WriteError.MOVED, "an endpoint (GraphQL): it is not there any more")
         given = {**graphql.as_input(live), **graphql.endpoint_input(after, names)}
         saved = await self._calls.mutate(graphql.SAVE, {"input": given}, "saveEndpoint")
-        if isinstance(saved, Refused):
+        if isinstance(saved, WriteFailure):
             return saved
         if {"imageName", "env", "template"}.isdisjoint(names):
             return Done(target.id or "")
@@ -200,10 +206,10 @@ class RunPodWriter:
         found = await self._calls.graphql(graphql.TEMPLATE, {"id": ident}, "a template (GraphQL)")
         live = found.get("podTemplate") if isinstance(found, Mapping) else None
         if not isinstance(live, dict):
-            return Refused(Refusal.RETRYABLE, "a template (GraphQL) could not be read before the write")
+            return WriteFailure(WriteError.RETRYABLE, "a template (GraphQL) could not be read before the write")
         given = {**live, **graphql.template_input(container)}
         saved = await self._calls.mutate(graphql.SAVE_TEMPLATE, {"input": given}, "saveTemplate")
-        return saved if isinstance(saved, Refused) else Done(target.id or "")
+        return saved if isinstance(saved, WriteFailure) else Done(target.id or "")
 
     # -- removing
 
@@ -214,10 +220,10 @@ class RunPodWriter:
             return Done(target.id or "")
         self._shared.writes += 1
         answer = await self._calls.send("DELETE", f"/{place[0]}/{quoted(target.id)}", f"DELETE /v2/{place[0]}/{{id}}")
-        if not isinstance(answer, Refused) or answer.refusal is Refusal.MOVED:
+        if not isinstance(answer, WriteFailure) or answer.refusal is WriteError.MOVED:
             return Done(target.id)
-        if answer.refusal is Refusal.TERMINAL and _IN_USE in answer.message:
-            return Refused(Refusal.RETRYABLE, answer.message)
+        if answer.refusal is WriteError.TERMINAL and _IN_USE in answer.message:
+            return WriteFailure(WriteError.RETRYABLE, answer.message)
         return answer
 
     async def poll(self, target: Target, token: Mapping[str, Json]) -> Writing:
@@ -231,7 +237,7 @@ def _done(answer: bytes, label: str) -> Writing:
     except (orjson.JSONDecodeError, AttributeError):
         ident = None
     if not isinstance(ident, str):
-        return Refused(Refusal.RETRYABLE, f"{label} was answered without the id of what it made")
+        return WriteFailure(WriteError.RETRYABLE, f"{label} was answered without the id of what it made")
     return Done(ident)
 
 
@@ -244,6 +250,8 @@ def _with_exclusions(body: Document, item: Mapping[str, Json]) -> Document:
     return {**body, "gpu": {**body.get("gpu", {}), **kept}}
 
 
-def _is_cpu_trouble(refused: Refused, after: Document) -> bool:
+def _is_cpu_trouble(refused: WriteFailure, after: Document) -> bool:
     """Recognise v2 taking an endpoint on CPUs for one on GPUs; GraphQL does not."""
-    return refused.refusal is Refusal.TERMINAL and bool(after.get("instanceIds")) and "gpu" in refused.message.lower()
+    return (
+        refused.refusal is WriteError.TERMINAL and bool(after.get("instanceIds")) and "gpu" in refused.message.lower()
+    )

@@ -20,7 +20,7 @@ class Sighted:
     """A good read, as its hash with the prefix that says how it was made; `ABSENT` for a target that is gone.
 
     `revision` is the service's counter of changes to the spec, where it has one; an etag that moves with the status is
-    not. It shows a change that was put back between two looks. `way` names how the hash was made where its prefix does
+    not. It shows a change that was reverted between two looks. `way` names how the hash was made where its prefix does
     not say it all (the rules of the target's kind): another release's rules must not look like a change.
     """
 

@@ -148,7 +148,7 @@ def follow_up(past: Precedent, others: Iterable[Precedent]) -> Precedent | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class AttemptLimits:
     """When trying again is refused; times are seconds."""
 
     same_state: int = 3  # so many of the newest began in the state of today
@@ -176,9 +176,11 @@ def failures(past: Iterable[Precedent], today: Today, within: float = REMEMBERED
     return count
 
 
-def refusal(past: Iterable[Precedent] | None, today: Today, action: str, limits: Limits | None = None) -> str | None:
+def refusal(
+    past: Iterable[Precedent] | None, today: Today, action: str, limits: AttemptLimits | None = None
+) -> str | None:
     """Return why the action should not be tried again now, or None; None too where the past is not known."""
-    limits = limits or Limits()
+    limits = limits or AttemptLimits()
     newest = [
         one
         for one in reversed(_in_order(past or ()))
@@ -195,7 +197,7 @@ def refusal(past: Iterable[Precedent] | None, today: Today, action: str, limits:
     return None
 
 
-def _chain(newest: Sequence[Precedent], today: Today, action: str, limits: Limits) -> int:
+def _chain(newest: Sequence[Precedent], today: Today, action: str, limits: AttemptLimits) -> int:
     state: str | None = today.current
     length = 0
     for one in newest:

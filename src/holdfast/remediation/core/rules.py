@@ -14,7 +14,7 @@ from holdfast.model.address import Address
 from holdfast.policy.selectors import Target
 from holdfast.remediation.core import labels
 from holdfast.remediation.core.alerts import Signal
-from holdfast.remediation.core.past_attempts import Limits
+from holdfast.remediation.core.past_attempts import AttemptLimits
 from holdfast.remediation.core.queries import Query
 from holdfast.remediation.core.timing import Windows
 
@@ -73,7 +73,7 @@ class AssessmentRules:
     compared: float = 300.0  # seconds of samples on either side of the remediation
     step: float | None = None  # seconds between samples; None: as fine as Prometheus answers
     patience: float = 3600.0  # seconds after which a remediation whose end nobody reports is assessed as it is
-    refusal: Limits | None = None  # None: nobody is refused for trying again
+    refusal: AttemptLimits | None = None  # None: nobody is refused for trying again
     has_prometheus: bool = False
     has_alertmanager: bool = False
 

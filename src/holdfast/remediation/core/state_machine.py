@@ -166,7 +166,7 @@ def _guarded(state: State, baseline: Sighted, seen: Sighted, now: float) -> Stat
     new = replace(state, current=seen.hash)
     if found is Comparison.DIFFERENT:
         is_back = seen.hash == baseline.hash
-        message = f"{seen.hash}, changed and put back since" if is_back else f"{baseline.hash} -> {seen.hash}"
+        message = f"{seen.hash}, changed and revert since" if is_back else f"{baseline.hash} -> {seen.hash}"
         return outcomes.drifted(new, message, now)
     unchanged = Condition(ConditionType.SPEC_INTEGRITY, Truth.TRUE, "SpecUnchanged", "", now)
     return states.stating(new, (unchanged,))

@@ -4,7 +4,7 @@ Children made before we kept records, imported ones, and those of a lost store c
 the digest of a recorded revision says where the child came from. One that equals none was made from content nobody has;
 it is shown as unknown and never stamped as clean. Reconcile the owner first: then the live template is a recorded
 revision, and "equals the live template" needs no rule of its own. A part that is a resource of its own may have been
-something else in the world than is declared; `brood_owners` records that where a stamp names it.
+something else in the world than is declared; `group_owners` records that where a stamp names it.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def named_by(revisions: Sequence[Revision], stamp: StampedHash, known: Schemes) 
 def _regime_of(record: ParentRecord, scheme_id: str) -> int:
     """Return the regime a stamp was made in: the first of its scheme, or the oldest for a scheme that never judged.
 
-    Where a scheme judged twice the earlier may be too early. Then a difference shows as latent, where a person sees
+    Where a scheme judged twice the earlier may be too early. Then a difference shows as newly-visible, where a person sees
     it; too late would roll a child that was in sync.
     """
     return next((regime.index for regime in record.regimes if regime.scheme == scheme_id), record.regimes[0].index)

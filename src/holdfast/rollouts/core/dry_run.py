@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from holdfast.rollouts.core import rollout_steps
 from holdfast.rollouts.core.records import OVER, Create, Phase, Remove, Rollout, Save, Step
-from holdfast.rollouts.core.rollout_limits import Health, Limits
+from holdfast.rollouts.core.rollout_limits import Health, RolloutLimits
 from holdfast.rollouts.core.slots import Child, State
 
 _MOST_PASSES = 100_000
@@ -30,7 +30,7 @@ class Preview:
         return sum(self.waves)
 
 
-def preview(rollout: Rollout, children: Iterable[Child], limits: Limits, now: float) -> Preview:
+def preview(rollout: Rollout, children: Iterable[Child], limits: RolloutLimits, now: float) -> Preview:
     """Return what would happen from here; windows are taken as open and gates as passing."""
     limits = dataclasses.replace(limits, windows=(), gates=dict.fromkeys(limits.gates, Health.PASS))
     children = list(children)

@@ -1,6 +1,6 @@
-"""What the owners of a brood have to say of its children, and what of that a rollout is for.
+"""What the owners of a template group have to say of its children, and what of that a rollout is for.
 
-Most children of a brood were made from the same few revisions, so each of these is judged once and not once a child.
+Most children of a template group come from a few revisions, so each revision is judged once.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from holdfast.rollouts.core.option1 import Stamp
 from holdfast.rollouts.core.requirements import AT_ONCE, Debounce, Predicate
 from holdfast.rollouts.core.slots import State
 from holdfast.rollouts.core.template_findings import FindingKind, Look, TemplateFinding
-from holdfast.rollouts.core.template_groups import Birth, Brood, ChildFile, Owned
+from holdfast.rollouts.core.template_groups import ChildFile, OwnerRecord, OwnerRevision, TemplateGroup
 from holdfast.rollouts.core.templates import Compatibility, Mode
 
 
@@ -36,20 +36,20 @@ _LIVING = frozenset({State.READY, State.UNHEALTHY, State.CREATING})
 class _Judge:
     """Judges births once each."""
 
-    brood: Brood
+    group: TemplateGroup
     now: float
-    _seen: dict[tuple[str, Birth], tuple[TemplateFinding, ...]] = field(default_factory=dict)
+    _seen: dict[tuple[str, OwnerRevision], tuple[TemplateFinding, ...]] = field(default_factory=dict)
     uids: frozenset[str] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.uids = frozenset(owner.uid for owner in self.brood.owners)
+        self.uids = frozenset(owner.uid for owner in self.group.owners)
 
-    def static(self, owner: Owned, child: ChildFile) -> tuple[TemplateFinding, ...]:
-        if owner.uid not in child.births and self.brood.lead.uid in child.births:
+    def static(self, owner: OwnerRecord, child: ChildFile) -> tuple[TemplateFinding, ...]:
+        if owner.uid not in child.births and self.group.lead.uid in child.births:
             return ()  # a part that was put in since; see below
         if owner.template.compatibility is Compatibility.OPTION1:
             return self._of_option1(owner, child)
-        birth = child.births.get(owner.uid, Birth())
+        birth = child.births.get(owner.uid, OwnerRevision())
         found = self._seen.get((owner.uid, birth))
         if found is None:
             look = Look(owner.template.readable(owner.known), self.now, owner.template.unstamped)
@@ -57,8 +57,8 @@ class _Judge:
             self._seen[owner.uid, birth] = found
         return found
 
-    def _of_option1(self, owner: Owned, child: ChildFile) -> tuple[TemplateFinding, ...]:
-        birth = child.births.get(owner.uid, Birth())
+    def _of_option1(self, owner: OwnerRecord, child: ChildFile) -> tuple[TemplateFinding, ...]:
+        birth = child.births.get(owner.uid, OwnerRevision())
         mine = None if birth.stamp is None else Stamp(birth.stamp.digest, birth.stamp.scheme)
         theirs = None if owner.stamp is None else Stamp(*owner.stamp)
         if not option1.is_drifted(theirs, mine):
@@ -66,10 +66,10 @@ class _Judge:
         return (TemplateFinding(owner.uid, child.name, FindingKind.SPEC, "edited", self.now),)
 
 
-def changed(brood: Brood, now: float, broken: Broken | None = None) -> Iterator[ChildFile]:
+def changed(group: TemplateGroup, now: float, broken: Broken | None = None) -> Iterator[ChildFile]:
     """Yield the children whose findings are not those that are kept, with the new ones; first_seen stays."""
-    judge = _Judge(brood, now)
-    for child in brood.children.values():
+    judge = _Judge(group, now)
+    for child in group.children.values():
         if child.state not in _LIVING:
             continue
         found = _of_child(judge, child, () if broken is None else broken.get(child.address, ()))
@@ -78,7 +78,7 @@ def changed(brood: Brood, now: float, broken: Broken | None = None) -> Iterator[
 
 
 def _of_child(judge: _Judge, child: ChildFile, broken: tuple[Breach, ...]) -> tuple[TemplateFinding, ...]:
-    found = [each for owner in judge.brood.owners for each in judge.static(owner, child)]
+    found = [each for owner in judge.group.owners for each in judge.static(owner, child)]
     found += _other_owners(judge, child)
     if not broken and _is_kept(found, child.findings):
         return child.findings
@@ -113,11 +113,11 @@ def _is_over(debounce: Debounce, finding: TemplateFinding) -> bool:
     return debounce.is_over(finding.times, finding.last_seen - finding.first_seen)
 
 
-def is_debounced(brood: Brood, finding: TemplateFinding) -> bool:
+def is_debounced(group: TemplateGroup, finding: TemplateFinding) -> bool:
     """Tell whether a broken predicate was not seen often and long enough yet."""
     if finding.kind is not FindingKind.DYNAMIC:
         return False
-    owner = brood.owner(finding.owner)
+    owner = group.owner(finding.owner)
     rules = () if owner is None else owner.template.requirements
     found = (each.debounce for each in rules if each.name == finding.reason and each.debounce != AT_ONCE)
     return any(not _is_over(each, finding) for each in found)
@@ -135,7 +135,7 @@ def _is_kept(found: Sequence[TemplateFinding], kept: Sequence[TemplateFinding]) 
 def _other_owners(judge: _Judge, child: ChildFile) -> Iterator[TemplateFinding]:
     """Yield what is wrong with the owners themselves: a part was put in, or taken out, since the child was made."""
     uids = judge.uids
-    if judge.brood.lead.uid not in child.births:
+    if judge.group.lead.uid not in child.births:
         return
     if uids == child.births.keys():
         return
@@ -144,23 +144,23 @@ def _other_owners(judge: _Judge, child: ChildFile) -> Iterator[TemplateFinding]:
         yield TemplateFinding(owner, child.name, FindingKind.SPEC, reason, judge.now)
 
 
-def asking(brood: Brood, child: ChildFile) -> tuple[TemplateFinding, ...]:
+def asking(group: TemplateGroup, child: ChildFile) -> tuple[TemplateFinding, ...]:
     """Return the findings of a child that a rollout is for.
 
     One that was made for a broken predicate, from what is still current, and breaks it again is left: making it once
     more would bring no other.
     """
-    return wanting(brood, child) if brood.template.mode is Mode.ENFORCE else ()
+    return wanting(group, child) if group.template.mode is Mode.ENFORCE else ()
 
 
-def wanting(brood: Brood, child: ChildFile) -> tuple[TemplateFinding, ...]:
+def wanting(group: TemplateGroup, child: ChildFile) -> tuple[TemplateFinding, ...]:
     """Return the findings that a rollout would be for if the mode of the template allowed one."""
     if not child.findings:
         return ()
-    promoted = frozenset().union(*(owner.template.promoted for owner in brood.owners))
+    promoted = frozenset().union(*(owner.template.promoted for owner in group.owners))
     found = template_findings.asks_for_action(child.findings, promoted)
-    was_for_it = child.reason == FindingKind.DYNAMIC.value and child.generation == brood.current.number
+    was_for_it = child.reason == FindingKind.DYNAMIC.value and child.generation == group.current.number
     is_left = was_for_it and bool(child.made_by)
     return tuple(
-        each for each in found if each.kind is not FindingKind.DYNAMIC or not (is_left or is_debounced(brood, each))
+        each for each in found if each.kind is not FindingKind.DYNAMIC or not (is_left or is_debounced(group, each))
     )

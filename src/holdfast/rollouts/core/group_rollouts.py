@@ -1,4 +1,4 @@
-"""When a brood gets a rollout, what it makes of the steps of one, and which children are to be born or to go."""
+"""When a template group gets a rollout, its steps, and which children are created or deleted."""
 
 from __future__ import annotations
 
@@ -21,143 +21,143 @@ from holdfast.rollouts.core.adoption import Adopted
 from holdfast.rollouts.core.option1 import Stamp
 from holdfast.rollouts.core.records import OVER, Create, Phase, Remove, Rollout, Target
 from holdfast.rollouts.core.slots import State
-from holdfast.rollouts.core.template_groups import Birth, Brood, ChildFile, RolloutFile
+from holdfast.rollouts.core.template_groups import ChildFile, OwnerRevision, RolloutRecord, TemplateGroup
 from holdfast.rollouts.core.templates import Method
 
 # --- births and departures --------------------------------------------------------------------------------------------
 
 
-def unborn(brood: Brood) -> list[ChildFile]:
+def unborn(group: TemplateGroup) -> list[ChildFile]:
     """Return the first children of slots that were not seen alive yet; whether they exist only the store knows."""
-    return [each for each in brood.children.values() if each.state is State.CREATING and not each.made_by]
+    return [each for each in group.children.values() if each.state is State.CREATING and not each.made_by]
 
 
-def reborn(brood: Brood, never_written: Collection[Address]) -> Iterator[ChildFile]:
+def reborn(group: TemplateGroup, never_written: Collection[Address]) -> Iterator[ChildFile]:
     """Yield the children that were never written and would be made from something else by now."""
-    generation = template_groups.birth_generation(brood)
-    for child in unborn(brood):
+    generation = template_groups.birth_generation(group)
+    for child in unborn(group):
         if child.address in never_written and child.generation != generation.number:
-            births = template_groups.born(brood, generation)
+            births = template_groups.born(group, generation)
             yield dataclasses.replace(child, births=births, generation=generation.number)
 
 
-def missing(brood: Brood, now: float) -> Iterator[ChildFile]:
+def missing(group: TemplateGroup, now: float) -> Iterator[ChildFile]:
     """Yield the children to be born in slots of `replicas` that nothing fills."""
-    filled = {child.slot for child in brood.children.values()}
-    generation = template_groups.birth_generation(brood)
-    births = template_groups.born(brood, generation)
-    for index in range(brood.template.replicas or 0):
-        slot = rendering.slot_name(brood.template, index)
+    filled = {child.slot for child in group.children.values()}
+    generation = template_groups.birth_generation(group)
+    births = template_groups.born(group, generation)
+    for index in range(group.template.replicas or 0):
+        slot = rendering.slot_name(group.template, index)
         if slot not in filled:
-            address = rendering.child_address(brood.template, slot)
+            address = rendering.child_address(group.template, slot)
             yield ChildFile(address, slot, births, generation.number, since=now)
 
 
-def surplus(brood: Brood) -> Iterator[ChildFile]:
+def surplus(group: TemplateGroup) -> Iterator[ChildFile]:
     """Yield the children in slots that `replicas` no longer asks for, as being removed."""
-    for child in brood.children.values():
-        if child.state is not State.REMOVING and not group_views.is_wanted(brood, child.slot):
+    for child in group.children.values():
+        if child.state is not State.REMOVING and not group_views.is_wanted(group, child.slot):
             yield dataclasses.replace(child, state=State.REMOVING, note="fewer replicas are wanted")
 
 
-def selected(brood: Brood, declared: Mapping[Address, Declaration]) -> dict[Address, Declaration]:
+def selected(group: TemplateGroup, declared: Mapping[Address, Declaration]) -> dict[Address, Declaration]:
     """Return what is declared and selected."""
-    template = brood.template
+    template = group.template
     if template.selector is None:
         return {}
     return {address: each for address, each in declared.items() if template.selects(each)}
 
 
 def found(
-    brood: Brood, absent: Iterable[Address], there: Mapping[Address, Mapping[str, Stamp]], now: float
+    group: TemplateGroup, absent: Iterable[Address], there: Mapping[Address, Mapping[str, Stamp]], now: float
 ) -> Iterator[ChildFile]:
     """Yield records for selected children that have none: those that exist already are adopted by their stamps."""
-    generation = template_groups.birth_generation(brood)
-    births = template_groups.born(brood, generation)
+    generation = template_groups.birth_generation(group)
+    births = template_groups.born(group, generation)
     for address in absent:
         yield ChildFile(address, address.name, births, generation.number, since=now)
     for address, stamps in there.items():
-        legacy = {owner.uid: _stamped(stamps.get(owner.uid)) for owner in brood.owners}
+        legacy = {owner.uid: _stamped(stamps.get(owner.uid)) for owner in group.owners}
         child = ChildFile(address, address.name, legacy, state=State.READY, since=now, ready_since=now)
-        yield adopted(brood, child)
+        yield adopted(group, child)
 
 
-def _stamped(stamp: Stamp | None) -> Birth:
-    return Birth(stamp=None if stamp is None else StampedHash(stamp.version, stamp.digest))
+def _stamped(stamp: Stamp | None) -> OwnerRevision:
+    return OwnerRevision(stamp=None if stamp is None else StampedHash(stamp.version, stamp.digest))
 
 
-def adopted(brood: Brood, child: ChildFile) -> ChildFile:
+def adopted(group: TemplateGroup, child: ChildFile) -> ChildFile:
     """Return a child with whatever of its origin its stamps tell; what they do not tell stays unknown."""
     births = dict(child.births)
-    for owner in brood.owners:
+    for owner in group.owners:
         known = owner.template.readable(owner.known)
         outcome = adoption.adopt(owner.record, child.record_of(owner.uid), known, owner.template.unstamped)
         if isinstance(outcome, Adopted):
-            births[owner.uid] = Birth(outcome.child.birth, outcome.child.born_regime, outcome.child.stamp)
+            births[owner.uid] = OwnerRevision(outcome.child.birth, outcome.child.born_regime, outcome.child.stamp)
     return child if births == child.births else dataclasses.replace(child, births=births)
 
 
 # --- beginning --------------------------------------------------------------------------------------------------------
 
 
-def begun(brood: Brood, now: float) -> tuple[RolloutFile | None, RolloutFile | None]:
+def begun(group: TemplateGroup, now: float) -> tuple[RolloutRecord | None, RolloutRecord | None]:
     """Return the rollout at hand, ended, and the new one, where the declarations or the findings ask for that.
 
     What was undone, or rolled back, is not tried again until somebody edits the template or resumes.
     """
-    file = brood.rollout
-    if brood.is_rolling and file is not None:
-        aim = brood.generation(file.aim)
-        if aim is None or template_groups.is_same(brood, aim, brood.current):
+    file = group.rollout
+    if group.is_rolling and file is not None:
+        aim = group.generation(file.aim)
+        if aim is None or template_groups.is_same(group, aim, group.current):
             return None, None
         number = file.number + 1
-        target = template_groups.accepts(brood, brood.current.number)
+        target = template_groups.accepts(group, group.current.number)
         ended, new = rollout_steps.supersede(file.rollout, _id(number), target, now)
-        if new.previous is not None and _moved_on(brood, new.previous.revision):
+        if new.previous is not None and _moved_on(group, new.previous.revision):
             new = dataclasses.replace(new, previous=None)
-        return dataclasses.replace(file, rollout=ended, due_at=None), RolloutFile(number, target.revision, new)
-    if not any(group_findings.asking(brood, child) for child in brood.children.values()):
+        return dataclasses.replace(file, rollout=ended, due_at=None), RolloutRecord(number, target.revision, new)
+    if not any(group_findings.asking(group, child) for child in group.children.values()):
         return None, None
     if file is not None and file.rollout.phase is Phase.ROLLED_BACK:
-        aim = brood.generation(file.aim)
-        if aim is not None and template_groups.is_same(brood, aim, brood.current):
+        aim = group.generation(file.aim)
+        if aim is not None and template_groups.is_same(group, aim, group.current):
             return None, None
-    return None, fresh(brood, template_groups.accepts(brood, brood.current.number), _good(brood), now)
+    return None, fresh(group, template_groups.accepts(group, group.current.number), _good(group), now)
 
 
-def fresh(brood: Brood, target: Target, previous: Target | None, now: float, who: str = "") -> RolloutFile:
+def fresh(group: TemplateGroup, target: Target, previous: Target | None, now: float, who: str = "") -> RolloutRecord:
     """Return a rollout that has not begun."""
-    number = 1 if brood.rollout is None else brood.rollout.number + 1
-    return RolloutFile(number, target.revision, rollout_steps.start(_id(number), target, previous, now), who)
+    number = 1 if group.rollout is None else group.rollout.number + 1
+    return RolloutRecord(number, target.revision, rollout_steps.start(_id(number), target, previous, now), who)
 
 
 def _id(number: int) -> str:
     return f"r{number}"
 
 
-def _good(brood: Brood) -> Target | None:
+def _good(group: TemplateGroup) -> Target | None:
     """Return where to go back to: what the last rollout brought, else what most children are."""
-    file = brood.rollout
+    file = group.rollout
     if file is not None and file.rollout.phase in OVER:
         wanted: int | None = file.rollout.target.revision
     else:
-        older = [child.generation for child in brood.children.values() if 0 < child.generation < brood.current.number]
+        older = [child.generation for child in group.children.values() if 0 < child.generation < group.current.number]
         wanted = max(older, default=None)
-    if wanted is None or wanted == brood.current.number or brood.generation(wanted) is None:
+    if wanted is None or wanted == group.current.number or group.generation(wanted) is None:
         return None
-    return None if _moved_on(brood, wanted) else template_groups.accepts(brood, wanted)
+    return None if _moved_on(group, wanted) else template_groups.accepts(group, wanted)
 
 
-def _moved_on(brood: Brood, number: int) -> str:
+def _moved_on(group: TemplateGroup, number: int) -> str:
     """Return the part that children of a generation could not be made with: a resource that is something else by now.
 
-    What children are made from is kept, so that the way back is exact. Such a part is not made again for each child:
+    What children are made from is kept, so that the way back is exact. Such a part is not recreated for each child:
     there is one, and it is what its declaration says.
     """
-    wanted = brood.generation(number)
+    wanted = group.generation(number)
     if wanted is None:
         return ""
-    for owner in brood.owners:
+    for owner in group.owners:
         ordinal = wanted.births.get(owner.uid)
         pair = (ordinal, owner.record.current)
         if owner.template.address is not None and not hash_epochs.is_same(owner.record, pair, owner.known):
@@ -165,21 +165,21 @@ def _moved_on(brood: Brood, number: int) -> str:
     return ""
 
 
-def undone(brood: Brood, now: float, who: str, to: int | None = None) -> tuple[RolloutFile | None, str]:
+def undone(group: TemplateGroup, now: float, who: str, to: int | None = None) -> tuple[RolloutRecord | None, str]:
     """Return the rollout that takes the last one back, or why there is none.
 
     One under way turns round; one that is complete gets a counterpart that is rolled back from the beginning.
     """
-    file = brood.rollout
+    file = group.rollout
     if file is None:
         return None, "nothing was rolled out yet"
     why = f"undone by {who}"
     rollout = file.rollout
-    goal = rollout.previous if to is None else template_groups.accepts(brood, to)
-    part = _moved_on(brood, brood.current.number - 1 if goal is None else goal.revision)
+    goal = rollout.previous if to is None else template_groups.accepts(group, to)
+    part = _moved_on(group, group.current.number - 1 if goal is None else goal.revision)
     if part:
         return None, f"{part} is a resource of its own, and not what it was; put its declaration back instead"
-    if goal is None or brood.generation(goal.revision) is None:
+    if goal is None or group.generation(goal.revision) is None:
         return None, "there is no generation to go back to"
     if rollout.phase not in OVER:
         if rollout.is_going_back:
@@ -188,20 +188,20 @@ def undone(brood: Brood, now: float, who: str, to: int | None = None) -> tuple[R
         return dataclasses.replace(file, rollout=turned, who=who, due_at=now), ""
     if goal.revision == rollout.target.revision:
         return None, f"generation {goal.revision} is what the children are"
-    back = fresh(brood, template_groups.accepts(brood, brood.current.number), goal, now, who)
+    back = fresh(group, template_groups.accepts(group, group.current.number), goal, now, who)
     turned = dataclasses.replace(rollout_steps.undo(back.rollout, now, why), version=1)
     return dataclasses.replace(back, rollout=turned, due_at=now), ""
 
 
-def resumed(brood: Brood, now: float, who: str) -> tuple[RolloutFile | None, str]:
+def resumed(group: TemplateGroup, now: float, who: str) -> tuple[RolloutRecord | None, str]:
     """Return the rollout that goes on after a stop, or tries again what was taken back, or why there is none."""
-    file = brood.rollout
+    file = group.rollout
     if file is None:
         return None, "nothing was rolled out yet"
     if file.rollout.phase in {Phase.PAUSED, Phase.HALTED}:
         return dataclasses.replace(file, rollout=rollout_steps.resume(file.rollout, now), who=who, due_at=now), ""
     if file.rollout.phase is Phase.ROLLED_BACK:
-        again = fresh(brood, template_groups.accepts(brood, brood.current.number), _good(brood), now, who)
+        again = fresh(group, template_groups.accepts(group, group.current.number), _good(group), now, who)
         return dataclasses.replace(again, due_at=now), ""
     return None, f"it is {file.rollout.phase}; there is nothing to resume"
 
@@ -212,30 +212,30 @@ def resumed(brood: Brood, now: float, who: str) -> tuple[RolloutFile | None, str
 Places = Mapping[str, Sequence[ChildFile]]
 
 
-def places(brood: Brood, slots: Collection[str]) -> Places:
+def places(group: TemplateGroup, slots: Collection[str]) -> Places:
     """Return the children in some slots, once for all steps of a pass."""
     out: dict[str, list[ChildFile]] = {}
-    for child in brood.children.values():
+    for child in group.children.values():
         if child.slot in slots:
             out.setdefault(child.slot, []).append(child)
     return out
 
 
-def created(brood: Brood, step: Create, at: Places, now: float) -> ChildFile:
+def created(group: TemplateGroup, step: Create, at: Places, now: float) -> ChildFile:
     """Return the record of a child that a rollout asks for; what is rewritten keeps its name and what it was."""
-    generation = brood.generation(step.revision)
-    assert generation is not None, f"generation {step.revision} of {brood.template.name} is lost"
-    births = template_groups.born(brood, generation)
+    generation = group.generation(step.revision)
+    assert generation is not None, f"generation {step.revision} of {group.template.name} is lost"
+    births = template_groups.born(group, generation)
     before = next((each for each in at.get(step.slot, ()) if each.state is State.GONE), None)
     if step.child:
         address = Address.parse(step.child)
-        before = brood.children[address]
-    elif brood.template.method is Method.REPLACE_BEFORE_REMOVE:
-        address = rendering.child_address(brood.template, _child_name(step))
+        before = group.children[address]
+    elif group.template.method is Method.REPLACE_BEFORE_REMOVE:
+        address = rendering.child_address(group.template, _child_name(step))
     else:
-        address = _only(brood, step.slot, at)
-    kept = brood.children.get(address)
-    was = before if step.child or _rewrites(brood) else None
+        address = _only(group, step.slot, at)
+    kept = group.children.get(address)
+    was = before if step.child or _rewrites(group) else None
     return ChildFile(
         address,
         step.slot,
@@ -252,8 +252,8 @@ def created(brood: Brood, step: Create, at: Places, now: float) -> ChildFile:
     )
 
 
-def _rewrites(brood: Brood, child: ChildFile | None = None) -> bool:
-    return brood.template.method is Method.REWRITE or (child is not None and child.is_rewriting)
+def _rewrites(group: TemplateGroup, child: ChildFile | None = None) -> bool:
+    return group.template.method is Method.REWRITE or (child is not None and child.is_rewriting)
 
 
 def _child_name(step: Create) -> str:
@@ -262,20 +262,20 @@ def _child_name(step: Create) -> str:
     return f"{step.slot}-{rollout}{back[:1]}{f'x{step.attempt}' if step.attempt else ''}"
 
 
-def _only(brood: Brood, slot: str, at: Places) -> Address:
+def _only(group: TemplateGroup, slot: str, at: Places) -> Address:
     """Return the address of what is, or was, in a slot that can hold one thing only."""
     known = next((each.address for each in at.get(slot, ())), None)
-    return known or rendering.child_address(brood.template, slot)
+    return known or rendering.child_address(group.template, slot)
 
 
-def removed(brood: Brood, step: Remove) -> ChildFile:
+def removed(group: TemplateGroup, step: Remove) -> ChildFile:
     """Return the record of a child that a rollout wants out of the way.
 
     What is rewritten is not removed: its place counts as empty until it has the new content, and one that failed gets
     back what it was before.
     """
-    child = brood.children[Address.parse(step.child)]
-    if not _rewrites(brood, child):
+    child = group.children[Address.parse(step.child)]
+    if not _rewrites(group, child):
         return dataclasses.replace(child, state=State.REMOVING, note=child.note or step.why)
     if child.state is State.FAILED and child.before is not None:
         generation, births = child.before
@@ -283,11 +283,11 @@ def removed(brood: Brood, step: Remove) -> ChildFile:
     return dataclasses.replace(child, state=State.GONE)
 
 
-def is_beginning(brood: Brood, child: ChildFile, at: Places, maker: str) -> bool:
+def is_beginning(group: TemplateGroup, child: ChildFile, at: Places, maker: str) -> bool:
     """Tell whether an intent is the first that a rollout has for a slot, so that nothing is half done without it."""
-    method = brood.template.method
+    method = group.template.method
     if child.state is State.CREATING:
-        keeps = method is Method.REPLACE_BEFORE_REMOVE or _rewrites(brood, child)
+        keeps = method is Method.REPLACE_BEFORE_REMOVE or _rewrites(group, child)
         return child.made_by == maker and keeps
     others = [each for each in at.get(child.slot, ()) if each.address != child.address]
     is_old = child.made_by != maker and not child.is_rewriting
@@ -314,12 +314,12 @@ def withdrawn(child: ChildFile, now: float) -> ChildFile | None:
     )
 
 
-def gone(brood: Brood, child: ChildFile, at: Places, now: float) -> ChildFile | None:
+def gone(group: TemplateGroup, child: ChildFile, at: Places, now: float) -> ChildFile | None:
     """Return what is left of a child that was removed: the place it leaves empty, or nothing."""
-    if _rewrites(brood, child):
+    if _rewrites(group, child):
         return dataclasses.replace(child, state=State.READY, ready_since=now, made_by="", attempt=0, is_rewriting=False)
     others = [each for each in at.get(child.slot, ()) if each.address != child.address]
-    if others or not group_views.is_wanted(brood, child.slot):
+    if others or not group_views.is_wanted(group, child.slot):
         return None
     return dataclasses.replace(child, state=State.GONE)
 

@@ -1,4 +1,4 @@
-"""A brood as its rollout sees it: children with what is wanted of them, limits with what the gates say."""
+"""A template group as its rollout sees it: children with what is wanted of them, limits with what the gates say."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from collections.abc import Callable, Collection, Mapping
 
 from holdfast.model.address import Address
 from holdfast.rollouts.core import group_findings, rendering, template_groups
-from holdfast.rollouts.core.rollout_limits import Health, Limits, Order
+from holdfast.rollouts.core.rollout_limits import Health, Order, RolloutLimits
 from holdfast.rollouts.core.slots import Child, State
 from holdfast.rollouts.core.template_findings import FindingKind, TemplateFinding
-from holdfast.rollouts.core.template_groups import Birth, Brood, ChildFile, Generation
+from holdfast.rollouts.core.template_groups import ChildFile, OwnerRevision, RevisionSet, TemplateGroup
 from holdfast.rollouts.core.templates import Compatibility, Method
 
 _UNLIKE = -1  # a revision that no target accepts
 
 
-def is_wanted(brood: Brood, slot: str) -> bool:
+def is_wanted(group: TemplateGroup, slot: str) -> bool:
     """Tell whether `replicas` asks for a place; without it every child has one."""
-    template = brood.template
+    template = group.template
     if template.replicas is None:
         return True
     index = rendering.index_of(template, slot)
@@ -30,44 +30,48 @@ Zones = Callable[[ChildFile], str]
 
 
 def children(
-    brood: Brood, *, missing: Collection[Address] = (), idle: Collection[Address] = (), zones: Zones | None = None
+    group: TemplateGroup,
+    *,
+    missing: Collection[Address] = (),
+    idle: Collection[Address] = (),
+    zones: Zones | None = None,
 ) -> list[Child]:
     """Return the children as the rollout at hand sees them; `missing` are known to be gone or unwell."""
-    if brood.rollout is None:
+    if group.rollout is None:
         return []
-    view = View(brood, zones)
-    wanted = (each for each in brood.children.values() if is_wanted(brood, each.slot))
+    view = View(group, zones)
+    wanted = (each for each in group.children.values() if is_wanted(group, each.slot))
     return [view.of(each, is_missing=each.address in missing, is_idle=each.address in idle) for each in wanted]
 
 
 class View:
     """How one rollout sees children; what it says of a child holds as long as child, target and direction do."""
 
-    def __init__(self, brood: Brood, zones: Zones | None = None) -> None:
-        assert brood.rollout is not None
-        self._brood = brood
-        self._rollout = brood.rollout.rollout
-        target = brood.generation(self._rollout.target.revision)
+    def __init__(self, group: TemplateGroup, zones: Zones | None = None) -> None:
+        assert group.rollout is not None
+        self._group = group
+        self._rollout = group.rollout.rollout
+        target = group.generation(self._rollout.target.revision)
         self._is_forward = (
             target is not None
-            and template_groups.is_same(brood, target, brood.current)
+            and template_groups.is_same(group, target, group.current)
             and not self._rollout.is_going_back
         )
-        self._fitting = _Fitting(brood, target)
+        self._fitting = _Fitting(group, target)
         self._zones = zones
-        self._has_zones = bool(brood.template.zones)
+        self._has_zones = bool(group.template.zones)
 
     @property
     def key(self) -> tuple[object, ...]:
         """What it sees by: two views with one key say the same of a child."""
-        brood = self._brood
-        records = tuple(owner.record for owner in brood.owners)
-        return (brood.template, records, self._rollout.maker, self._rollout.target, self._rollout.started_at)
+        group = self._group
+        records = tuple(owner.record for owner in group.owners)
+        return (group.template, records, self._rollout.maker, self._rollout.target, self._rollout.started_at)
 
     def of(self, child: ChildFile, *, is_missing: bool = False, is_idle: bool = False) -> Child:
         """Return one child."""
-        brood, rollout = self._brood, self._rollout
-        asked = group_findings.asking(brood, child) if self._is_forward and child.findings else ()
+        group, rollout = self._group, self._rollout
+        asked = group_findings.asking(group, child) if self._is_forward and child.findings else ()
         is_mine = child.made_by == rollout.maker
         is_broken = not is_mine and any(each.kind is FindingKind.DYNAMIC for each in asked)
         fits = self._fits(child, asked)
@@ -91,17 +95,17 @@ class View:
 
     def _fits(self, child: ChildFile, asked: Collection[TemplateFinding]) -> bool | None:
         """Tell whether a child is what the target asks for; Option 1 knows no more than its findings say."""
-        if self._is_forward and self._brood.template.compatibility is Compatibility.OPTION1:
+        if self._is_forward and self._group.template.compatibility is Compatibility.OPTION1:
             return not asked
         return self._fitting.of(child)
 
     def _topology(self, child: ChildFile) -> str:
         if self._zones is not None:
             return self._zones(child)
-        return rendering.zone_of(self._brood.template, child.slot) if self._has_zones else ""
+        return rendering.zone_of(self._group.template, child.slot) if self._has_zones else ""
 
     def _held_until(self, child: ChildFile) -> float | None:
-        hold = self._brood.template.holds.get(child.slot)
+        hold = self._group.template.holds.get(child.slot)
         return None if hold is None else math.inf if math.isinf(hold) else self._rollout.started_at + hold
 
 
@@ -117,13 +121,13 @@ def _revision(child: ChildFile, target: int, *, fits: bool | None, is_broken: bo
 class _Fitting:
     """Whether children fit a target, worked out once for all that were made alike."""
 
-    def __init__(self, brood: Brood, target: Generation | None) -> None:
-        self._brood = brood
+    def __init__(self, group: TemplateGroup, target: RevisionSet | None) -> None:
+        self._group = group
         self._target = target
-        self._known: dict[tuple[tuple[str, Birth], ...], bool | None] = {}
-        self._near: dict[tuple[tuple[str, Birth], ...], bool] = {}
-        self._rewrites = brood.template.method is not Method.REWRITE and any(
-            each.template.fields.rewritten for each in brood.owners
+        self._known: dict[tuple[tuple[str, OwnerRevision], ...], bool | None] = {}
+        self._near: dict[tuple[tuple[str, OwnerRevision], ...], bool] = {}
+        self._rewrites = group.template.method is not Method.REWRITE and any(
+            each.template.fields.rewritten for each in group.owners
         )
 
     def of(self, child: ChildFile) -> bool | None:
@@ -131,7 +135,7 @@ class _Fitting:
             return None
         key = tuple(child.births.items())
         if key not in self._known:
-            self._known[key] = template_groups.fits(self._brood, child, self._target)
+            self._known[key] = template_groups.fits(self._group, child, self._target)
         return self._known[key]
 
     def is_near(self, child: ChildFile) -> bool:
@@ -140,12 +144,12 @@ class _Fitting:
             return False
         key = tuple(child.births.items())
         if key not in self._near:
-            self._near[key] = template_groups.needs_content_only(self._brood, child, self._target)
+            self._near[key] = template_groups.needs_content_only(self._group, child, self._target)
         return self._near[key]
 
 
-def limits(brood: Brood, gates: Mapping[str, Health] | None = None) -> Limits:
-    """Return the limits of a brood's rollout; what is rewritten is, for a moment, not there."""
-    is_surging = brood.template.method is Method.REPLACE_BEFORE_REMOVE
+def limits(group: TemplateGroup, gates: Mapping[str, Health] | None = None) -> RolloutLimits:
+    """Return the limits of a template group's rollout; what is rewritten is, for a moment, not there."""
+    is_surging = group.template.method is Method.REPLACE_BEFORE_REMOVE
     order = Order.REPLACE_BEFORE_REMOVE if is_surging else Order.REMOVE_FIRST
-    return dataclasses.replace(brood.template.limits, order=order, gates=gates or {})
+    return dataclasses.replace(group.template.limits, order=order, gates=gates or {})

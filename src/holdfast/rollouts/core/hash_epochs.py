@@ -23,7 +23,7 @@ from typing import Final
 
 from holdfast.errors import SchemeError
 from holdfast.rollouts.core import template_schemes
-from holdfast.rollouts.core.revisions import ChildRecord, Live, ParentRecord, Regime, Revision
+from holdfast.rollouts.core.revisions import ChildRecord, HashEpoch, Live, ParentRecord, Revision
 from holdfast.rollouts.core.template_schemes import Digests, Schemes, TemplateScheme
 
 _ID: Final = re.compile(r"(.+)/([1-9][0-9]*)")
@@ -71,7 +71,7 @@ def _first(
 
 def _first_record(live: Live, scheme: TemplateScheme, known: Schemes) -> ParentRecord:
     revision = Revision(1, live.content, live.schema).digested(known)
-    return ParentRecord(live.uid, (revision,), (Regime(0, scheme.id, 1),), 1)
+    return ParentRecord(live.uid, (revision,), (HashEpoch(0, scheme.id, 1),), 1)
 
 
 def _activate(record: ParentRecord, _live: Live, scheme: TemplateScheme, known: Schemes) -> RecordStep | None:
@@ -79,7 +79,7 @@ def _activate(record: ParentRecord, _live: Live, scheme: TemplateScheme, known: 
     last = record.regimes[-1]
     if last.scheme == scheme.id:
         return None
-    regime = Regime(last.index + 1, scheme.id, record.current)
+    regime = HashEpoch(last.index + 1, scheme.id, record.current)
     revisions = tuple(revision.digested(known) for revision in record.revisions)
     return _step(Change.ACTIVATE, record, regimes=(*record.regimes, regime), revisions=revisions)
 
@@ -106,7 +106,7 @@ def _step(
     record: ParentRecord,
     *,
     revisions: tuple[Revision, ...] | None = None,
-    regimes: tuple[Regime, ...] | None = None,
+    regimes: tuple[HashEpoch, ...] | None = None,
     current: int | None = None,
 ) -> RecordStep:
     new = dataclasses.replace(
@@ -195,7 +195,7 @@ def _under(
     return True if matches else _either(matches, _both(_matches(base, subject, scheme_id, known), before))
 
 
-def _judges(regime: Regime, born_regime: int) -> bool:
+def _judges(regime: HashEpoch, born_regime: int) -> bool:
     """Tell whether a child was there; nothing comes before its first regime, so nothing from before excuses it."""
     return regime.index >= born_regime
 

@@ -1,4 +1,4 @@
-"""Option 1 for a brood: back-propagation of the owner's hash to its children, as the seed recommends it.
+"""Option 1 for a template group: back-propagation of the owner's hash to its children, as the seed recommends it.
 
 Only where a template says `compatibility: option1`; `option1` tells what is wrong with it.
 """
@@ -11,16 +11,16 @@ from holdfast.compare.hash_schemes import StampedHash
 from holdfast.rollouts.core import option1
 from holdfast.rollouts.core.option1 import Stamp, Stamped
 from holdfast.rollouts.core.template_findings import FindingKind
-from holdfast.rollouts.core.template_groups import Birth, Brood, ChildFile, Owned
+from holdfast.rollouts.core.template_groups import ChildFile, OwnerRecord, OwnerRevision, TemplateGroup
 
 
-def propagated(brood: Brood) -> tuple[Owned | None, list[ChildFile]]:
+def propagated(group: TemplateGroup) -> tuple[OwnerRecord | None, list[ChildFile]]:
     """Return the owner and the children that get another stamp; in the store they change together."""
-    lead = brood.lead
+    lead = group.lead
     scheme = lead.known[lead.record.regimes[-1].scheme]
     content = lead.record.latest.content
     owner = Stamped("", None if lead.stamp is None else Stamp(*lead.stamp))
-    by_name = {str(address): child for address, child in brood.children.items()}
+    by_name = {str(address): child for address, child in group.children.items()}
     children = [Stamped(name, _stamp(child, lead.uid), _is_marked(child)) for name, child in by_name.items()]
     after, changed = None, []
     for patch in option1.patches(owner, children, content, scheme.id, lambda value: scheme.digests(value, "").declared):
@@ -29,14 +29,14 @@ def propagated(brood: Brood) -> tuple[Owned | None, list[ChildFile]]:
             continue
         child = by_name[patch.name]
         birth = dataclasses.replace(
-            child.births.get(lead.uid, Birth()), stamp=StampedHash(patch.stamp.version, patch.stamp.digest)
+            child.births.get(lead.uid, OwnerRevision()), stamp=StampedHash(patch.stamp.version, patch.stamp.digest)
         )
         changed.append(dataclasses.replace(child, births={**child.births, lead.uid: birth}))
     return after, changed
 
 
 def _stamp(child: ChildFile, owner: str) -> Stamp | None:
-    stamp = child.births.get(owner, Birth()).stamp
+    stamp = child.births.get(owner, OwnerRevision()).stamp
     return None if stamp is None else Stamp(stamp.digest, stamp.scheme)
 
 

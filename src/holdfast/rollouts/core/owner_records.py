@@ -11,11 +11,11 @@ from holdfast.rollouts.core import adoption, hash_epochs, template_groups, templ
 from holdfast.rollouts.core.hash_epochs import Change
 from holdfast.rollouts.core.option1 import Stamp
 from holdfast.rollouts.core.revisions import ChildRecord, Revision
-from holdfast.rollouts.core.template_groups import Brood, Owned
+from holdfast.rollouts.core.template_groups import OwnerRecord, TemplateGroup
 from holdfast.rollouts.core.templates import RESOURCE, Template
 
 
-def step(template: Template, owned: Owned | None) -> tuple[Change, Owned] | None:
+def step(template: Template, owned: OwnerRecord | None) -> tuple[Change, OwnerRecord] | None:
     """Return the next write that brings an owner up to what is declared, or None if it is there.
 
     Which fields count is part of the scheme: another choice of them is a regime, never an edit.
@@ -28,21 +28,21 @@ def step(template: Template, owned: Owned | None) -> tuple[Change, Owned] | None
     if found is None:
         return None
     if owned is None:
-        return found.change, Owned(template, found.record, policies, known=known, version=1)
+        return found.change, OwnerRecord(template, found.record, policies, known=known, version=1)
     after = dataclasses.replace(owned, record=found.record, policies=policies, known=known, due_at=None)
     return found.change, dataclasses.replace(after, version=owned.version + 1)
 
 
-def with_generation(brood: Brood) -> Owned | None:
+def with_generation(group: TemplateGroup) -> OwnerRecord | None:
     """Return the one that leads with the revisions that go together now, or None if it has these."""
-    new = template_groups.next_generation(brood.owners)
+    new = template_groups.next_generation(group.owners)
     if new is None:
         return None
-    lead = brood.lead
+    lead = group.lead
     return dataclasses.replace(lead, generations=(*lead.generations, new), version=lead.version + 1)
 
 
-def with_live(owner: Owned, seen: Json, stamps: Iterable[Stamp]) -> Owned | None:
+def with_live(owner: OwnerRecord, seen: Json, stamps: Iterable[Stamp]) -> OwnerRecord | None:
     """Return a part with what was seen of it as a revision, where a stamp of a child names that and nothing recorded.
 
     It is not what is declared, so it does not become the current one: children made from it are to be rolled.
@@ -60,15 +60,15 @@ def with_live(owner: Owned, seen: Json, stamps: Iterable[Stamp]) -> Owned | None
     return None
 
 
-def forgetting(owner: Owned, users: Iterable[Brood], keep: int) -> Owned | None:
+def forgetting(owner: OwnerRecord, users: Iterable[TemplateGroup], keep: int) -> OwnerRecord | None:
     """Return an owner without what nothing can ask for, or None if it has nothing of that.
 
-    Pass every brood that the owner has children in. While one of them rolls nothing goes: it may turn round.
+    Pass every template group that the owner has children in. While one of them rolls nothing goes: it may turn round.
     """
     listed = list(users)
-    if any(brood.is_rolling for brood in listed):
+    if any(group.is_rolling for group in listed):
         return None
-    found = hash_epochs.forget(owner.record, [each for brood in listed for each in _records(brood, owner.uid)], keep)
+    found = hash_epochs.forget(owner.record, [each for group in listed for each in _records(group, owner.uid)], keep)
     if found is None:
         return None
     kept = {each.ordinal for each in found.record.revisions}
@@ -82,9 +82,9 @@ def forgetting(owner: Owned, users: Iterable[Brood], keep: int) -> Owned | None:
     )
 
 
-def _records(brood: Brood, uid: str) -> Iterable[ChildRecord]:
+def _records(group: TemplateGroup, uid: str) -> Iterable[ChildRecord]:
     """Yield what children owe to an owner, and what rewritten ones owed to it before."""
-    for child in brood.children.values():
+    for child in group.children.values():
         yield child.record_of(uid)
         if child.before is not None and uid in child.before[1]:
             birth = child.before[1][uid]

@@ -5,14 +5,14 @@ from __future__ import annotations
 import dataclasses
 
 from holdfast.policy import windows
-from holdfast.policy.write_reasons import Motive
+from holdfast.policy.write_reasons import WriteReason
 from holdfast.rollouts.core import records, rollout_limits
 from holdfast.rollouts.core.records import BEGINNING, Failures, Phase, Rollout, Target
-from holdfast.rollouts.core.rollout_limits import Health, Limits, OnHalt
-from holdfast.rollouts.core.slots import Fleet, State
+from holdfast.rollouts.core.rollout_limits import Health, OnHalt, RolloutLimits
+from holdfast.rollouts.core.slots import SlotSet, State
 
 
-def advanced(rollout: Rollout, fleet: Fleet, limits: Limits, now: float) -> Rollout:
+def advanced(rollout: Rollout, fleet: SlotSet, limits: RolloutLimits, now: float) -> Rollout:
     """Return the rollout as the children and the clock have made it: count, then stop or go on."""
     counted = _opened(_counted(rollout, fleet, now), limits, now)
     if counted.phase in BEGINNING and (why := _fault(counted, fleet, limits, now)):
@@ -22,7 +22,7 @@ def advanced(rollout: Rollout, fleet: Fleet, limits: Limits, now: float) -> Roll
     return _waved(counted, fleet, limits, now) if counted.phase in BEGINNING else counted
 
 
-def _counted(rollout: Rollout, fleet: Fleet, now: float) -> Rollout:
+def _counted(rollout: Rollout, fleet: SlotSet, now: float) -> Rollout:
     """Count failures and progress, each once: an attempt that is not newer than what was counted is known."""
     failures = dict(rollout.failures)
     ready = 0
@@ -38,16 +38,16 @@ def _counted(rollout: Rollout, fleet: Fleet, now: float) -> Rollout:
     return rollout if failures == rollout.failures else dataclasses.replace(rollout, failures=failures)
 
 
-def _opened(rollout: Rollout, limits: Limits, now: float) -> Rollout:
+def _opened(rollout: Rollout, limits: RolloutLimits, now: float) -> Rollout:
     """Note whether the windows are closed; the deadline starts anew when they open."""
-    is_closed = windows.closed_by(limits.windows, now, Motive.DRIFT) is not None
+    is_closed = windows.closed_by(limits.windows, now, WriteReason.DRIFT) is not None
     if is_closed == rollout.is_closed:
         return rollout
     progressed_at = rollout.progressed_at if is_closed else now
     return dataclasses.replace(rollout, is_closed=is_closed, progressed_at=progressed_at)
 
 
-def _fault(rollout: Rollout, fleet: Fleet, limits: Limits, now: float) -> str:
+def _fault(rollout: Rollout, fleet: SlotSet, limits: RolloutLimits, now: float) -> str:
     """Return why to stop, or nothing."""
     failing = sorted(name for name, health in limits.gates.items() if health is Health.FAIL)
     if failing:
@@ -60,7 +60,7 @@ def _fault(rollout: Rollout, fleet: Fleet, limits: Limits, now: float) -> str:
     return _lateness(rollout, fleet, limits, now)
 
 
-def _lateness(rollout: Rollout, fleet: Fleet, limits: Limits, now: float) -> str:
+def _lateness(rollout: Rollout, fleet: SlotSet, limits: RolloutLimits, now: float) -> str:
     """Only work that is under way can be late; waiting for a window, a hold or a budget is not being late."""
     if limits.progress_deadline is None or rollout.is_closed or now - rollout.progressed_at < limits.progress_deadline:
         return ""
@@ -68,7 +68,7 @@ def _lateness(rollout: Rollout, fleet: Fleet, limits: Limits, now: float) -> str
     return f"no progress for {now - rollout.progressed_at:.0f} s" if is_working else ""
 
 
-def _stopped(rollout: Rollout, limits: Limits, now: float, why: str) -> Rollout:
+def _stopped(rollout: Rollout, limits: RolloutLimits, now: float, why: str) -> Rollout:
     if limits.on_halt is OnHalt.ROLL_BACK and rollout.previous is not None and not rollout.is_going_back:
         return going_back(rollout, rollout.previous, now, why)
     return dataclasses.replace(rollout, phase=Phase.HALTED, resumes_to=rollout.phase, why=why)
@@ -91,7 +91,7 @@ def going_back(rollout: Rollout, to: Target, now: float, why: str) -> Rollout:
     )
 
 
-def _begun(rollout: Rollout, limits: Limits) -> Rollout:
+def _begun(rollout: Rollout, limits: RolloutLimits) -> Rollout:
     if rollout.is_closed:
         return rollout
     if rollout_limits.quota(limits, 0, 0):
@@ -99,7 +99,7 @@ def _begun(rollout: Rollout, limits: Limits) -> Rollout:
     return dataclasses.replace(rollout, phase=Phase.PROGRESSING, wave=1)
 
 
-def _waved(rollout: Rollout, fleet: Fleet, limits: Limits, now: float) -> Rollout:
+def _waved(rollout: Rollout, fleet: SlotSet, limits: RolloutLimits, now: float) -> Rollout:
     """Open the next wave, or end, once the present one is complete, well, and has been so for long enough."""
     if records.at_work(rollout, fleet) or not _is_well(rollout, fleet):
         return dataclasses.replace(rollout, well_since=None)
@@ -120,5 +120,5 @@ def _ending(rollout: Rollout) -> Phase:
     return Phase.ROLLED_BACK if rollout.is_going_back else Phase.COMPLETE
 
 
-def _is_well(rollout: Rollout, fleet: Fleet) -> bool:
+def _is_well(rollout: Rollout, fleet: SlotSet) -> bool:
     return all(child.state is State.READY for child in records.made(rollout, fleet))

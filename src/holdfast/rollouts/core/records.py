@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, NamedTuple
 
-from holdfast.rollouts.core.slots import Child, Fleet, Slot, State
+from holdfast.rollouts.core.slots import Child, Slot, SlotSet, State
 
 
 class Phase(StrEnum):
@@ -113,12 +113,12 @@ class Remove:
 Step = Save | Create | Remove
 
 
-def made(rollout: Rollout, fleet: Fleet) -> tuple[Child, ...]:
+def made(rollout: Rollout, fleet: SlotSet) -> tuple[Child, ...]:
     """Return the children that a rollout, in its present direction, has put there."""
     return fleet.made.get(rollout.maker, ())
 
 
-def taken(rollout: Rollout, fleet: Fleet) -> int:
+def taken(rollout: Rollout, fleet: SlotSet) -> int:
     """Return how many slots a rollout has taken up, finished or not: what waves count."""
     mine = {child.slot for child in made(rollout, fleet)}
     return len(mine | {slot.name for slot in fleet.busy if _is_emptied(slot)})
@@ -128,7 +128,7 @@ def _is_emptied(slot: Slot) -> bool:
     return all(child.state in {State.GONE, State.REMOVING} for child in slot.children)
 
 
-def at_work(rollout: Rollout, fleet: Fleet) -> list[Slot]:
+def at_work(rollout: Rollout, fleet: SlotSet) -> list[Slot]:
     """Return the slots in which something is being done: they count against budgets until it is done."""
     return [slot for slot in fleet.busy if not is_done(rollout, slot)]
 

@@ -23,7 +23,7 @@ from holdfast.policy.dependency_graph import DEPENDS_ON
 from holdfast.rollouts.core import template_schemes
 from holdfast.rollouts.core.option1 import Stamp
 from holdfast.rollouts.core.revisions import ParentRecord, Revision
-from holdfast.rollouts.core.template_groups import Birth, Brood, ChildFile, Owned
+from holdfast.rollouts.core.template_groups import ChildFile, OwnerRecord, OwnerRevision, TemplateGroup
 from holdfast.rollouts.core.template_schemes import Keys
 from holdfast.rollouts.core.templates import LIVE, RESOURCE, Template
 
@@ -51,14 +51,14 @@ def zone_of(template: Template, slot: str) -> str:
     return "" if index is None or not template.zones else template.zones[index % len(template.zones)]
 
 
-def declaration(brood: Brood, child: ChildFile, own: Declaration | None = None) -> Declaration:
+def declaration(group: TemplateGroup, child: ChildFile, own: Declaration | None = None) -> Declaration:
     """Return what is declared of a child; `own` is what a person declared of one that a selector found.
 
     One of which nobody knows what it was made from is compared with what it would be made from now, and never written.
     """
-    template, kind = brood.template, brood.template.child
-    made, needs = content(brood, child), _needs(brood, "" if own is None else own.annotations.get(DEPENDS_ON, ""))
-    is_known = brood.lead.uid in child.births and all(_is_known(brood.owner(uid), child) for uid in child.births)
+    template, kind = group.template, group.template.child
+    made, needs = content(group, child), _needs(group, "" if own is None else own.annotations.get(DEPENDS_ON, ""))
+    is_known = group.lead.uid in child.births and all(_is_known(group.owner(uid), child) for uid in child.births)
     if own is not None:
         return dataclasses.replace(
             own,
@@ -81,42 +81,42 @@ def declaration(brood: Brood, child: ChildFile, own: Declaration | None = None) 
     )
 
 
-def _needs(brood: Brood, own: str) -> dict[str, str]:
+def _needs(group: TemplateGroup, own: str) -> dict[str, str]:
     """Return what a child needs, as an annotation: what is said of it, and the parts that are resources."""
-    kind = brood.template.child
+    kind = group.template.child
     said = own if own or kind is None else kind.depends_on
-    parts = [str(each.template.address) for each in brood.owners if each.template.address is not None]
+    parts = [str(each.template.address) for each in group.owners if each.template.address is not None]
     names = [each for each in (said, *parts) if each]
     return {DEPENDS_ON: ",".join(names)} if names else {}
 
 
-def _is_known(owner: Owned | None, child: ChildFile) -> bool:
+def _is_known(owner: OwnerRecord | None, child: ChildFile) -> bool:
     if owner is None:
         return False
     birth = child.record_of(owner.uid)
     return birth.is_bound and birth.birth is not None and owner.record.revision(birth.birth) is not None
 
 
-def content(brood: Brood, child: ChildFile) -> dict[str, Json]:
+def content(group: TemplateGroup, child: ChildFile) -> dict[str, Json]:
     """Return what the owners of a child give it."""
     out: Json = {}
-    owners = [each for uid in child.births if (each := brood.owner(uid)) is not None] or list(brood.owners)
+    owners = [each for uid in child.births if (each := group.owner(uid)) is not None] or list(group.owners)
     for owner in owners:
-        out = _merged(out, _of_owner(owner, child.births.get(owner.uid, Birth())))
-    index = index_of(brood.template, child.slot)
+        out = _merged(out, _of_owner(owner, child.births.get(owner.uid, OwnerRevision())))
+    index = index_of(group.template, child.slot)
     known = {
         "name": child.name,
         "slot": child.slot,
         "index": "" if index is None else str(index),
-        "zone": zone_of(brood.template, child.slot),
+        "zone": zone_of(group.template, child.slot),
     }
     out = _filled(out, known)
     for owner in owners:
-        out = _stamped(out, owner, child.births.get(owner.uid, Birth()))
+        out = _stamped(out, owner, child.births.get(owner.uid, OwnerRevision()))
     return dict(out)
 
 
-def _of_owner(owner: Owned, birth: Birth) -> Json:
+def _of_owner(owner: OwnerRecord, birth: OwnerRevision) -> Json:
     """Return what an owner gives a child: what it was born with, in-place fields as they are now."""
     made_from = owner.record.latest if birth.revision is None else owner.record.revision(birth.revision)
     if made_from is None or LIVE in made_from.content:
@@ -127,7 +127,7 @@ def _of_owner(owner: Owned, birth: Birth) -> Json:
     return content
 
 
-def _in_place(owner: Owned, birth: Birth) -> dict[Keys, Json]:
+def _in_place(owner: OwnerRecord, birth: OwnerRevision) -> dict[Keys, Json]:
     """Return the fields that were in place since a child was born, as they are, or were when that ended.
 
     A field that is in place no longer keeps what it had by then: to choose other fields must not write to a child.
@@ -165,7 +165,7 @@ def _filled(value: Json, known: Mapping[str, str]) -> Json:
     return [_filled(item, known) for item in value] if isinstance(value, list) else value
 
 
-def _stamped(content: Json, owner: Owned, birth: Birth) -> Json:
+def _stamped(content: Json, owner: OwnerRecord, birth: OwnerRevision) -> Json:
     """Write hash and version as the seed has them; what a child was born with stays on it for life."""
     stamping = owner.template.stamping
     if stamping is None or birth.stamp is None:
@@ -176,7 +176,7 @@ def _stamped(content: Json, owner: Owned, birth: Birth) -> Json:
     return content
 
 
-def stamp_on(owner: Owned, observed: Json) -> Stamp | None:
+def stamp_on(owner: OwnerRecord, observed: Json) -> Stamp | None:
     """Read hash and version from what was observed of a child."""
     stamping = owner.template.stamping
     if stamping is None or observed is ABSENT:

@@ -52,7 +52,7 @@ class Revision:
 
 
 @dataclass(frozen=True, slots=True)
-class Regime:
+class HashEpoch:
     """A stretch of time in which one scheme judged; `base` is the revision that it took over from the one before."""
 
     index: int
@@ -66,7 +66,7 @@ class ParentRecord:
 
     uid: str
     revisions: tuple[Revision, ...]
-    regimes: tuple[Regime, ...]  # never empty; indexes rise but may begin late, when older ones were forgotten
+    regimes: tuple[HashEpoch, ...]  # never empty; indexes rise but may begin late, when older ones were forgotten
     current: int  # ordinal
     version: int = 1
 
@@ -74,7 +74,7 @@ class ParentRecord:
         """Return a revision that is still kept."""
         return next((each for each in self.revisions if each.ordinal == ordinal), None)
 
-    def regime(self, index: int) -> Regime | None:
+    def regime(self, index: int) -> HashEpoch | None:
         """Return a regime that is still kept."""
         return next((each for each in self.regimes if each.index == index), None)
 

@@ -47,7 +47,7 @@ class Health(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class RolloutLimits:
     """The settings of a rollout, and what its gates say at the moment. Times are in seconds."""
 
     max_unavailable: Amount = field(default_factory=lambda: Percent(10))
@@ -85,13 +85,13 @@ def resolve_part(amount: Amount, slots: int) -> int:
     return max(1, resolve(amount, slots)) if isinstance(amount, Percent) else amount
 
 
-def budget(limits: Limits, reason: str, fleet: int) -> int:
+def budget(limits: RolloutLimits, reason: str, fleet: int) -> int:
     """Return how many slots may be at work for a reason; without a rule, as many as the other limits allow."""
     amount = limits.budgets.get(reason, limits.budgets.get(EVERY_REASON))
     return fleet if amount is None else resolve(amount, fleet)
 
 
-def quota(limits: Limits, wave: int, fleet: int) -> int:
+def quota(limits: RolloutLimits, wave: int, fleet: int) -> int:
     """Return how many slots may have been taken up by the end of a wave; wave 0 is the canary."""
     first = len(limits.canary_slots) or limits.canary
     if wave == 0:

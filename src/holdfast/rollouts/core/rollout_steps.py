@@ -19,15 +19,15 @@ import dataclasses
 from collections.abc import Iterable, Iterator
 
 from holdfast.policy import windows
-from holdfast.policy.write_reasons import Motive
+from holdfast.policy.write_reasons import WriteReason
 from holdfast.rollouts.core import progress, records, rollout_limits, scheduler
 from holdfast.rollouts.core.records import BEGINNING, OVER, Phase, Rollout, Save, Step, Target
-from holdfast.rollouts.core.rollout_limits import Health, Limits, Order
-from holdfast.rollouts.core.slots import Child, Fleet, Grouping, fleet_of
+from holdfast.rollouts.core.rollout_limits import Health, Order, RolloutLimits
+from holdfast.rollouts.core.slots import Child, Grouping, SlotSet, fleet_of
 
 
 def next_steps(
-    rollout: Rollout, children: Iterable[Child], limits: Limits, now: float, grouping: Grouping | None = None
+    rollout: Rollout, children: Iterable[Child], limits: RolloutLimits, now: float, grouping: Grouping | None = None
 ) -> list[Step]:
     """Return what is to be done now, in this order; empty when there is only waiting, or nothing left.
 
@@ -109,17 +109,19 @@ def _moved(rollout: Rollout, **changes: object) -> Rollout:
 # --- explaining -------------------------------------------------------------------------------------------------------
 
 
-def blocked_by(rollout: Rollout, children: Iterable[Child], limits: Limits, now: float) -> tuple[str, ...]:
+def blocked_by(rollout: Rollout, children: Iterable[Child], limits: RolloutLimits, now: float) -> tuple[str, ...]:
     """Say what a rollout waits for, most general first; empty if it is over or has something to do."""
     if rollout.phase in OVER:
         return ()
     if rollout.phase in {Phase.PAUSED, Phase.HALTED}:
         return (f"{rollout.phase}: {rollout.why}",)
-    held = windows.closed_by(limits.windows, now, Motive.DRIFT)
+    held = windows.closed_by(limits.windows, now, WriteReason.DRIFT)
     return tuple(_waits(rollout, fleet_of(children), limits, now, held))
 
 
-def _waits(rollout: Rollout, fleet: Fleet, limits: Limits, now: float, window: windows.Held | None) -> Iterator[str]:
+def _waits(
+    rollout: Rollout, fleet: SlotSet, limits: RolloutLimits, now: float, window: windows.WindowHold | None
+) -> Iterator[str]:
     size = len(fleet.slots)
     if window is not None:
         yield f"window: {window}"

@@ -11,8 +11,8 @@ from typing import Final
 
 from holdfast.rollouts.core import records, rollout_limits
 from holdfast.rollouts.core.records import Create, Failures, Remove, Rollout, Step
-from holdfast.rollouts.core.rollout_limits import Limits, Order
-from holdfast.rollouts.core.slots import Child, Fleet, Slot, State
+from holdfast.rollouts.core.rollout_limits import Order, RolloutLimits
+from holdfast.rollouts.core.slots import Child, Slot, SlotSet, State
 
 RETRY_JITTER: Final = 0.1  # of the wait, at most
 
@@ -31,17 +31,17 @@ class Turns:
         return True
 
 
-def turns(rollout: Rollout, fleet: Fleet, limits: Limits) -> Turns:
+def turns(rollout: Rollout, fleet: SlotSet, limits: RolloutLimits) -> Turns:
     """Return the turns that are left."""
     return Turns() if limits.turns is None else Turns(limits.turns - len(working(rollout, fleet)))
 
 
-def working(rollout: Rollout, fleet: Fleet) -> set[str]:
+def working(rollout: Rollout, fleet: SlotSet) -> set[str]:
     """Return the slots that have a turn: those at work, but for empty places, which may stay so for long."""
     return {slot.name for slot in records.at_work(rollout, fleet) if slot.living}
 
 
-def finishing(rollout: Rollout, fleet: Fleet, limits: Limits, now: float, left: Turns) -> Iterator[Step]:
+def finishing(rollout: Rollout, fleet: SlotSet, limits: RolloutLimits, now: float, left: Turns) -> Iterator[Step]:
     """Yield what finishes the slots that something was begun in; needs no room, because that was taken then.
 
     Only a turn among all templates is given away while a place is empty, and has to be had once more to fill it.
@@ -50,7 +50,7 @@ def finishing(rollout: Rollout, fleet: Fleet, limits: Limits, now: float, left: 
         yield from _finish(rollout, slot, limits, now, left)
 
 
-def _finish(rollout: Rollout, slot: Slot, limits: Limits, now: float, left: Turns) -> Iterator[Step]:
+def _finish(rollout: Rollout, slot: Slot, limits: RolloutLimits, now: float, left: Turns) -> Iterator[Step]:
     if not slot.living:
         if now >= retry_at(rollout, slot.name, limits) and left.take():
             yield _create(rollout, slot)
@@ -63,7 +63,7 @@ def _finish(rollout: Rollout, slot: Slot, limits: Limits, now: float, left: Turn
         yield from _swap(rollout, slot, limits, now)
 
 
-def _swap(rollout: Rollout, slot: Slot, limits: Limits, now: float) -> Iterator[Remove]:
+def _swap(rollout: Rollout, slot: Slot, limits: RolloutLimits, now: float) -> Iterator[Remove]:
     """Remove what is too much in a slot, never the last child that is ready."""
     staying = [child for child in slot.living if child.state is not State.REMOVING]
     wanted = [child for child in staying if child.revision in rollout.target.accepts]
@@ -86,7 +86,7 @@ def _remove(child: Child, why: str) -> Remove:
     return Remove(f"{child.name}.remove", child.slot, child.name, why)
 
 
-def retry_at(rollout: Rollout, slot: str, limits: Limits) -> float:
+def retry_at(rollout: Rollout, slot: str, limits: RolloutLimits) -> float:
     """Return when a slot may be tried again: later after each failure, and many that failed together not together.
 
     What sets them apart is their names and not chance, so that every look at the same records says the same.
@@ -159,7 +159,7 @@ def _zone(slot: Slot) -> str:
     return slot.children[0].topology
 
 
-def _zones(rollout: Rollout, fleet: Fleet, limits: Limits) -> _Zones | None:
+def _zones(rollout: Rollout, fleet: SlotSet, limits: RolloutLimits) -> _Zones | None:
     if limits.per_zone is None:
         return None
     used = Counter(_zone(slot) for slot in records.at_work(rollout, fleet))
@@ -168,7 +168,7 @@ def _zones(rollout: Rollout, fleet: Fleet, limits: Limits) -> _Zones | None:
     return _Zones(free, Counter(_zone(slot) for slot in fleet.slots if slot.is_quiet and not slot.is_available))
 
 
-def beginning(rollout: Rollout, fleet: Fleet, limits: Limits, now: float, left: Turns) -> Iterator[Step]:
+def beginning(rollout: Rollout, fleet: SlotSet, limits: RolloutLimits, now: float, left: Turns) -> Iterator[Step]:
     """Yield the beginnings that fit into the limits, in the order of who is to go first."""
     room = _room(rollout, fleet, limits, left)
     if not room.is_left():
@@ -188,7 +188,7 @@ def beginning(rollout: Rollout, fleet: Fleet, limits: Limits, now: float, left: 
             yield _remove(slot.living[0], "its place is needed")
 
 
-def _room(rollout: Rollout, fleet: Fleet, limits: Limits, left: Turns) -> _Room:
+def _room(rollout: Rollout, fleet: SlotSet, limits: RolloutLimits, left: Turns) -> _Room:
     """Return what the limits leave."""
     size = len(fleet.slots)
     sick = sum(slot.is_quiet and not slot.is_available for slot in fleet.slots)
@@ -207,7 +207,7 @@ def _room(rollout: Rollout, fleet: Fleet, limits: Limits, left: Turns) -> _Room:
     )
 
 
-def _rewrites(fleet: Fleet) -> bool:
+def _rewrites(fleet: SlotSet) -> bool:
     return any(child.is_rewritten for slot in fleet.slots for child in slot.living)
 
 
@@ -215,7 +215,7 @@ def _reason(slot: Slot) -> str:
     return slot.children[0].reason
 
 
-def _candidates(rollout: Rollout, fleet: Fleet, limits: Limits, now: float) -> Iterator[Slot]:
+def _candidates(rollout: Rollout, fleet: SlotSet, limits: RolloutLimits, now: float) -> Iterator[Slot]:
     last = len(fleet.slots) if rollout.is_going_back else len(fleet.slots) - limits.partition
     for slot in fleet.slots[: max(0, last)]:
         if not slot.is_quiet or records.is_done(rollout, slot):
@@ -225,14 +225,14 @@ def _candidates(rollout: Rollout, fleet: Fleet, limits: Limits, now: float) -> I
         yield slot
 
 
-def is_held(rollout: Rollout, slot: Slot, limits: Limits, now: float) -> bool:
+def is_held(rollout: Rollout, slot: Slot, limits: RolloutLimits, now: float) -> bool:
     """Tell whether somebody asked that a slot be left alone, and has not asked for too long."""
     if limits.hold_deadline is not None and now - rollout.started_at >= limits.hold_deadline:
         return False
     return any(child.held_until is not None and now < child.held_until for child in slot.living)
 
 
-def _in_order(candidates: Iterable[Slot], fleet: Fleet, limits: Limits) -> Sequence[Slot]:
+def _in_order(candidates: Iterable[Slot], fleet: SlotSet, limits: RolloutLimits) -> Sequence[Slot]:
     """Order candidates: the chosen canaries, what serves nobody, what is idle; spread, and the oldest finding first.
 
     Spread means that the first of every zone comes before the second of any, counting those at work already. Where
@@ -250,5 +250,5 @@ def _in_order(candidates: Iterable[Slot], fleet: Fleet, limits: Limits) -> Seque
     return [slot for _, slot in sorted(keyed, key=lambda each: each[0])]
 
 
-def _class(slot: Slot, limits: Limits) -> tuple[bool, bool, bool]:
+def _class(slot: Slot, limits: RolloutLimits) -> tuple[bool, bool, bool]:
     return (slot.name not in limits.canary_slots, slot.is_available, not slot.living[0].is_idle)

@@ -47,7 +47,7 @@ class Child:
     is_idle: bool = False
     topology: str = ""  # zone, rack, host: what replacements are spread over
     held_until: float | None = None  # infinity: until somebody lifts the hold
-    is_exempt: bool = False  # nothing that asks for action was found: latent, unknown, or adopted as it is
+    is_exempt: bool = False  # nothing that asks for action was found: newly-visible, unknown, or adopted as it is
     is_rewritten: bool = False  # it needs other content only: it gets that, and is not replaced
 
     @property
@@ -72,7 +72,7 @@ class Slot(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Fleet:
+class SlotSet:
     """All slots of an owner, by name."""
 
     slots: tuple[Slot, ...]
@@ -105,7 +105,7 @@ class Grouping:
     def __init__(self) -> None:
         self._slots: dict[str, Slot] = {}  # in their order
 
-    def fleet_of(self, children: Iterable[Child]) -> Fleet:
+    def fleet_of(self, children: Iterable[Child]) -> SlotSet:
         """Group children by slot."""
         groups: dict[str, Child | list[Child]] = {}
         made: dict[str, list[Child]] = defaultdict(list)
@@ -118,7 +118,7 @@ class Grouping:
         self._slots = self._regrouped(groups)
         slots = tuple(self._slots.values())
         busy = tuple([slot for slot in slots if not slot.is_quiet])
-        return Fleet(
+        return SlotSet(
             slots,
             busy,
             made={maker: tuple(group) for maker, group in made.items()},
@@ -141,6 +141,6 @@ class Grouping:
         return out
 
 
-def fleet_of(children: Iterable[Child]) -> Fleet:
+def fleet_of(children: Iterable[Child]) -> SlotSet:
     """Group children by slot, once."""
     return Grouping().fleet_of(children)

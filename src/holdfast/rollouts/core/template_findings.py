@@ -1,7 +1,7 @@
 """Findings about children of templates: per owner and class, each with the moment it was first seen.
 
 One boolean for several owners and causes makes a fix of one look like a fault of another; so every owner has findings
-of its own. Only `spec` and `dynamic` ask for anything; `latent` and `defaults-changed` do so when a person promotes
+of its own. Only `spec` and `dynamic` ask for anything; `newly-visible` and `defaults-changed` when a person promotes
 them; `unknown` never does, and keeps whatever was known before from being acted on.
 """
 
@@ -24,7 +24,7 @@ class FindingKind(StrEnum):
     """The closed set of classes."""
 
     SPEC = "spec"  # the template was edited
-    LATENT = "latent"  # only a newer scheme sees the difference, and it was there when that took over
+    NEWLY_VISIBLE = "newly-visible"  # only a newer scheme sees the difference, and it was there when that took over
     DEFAULTS_CHANGED = "defaults-changed"  # nobody edited anything; a default has another value now
     DYNAMIC = "dynamic"  # a predicate that the child has to satisfy no longer holds
     UNKNOWN = "unknown"
@@ -118,7 +118,7 @@ def _of_bound(record: ParentRecord, child: ChildRecord, look: Look) -> Iterator[
         case Standing.DRIFTED:
             yield finding(FindingKind.SPEC, "edited")
         case Standing.GRANDFATHERED:
-            yield finding(FindingKind.LATENT, "seen-by-a-newer-scheme")
+            yield finding(FindingKind.NEWLY_VISIBLE, "seen-by-a-newer-scheme")
         case Standing.UNKNOWN:
             yield finding(FindingKind.UNKNOWN, Obstacle.UNKNOWN_SCHEME)
         case Standing.MATCHING if _has_other_defaults(record, child, look.known):

@@ -1,4 +1,4 @@
-"""Broods: a template with its parts, its children, and its rollout, as they are remembered.
+"""template groups: a template with its parts, its children, and its rollout, as they are remembered.
 
 A child is made from one revision of each of its owners. Which of them go together is a *generation*, a number, and what
 a rollout moves children to; the revisions themselves, and how a child stands to each, stay with the owners.
@@ -23,7 +23,7 @@ from holdfast.rollouts.core.templates import Template
 
 
 @dataclass(frozen=True, slots=True)
-class Birth:
+class OwnerRevision:
     """From which revision of an owner a child was made, under which regime; both None: nobody knows."""
 
     revision: int | None = None
@@ -37,19 +37,19 @@ class ChildFile:
 
     address: Address
     slot: str
-    births: Mapping[str, Birth]  # by owner
+    births: Mapping[str, OwnerRevision]  # by owner
     generation: int = 0  # 0: of none that was recorded
     state: State = State.CREATING
     ready_since: float = 0.0
     made_by: str = ""
     attempt: int = 0
     reason: str = "spec"
-    before: tuple[int, Mapping[str, Birth]] | None = None  # of a rewrite: what the child was, should it fail
+    before: tuple[int, Mapping[str, OwnerRevision]] | None = None  # of a rewrite: what the child was, should it fail
     findings: tuple[TemplateFinding, ...] = ()
     since: float = 0.0
     note: str = ""  # what went wrong last
     is_marked: bool = False  # Option 1 only: somebody saw it drifted
-    version: int = 0  # of its dossier; 0: not kept yet
+    version: int = 0  # of its versioned record; 0: not kept yet
     is_rewriting: bool = False  # it is there, and gets other content; `before` is what it was
 
     @property
@@ -59,12 +59,12 @@ class ChildFile:
 
     def record_of(self, owner: str) -> ChildRecord:
         """Return what it owes to one owner, as regimes want it."""
-        birth = self.births.get(owner, Birth())
+        birth = self.births.get(owner, OwnerRevision())
         return ChildRecord(self.name, owner, birth.revision, birth.regime, birth.stamp)
 
 
 @dataclass(frozen=True, slots=True)
-class Generation:
+class RevisionSet:
     """A revision of each owner, to make children from."""
 
     number: int
@@ -72,15 +72,15 @@ class Generation:
 
 
 @dataclass(frozen=True, slots=True)
-class Owned:
+class OwnerRecord:
     """One owner: the template as declared, and as it is recorded."""
 
     template: Template
     record: ParentRecord
     policies: Mapping[str, Json]  # scheme id -> which fields counted
-    generations: tuple[Generation, ...] = ()  # of the one that leads
+    generations: tuple[RevisionSet, ...] = ()  # of the one that leads
     stamp: tuple[str, str] | None = None  # Option 1 only: hash and version on the owner
-    version: int = 0  # of its dossier
+    version: int = 0  # of its versioned record
     known: Schemes = field(default_factory=dict, compare=False)
     due_at: float | None = None  # when its predicates are to be asked again
 
@@ -91,7 +91,7 @@ class Owned:
 
 
 @dataclass(frozen=True, slots=True)
-class RolloutFile:
+class RolloutRecord:
     """A rollout with what it was for: the target turns round when it goes back, the aim does not."""
 
     number: int
@@ -102,30 +102,32 @@ class RolloutFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Brood:
+class TemplateGroup:
     """One template that leads, and everything it leads."""
 
     template: Template
-    owners: tuple[Owned, ...]  # the parts, then the template itself
+    owners: tuple[OwnerRecord, ...]  # the parts, then the template itself
     children: Mapping[Address, ChildFile] = field(default_factory=dict)
-    rollout: RolloutFile | None = None  # the newest
-    former: Mapping[str, Owned] = field(default_factory=dict)  # parts that it used before, and that children still have
+    rollout: RolloutRecord | None = None  # the newest
+    former: Mapping[str, OwnerRecord] = field(
+        default_factory=dict
+    )  # parts that it used before, and that children still have
 
     @property
-    def lead(self) -> Owned:
+    def lead(self) -> OwnerRecord:
         """The template's own record."""
         return self.owners[-1]
 
     @property
-    def current(self) -> Generation:
+    def current(self) -> RevisionSet:
         """What the declarations ask for."""
         return self.lead.generations[-1]
 
-    def generation(self, number: int) -> Generation | None:
+    def generation(self, number: int) -> RevisionSet | None:
         """Return a generation that is still kept."""
         return next((each for each in self.lead.generations if each.number == number), None)
 
-    def owner(self, uid: str) -> Owned | None:
+    def owner(self, uid: str) -> OwnerRecord | None:
         """Return an owner, also one that was taken out."""
         return next((each for each in self.owners if each.uid == uid), self.former.get(uid))
 
@@ -134,8 +136,8 @@ class Brood:
         """Whether a rollout is not over."""
         return self.rollout is not None and self.rollout.rollout.phase not in OVER
 
-    def with_children(self, changed: Iterable[ChildFile], gone: Iterable[Address] = ()) -> Brood:
-        """Return the brood with some children changed and some forgotten."""
+    def with_children(self, changed: Iterable[ChildFile], gone: Iterable[Address] = ()) -> TemplateGroup:
+        """Return the template group with some children changed and some forgotten."""
         children = {**self.children, **{each.address: each for each in changed}}
         for address in gone:
             children.pop(address, None)
@@ -148,25 +150,25 @@ def known_schemes(policies: Mapping[str, Json]) -> dict[str, TemplateScheme]:
     return {scheme.id: scheme for scheme in made if scheme is not None}
 
 
-def next_generation(owners: Sequence[Owned]) -> Generation | None:
+def next_generation(owners: Sequence[OwnerRecord]) -> RevisionSet | None:
     """Return the generation to add, or None if the newest is what the owners' current revisions are."""
     births = {owner.uid: owner.record.current for owner in owners}
     kept = owners[-1].generations
     if kept and dict(kept[-1].births) == births:
         return None
-    return Generation(kept[-1].number + 1 if kept else 1, births)
+    return RevisionSet(kept[-1].number + 1 if kept else 1, births)
 
 
-def born(brood: Brood, generation: Generation) -> dict[str, Birth]:
+def born(group: TemplateGroup, generation: RevisionSet) -> dict[str, OwnerRevision]:
     """Return what a child that is made now from a generation owes to each owner."""
     out = {}
     for uid, ordinal in generation.births.items():
-        owner = brood.owner(uid)
+        owner = group.owner(uid)
         if owner is None:
             continue
         record = owner.record if owner.record.revision(ordinal) is None else _at(owner.record, ordinal)
         made = revisions.born("", record)
-        out[uid] = Birth(made.birth, made.born_regime, made.stamp)
+        out[uid] = OwnerRevision(made.birth, made.born_regime, made.stamp)
     return out
 
 
@@ -175,31 +177,31 @@ def _at(record: ParentRecord, ordinal: int) -> ParentRecord:
     return record if record.current == ordinal else dataclasses.replace(record, current=ordinal)
 
 
-def accepts(brood: Brood, number: int) -> Target:
+def accepts(group: TemplateGroup, number: int) -> Target:
     """Return a generation as a target, with those that equal it for every owner under the schemes of now."""
-    wanted = brood.generation(number)
+    wanted = group.generation(number)
     if wanted is None:
         return Target(number, frozenset({number}))
-    same = (each.number for each in brood.lead.generations if is_same(brood, each, wanted))
+    same = (each.number for each in group.lead.generations if is_same(group, each, wanted))
     return Target(number, frozenset({number, *same}))
 
 
-def is_same(brood: Brood, one: Generation, other: Generation) -> bool:
+def is_same(group: TemplateGroup, one: RevisionSet, other: RevisionSet) -> bool:
     """Tell whether two generations make the same children, as far as anybody counts."""
     return one.births.keys() == other.births.keys() and all(
         hash_epochs.is_same(owner.record, (one.births.get(owner.uid), other.births.get(owner.uid)), owner.known)
-        for owner in (*brood.owners, *brood.former.values())
+        for owner in (*group.owners, *group.former.values())
         if owner.uid in one.births
     )
 
 
-def fits(brood: Brood, child: ChildFile, generation: Generation) -> bool | None:
+def fits(group: TemplateGroup, child: ChildFile, generation: RevisionSet) -> bool | None:
     """Tell whether a child is what a generation asks for, by the rule of every owner; None where that is unknown."""
-    if brood.lead.uid not in child.births:
+    if group.lead.uid not in child.births:
         return None  # of another template that had the same name
     if child.births.keys() != generation.births.keys():
         return False
-    owners = [brood.owner(uid) for uid in generation.births]
+    owners = [group.owner(uid) for uid in generation.births]
     verdicts = [
         None
         if owner is None
@@ -213,12 +215,12 @@ def fits(brood: Brood, child: ChildFile, generation: Generation) -> bool | None:
     return None if None in verdicts else True
 
 
-def needs_content_only(brood: Brood, child: ChildFile, generation: Generation) -> bool:
+def needs_content_only(group: TemplateGroup, child: ChildFile, generation: RevisionSet) -> bool:
     """Tell whether a child differs from what a generation asks for in fields that are rewritten alone."""
     if child.births.keys() != generation.births.keys():
         return False
     for uid, ordinal in generation.births.items():
-        owner, birth = brood.owner(uid), child.births[uid].revision
+        owner, birth = group.owner(uid), child.births[uid].revision
         made = None if owner is None or birth is None else owner.record.revision(birth)
         wanted = None if owner is None else owner.record.revision(ordinal)
         if owner is None or made is None or wanted is None:
@@ -229,16 +231,16 @@ def needs_content_only(brood: Brood, child: ChildFile, generation: Generation) -
     return True
 
 
-def birth_generation(brood: Brood) -> Generation:
+def birth_generation(group: TemplateGroup) -> RevisionSet:
     """Return what a new slot is filled with: what the rollout goes to, unless somebody or something stopped it."""
-    file = brood.rollout
+    file = group.rollout
     if file is None:
-        return brood.current
+        return group.current
     rollout = file.rollout
     if rollout.phase is Phase.ROLLED_BACK or rollout.is_going_back:
         wanted = rollout.target.revision
     elif rollout.phase in {Phase.PAUSED, Phase.HALTED} and rollout.previous is not None:
         wanted = rollout.previous.revision
     else:
-        return brood.current
-    return brood.generation(wanted) or brood.current
+        return group.current
+    return group.generation(wanted) or group.current

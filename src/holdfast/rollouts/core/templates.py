@@ -31,7 +31,7 @@ from holdfast.rollouts.core.karpenter_stamps import Hashed
 from holdfast.rollouts.core.option1 import NODEPOOL
 from holdfast.rollouts.core.requirements import Predicate
 from holdfast.rollouts.core.revisions import Live, Revision
-from holdfast.rollouts.core.rollout_limits import Limits
+from holdfast.rollouts.core.rollout_limits import RolloutLimits
 from holdfast.rollouts.core.template_findings import FindingKind
 from holdfast.rollouts.core.template_schemes import FieldPolicy, Keys, ListKind, ListRule, Schemes, TemplateScheme
 
@@ -143,7 +143,7 @@ class Template:
     mode: Mode = Mode.ENFORCE
     promoted: frozenset[FindingKind] = frozenset()
     method: Method = Method.REPLACE_BEFORE_REMOVE
-    limits: Limits = field(default_factory=Limits)
+    limits: RolloutLimits = field(default_factory=RolloutLimits)
     gates: tuple[Gate, ...] = ()
     holds: Mapping[str, float] = field(default_factory=dict)  # slot -> seconds since the rollout began
     spread_by: str = ""  # a label of selected children

@@ -25,14 +25,14 @@ CREATE TABLE correction (
 CREATE INDEX correction_at ON correction (at);
 CREATE INDEX correction_resource ON correction (resource, at);
 
--- What corrections took from purses; `at` is the time of the correction when it was charged.
+-- What corrections took from buckets; `at` is the time of the correction when it was charged.
 CREATE TABLE charge (
   correction INTEGER NOT NULL REFERENCES correction (number),
-  purse TEXT NOT NULL,
+  bucket TEXT NOT NULL,
   at REAL NOT NULL,
-  PRIMARY KEY (correction, purse)
+  PRIMARY KEY (correction, bucket)
 ) WITHOUT ROWID;
-CREATE INDEX charge_purse ON charge (purse, at);
+CREATE INDEX charge_bucket ON charge (bucket, at);
 
 CREATE TABLE pause (
   scope TEXT PRIMARY KEY,
@@ -52,7 +52,7 @@ CREATE TABLE approval (
 ) WITHOUT ROWID;
 CREATE INDEX approval_unused ON approval (resource) WHERE used_at IS NULL;
 
-CREATE TABLE demotion (
+CREATE TABLE quarantine (
   resource INTEGER NOT NULL REFERENCES name (id),
   path TEXT NOT NULL,
   cause TEXT NOT NULL,

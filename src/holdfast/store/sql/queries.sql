@@ -318,16 +318,16 @@ WHERE resource IN (?*) AND at >= ? ORDER BY at DESC, number DESC LIMIT ?
 SELECT number, at FROM correction WHERE id = ?
 
 -- name: is_charged
--- Whether a correction was charged to a purse already.
-SELECT 1 FROM charge WHERE correction = ? AND purse = ?
+-- Whether a correction was charged to a bucket already.
+SELECT 1 FROM charge WHERE correction = ? AND bucket = ?
 
 -- name: spent
--- How often a purse was charged since a time.
-SELECT count(*) FROM charge WHERE purse = ? AND at >= ?
+-- How often a bucket was charged since a time.
+SELECT count(*) FROM charge WHERE bucket = ? AND at >= ?
 
 -- name: add_charge
--- Take from a purse.
-INSERT INTO charge (correction, purse, at) VALUES (?, ?, ?)
+-- Take from a bucket.
+INSERT INTO charge (correction, bucket, at) VALUES (?, ?, ?)
 
 -- name: put_pause
 -- Stop a scope, or say anew why and until when.
@@ -360,27 +360,27 @@ SELECT connection, kind, local, plan, who, why, at, used_at
 FROM approval JOIN name ON name.id = resource JOIN family ON family.id = name.family
 WHERE resource IN (?*) AND used_at IS NULL
 
--- name: put_demotion
+-- name: put_quarantine
 -- A path that is only reported from now on.
-INSERT OR REPLACE INTO demotion (resource, path, cause, since, data) VALUES (?, ?, ?, ?, ?)
+INSERT OR REPLACE INTO quarantine (resource, path, cause, since, data) VALUES (?, ?, ?, ?, ?)
 
--- name: remove_demotion
+-- name: remove_quarantine
 -- A path that is corrected again.
-DELETE FROM demotion WHERE resource = ? AND path = ?
+DELETE FROM quarantine WHERE resource = ? AND path = ?
 
--- name: forget_demotions
--- All demotions of a resource.
-DELETE FROM demotion WHERE resource = ?
+-- name: forget_quarantines
+-- All quarantines of a resource.
+DELETE FROM quarantine WHERE resource = ?
 
--- name: demotions
--- The demotions of everything.
+-- name: quarantines
+-- The quarantines of everything.
 SELECT connection, kind, local, path, cause, since, data
-FROM demotion JOIN name ON name.id = resource JOIN family ON family.id = name.family
+FROM quarantine JOIN name ON name.id = resource JOIN family ON family.id = name.family
 
--- name: demotions_of
--- The demotions of these resources.
+-- name: quarantines_of
+-- The quarantines of these resources.
 SELECT connection, kind, local, path, cause, since, data
-FROM demotion JOIN name ON name.id = resource JOIN family ON family.id = name.family WHERE resource IN (?*)
+FROM quarantine JOIN name ON name.id = resource JOIN family ON family.id = name.family WHERE resource IN (?*)
 
 -- name: put_acceptance
 -- A live value that stands for the baseline from now on.
@@ -444,36 +444,36 @@ WHERE event.subject = :subject AND event.sequence > :after AND event.sequence <=
   AND event.at >= :since AND substr(event.type, 1, length(:prefix)) = :prefix
 ORDER BY event.sequence LIMIT :limit
 
--- name: version_of_dossier
+-- name: version_of_record
 -- Which version of a matter is kept; the write lock is held.
-SELECT version FROM dossier WHERE shelf = ? AND key = ?
+SELECT version FROM record WHERE collection = ? AND key = ?
 
--- name: put_dossier
+-- name: put_record
 -- The next version of a matter.
-INSERT OR REPLACE INTO dossier (shelf, key, owner, version, due_at, data) VALUES (?, ?, ?, ?, ?, ?)
+INSERT OR REPLACE INTO record (collection, key, owner, version, due_at, data) VALUES (?, ?, ?, ?, ?, ?)
 
--- name: remove_dossier
+-- name: remove_record
 -- A matter that is over and that nobody will ask about.
-DELETE FROM dossier WHERE shelf = ? AND key = ?
+DELETE FROM record WHERE collection = ? AND key = ?
 
--- name: dossier
+-- name: record
 -- One matter.
-SELECT shelf, key, owner, version, due_at, data FROM dossier WHERE shelf = ? AND key = ?
+SELECT collection, key, owner, version, due_at, data FROM record WHERE collection = ? AND key = ?
 
--- name: dossiers_page
--- A shelf, a page at a time.
-SELECT shelf, key, owner, version, due_at, data FROM dossier WHERE shelf = ? AND key > ? ORDER BY key LIMIT ?
+-- name: records_page
+-- A collection, a page at a time.
+SELECT collection, key, owner, version, due_at, data FROM record WHERE collection = ? AND key > ? ORDER BY key LIMIT ?
 
--- name: dossiers_page_of
+-- name: records_page_of
 -- What belongs to one owner, a page at a time.
-SELECT shelf, key, owner, version, due_at, data FROM dossier
-WHERE shelf = ? AND owner = ? AND owner <> '' AND key > ? ORDER BY key LIMIT ?
+SELECT collection, key, owner, version, due_at, data FROM record
+WHERE collection = ? AND owner = ? AND owner <> '' AND key > ? ORDER BY key LIMIT ?
 
--- name: due_dossiers
+-- name: due_records
 -- What something is to be done about by now, the longest overdue first.
-SELECT shelf, key, owner, version, due_at, data FROM dossier
-WHERE shelf = ? AND due_at <= ? ORDER BY due_at, key LIMIT ?
+SELECT collection, key, owner, version, due_at, data FROM record
+WHERE collection = ? AND due_at <= ? ORDER BY due_at, key LIMIT ?
 
--- name: next_due_dossier
+-- name: next_due_record
 -- When something is to be done next.
-SELECT MIN(due_at) FROM dossier WHERE shelf = ? AND due_at IS NOT NULL
+SELECT MIN(due_at) FROM record WHERE collection = ? AND due_at IS NOT NULL

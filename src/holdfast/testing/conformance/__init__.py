@@ -15,7 +15,15 @@ engine could fail.
 
 from __future__ import annotations
 
-from holdfast.testing.conformance.provider_under_test import Doing, Faults, Mistaking, Opening, Sample, Subject, Vandal
+from holdfast.testing.conformance.provider_under_test import (
+    Doing,
+    DriftInjector,
+    Faults,
+    Mistaking,
+    Opening,
+    Sample,
+    Subject,
+)
 from holdfast.testing.conformance.runner import Case, run, scenarios
 from holdfast.testing.conformance.scorecard import Outcome, Result, ScoreCard
 
@@ -30,7 +38,7 @@ __all__ = [
     "Sample",
     "ScoreCard",
     "Subject",
-    "Vandal",
+    "DriftInjector",
     "run",
     "scenarios",
 ]

@@ -18,10 +18,10 @@ from holdfast.model.resource import Declaration, Import
 from holdfast.policy import dependency_graph
 from holdfast.reconcile.apply import Applier
 from holdfast.reconcile.check import Checker, check_resources
-from holdfast.reconcile.connections import World, WritableWorld
+from holdfast.reconcile.connections import Connections, WritableConnections
 from holdfast.reconcile.report import Report
-from holdfast.reconcile.resolve import Fleet, Preparer
-from holdfast.reconcile.retry import Patience
+from holdfast.reconcile.resolve import ResourceResolver, ResourceSet
+from holdfast.reconcile.retry import RetryPolicy
 from holdfast.reconcile.write import ResourceWriter
 from holdfast.store.memory import MemoryStore
 from holdfast.store.protocol import Declared, ResourceState, Store
@@ -31,7 +31,7 @@ from holdfast.testing.conformance.provider_under_test import Subject
 
 OPTIONS: Final = {"resyncPeriod": "1h", "onImmutable": "replace"}
 LATER_SECONDS: Final = 1000.0  # after which the claims of a dead process have run out
-PATIENCE: Final = Patience(attempts=2)
+PATIENCE: Final = RetryPolicy(attempts=2)
 
 _KEY: Final = b"conformance"
 _seeds = itertools.count(1)  # no two processes draw the same numbers
@@ -124,13 +124,13 @@ class Process:
     async def check(self, declarations: Sequence[Declaration], only: Sequence[Address] | None = None) -> Report:
         """Look at all of it, or at some, and remember what was seen."""
         connections, providers = self._ways()
-        async with World(connections, providers, {}, self.clock) as world:
+        async with Connections(connections, providers, {}, self.clock) as world:
             return await check_resources(self._preparer(world, declarations), self._checker(world), only)
 
     async def apply(self, declarations: Sequence[Declaration], only: Sequence[Address] | None = None) -> Report:
         """Finish what was begun, then make all of it so, or some."""
         connections, providers = self._ways()
-        async with WritableWorld(connections, providers, {}, self.clock) as world:
+        async with WritableConnections(connections, providers, {}, self.clock) as world:
             checker = self._checker(world)
             writer = ResourceWriter(
                 self._store,
@@ -147,14 +147,14 @@ class Process:
         connection = self.subject.connection
         return {connection.name: connection}, {connection.provider: self.ledger}
 
-    def _preparer(self, world: World, declarations: Sequence[Declaration]) -> Preparer:
+    def _preparer(self, world: Connections, declarations: Sequence[Declaration]) -> ResourceResolver:
         graph, errors = dependency_graph.build(list(declarations))
         if errors:
             raise errors[0]
-        fleet = Fleet({each.address: each for each in declarations}, graph)
-        return Preparer(self._store, world, fleet, _fingerprint, lambda _: Resolver(self.environ))
+        fleet = ResourceSet({each.address: each for each in declarations}, graph)
+        return ResourceResolver(self._store, world, fleet, _fingerprint, lambda _: Resolver(self.environ))
 
-    def _checker(self, world: World) -> Checker:
+    def _checker(self, world: Connections) -> Checker:
         return Checker(self._store, world, self.clock, self._chance.random, _fingerprint, PATIENCE)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from holdfast.compare import paths
 from holdfast.model.finding import Finding
 from holdfast.model.verdict import Status
-from holdfast.reconcile.check import Checked
+from holdfast.reconcile.check import CheckResult
 from holdfast.reconcile.report import Report
 
 
@@ -25,14 +25,14 @@ def expect(holds: object, message: str) -> None:
         raise Disappointed(message)
 
 
-def the_only(report: Report) -> Checked:
+def the_only(report: Report) -> CheckResult:
     """Return the one check of a report; a declaration that had to wait was not checked."""
     waiting = "; ".join(one.reason for one in report.waiting)
     expect(len(report.checked) == 1, f"it could not be checked: {waiting or 'nothing was'}")
     return report.checked[0]
 
 
-def expect_status(checked: Checked, status: Status, when: str) -> None:
+def expect_status(checked: CheckResult, status: Status, when: str) -> None:
     """Expect a verdict."""
     verdict = checked.verdict
     named = f" ({named_paths(verdict.findings)})" if verdict.findings else ""

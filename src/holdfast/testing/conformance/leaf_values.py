@@ -28,10 +28,10 @@ def other(value: Json) -> Json:
     if isinstance(value, int | float):
         return value + 1
     if isinstance(value, dict):
-        return {"vandal": "was here"}
+        return {"drift_injector": "was here"}
     if isinstance(value, list):
         return ["the vandal was here"]
-    return f"{value}-vandalised" if isinstance(value, str) else "vandalised"
+    return f"{value}-vandalised" if isinstance(value, str) else "drifted"
 
 
 def place(pointer: Pointer) -> Pointer:

@@ -10,7 +10,7 @@ from typing import Protocol, runtime_checkable
 
 from holdfast.model.json import Json
 from holdfast.model.path import Path
-from holdfast.model.read_result import Trouble
+from holdfast.model.read_result import ReadError
 from holdfast.providers.protocol import Connection, Provider
 
 Naming = Callable[[str], Mapping[str, Json]]  # from the name of a resource to what is declared of it
@@ -37,7 +37,7 @@ class Sample:
         return f"{self.kind} ({self.variant})" if self.variant else self.kind
 
 
-class Vandal(Protocol):
+class DriftInjector(Protocol):
     """Somebody who sees and changes the world without the provider. Documents have the shape of declarations."""
 
     async def ids(self, kind: str) -> Collection[str]:
@@ -65,10 +65,10 @@ class Faults(Protocol):
     """Makes the world fail in ways the provider must tell apart; below the provider, where it really happens."""
 
     @property
-    def provokes(self) -> Collection[tuple[Doing, Trouble]]:
+    def provokes(self) -> Collection[tuple[Doing, ReadError]]:
         """What it can do; the more, the more is proved."""
 
-    def fail(self, doing: Doing, trouble: Trouble, times: int | None = None) -> None:
+    def fail(self, doing: Doing, trouble: ReadError, times: int | None = None) -> None:
         """Let the next calls fail in this way; for ever, if it is not said how many."""
 
     def mend(self) -> None:
@@ -94,7 +94,7 @@ class Subject:
     provider: Provider
     connection: Connection
     samples: tuple[Sample, ...]
-    vandal: Vandal
+    drift_injector: DriftInjector
     faults: Faults | None = None
     real_time: bool = False  # wait as long as the provider asks; else the clock is moved, and nobody waits
     longest_seconds: float = 120.0  # a scenario that takes longer than this has failed

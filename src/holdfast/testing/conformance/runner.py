@@ -81,7 +81,7 @@ async def _asked(subject: Subject, sample: Sample, scenario: str) -> tuple[Outco
     excuse = sample.cannot.get(scenario)
     if excuse is not None:
         return Outcome.NOT_APPLICABLE, excuse
-    known = frozenset(await subject.vandal.ids(sample.kind))
+    known = frozenset(await subject.drift_injector.ids(sample.kind))
     try:
         trial = Trial(subject, sample, await _kind(subject, sample), f"{scenario}-{next(_trials)}", known)
         return Outcome.PASSED, await scenario_catalogue.ALL[scenario](trial)
@@ -117,5 +117,5 @@ async def _cleared(subject: Subject, kind: str, known: frozenset[str]) -> None:
     """Remove what a scenario left, with the faults mended first: it may have ended in the middle of one."""
     if subject.faults is not None:
         subject.faults.mend()
-    for ident in frozenset(await subject.vandal.ids(kind)) - known:
-        await subject.vandal.delete(kind, ident)
+    for ident in frozenset(await subject.drift_injector.ids(kind)) - known:
+        await subject.drift_injector.delete(kind, ident)

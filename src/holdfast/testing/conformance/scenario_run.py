@@ -10,12 +10,12 @@ from holdfast.compare import diff, paths, profiles
 from holdfast.compare.rule_tree import RuleTree
 from holdfast.model.decision import Action
 from holdfast.model.json import Json
-from holdfast.model.read_result import Trouble
+from holdfast.model.read_result import ReadError
 from holdfast.model.resource import Declaration
 from holdfast.model.verdict import Status
-from holdfast.model.write_result import Done, UnderWay, Writing
+from holdfast.model.write_result import Done, InProgress, Writing
 from holdfast.providers.protocol import Kind, Reader, Target, Writer
-from holdfast.reconcile.action_result import Result
+from holdfast.reconcile.action_result import ActionOutcome
 from holdfast.reconcile.report import Report
 from holdfast.testing.conformance.engine_process import Process
 from holdfast.testing.conformance.expectations import NotApplicable, expect, expect_status, named_paths, the_only
@@ -59,11 +59,11 @@ class Trial:
 
     async def new_ids(self) -> frozenset[str]:
         """Return the ids of what appeared since the trial began."""
-        return frozenset(await self.subject.vandal.ids(self.sample.kind)) - self.known
+        return frozenset(await self.subject.drift_injector.ids(self.sample.kind)) - self.known
 
     async def live(self, ident: str) -> Json:
         """Return a thing as it really is; fail if it is not there."""
-        found = await self.subject.vandal.get(self.sample.kind, ident)
+        found = await self.subject.drift_injector.get(self.sample.kind, ident)
         expect(found is not None, f"there is no {self.sample.kind} {ident!r}, though the provider says so")
         return found
 
@@ -104,7 +104,7 @@ class Trial:
 
     # -- faults
 
-    def faults(self, doing: Doing, trouble: Trouble | None = None) -> Faults:
+    def faults(self, doing: Doing, trouble: ReadError | None = None) -> Faults:
         """Return what makes calls fail; the scenario does not apply if it cannot."""
         faults = self.subject.faults
         if faults is None:
@@ -117,7 +117,7 @@ class Trial:
 
 
 @contextmanager
-def failing(faults: Faults, doing: Doing, trouble: Trouble, times: int | None = None) -> Iterator[None]:
+def failing(faults: Faults, doing: Doing, trouble: ReadError, times: int | None = None) -> Iterator[None]:
     """Let calls fail for a while."""
     faults.fail(doing, trouble, times)
     try:
@@ -136,7 +136,7 @@ def expect_done(report: Report, action: Action) -> None:
     (acted,) = report.acted
     taken = acted.checked.decision.action
     expect(taken is action, f"{action.value} was expected, and {taken.value} was chosen: {acted.message}")
-    expect(acted.result is Result.DONE, f"{action.value} ended as {acted.result.value}: {acted.message}")
+    expect(acted.result is ActionOutcome.DONE, f"{action.value} ended as {acted.result.value}: {acted.message}")
     stuck = f"{action.value} was done, and it did not take: {', '.join(acted.unresolved)}"
     expect(not acted.unresolved, stuck)
 
@@ -148,7 +148,7 @@ def _told(report: Report) -> str:
 async def settled(writer: Writer, target: Target, writing: Writing) -> Writing:
     """Follow a write to its end."""
     for _ in range(MOST_POLLS):
-        if not isinstance(writing, UnderWay):
+        if not isinstance(writing, InProgress):
             return writing
         writing = await writer.poll(target, writing.token)
     expect(holds=False, message=f"an operation was still under way after {MOST_POLLS} polls")

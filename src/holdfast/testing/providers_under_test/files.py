@@ -19,7 +19,7 @@ import yaml
 from holdfast.compare import apply_patch
 from holdfast.model.json import Json
 from holdfast.model.path import Path
-from holdfast.model.read_result import Trouble
+from holdfast.model.read_result import ReadError
 from holdfast.providers import registry
 from holdfast.providers.protocol import Connection
 from holdfast.testing.conformance import Doing, Sample, Subject
@@ -52,7 +52,7 @@ _FORMATS: Final[dict[str, tuple[Callable[[str], Json], Callable[[Json], str]]]] 
 }
 
 
-class FileVandal:
+class FileDriftInjector:
     """Edits files as anybody with an editor would."""
 
     def __init__(self, root: FilePath) -> None:
@@ -92,10 +92,10 @@ class FileFaults:
     """Takes the disk away, or breaks what is on it; a file system does not ask anybody to slow down."""
 
     provokes = (
-        (Doing.READ, Trouble.UNREACHABLE),
-        (Doing.READ, Trouble.MALFORMED),
-        (Doing.LIST, Trouble.UNREACHABLE),
-        (Doing.WRITE, Trouble.UNREACHABLE),
+        (Doing.READ, ReadError.UNREACHABLE),
+        (Doing.READ, ReadError.MALFORMED),
+        (Doing.LIST, ReadError.UNREACHABLE),
+        (Doing.WRITE, ReadError.UNREACHABLE),
     )
 
     def __init__(self, root: FilePath) -> None:
@@ -103,9 +103,9 @@ class FileFaults:
         self._away = root.with_name(root.name + "-away")
         self._whole: dict[FilePath, bytes] = {}
 
-    def fail(self, doing: Doing, trouble: Trouble, times: int | None = None) -> None:  # noqa: ARG002 - for good
+    def fail(self, doing: Doing, trouble: ReadError, times: int | None = None) -> None:  # noqa: ARG002 - for good
         """Unmount the root, or put bytes that are no text into every file."""
-        if trouble is Trouble.UNREACHABLE:
+        if trouble is ReadError.UNREACHABLE:
             os.replace(self._root, self._away)  # noqa: PTH105 - Path.replace says it backwards
             return
         for file in self._root.rglob("*.*"):
@@ -178,4 +178,4 @@ async def file() -> AsyncIterator[Subject]:
         root = FilePath(folder) / "root"
         root.mkdir()
         connection = Connection("conformance", "file", {"root": str(root)})
-        yield Subject(registry.get("file"), connection, _SAMPLES, FileVandal(root), FileFaults(root))
+        yield Subject(registry.get("file"), connection, _SAMPLES, FileDriftInjector(root), FileFaults(root))

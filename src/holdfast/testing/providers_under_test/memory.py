@@ -10,14 +10,14 @@ from typing import Final
 from holdfast.compare import apply_patch
 from holdfast.model.json import Json
 from holdfast.model.path import Path
-from holdfast.model.read_result import Trouble, Unreadable
-from holdfast.model.write_result import Refusal, Refused
+from holdfast.model.read_result import ReadError, ReadFailure
+from holdfast.model.write_result import WriteError, WriteFailure
 from holdfast.providers.protocol import Connection
 from holdfast.testing.conformance import Doing, Sample, Subject
 from holdfast.testing.memory import MemoryProvider, MemoryWorld
 
 KINDS: Final = {"Thing": False, "Patched": True}  # with whether it takes patches
-FAILURES: Final = tuple(each for each in Trouble if each is not Trouble.WITHHELD)  # withheld is an answer, for ever
+FAILURES: Final = tuple(each for each in ReadError if each is not ReadError.WITHHELD)  # withheld is an answer, for ever
 _VERBS: Final = {
     Doing.READ: ("read",),
     Doing.LIST: ("list", "find"),
@@ -25,7 +25,7 @@ _VERBS: Final = {
 }
 
 
-class MemoryVandal:
+class MemoryDriftInjector:
     """Reaches straight into the dictionary."""
 
     def __init__(self, world: MemoryWorld) -> None:
@@ -55,14 +55,14 @@ class MemoryFaults:
     provokes = (
         *((Doing.READ, trouble) for trouble in FAILURES),
         *((Doing.LIST, trouble) for trouble in FAILURES),
-        (Doing.WRITE, Trouble.THROTTLED),
-        (Doing.WRITE, Trouble.SERVER_ERROR),
+        (Doing.WRITE, ReadError.THROTTLED),
+        (Doing.WRITE, ReadError.SERVER_ERROR),
     )
 
     def __init__(self, world: MemoryWorld) -> None:
         self._world = world
 
-    def fail(self, doing: Doing, trouble: Trouble, times: int | None = None) -> None:
+    def fail(self, doing: Doing, trouble: ReadError, times: int | None = None) -> None:
         """Let the next calls fail."""
         self._world.faults.append(_fault(doing, trouble, times))
 
@@ -71,17 +71,17 @@ class MemoryFaults:
         self._world.faults.clear()
 
 
-def _fault(doing: Doing, trouble: Trouble, times: int | None) -> Callable[[str], Unreadable | Refused | None]:
+def _fault(doing: Doing, trouble: ReadError, times: int | None) -> Callable[[str], ReadFailure | WriteFailure | None]:
     left = [times]
 
-    def strike(call: str) -> Unreadable | Refused | None:
+    def strike(call: str) -> ReadFailure | WriteFailure | None:
         if call.partition(" ")[0] not in _VERBS[doing] or left[0] == 0:
             return None
         left[0] = None if left[0] is None else left[0] - 1
         if doing is not Doing.WRITE:
-            return Unreadable(trouble, "made to fail")
-        refusal = Refusal.THROTTLED if trouble is Trouble.THROTTLED else Refusal.RETRYABLE
-        return Refused(refusal, "made to fail")
+            return ReadFailure(trouble, "made to fail")
+        refusal = WriteError.THROTTLED if trouble is ReadError.THROTTLED else WriteError.RETRYABLE
+        return WriteFailure(refusal, "made to fail")
 
     return strike
 
@@ -111,4 +111,4 @@ async def memory() -> AsyncIterator[Subject]:
         provider.kinds = {**provider.kinds, **MemoryProvider(world, (kind,), patches=patches).kinds}
     samples = tuple(Sample(kind, _minimal, _full, secret="/login/password") for kind in KINDS)  # noqa: S106 - a path
     connection = Connection("conformance", provider.name)
-    yield Subject(provider, connection, samples, MemoryVandal(world), MemoryFaults(world))
+    yield Subject(provider, connection, samples, MemoryDriftInjector(world), MemoryFaults(world))

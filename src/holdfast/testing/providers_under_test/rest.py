@@ -14,7 +14,7 @@ from typing import Final
 from holdfast.compare import apply_patch
 from holdfast.model.json import Json
 from holdfast.model.path import Path
-from holdfast.model.read_result import Trouble
+from holdfast.model.read_result import ReadError
 from holdfast.providers import registry
 from holdfast.providers.protocol import Connection
 from holdfast.testing.conformance import Doing, Sample, Subject
@@ -77,13 +77,13 @@ _SHAPES: Final = {
     ),
 }
 _WAYS: Final = {
-    Trouble.THROTTLED: Fault(status=429, headers={"Retry-After": "7"}),
-    Trouble.SERVER_ERROR: Fault(status=503),
-    Trouble.UNAUTHORISED: Fault(status=403),
-    Trouble.MALFORMED: Fault(Wrong.GARBAGE, status=200),
-    Trouble.UNREACHABLE: Fault(Wrong.RESET),
-    Trouble.TIMEOUT: Fault(status=408),  # as a gateway says it; a real wait would depend on the machine
-    Trouble.UNCONFIRMED: Fault(Wrong.HTML, status=404),
+    ReadError.THROTTLED: Fault(status=429, headers={"Retry-After": "7"}),
+    ReadError.SERVER_ERROR: Fault(status=503),
+    ReadError.UNAUTHORISED: Fault(status=403),
+    ReadError.MALFORMED: Fault(Wrong.GARBAGE, status=200),
+    ReadError.UNREACHABLE: Fault(Wrong.RESET),
+    ReadError.TIMEOUT: Fault(status=408),  # as a gateway says it; a real wait would depend on the machine
+    ReadError.UNCONFIRMED: Fault(Wrong.HTML, status=404),
 }
 _MISTAKES: Final = {
     "an empty object": Fault(Wrong.BODY, status=200, body=b"{}"),
@@ -94,7 +94,7 @@ _MISTAKES: Final = {
 }
 
 
-class RestVandal:
+class RestDriftInjector:
     """Edits things behind the API: no default, no rewriting, no etag asked for."""
 
     def __init__(self, server: RestServer) -> None:
@@ -129,7 +129,7 @@ class RestFaults:
     def __init__(self, server: RestServer) -> None:
         self._server = server
 
-    def fail(self, doing: Doing, trouble: Trouble, times: int | None = None) -> None:
+    def fail(self, doing: Doing, trouble: ReadError, times: int | None = None) -> None:
         """Let the next requests be answered wrongly."""
         way = _WAYS[trouble]
         methods = ("GET",) if doing is not Doing.WRITE else ("PUT", "POST", "PATCH", "DELETE")
@@ -180,4 +180,4 @@ async def http() -> AsyncIterator[Subject]:
         }
         samples = tuple(Sample(kind, _minimal, _full, secret="/password") for kind in _COLLECTIONS)  # noqa: S106 - a path
         connection = Connection("conformance", "http", settings)
-        yield Subject(registry.get("http"), connection, samples, RestVandal(server), RestFaults(server))
+        yield Subject(registry.get("http"), connection, samples, RestDriftInjector(server), RestFaults(server))

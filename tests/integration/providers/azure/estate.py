@@ -12,15 +12,15 @@ from holdfast.model.address import Address
 from holdfast.model.json import Json
 from holdfast.model.resource import Declaration, Import, ManagementPolicy
 from holdfast.model.verdict import Status
-from holdfast.policy.contention_rules import FightRules
+from holdfast.policy.contention_rules import ContentionRules
 from holdfast.policy.correction_limits import CorrectionRules
 from holdfast.policy.strategies import Strategy
 from holdfast.providers.azure import references
 from holdfast.providers.azure.provider import AzureProvider
 from holdfast.providers.protocol import Connection, Provider
-from holdfast.reconcile.policy_evaluation import Rules
+from holdfast.reconcile.policy_evaluation import PolicyRules
 from holdfast.reconcile.report import Report
-from holdfast.reconcile.resolve import Fleet
+from holdfast.reconcile.resolve import ResourceSet
 from holdfast.store.memory import MemoryStore
 from holdfast.store.protocol import Event
 from holdfast.testing.clock import FakeClock
@@ -79,7 +79,9 @@ class Estate(Bench):
     arm: Arm = field(default=None)  # type: ignore[assignment]
     connection: Connection = field(default=None)  # type: ignore[assignment]
     strategies: Sequence[Strategy] = ()
-    rules: Rules = field(default_factory=lambda: Rules(CorrectionRules(storm=None, fights=FightRules(backoff=0))))
+    rules: PolicyRules = field(
+        default_factory=lambda: PolicyRules(CorrectionRules(mass_drift=None, contentions=ContentionRules(backoff=0)))
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -94,7 +96,7 @@ class Estate(Bench):
     def provider(self) -> Provider:
         return self._azure
 
-    def fleet(self, declarations: Iterable[Declaration]) -> Fleet:
+    def fleet(self, declarations: Iterable[Declaration]) -> ResourceSet:
         return replace(super().fleet(declarations), strategies=self.strategies)
 
     def restarted(self, **changes: Any) -> Estate:

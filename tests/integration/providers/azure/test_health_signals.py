@@ -4,29 +4,29 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from holdfast.model.health import Vital
+from holdfast.model.health import HealthSignal
 from holdfast.providers.protocol import Target
 from holdfast_emulators.azure import CATALOGUE, Failure, Fault, Wrong, alike
 from tests.integration.providers.azure.estate import WIDGET, run, widget
 
 
-async def vitals(estate, thing) -> list[Vital]:
+async def health_signals(estate, thing) -> list[HealthSignal]:
     state = await estate.store.state(thing.address)
     target = Target(thing.address.kind, thing.address.name, state.provider_id, thing.desired)
     async with estate.world() as world:
-        return list(await (await world.reader("azure")).vitals(target, 0.0))
+        return list(await (await world.reader("azure")).health_signals(target, 0.0))
 
 
 def test_a_resource_is_well_when_its_last_operation_went_well(estate):
     async def scenario():
         thing = widget(weight=1)
         await estate.apply([thing])
-        assert await vitals(estate, thing) == [Vital("provisioned", is_well=True)]
+        assert await health_signals(estate, thing) == [HealthSignal("provisioned", is_well=True)]
         estate.patience = replace(estate.patience, attempts=1)
         estate.arm.tune(WIDGET, operations=alike(CATALOGUE["async 200"]))
         estate.arm.failures.append(Failure("PUT", "*", code="QuotaExceeded", applied=True, times=1))
         await estate.sync(widget(weight=2))
-        assert await vitals(estate, thing) == [Vital("provisioned", is_well=False)]
+        assert await health_signals(estate, thing) == [HealthSignal("provisioned", is_well=False)]
 
     run(scenario())
 
@@ -36,7 +36,7 @@ def test_an_answer_that_says_nothing_says_nothing_about_the_resource(estate):
         thing = widget(weight=1)
         await estate.apply([thing])
         estate.arm.faults.append(Fault(Wrong.STATUS, "GET", status=503, times=None))
-        assert await vitals(estate, thing) == [Vital("provisioned", None)]
+        assert await health_signals(estate, thing) == [HealthSignal("provisioned", None)]
 
     run(scenario())
 
@@ -47,6 +47,6 @@ def test_what_is_gone_is_not_well(estate):
         await estate.apply([thing])
         state = await estate.store.state(thing.address)
         estate.arm.console("alice").delete(state.provider_id)
-        assert await vitals(estate, thing) == [Vital("provisioned", is_well=False)]
+        assert await health_signals(estate, thing) == [HealthSignal("provisioned", is_well=False)]
 
     run(scenario())

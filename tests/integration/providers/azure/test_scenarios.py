@@ -66,7 +66,7 @@ def test_03_a_third_partys_edit_of_a_declared_field_is_put_back(estate, caplog):
     run(scenario())
     line = next(line for line in logged(caplog) if "drift" in line)
     assert line == (
-        "azure/Resource/w: update, drift: the world moved "
+        "azure/Resource/w: update, drift: changed outside Holdfast "
         "(/properties/weight changed, specified: declared 1, observed 7, was 1)"
     )
 

@@ -8,10 +8,10 @@ from dataclasses import replace
 import pytest
 
 from holdfast.model.verdict import Status
-from holdfast.policy.contention_rules import FightRules
+from holdfast.policy.contention_rules import ContentionRules
 from holdfast.policy.correction_limits import CorrectionRules
 from holdfast.providers.azure.provider import AzureProvider
-from holdfast.reconcile.policy_evaluation import Rules
+from holdfast.reconcile.policy_evaluation import PolicyRules
 from holdfast.store.memory import MemoryStore
 from holdfast.testing import virtual_time
 from holdfast.testing.virtual_time import VirtualClock
@@ -140,7 +140,7 @@ class TestBetweenGetAndPut:
 @pytest.mark.slow
 @pytest.mark.parametrize("count", [1_000])
 def test_26_a_release_that_adds_a_field_everywhere_is_one_alert_and_no_put(estate, count):
-    guarded = estate.restarted(rules=Rules(CorrectionRules()))
+    guarded = estate.restarted(rules=PolicyRules(CorrectionRules()))
 
     async def scenario():
         things = [widget(f"w{number}", weight=number) for number in range(count)]
@@ -149,7 +149,7 @@ def test_26_a_release_that_adds_a_field_everywhere_is_one_alert_and_no_put(estat
         estate.arm.roll_out(WIDGET, Fill("/properties/newFlag", False))
         await guarded.sync(*things)
         assert estate.puts() == count
-        held = await guarded.events("storm.held")
+        held = await guarded.events("mass_drift.held")
         assert len(held) == 1
         assert held[0].data["count"] == count
         assert "/properties/newFlag" in held[0].data["message"]
@@ -172,7 +172,7 @@ def test_27_a_field_that_moves_with_every_read_starts_no_write(estate):
 
 
 def test_27_a_field_that_moves_by_itself_is_left_alone_after_a_few_writes(estate, caplog):
-    rules = Rules(CorrectionRules(storm=None, fights=FightRules(reverts=1_000, backoff=0)))
+    rules = PolicyRules(CorrectionRules(mass_drift=None, contentions=ContentionRules(reverts=1_000, backoff=0)))
     patient = estate.restarted(rules=rules)
 
     async def scenario():
@@ -343,7 +343,7 @@ def test_35_two_engines_on_one_store_write_once(estate):
 def test_35_two_engines_that_know_nothing_of_one_another_stop_fighting(estate, caplog):
     async def scenario():
         mine, theirs = (
-            estate.restarted(store=MemoryStore(), rules=Rules(CorrectionRules(storm=None))) for _ in range(2)
+            estate.restarted(store=MemoryStore(), rules=PolicyRules(CorrectionRules(mass_drift=None))) for _ in range(2)
         )
         await mine.apply([widget(weight=1)])
         for _ in range(24):
@@ -351,7 +351,7 @@ def test_35_two_engines_that_know_nothing_of_one_another_stop_fighting(estate, c
             await mine.sync(widget(weight=1), minutes=5)
         assert estate.puts() <= 8
         assert {paths for _, paths in (await mine.caused())[1:]} == {("/properties/weight",)}
-        assert len(await mine.events("fight.detected")) + len(await theirs.events("fight.detected")) >= 1
+        assert len(await mine.events("contention.detected")) + len(await theirs.events("contention.detected")) >= 1
 
     run(scenario())
-    assert any("fight" in line for line in logged(caplog))
+    assert any("contention" in line for line in logged(caplog))

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import pytest
 
-from holdfast.model.read_result import Found, Gone, Trouble, Unreadable
+from holdfast.model.read_result import Found, NotFound, ReadError, ReadFailure
 from holdfast.model.verdict import Status
 from holdfast.providers.azure.provider import AzureProvider
 from holdfast.providers.protocol import Connection, Target
@@ -106,29 +106,29 @@ def read(connection, name="nowhere", kind="StorageAccount"):
 
 def test_a_certificate_that_nobody_vouches_for_is_not_spoken_to(connection):
     reading = read(replace(connection, settings={**connection.settings, "tls": {}}))
-    assert isinstance(reading, Unreadable)
-    assert reading.trouble in (Trouble.UNREACHABLE, Trouble.UNAUTHORISED)
+    assert isinstance(reading, ReadFailure)
+    assert reading.trouble in (ReadError.UNREACHABLE, ReadError.UNAUTHORISED)
 
 
 def test_a_wrong_password_is_told_without_showing_it(connection):
     reading = read(replace(connection, secrets={"client_secret": "wrong-but-secret"}))
-    assert isinstance(reading, Unreadable)
-    assert reading.trouble is Trouble.UNAUTHORISED
+    assert isinstance(reading, ReadFailure)
+    assert reading.trouble is ReadError.UNAUTHORISED
     assert "wrong-but-secret" not in reading.detail
 
 
 def test_what_is_not_there_is_gone_and_what_is_there_is_found(server, connection):
-    assert isinstance(read(connection), Gone)
+    assert isinstance(read(connection), NotFound)
     assert isinstance(read(connection, GROUP, "ResourceGroup"), Found)
 
 
 @pytest.mark.parametrize(
     "wrong, trouble",
     [
-        (Wrong.RESET, Trouble.UNREACHABLE),
-        (Wrong.TRUNCATED, Trouble.MALFORMED),
-        (Wrong.GARBAGE, Trouble.MALFORMED),
-        (Wrong.HTML, Trouble.SERVER_ERROR),
+        (Wrong.RESET, ReadError.UNREACHABLE),
+        (Wrong.TRUNCATED, ReadError.MALFORMED),
+        (Wrong.GARBAGE, ReadError.MALFORMED),
+        (Wrong.HTML, ReadError.SERVER_ERROR),
     ],
 )
 def test_a_broken_line_is_one_request_and_one_kind_of_not_knowing(server, connection, wrong, trouble):
@@ -137,7 +137,7 @@ def test_a_broken_line_is_one_request_and_one_kind_of_not_knowing(server, connec
     times = 2 if wrong is Wrong.RESET else 1  # aiohttp itself asks once more if the line was idle before
     server.world.faults.append(Fault(wrong, "GET", "*storageAccounts*", status=status, times=times))
     reading = read(connection)
-    assert isinstance(reading, Unreadable)
+    assert isinstance(reading, ReadFailure)
     assert reading.trouble is trouble
     assert len(server.world.journal.find("GET")) == times  # Azure's own retry policy is not in the pipeline
 
@@ -146,8 +146,8 @@ def test_a_429_is_answered_at_once_and_not_retried_inside_the_client(server, con
     server.world.journal.clear()
     server.world.faults.append(Fault(Wrong.STATUS, "GET", "*storageAccounts*", 429, "TooManyRequests", retry_after=30))
     reading = read(connection)
-    assert isinstance(reading, Unreadable)
-    assert (reading.trouble, reading.retry_after_seconds) == (Trouble.THROTTLED, 30)
+    assert isinstance(reading, ReadFailure)
+    assert (reading.trouble, reading.retry_after_seconds) == (ReadError.THROTTLED, 30)
     assert len(server.world.journal.find("GET")) == 1
 
 

@@ -18,17 +18,17 @@ from holdfast.model.resource import Declaration, Import, ManagementPolicy
 from holdfast.model.verdict import Status
 from holdfast.providers import registry
 from holdfast.providers.protocol import Connection, Reader, Writer
-from holdfast.reconcile.action_result import Result
+from holdfast.reconcile.action_result import ActionOutcome
 from holdfast.reconcile.apply import Applier
-from holdfast.reconcile.check import Checked
-from holdfast.reconcile.connections import WritableWorld
+from holdfast.reconcile.check import CheckResult
+from holdfast.reconcile.connections import WritableConnections
 from holdfast.reconcile.report import Report
 from holdfast.reconcile.write import ResourceWriter
 from holdfast.store.protocol import ResourceState, Store
 from holdfast.testing.conformance import Subject
 from holdfast.testing.conformance.engine_process import PATIENCE, Process, RealClock
-from holdfast.watch.list_scan import Sweeper
-from holdfast.watch.loop import Watcher
+from holdfast.watch.list_scan import ListScanner
+from holdfast.watch.loop import ResyncLoop
 from holdfast_emulators.openstack import Client, ControlPlane, Request, Tenant, Tenants
 
 T = TypeVar("T")
@@ -60,7 +60,7 @@ class Bench:
     tenant: Tenant
     connection: Connection
     process: Process
-    vandal: Client  # an administrator in the same project
+    drift_injector: Client  # an administrator in the same project
     reader: Reader
     writer: Writer
     _runner: asyncio.Runner
@@ -75,7 +75,7 @@ class Bench:
         connection = Connection(name, "openstack", given, {"password": tenant.auth["password"]})
         provider = registry.get("openstack")
         subject = Subject(provider, connection, (), cast("Any", Nobody()), real_time=True)
-        vandal = Client(tenant.auth)
+        drift_injector = Client(tenant.auth)
         with asyncio.Runner() as runner:
             stack = AsyncExitStack()
             # Open all the while, so that the runs of one test share a token.
@@ -83,10 +83,10 @@ class Bench:
             writer = runner.run(stack.enter_async_context(provider.writer(connection)))
             try:
                 process = Process(subject, clock=BriskClock())
-                yield cls(plane, tenants, tenant, connection, process, vandal, reader, writer, runner)
+                yield cls(plane, tenants, tenant, connection, process, drift_injector, reader, writer, runner)
             finally:
                 runner.run(stack.aclose())
-                vandal.close()
+                drift_injector.close()
 
     # -- declaring
 
@@ -116,7 +116,7 @@ class Bench:
     def vlan(self) -> int:
         """Return a segment that nobody has; only one file of tests asks, so only one worker does."""
         taken = "/networks?provider:physical_network=physnet2&fields=provider:segmentation_id"
-        found = self.vandal.get("network", taken)["networks"]
+        found = self.drift_injector.get("network", taken)["networks"]
         return max((int(each["provider:segmentation_id"]) for each in found), default=99) + 1
 
     def word(self, name: str) -> str:
@@ -134,7 +134,9 @@ class Bench:
             case "elsewhere":
                 return self.tenants.project(f"elsewhere-{next(_counter)}-{self.tenant.name}")
             case _:
-                return str(self.vandal.post("network", "/qos/policies", {"policy": {"name": "q"}})["policy"]["id"])
+                return str(
+                    self.drift_injector.post("network", "/qos/policies", {"policy": {"name": "q"}})["policy"]["id"]
+                )
 
     def until(self, holds: Callable[[], bool], what: str) -> None:
         """Wait for something that a service takes its time over."""
@@ -151,7 +153,7 @@ class Bench:
 
         return self._runner.run(awaited())
 
-    def check(self, *declarations: Declaration, only: Declaration | None = None) -> list[Checked]:
+    def check(self, *declarations: Declaration, only: Declaration | None = None) -> list[CheckResult]:
         """Check all of it, or one; what that one refers to is remembered."""
         report = self.run(self.process.check(declarations, _address(only)))
         assert not report.waiting, [one.reason for one in report.waiting]
@@ -174,7 +176,7 @@ class Bench:
     async def _removed(self, declarations: Sequence[Declaration]) -> Report:
         process = self.process
         connections, providers = process._ways()
-        async with WritableWorld(connections, providers, {}, process.clock) as world:
+        async with WritableConnections(connections, providers, {}, process.clock) as world:
             checker = process._checker(world)
             chance = process._chance.random
             writer = ResourceWriter(process._store, world, checker, process.clock, chance, "remove", PATIENCE)
@@ -188,7 +190,7 @@ class Bench:
     async def _watched(self, declarations: Sequence[Declaration], rounds: int) -> list[Report]:
         process, reports = self.process, list[Report]()
         connections, providers = process._ways()
-        async with WritableWorld(connections, providers, {}, process.clock) as world:
+        async with WritableConnections(connections, providers, {}, process.clock) as world:
             checker = process._checker(world)
             chance = process._chance.random
             writer = ResourceWriter(process._store, world, checker, process.clock, chance, "watch", PATIENCE)
@@ -198,8 +200,8 @@ class Bench:
                 reports.append(await Applier(process._store, preparer, checker, writer).apply(addresses))
                 return reports[-1]
 
-            sweeper = Sweeper(process._store, world, process.clock, chance)
-            watcher = Watcher(process._store, correct, process.clock, chance, sweeper)
+            sweeper = ListScanner(process._store, world, process.clock, chance)
+            watcher = ResyncLoop(process._store, correct, process.clock, chance, sweeper)
             if not rounds:
                 await watcher.spread_backlog()
             for _ in range(rounds):
@@ -210,7 +212,9 @@ class Bench:
         """Apply, and see that all of it was done."""
         report = self.apply(*declarations, only=only)
         assert not report.waiting, [(str(one.declaration.address), one.reason) for one in report.waiting]
-        failed = [(str(one.checked.address), one.message) for one in report.acted if one.result is not Result.DONE]
+        failed = [
+            (str(one.checked.address), one.message) for one in report.acted if one.result is not ActionOutcome.DONE
+        ]
         assert not failed, failed
         stuck = [(str(one.checked.address), one.unresolved) for one in report.acted if one.unresolved]
         assert not stuck, stuck
@@ -260,6 +264,6 @@ def _address(only: Declaration | None) -> list[Address] | None:
     return None if only is None else [only.address]
 
 
-def named(checked: Checked) -> list[str]:
+def named(checked: CheckResult) -> list[str]:
     """Name the paths of a verdict."""
     return [paths.format_path(finding.path) for finding in checked.verdict.findings]

@@ -37,17 +37,17 @@ NETWORK = Sample(
         "tags": ["b", "a"],
     },
     drifts=(
-        network("/name", {"name": "vandalised"}),
-        network("/description", {"description": "vandalised"}),
+        network("/name", {"name": "drifted"}),
+        network("/description", {"description": "drifted"}),
         network("/adminStateUp", {"admin_state_up": False}),
         network("/shared", {"shared": False}),
         network("/mtu", {"mtu": 1300}),
         network("/portSecurityEnabled", {"port_security_enabled": False}),
         network("/external", {"router:external": False}),
-        network("/dnsDomain", {"dns_domain": "vandal.org."}),
+        network("/dnsDomain", {"dns_domain": "drift_injector.org."}),
         network("/segmentationId", {"provider:segmentation_id": "{vlan}"}),
         network("/qosPolicyId", {"qos_policy_id": None}),
-        tagged("/networks", ["a", "vandal"]),
+        tagged("/networks", ["a", "drift_injector"]),
         tagged("/networks", []),
     ),
     immutable=("networkType", "local"),
@@ -103,8 +103,8 @@ SUBNET = Sample(
         "tags": ["x", "y"],
     },
     drifts=(
-        subnet("/name", {"name": "vandalised"}),
-        subnet("/description", {"description": "vandalised"}),
+        subnet("/name", {"name": "drifted"}),
+        subnet("/description", {"description": "drifted"}),
         subnet("/enableDhcp", {"enable_dhcp": False}),
         subnet("/gatewayIp", {"gateway_ip": "10.1.0.253"}),
         subnet("/gatewayIp", {"gateway_ip": None}),
@@ -162,7 +162,7 @@ ADDRESS_SCOPE = Sample(
     "address_scope",
     minimal={"ipVersion": 4},
     full={"name": "full-scope", "ipVersion": 6, "shared": True, "projectId": "{project}"},
-    drifts=(Drift("/name", changed("/address-scopes", "address_scope", {"name": "vandalised"})),),
+    drifts=(Drift("/name", changed("/address-scopes", "address_scope", {"name": "drifted"})),),
     immutable=("ipVersion", 4),
 )
 
@@ -186,16 +186,18 @@ def router(path: str, body: Mapping[str, Json]) -> Drift:
 
 
 def _unplugged(bench: Bench, ident: str) -> None:
-    ports = bench.vandal.get("network", f"/ports?device_id={ident}&device_owner=network:router_interface")["ports"]
+    ports = bench.drift_injector.get("network", f"/ports?device_id={ident}&device_owner=network:router_interface")[
+        "ports"
+    ]
     row = next(port for port in ports if port["fixed_ips"][0]["ip_address"].startswith("10.8."))
-    bench.vandal.put("network", f"/routers/{ident}/remove_router_interface", {"port_id": row["id"]})
+    bench.drift_injector.put("network", f"/routers/{ident}/remove_router_interface", {"port_id": row["id"]})
 
 
 def _plugged(bench: Bench, ident: str) -> None:
-    net = bench.vandal.post("network", "/networks", {"network": {"name": "other"}})["network"]["id"]
+    net = bench.drift_injector.post("network", "/networks", {"network": {"name": "other"}})["network"]["id"]
     given = {"network_id": net, "cidr": "10.77.0.0/24", "ip_version": 4}
-    sub = bench.vandal.post("network", "/subnets", {"subnet": given})["subnet"]["id"]
-    bench.vandal.put("network", f"/routers/{ident}/add_router_interface", {"subnet_id": sub})
+    sub = bench.drift_injector.post("network", "/subnets", {"subnet": given})["subnet"]["id"]
+    bench.drift_injector.put("network", f"/routers/{ident}/add_router_interface", {"subnet_id": sub})
 
 
 ROUTER = Sample(
@@ -218,8 +220,8 @@ ROUTER = Sample(
         "tags": ["r"],
     },
     drifts=(
-        router("/name", {"name": "vandalised"}),
-        router("/description", {"description": "vandalised"}),
+        router("/name", {"name": "drifted"}),
+        router("/description", {"description": "drifted"}),
         router("/adminStateUp", {"admin_state_up": False}),
         router("/routes", {"routes": []}),
         router("/routes", {"routes": [{"destination": "192.168.6.0/24", "nexthop": "10.9.0.78"}]}),
@@ -227,7 +229,7 @@ ROUTER = Sample(
         Drift("/externalGateway/enableSnat", lambda bench, ident: _snat(bench, ident)),
         Drift("/interfaces", _unplugged),
         Drift("/interfaces", _plugged),
-        tagged("/routers", ["r", "vandal"]),
+        tagged("/routers", ["r", "drift_injector"]),
     ),
     immutable=("distributed", True),
     later={"description": "edited", "adminStateUp": False, "tags": ["edited"], "interfaces": []},
@@ -235,9 +237,9 @@ ROUTER = Sample(
 
 
 def _snat(bench: Bench, ident: str) -> None:
-    info = bench.vandal.get("network", f"/routers/{ident}")["router"]["external_gateway_info"]
+    info = bench.drift_injector.get("network", f"/routers/{ident}")["router"]["external_gateway_info"]
     given = {"network_id": info["network_id"], "enable_snat": True}
-    bench.vandal.put("network", f"/routers/{ident}", {"router": {"external_gateway_info": given}})
+    bench.drift_injector.put("network", f"/routers/{ident}", {"router": {"external_gateway_info": given}})
 
 
 def _groups(bench: Bench) -> list[Declaration]:
@@ -279,8 +281,8 @@ PORT = Sample(
         "tags": ["p"],
     },
     drifts=(
-        port("/name", {"name": "vandalised"}),
-        port("/description", {"description": "vandalised"}),
+        port("/name", {"name": "drifted"}),
+        port("/description", {"description": "drifted"}),
         port("/adminStateUp", {"admin_state_up": False}),
         port("/fixedIps", {"fixed_ips": [{"ip_address": "10.9.0.51"}]}),
         port("/fixedIps", {"fixed_ips": [{"ip_address": "10.9.0.50"}, {"ip_address": "10.9.0.52"}]}),
@@ -298,11 +300,11 @@ PORT = Sample(
         ),
         port("/extraDhcpOpts", {"extra_dhcp_opts": [{"opt_name": "mtu", "opt_value": "1300"}]}),
         port("/extraDhcpOpts", {"extra_dhcp_opts": [{"opt_name": "mtu", "opt_value": None}]}),
-        port("/extraDhcpOpts", {"extra_dhcp_opts": [{"opt_name": "domain-name", "opt_value": "vandal"}]}),
-        port("/deviceId", {"device_id": "vandal"}),
-        port("/deviceOwner", {"device_owner": "vandal:x"}),
-        port("/dnsName", {"dns_name": "vandal"}),
-        port("/dnsDomain", {"dns_domain": "vandal.org."}),
+        port("/extraDhcpOpts", {"extra_dhcp_opts": [{"opt_name": "domain-name", "opt_value": "drift_injector"}]}),
+        port("/deviceId", {"device_id": "drift_injector"}),
+        port("/deviceOwner", {"device_owner": "drift_injector:x"}),
+        port("/dnsName", {"dns_name": "drift_injector"}),
+        port("/dnsDomain", {"dns_domain": "drift_injector.org."}),
         port("/vnicType", {"binding:vnic_type": "normal"}),
         port("/qosPolicyId", {"qos_policy_id": "{qos}"}),
         port("/qosPolicyId", {"qos_policy_id": None}),
@@ -356,9 +358,11 @@ OUT = {"direction": "egress", "ethertype": "IPv4"}
 
 def rule_deleted(wanted: Mapping[str, Json]) -> Act:
     def act(bench: Bench, ident: str) -> None:
-        rules = bench.vandal.get("network", f"/security-group-rules?security_group_id={ident}")["security_group_rules"]
+        rules = bench.drift_injector.get("network", f"/security-group-rules?security_group_id={ident}")[
+            "security_group_rules"
+        ]
         (found,) = [rule for rule in rules if all(rule[name] == value for name, value in wanted.items())]
-        bench.vandal.delete("network", f"/security-group-rules/{found['id']}")
+        bench.drift_injector.delete("network", f"/security-group-rules/{found['id']}")
 
     return act
 
@@ -366,7 +370,7 @@ def rule_deleted(wanted: Mapping[str, Json]) -> Act:
 def rule_added(**rule: Json) -> Act:
     def act(bench: Bench, ident: str) -> None:
         given = {"security_group_id": ident, **rule}
-        bench.vandal.post("network", "/security-group-rules", {"security_group_rule": given})
+        bench.drift_injector.post("network", "/security-group-rules", {"security_group_rule": given})
 
     return act
 
@@ -406,8 +410,8 @@ SECURITY_GROUP = Sample(
         "tags": ["g"],
     },
     drifts=(
-        group("/name", {"name": "vandalised"}),
-        group("/description", {"description": "vandalised"}),
+        group("/name", {"name": "drifted"}),
+        group("/description", {"description": "drifted"}),
         group("/stateful", {"stateful": True}),
         Drift("/rules", rule_deleted({"port_range_min": 22})),
         Drift("/rules", rule_added(direction="ingress", protocol="tcp", port_range_min=23, port_range_max=23)),
@@ -450,16 +454,16 @@ def floating(path: str, body: Mapping[str, Json]) -> Drift:
     """Change a floating IP; of a port with several addresses the one it leads to is said every time."""
 
     def act(bench: Bench, ident: str) -> None:
-        live = bench.vandal.get("network", f"/floatingips/{ident}")["floatingip"]
+        live = bench.drift_injector.get("network", f"/floatingips/{ident}")["floatingip"]
         led = {} if "port_id" in body else {name: live[name] for name in ("port_id", "fixed_ip_address")}
-        bench.vandal.request("network", "PUT", f"/floatingips/{ident}", {"floatingip": {**led, **body}})
+        bench.drift_injector.request("network", "PUT", f"/floatingips/{ident}", {"floatingip": {**led, **body}})
 
     return Drift(path, act)
 
 
 def _moved_to_q(bench: Bench, ident: str) -> None:
-    (port,) = bench.vandal.get("network", f"/ports?name=q&project_id={bench.tenant.project_id}")["ports"]
-    bench.vandal.put("network", f"/floatingips/{ident}", {"floatingip": {"port_id": port["id"]}})
+    (port,) = bench.drift_injector.get("network", f"/ports?name=q&project_id={bench.tenant.project_id}")["ports"]
+    bench.drift_injector.put("network", f"/floatingips/{ident}", {"floatingip": {"port_id": port["id"]}})
 
 
 FLOATING_IP = Sample(
@@ -483,12 +487,12 @@ FLOATING_IP = Sample(
         "tags": ["f"],
     },
     drifts=(
-        floating("/description", {"description": "vandalised"}),
+        floating("/description", {"description": "drifted"}),
         floating("/portId", {"port_id": None}),
         Drift("/portId", _moved_to_q),
         floating("/fixedIpAddress", {"fixed_ip_address": "10.9.0.71"}),
         floating("/qosPolicyId", {"qos_policy_id": None}),
-        tagged("/floatingips", ["f", "vandal"]),
+        tagged("/floatingips", ["f", "drift_injector"]),
     ),
     immutable=("floatingIpAddress", "172.24.0.98"),
     later={"description": "edited", "portId": "${Port/p.id}", "fixedIpAddress": "10.9.0.70", "tags": ["edited"]},
@@ -506,28 +510,30 @@ def trunk(path: str, body: Mapping[str, Json]) -> Drift:
 
 
 def _unridden(bench: Bench, ident: str) -> None:
-    rows = bench.vandal.get("network", f"/trunks/{ident}")["trunk"]["sub_ports"]
+    rows = bench.drift_injector.get("network", f"/trunks/{ident}")["trunk"]["sub_ports"]
     gone = {"sub_ports": [{"port_id": rows[0]["port_id"]}]}
-    bench.vandal.put("network", f"/trunks/{ident}/remove_subports", gone)
+    bench.drift_injector.put("network", f"/trunks/{ident}/remove_subports", gone)
 
 
 def _resegmented(bench: Bench, ident: str) -> None:
-    row = bench.vandal.get("network", f"/trunks/{ident}")["trunk"]["sub_ports"][0]
-    bench.vandal.put("network", f"/trunks/{ident}/remove_subports", {"sub_ports": [{"port_id": row["port_id"]}]})
+    row = bench.drift_injector.get("network", f"/trunks/{ident}")["trunk"]["sub_ports"][0]
+    bench.drift_injector.put(
+        "network", f"/trunks/{ident}/remove_subports", {"sub_ports": [{"port_id": row["port_id"]}]}
+    )
     again = {"sub_ports": [{**row, "segmentation_id": 999}]}
-    bench.vandal.put("network", f"/trunks/{ident}/add_subports", again)
+    bench.drift_injector.put("network", f"/trunks/{ident}/add_subports", again)
 
 
 def _ridden(bench: Bench, ident: str) -> None:
-    taken = bench.vandal.get("network", f"/trunks/{ident}")["trunk"]
-    ports = bench.vandal.get("network", f"/ports?project_id={bench.tenant.project_id}")["ports"]
+    taken = bench.drift_injector.get("network", f"/trunks/{ident}")["trunk"]
+    ports = bench.drift_injector.get("network", f"/ports?project_id={bench.tenant.project_id}")["ports"]
     used = {taken["port_id"], *(row["port_id"] for row in taken["sub_ports"])}
     free = next((port for port in ports if port["id"] not in used), None)
     if free is None:
         given = {"port": {"network_id": ports[0]["network_id"]}}
-        free = bench.vandal.post("network", "/ports", given)["port"]
+        free = bench.drift_injector.post("network", "/ports", given)["port"]
     row = {"port_id": free["id"], "segmentation_type": "vlan", "segmentation_id": 77}
-    bench.vandal.put("network", f"/trunks/{ident}/add_subports", {"sub_ports": [row]})
+    bench.drift_injector.put("network", f"/trunks/{ident}/add_subports", {"sub_ports": [row]})
 
 
 TRUNK = Sample(
@@ -550,8 +556,8 @@ TRUNK = Sample(
         "tags": ["t"],
     },
     drifts=(
-        trunk("/name", {"name": "vandalised"}),
-        trunk("/description", {"description": "vandalised"}),
+        trunk("/name", {"name": "drifted"}),
+        trunk("/description", {"description": "drifted"}),
         trunk("/adminStateUp", {"admin_state_up": False}),
         Drift("/subPorts", _unridden),
         Drift("/subPorts", _resegmented),

@@ -37,9 +37,9 @@ PROJECT = Sample(
     },
     drifts=(
         project("/name", {"name": "vandalised-{unique}"}),
-        project("/description", {"description": "vandalised"}),
+        project("/description", {"description": "drifted"}),
         project("/enabled", {"enabled": False}),
-        project("/tags", {"tags": ["a", "vandal"]}),
+        project("/tags", {"tags": ["a", "drift_injector"]}),
         project("/options/immutable", {"options": {"immutable": True}}),
         project("/options/immutable", {"options": {"immutable": True}, "description": "locked in"}),
     ),
@@ -65,7 +65,7 @@ USER = Sample(
     },
     drifts=(
         user("/name", {"name": "vandalised-{unique}"}),
-        user("/description", {"description": "vandalised"}),
+        user("/description", {"description": "drifted"}),
         user("/enabled", {"enabled": False}),
         user("/email", {"email": "vandal@example.org"}),
         user("/defaultProjectId", {"default_project_id": None}),
@@ -81,7 +81,7 @@ SERVERS = "2.46"
 def image(path: str, *steps: Mapping[str, Json]) -> Drift:
     def act(bench: Bench, ident: str) -> None:
         kind = {"Content-Type": "application/openstack-images-v2.1-json-patch"}
-        bench.vandal.request("image", "PATCH", f"/images/{ident}", list(steps), headers=kind)
+        bench.drift_injector.request("image", "PATCH", f"/images/{ident}", list(steps), headers=kind)
 
     return Drift(path, act)
 
@@ -111,10 +111,10 @@ IMAGE = Sample(
         "projectId": "{project}",
     },
     drifts=(
-        image("/name", put("/name", "vandalised")),
+        image("/name", put("/name", "drifted")),
         image("/visibility", put("/visibility", "private")),
         image("/protected", put("/protected", False)),
-        image("/tags", put("/tags", ["vandal"])),
+        image("/tags", put("/tags", ["drift_injector"])),
         image("/minDisk", put("/min_disk", 3)),
         image("/minRam", put("/min_ram", 64)),
         image("/hidden", put("/os_hidden", True)),
@@ -138,7 +138,7 @@ IMAGE = Sample(
 
 def compute(path: str, where: str, body: Json, method: str = "PUT", version: str = MICROVERSION) -> Drift:
     def act(bench: Bench, ident: str) -> None:
-        bench.vandal.request("compute", method, where.format(id=ident), body, microversion=version)
+        bench.drift_injector.request("compute", method, where.format(id=ident), body, microversion=version)
 
     return Drift(path, act)
 
@@ -164,7 +164,7 @@ FLAVOR = Sample(
         "extraSpecs": {"hw:cpu_policy": "shared", "hw:watchdog_action": "none"},
     },
     drifts=(
-        compute("/description", "/flavors/{id}", {"flavor": {"description": "vandalised"}}),
+        compute("/description", "/flavors/{id}", {"flavor": {"description": "drifted"}}),
         compute(
             "/extraSpecs/hw:cpu_policy",
             "/flavors/{id}/os-extra_specs/hw:cpu_policy",
@@ -186,9 +186,9 @@ OTHER_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9o
 
 def other_key(bench: Bench, ident: str) -> None:
     """Take the place of a key pair, which cannot be changed."""
-    bench.vandal.delete("compute", f"/os-keypairs/{ident}", microversion=MICROVERSION)
+    bench.drift_injector.delete("compute", f"/os-keypairs/{ident}", microversion=MICROVERSION)
     body = {"keypair": {"name": ident, "public_key": OTHER_KEY}}
-    bench.vandal.post("compute", "/os-keypairs", body, microversion=MICROVERSION)
+    bench.drift_injector.post("compute", "/os-keypairs", body, microversion=MICROVERSION)
 
 
 KEY_PAIR = Sample(
@@ -220,7 +220,7 @@ SERVER_GROUP = Sample(
 
 def cinder(path: str, where: str, body: Json, method: str = "PUT") -> Drift:
     def act(bench: Bench, ident: str) -> None:
-        bench.vandal.request("block-storage", method, where.format(id=ident), body)
+        bench.drift_injector.request("block-storage", method, where.format(id=ident), body)
 
     return Drift(path, act)
 
@@ -240,15 +240,15 @@ VOLUME_TYPE = Sample(
     },
     drifts=(
         cinder("/name", "/types/{id}", {"volume_type": {"name": "vandalised-{unique}"}}),
-        cinder("/description", "/types/{id}", {"volume_type": {"description": "vandalised"}}),
+        cinder("/description", "/types/{id}", {"volume_type": {"description": "drifted"}}),
         cinder("/isPublic", "/types/{id}", {"volume_type": {"is_public": True}}),
         cinder(
             "/extraSpecs/volume_backend_name",
             "/types/{id}/extra_specs/volume_backend_name",
-            {"volume_backend_name": "vandal"},
+            {"volume_backend_name": "drift_injector"},
         ),
         cinder("/extraSpecs", "/types/{id}/extra_specs/replication_enabled", None, "DELETE"),
-        cinder("/extraSpecs", "/types/{id}/extra_specs", {"extra_specs": {"vandal": "here"}}, "POST"),
+        cinder("/extraSpecs", "/types/{id}/extra_specs", {"extra_specs": {"drift_injector": "here"}}, "POST"),
     ),
     later={"description": "edited", "isPublic": False, "extraSpecs": {"volume_backend_name": "fake"}},
 )
@@ -280,8 +280,8 @@ VOLUME = Sample(
         "multiattach": False,
     },
     drifts=(
-        cinder("/name", "/volumes/{id}", {"volume": {"name": "vandalised"}}),
-        cinder("/description", "/volumes/{id}", {"volume": {"description": "vandalised"}}),
+        cinder("/name", "/volumes/{id}", {"volume": {"name": "drifted"}}),
+        cinder("/description", "/volumes/{id}", {"volume": {"description": "drifted"}}),
         cinder("/metadata/a", "/volumes/{id}", {"volume": {"metadata": {"a": "9", "b": "2"}}}),
         cinder("/metadata/c", "/volumes/{id}", {"volume": {"metadata": {"a": "1", "b": "2", "c": "3"}}}),
         cinder("/bootable", "/volumes/{id}/action", {"os-set_bootable": {"bootable": False}}, "POST"),
@@ -315,57 +315,58 @@ def _hosted(bench: Bench) -> list[Declaration]:
 
 
 def _plug(bench: Bench, ident: str) -> None:
-    (port,) = bench.vandal.get("network", f"/ports?name=three&project_id={bench.tenant.project_id}")["ports"]
+    (port,) = bench.drift_injector.get("network", f"/ports?name=three&project_id={bench.tenant.project_id}")["ports"]
     body = {"interfaceAttachment": {"port_id": port["id"]}}
-    bench.vandal.post("compute", f"/servers/{ident}/os-interface", body, microversion=SERVERS)
+    bench.drift_injector.post("compute", f"/servers/{ident}/os-interface", body, microversion=SERVERS)
 
 
 def _unplug(bench: Bench, ident: str) -> None:
-    (port,) = bench.vandal.get("network", f"/ports?name=two&project_id={bench.tenant.project_id}")["ports"]
-    bench.vandal.delete("compute", f"/servers/{ident}/os-interface/{port['id']}", microversion=SERVERS)
+    (port,) = bench.drift_injector.get("network", f"/ports?name=two&project_id={bench.tenant.project_id}")["ports"]
+    bench.drift_injector.delete("compute", f"/servers/{ident}/os-interface/{port['id']}", microversion=SERVERS)
     bench.until(
-        lambda: not bench.vandal.get("network", f"/ports/{port['id']}")["port"]["device_id"], "the port is unplugged"
+        lambda: not bench.drift_injector.get("network", f"/ports/{port['id']}")["port"]["device_id"],
+        "the port is unplugged",
     )
 
 
 def _attached(bench: Bench, ident: str) -> list[str]:
-    server = bench.vandal.get("compute", f"/servers/{ident}", microversion=SERVERS)["server"]
+    server = bench.drift_injector.get("compute", f"/servers/{ident}", microversion=SERVERS)["server"]
     return [each["id"] for each in server["os-extended-volumes:volumes_attached"]]
 
 
 def _unmount(bench: Bench, ident: str) -> None:
     (volume,) = _attached(bench, ident)
-    bench.vandal.delete("compute", f"/servers/{ident}/os-volume_attachments/{volume}", microversion=SERVERS)
+    bench.drift_injector.delete("compute", f"/servers/{ident}/os-volume_attachments/{volume}", microversion=SERVERS)
     bench.until(lambda: not _attached(bench, ident), "the volume is detached")
 
 
 def _mount(bench: Bench, ident: str) -> None:
-    (volume,) = bench.vandal.get("block-storage", "/volumes/detail?name=more")["volumes"]
+    (volume,) = bench.drift_injector.get("block-storage", "/volumes/detail?name=more")["volumes"]
     body = {"volumeAttachment": {"volumeId": volume["id"]}}
-    bench.vandal.post("compute", f"/servers/{ident}/os-volume_attachments", body, microversion=SERVERS)
+    bench.drift_injector.post("compute", f"/servers/{ident}/os-volume_attachments", body, microversion=SERVERS)
     bench.until(lambda: len(_attached(bench, ident)) == 2, "the volume is attached")
 
 
 def _stopped(bench: Bench, ident: str) -> None:
-    bench.vandal.post("compute", f"/servers/{ident}/action", {"os-stop": None}, microversion=SERVERS)
+    bench.drift_injector.post("compute", f"/servers/{ident}/action", {"os-stop": None}, microversion=SERVERS)
 
     def is_off() -> bool:
-        server = bench.vandal.get("compute", f"/servers/{ident}", microversion=SERVERS)["server"]
+        server = bench.drift_injector.get("compute", f"/servers/{ident}", microversion=SERVERS)["server"]
         return bool(server["status"] == "SHUTOFF")
 
     bench.until(is_off, "the server is off")
 
 
 def _resized(bench: Bench, ident: str) -> None:
-    flavors = bench.vandal.get("compute", "/flavors", microversion=SERVERS)["flavors"]
+    flavors = bench.drift_injector.get("compute", "/flavors", microversion=SERVERS)["flavors"]
     (larger,) = [each["id"] for each in flavors if each["name"] == f"{bench.tenant.name}-larger"]
 
     def is_now(status: str) -> bool:
-        server = bench.vandal.get("compute", f"/servers/{ident}", microversion=SERVERS)["server"]
+        server = bench.drift_injector.get("compute", f"/servers/{ident}", microversion=SERVERS)["server"]
         return bool(server["status"] == status)
 
     for action, status in (({"resize": {"flavorRef": larger}}, "VERIFY_RESIZE"), ({"confirmResize": None}, "ACTIVE")):
-        bench.vandal.post("compute", f"/servers/{ident}/action", action, microversion=SERVERS)
+        bench.drift_injector.post("compute", f"/servers/{ident}/action", action, microversion=SERVERS)
         bench.until(partial(is_now, status), f"the server is in {status}")
 
 
@@ -396,11 +397,11 @@ SERVER = Sample(
         "powerState": "running",
     },
     drifts=(
-        compute("/name", "/servers/{id}", {"server": {"name": "vandalised"}}, version=SERVERS),
-        compute("/description", "/servers/{id}", {"server": {"description": "vandalised"}}, version=SERVERS),
+        compute("/name", "/servers/{id}", {"server": {"name": "drifted"}}, version=SERVERS),
+        compute("/description", "/servers/{id}", {"server": {"description": "drifted"}}, version=SERVERS),
         compute("/metadata/a", "/servers/{id}/metadata", {"metadata": {"a": "9", "b": "2"}}, version=SERVERS),
         compute("/metadata", "/servers/{id}/metadata", {"metadata": {}}, version=SERVERS),
-        compute("/tags", "/servers/{id}/tags", {"tags": ["vandal"]}, version=SERVERS),
+        compute("/tags", "/servers/{id}/tags", {"tags": ["drift_injector"]}, version=SERVERS),
         Drift("/powerState", _stopped),
         Drift("/flavorId", _resized),
         Drift("/interfaces", _unplug),
@@ -439,6 +440,6 @@ SERVER_FROM_VOLUME = Sample(
         "networkIds": ["${Network/net.id}"],
         "volumes": [{"volumeId": "${Volume/boot.id}"}, {"volumeId": "${Volume/data.id}"}],
     },
-    drifts=(compute("/name", "/servers/{id}", {"server": {"name": "vandalised"}}, version=SERVERS),),
+    drifts=(compute("/name", "/servers/{id}", {"server": {"name": "drifted"}}, version=SERVERS),),
     unseen=("${Subnet/sub.id}",),
 )

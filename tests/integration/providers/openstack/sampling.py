@@ -53,13 +53,13 @@ def changed(sample_path: str, one: str, body: Mapping[str, Json], service: str =
     """Change fields with one request."""
 
     def act(bench: Bench, ident: str) -> None:
-        bench.vandal.request(service, method, f"{sample_path}/{ident}", {one: dict(body)})
+        bench.drift_injector.request(service, method, f"{sample_path}/{ident}", {one: dict(body)})
 
     return act
 
 
 def tagged(kind_path: str, tags: list[str]) -> Drift:
     def act(bench: Bench, ident: str) -> None:
-        bench.vandal.put("network", f"{kind_path}/{ident}/tags", {"tags": tags})
+        bench.drift_injector.put("network", f"{kind_path}/{ident}/tags", {"tags": tags})
 
     return Drift("/tags", act)

@@ -11,7 +11,7 @@ from contextlib import closing
 import pytest
 
 from holdfast.model.verdict import Status
-from holdfast.reconcile.action_result import Result
+from holdfast.reconcile.action_result import ActionOutcome
 from holdfast_emulators.openstack import ControlPlane, Fault, Tenants
 from tests.integration.providers.openstack.bench import Bench, named
 from tests.integration.providers.openstack.samples_network import SSH
@@ -44,7 +44,7 @@ def some(bench: Bench, count: int = 6) -> list:
 
 
 def names(bench: Bench) -> list[str]:
-    found = bench.vandal.get("network", f"/networks?project_id={bench.tenant.project_id}")["networks"]
+    found = bench.drift_injector.get("network", f"/networks?project_id={bench.tenant.project_id}")["networks"]
     return sorted(each["name"] for each in found)
 
 
@@ -64,7 +64,7 @@ TROUBLES = {
 def test_a_failed_read_is_unknown_and_nothing_is_written(bench: Bench, faults, trouble, count: int):
     wanted = some(bench, count)
     bench.made(*wanted)
-    bench.vandal.put("network", f"/networks/{bench.id(wanted[0])}", {"network": {"description": "vandalised"}})
+    bench.drift_injector.put("network", f"/networks/{bench.id(wanted[0])}", {"network": {"description": "drifted"}})
     bench.process.clock.advance(10_000)
     faults(service="neutron", method="GET", **trouble)
     before = bench.mark()
@@ -107,7 +107,7 @@ def test_throttling_slows_the_connection_down(bench: Bench, faults):
     """Retry-After is waited for, once for everybody, and then it works."""
     (wanted,) = some(bench, 1)
     bench.made(wanted)
-    bench.vandal.put("network", f"/networks/{bench.id(wanted)}", {"network": {"description": "vandalised"}})
+    bench.drift_injector.put("network", f"/networks/{bench.id(wanted)}", {"network": {"description": "drifted"}})
     faults(service="neutron", method="PUT", status=429, retry_after=1, times=1)
     slept = bench.process.clock.slept
     bench.made(wanted)
@@ -124,7 +124,7 @@ def test_an_answer_that_was_lost_makes_nothing_twice(bench: Bench, faults):
     bench.made(*wanted)
     bench.clean(*wanted)
     assert names(bench) == ["n0", "n1"]
-    groups = bench.vandal.get("network", f"/security-groups?name=sg&project_id={bench.tenant.project_id}")
+    groups = bench.drift_injector.get("network", f"/security-groups?name=sg&project_id={bench.tenant.project_id}")
     assert len(groups["security_groups"]) == 1
 
 
@@ -133,7 +133,7 @@ def test_half_a_write_is_finished(bench: Bench, faults):
     wanted = bench.declare("SecurityGroup", "sg", {"rules": [SSH, {**SSH, "portRangeMin": 80, "portRangeMax": 80}]})
     faults(service="neutron", method="POST", path="/security-group-rules", status=503)
     report = bench.apply(wanted)
-    assert report.acted[0].result is Result.FAILED
+    assert report.acted[0].result is ActionOutcome.FAILED
     bench.plane.disturber.mend()
     bench.made(wanted)
     bench.clean(wanted)
@@ -166,7 +166,7 @@ def test_what_may_pass_is_never_taken_as_final(bench: Bench, faults, status: int
     (wanted,) = some(bench, 1)
     faults(service="neutron", method="POST", status=status, body=body)
     (acted,) = bench.apply(wanted).acted
-    assert acted.result in (Result.FAILED, Result.MOVED)
+    assert acted.result in (ActionOutcome.FAILED, ActionOutcome.MOVED)
     assert bench.state(wanted).schedule.terminal is None
     bench.plane.disturber.mend()
     bench.made(wanted)
@@ -186,7 +186,7 @@ def test_what_is_hopeless_is_asked_once_and_no_more(bench: Bench, faults, status
     faults(service="neutron", method="POST", status=status, body=body)
     before = bench.mark()
     (acted,) = bench.apply(wanted).acted
-    assert acted.result is Result.TERMINAL
+    assert acted.result is ActionOutcome.TERMINAL
     for _ in range(3):
         bench.process.clock.advance(10_000)
         bench.apply(wanted)
@@ -198,7 +198,7 @@ def test_what_is_forbidden_may_be_allowed_later(bench: Bench, faults):
     body = '{"NeutronError": {"type": "PolicyNotAuthorized", "message": "disallowed by policy"}}'
     faults(service="neutron", method="POST", status=403, body=body)
     (acted,) = bench.apply(wanted).acted
-    assert acted.result is Result.FAILED
+    assert acted.result is ActionOutcome.FAILED
     assert bench.state(wanted).schedule.terminal is None
 
 
@@ -235,13 +235,13 @@ def test_neutron_stops_in_the_middle_of_a_run(alone: Bench):
     first = alone.apply(*wanted)
     thread.join()
     results = {one.result for one in first.acted}
-    assert Result.DONE in results or Result.UNSETTLED in results
-    assert {Result.FAILED, Result.MOVED, Result.UNSETTLED} & results
-    assert Result.TERMINAL not in results
+    assert ActionOutcome.DONE in results or ActionOutcome.UNSETTLED in results
+    assert {ActionOutcome.FAILED, ActionOutcome.MOVED, ActionOutcome.UNSETTLED} & results
+    assert ActionOutcome.TERMINAL not in results
     # While it is away nothing is known, so nothing is done.
     during = alone.apply(*wanted)
     assert {each.verdict.status for each in during.checked} <= {Status.UNKNOWN}
-    assert not [one for one in during.acted if one.result is Result.DONE]
+    assert not [one for one in during.acted if one.result is ActionOutcome.DONE]
     alone.plane.need("neutron")
     alone.process.clock.advance(1000)
     alone.apply(*wanted)
@@ -254,7 +254,7 @@ def test_the_loop_rides_out_an_outage(alone: Bench):
     """Watching goes on while Keystone and Neutron are away, with growing patience, and converges by itself."""
     wanted = [alone.declare("Network", "n", {"description": "mine"}, resyncPeriod="10s")]
     alone.made(*wanted)
-    alone.vandal.put("network", f"/networks/{alone.id(wanted[0])}", {"network": {"description": "vandalised"}})
+    alone.drift_injector.put("network", f"/networks/{alone.id(wanted[0])}", {"network": {"description": "drifted"}})
     alone.plane.halt("neutron", "keystone")
     waits = []
     for _ in range(4):
@@ -267,7 +267,7 @@ def test_the_loop_rides_out_an_outage(alone: Bench):
     alone.plane.need("keystone", "neutron")
     alone.process.clock.advance(60)
     alone.watch(*wanted)
-    assert alone.vandal.get("network", f"/networks/{alone.id(wanted[0])}")["network"]["description"] == "mine"
+    assert alone.drift_injector.get("network", f"/networks/{alone.id(wanted[0])}")["network"]["description"] == "mine"
     alone.clean(*wanted)
 
 

@@ -20,7 +20,7 @@ from tests.integration.providers.openstack.sampling import Sample
 A_DAY = 86_400.0  # seconds
 EACH = pytest.mark.parametrize("sample", samples.ALL, ids=lambda sample: sample.label)
 EACH_KIND = pytest.mark.parametrize("sample", samples.KINDS, ids=lambda sample: sample.label)
-# What moves by itself, or is another after the same thing was made again.
+# What moves by itself, or is another after the same thing was recreated.
 VOLATILE = {"updated_at", "revision_number", "created_at", "security_group_rules", "status", "password_expires_at"}
 SERVER_VOLATILE = {"updated", "addresses", "OS-SRV-USG:launched_at", "progress", "security_groups", "hostId"}
 RULE = ("direction", "ethertype", "protocol", "port_range_min", "port_range_max", "normalized_cidr", "description")
@@ -72,15 +72,17 @@ def live(bench: Bench, sample: Sample, ident: str) -> dict[str, Json]:
     """Return a thing as the vandal sees it, without what moves by itself, lists in an order."""
     path = f"{sample.path}/{ident}"
     options = {"microversion": sample.microversion} if sample.microversion else {}
-    found = bench.vandal.get(sample.service, path, **options)
+    found = bench.drift_injector.get(sample.service, path, **options)
     body = dict(found[sample.one] if sample.one else found)
     rules = [{key: rule[key] or None for key in RULE} for rule in body.get("security_group_rules", ())]
     if sample.kind == "Router":
-        ports = bench.vandal.get("network", f"/ports?device_id={ident}&device_owner=network:router_interface")["ports"]
+        ports = bench.drift_injector.get("network", f"/ports?device_id={ident}&device_owner=network:router_interface")[
+            "ports"
+        ]
         rules += [port["fixed_ips"][0]["subnet_id"] for port in ports]
         body["external_gateway_info"] = {**(body["external_gateway_info"] or {}), "external_fixed_ips": "any"}
     if sample.kind == "Server":
-        ports = bench.vandal.get("network", f"/ports?device_id={ident}")["ports"]
+        ports = bench.drift_injector.get("network", f"/ports?device_id={ident}")["ports"]
         rules += sorted(port["id"] for port in ports)
         body = {key: value for key, value in body.items() if key not in SERVER_VOLATILE}
     for name in ("sub_ports", "tags"):
@@ -90,11 +92,11 @@ def live(bench: Bench, sample: Sample, ident: str) -> dict[str, Json]:
 
 def delete(bench: Bench, sample: Sample, ident: str) -> None:
     options = {"microversion": sample.microversion} if sample.microversion else {}
-    bench.vandal.delete(sample.service, f"{sample.path}/{ident}", **options)
+    bench.drift_injector.delete(sample.service, f"{sample.path}/{ident}", **options)
 
     def is_gone() -> bool:
         try:
-            bench.vandal.get(sample.service, f"{sample.path}/{ident}", **options)
+            bench.drift_injector.get(sample.service, f"{sample.path}/{ident}", **options)
         except Unwilling as no:
             return no.status == 404
         return False
@@ -129,7 +131,7 @@ def test_every_field_that_somebody_changes_is_named_and_put_back(bench: Bench, s
     before = stage.live()
     wrong: list[str] = []
     for drift in sample.drifts:
-        bench.process.clock.advance(A_DAY)  # so that two changes of one field are no fight
+        bench.process.clock.advance(A_DAY)  # so that two changes of one field are no contention
         drift.act(Unique(bench), bench.id(stage.it))  # type: ignore[arg-type]
         (checked,) = bench.check(*stage.all, only=stage.it)
         found = named(checked)
@@ -151,26 +153,26 @@ class Unique:
 
     def __init__(self, bench: Bench) -> None:
         self._bench = bench
-        self.vandal = self
+        self.drift_injector = self
         self.tenant, self.until, self.filled = bench.tenant, bench.until, bench.filled
 
     def request(self, service: str, method: str, path: str, body: Json = None, **options: Json) -> Json:
-        return self._bench.vandal.request(service, method, path, self._bench.filled(body), **options)
+        return self._bench.drift_injector.request(service, method, path, self._bench.filled(body), **options)
 
     def get(self, *arguments: Json, **options: Json) -> Json:
-        return self._bench.vandal.get(*arguments, **options)
+        return self._bench.drift_injector.get(*arguments, **options)
 
     def post(self, *arguments: Json, **options: Json) -> Json:
-        return self._bench.vandal.post(*arguments, **options)
+        return self._bench.drift_injector.post(*arguments, **options)
 
     def put(self, *arguments: Json, **options: Json) -> Json:
-        return self._bench.vandal.put(*arguments, **options)
+        return self._bench.drift_injector.put(*arguments, **options)
 
     def patch(self, *arguments: Json, **options: Json) -> Json:
-        return self._bench.vandal.patch(*arguments, **options)
+        return self._bench.drift_injector.patch(*arguments, **options)
 
     def delete(self, *arguments: Json, **options: Json) -> Json:
-        return self._bench.vandal.delete(*arguments, **options)
+        return self._bench.drift_injector.delete(*arguments, **options)
 
 
 @pytest.mark.parametrize("sample", [each for each in samples.KINDS if each.later], ids=lambda sample: sample.label)
@@ -194,7 +196,7 @@ def test_update(bench: Bench, sample: Sample):
 
 @EACH_KIND
 def test_external_deletion(bench: Bench, sample: Sample):
-    """What was made by us and somebody deleted is made again, under another id."""
+    """What was made by us and somebody deleted is recreated, under another id."""
     stage = Stage(bench, sample, sample.minimal)
     bench.made(*stage.all)
     first = bench.id(stage.it)

@@ -13,11 +13,13 @@ EACH = 100
 
 def adopted(bench: Bench) -> list[Declaration]:
     """Make three hundred things in bulk, and take them over by their names."""
-    vandal = bench.vandal
-    nets = vandal.post("network", "/networks", {"networks": [{"name": f"n{i}"} for i in range(EACH)]})["networks"]
-    vandal.post("network", "/security-groups", {"security_groups": [{"name": f"g{i}"} for i in range(EACH)]})
+    drift_injector = bench.drift_injector
+    nets = drift_injector.post("network", "/networks", {"networks": [{"name": f"n{i}"} for i in range(EACH)]})[
+        "networks"
+    ]
+    drift_injector.post("network", "/security-groups", {"security_groups": [{"name": f"g{i}"} for i in range(EACH)]})
     ports = [{"name": f"p{i}", "network_id": net["id"]} for i, net in enumerate(nets)]
-    vandal.post("network", "/ports", {"ports": ports})
+    drift_injector.post("network", "/ports", {"ports": ports})
     wanted = [
         *(bench.declare("Network", f"n{i}") for i in range(EACH)),
         *(bench.declare("SecurityGroup", f"g{i}") for i in range(EACH)),
@@ -38,7 +40,7 @@ def test_three_hundred_resources_cost_a_handful_of_lists(bench: Bench):
     assert len(asked) <= 6, [request.path for request in asked]
     # One that moved costs its own correction, and no more.
     ident = bench.id(wanted[7])
-    bench.vandal.put("network", f"/networks/{ident}", {"network": {"description": "vandalised"}})
+    bench.drift_injector.put("network", f"/networks/{ident}", {"network": {"description": "drifted"}})
     before = bench.mark()
     report = bench.apply(*wanted)
     (drifted,) = [each for each in report.checked if each.verdict.status is not Status.IN_SYNC]

@@ -49,12 +49,12 @@ def others(before: dict[str, str], after: dict[str, str]) -> set[str]:
 
 def wipe(bench: Bench, everything: list[Declaration]) -> None:
     """Delete a tenant's inner network and all on it, as a person would."""
-    known, vandal = ids(bench, everything), bench.vandal
-    vandal.delete("network", f"/ports/{known['p']}")
-    vandal.put("network", f"/routers/{known['r']}/remove_router_interface", {"subnet_id": known["sub"]})
-    vandal.delete("network", f"/subnets/{known['sub']}")
-    vandal.delete("network", f"/networks/{known['net']}")
-    vandal.delete("network", f"/security-groups/{known['sg']}")
+    known, drift_injector = ids(bench, everything), bench.drift_injector
+    drift_injector.delete("network", f"/ports/{known['p']}")
+    drift_injector.put("network", f"/routers/{known['r']}/remove_router_interface", {"subnet_id": known["sub"]})
+    drift_injector.delete("network", f"/subnets/{known['sub']}")
+    drift_injector.delete("network", f"/networks/{known['net']}")
+    drift_injector.delete("network", f"/security-groups/{known['sg']}")
 
 
 def test_networks_subnets_ports_and_groups(bench: Bench):
@@ -67,23 +67,23 @@ def test_networks_subnets_ports_and_groups(bench: Bench):
     bench.made(*everything)
     after = ids(bench, everything)
     assert others(before, after) == {"net", "sub", "p", "sg"}
-    floating = bench.vandal.get("network", f"/floatingips/{after['f']}")["floatingip"]
+    floating = bench.drift_injector.get("network", f"/floatingips/{after['f']}")["floatingip"]
     assert floating["port_id"] == after["p"]
-    port = bench.vandal.get("network", f"/ports/{after['p']}")["port"]
+    port = bench.drift_injector.get("network", f"/ports/{after['p']}")["port"]
     assert port["security_groups"] == [after["sg"]]
     assert port["network_id"] == after["net"]
     bench.clean(*everything)
 
 
 def test_by_watching(bench: Bench):
-    """What refers to something that the loop made again is looked at right then, not an hour later."""
+    """What refers to something that the loop recreated is looked at right then, not an hour later."""
     everything = tenant_network(bench)
     bench.made(*everything)
     wipe(bench, everything)
     for _ in range(4):
         bench.process.clock.advance(1.2 * HOUR)
         bench.watch(*everything, rounds=2)
-    floating = bench.vandal.get("network", f"/floatingips/{bench.id(everything[-1])}")["floatingip"]
+    floating = bench.drift_injector.get("network", f"/floatingips/{bench.id(everything[-1])}")["floatingip"]
     assert floating["port_id"] == bench.id(everything[-2])
     bench.clean(*everything)
 
@@ -93,15 +93,15 @@ def test_routers(bench: Bench):
     everything = tenant_network(bench)
     bench.made(*everything)
     before = ids(bench, everything)
-    bench.vandal.put("network", f"/floatingips/{before['f']}", {"floatingip": {"port_id": None}})
+    bench.drift_injector.put("network", f"/floatingips/{before['f']}", {"floatingip": {"port_id": None}})
     out = {"subnet_id": before["sub"]}
-    bench.vandal.put("network", f"/routers/{before['r']}/remove_router_interface", out)
-    bench.vandal.delete("network", f"/routers/{before['r']}")
+    bench.drift_injector.put("network", f"/routers/{before['r']}/remove_router_interface", out)
+    bench.drift_injector.delete("network", f"/routers/{before['r']}")
     bench.apply(*everything)  # the address may come before the router: nobody said that it needs one
     bench.made(*everything)
     after = ids(bench, everything)
     assert others(before, after) == {"r"}
-    assert bench.vandal.get("network", f"/floatingips/{after['f']}")["floatingip"]["port_id"] == after["p"]
+    assert bench.drift_injector.get("network", f"/floatingips/{after['f']}")["floatingip"]["port_id"] == after["p"]
     bench.clean(*everything)
 
 
@@ -124,15 +124,17 @@ def test_ports_on_trunks_and_groups_in_rules(bench: Bench):
     bench.made(*everything)
     before = ids(bench, everything)
     gone = {"sub_ports": [{"port_id": before["child"]}]}
-    bench.vandal.put("network", f"/trunks/{before['t']}/remove_subports", gone)
-    bench.vandal.delete("network", f"/ports/{before['child']}")
-    bench.vandal.delete("network", f"/security-groups/{before['peers']}")
+    bench.drift_injector.put("network", f"/trunks/{before['t']}/remove_subports", gone)
+    bench.drift_injector.delete("network", f"/ports/{before['child']}")
+    bench.drift_injector.delete("network", f"/security-groups/{before['peers']}")
     bench.made(*everything)
     after = ids(bench, everything)
     assert others(before, after) == {"child", "peers"}
-    (row,) = bench.vandal.get("network", f"/trunks/{after['t']}")["trunk"]["sub_ports"]
+    (row,) = bench.drift_injector.get("network", f"/trunks/{after['t']}")["trunk"]["sub_ports"]
     assert row["port_id"] == after["child"]
-    (rule,) = bench.vandal.get("network", f"/security-groups/{after['web']}")["security_group"]["security_group_rules"]
+    (rule,) = bench.drift_injector.get("network", f"/security-groups/{after['web']}")["security_group"][
+        "security_group_rules"
+    ]
     assert rule["remote_group_id"] == after["peers"]
     bench.clean(*everything)
 
@@ -147,11 +149,11 @@ def test_projects(bench: Bench):
     ]
     bench.made(*everything)
     before = ids(bench, everything)
-    bench.vandal.delete("identity", f"/projects/{before[home]}")
+    bench.drift_injector.delete("identity", f"/projects/{before[home]}")
     report = bench.apply(*everything)
     after = ids(bench, everything)
     assert others(before, after) == {home}
-    assert bench.vandal.get("identity", f"/users/{after[user]}")["user"]["default_project_id"] == after[home]
+    assert bench.drift_injector.get("identity", f"/users/{after[user]}")["user"]["default_project_id"] == after[home]
     (net,) = [each for each in report.checked if each.address.name == "net"]
     assert (net.decision.action, net.decision.reasons[0].paths) == (Action.BLOCK, ("/projectId",))
 
@@ -166,13 +168,15 @@ def test_volume_types(bench: Bench):
     ]
     bench.made(*everything)
     before = ids(bench, everything)
-    bench.vandal.delete("block-storage", f"/volumes/{before['v']}")
-    bench.until(lambda: not bench.vandal.get("block-storage", "/volumes/detail")["volumes"], "the volume is gone")
-    bench.vandal.delete("block-storage", f"/types/{before[gold]}")
+    bench.drift_injector.delete("block-storage", f"/volumes/{before['v']}")
+    bench.until(
+        lambda: not bench.drift_injector.get("block-storage", "/volumes/detail")["volumes"], "the volume is gone"
+    )
+    bench.drift_injector.delete("block-storage", f"/types/{before[gold]}")
     bench.made(*everything)
     after = ids(bench, everything)
     assert others(before, after) == {gold, "v"}
-    assert bench.vandal.get("block-storage", f"/volumes/{after['v']}")["volume"]["volume_type"] == gold
+    assert bench.drift_injector.get("block-storage", f"/volumes/{after['v']}")["volume"]["volume_type"] == gold
     bench.clean(*everything)
 
 
@@ -208,7 +212,7 @@ def served(bench: Bench) -> list[Declaration]:
 
 
 def server_of(bench: Bench, ident: str) -> dict:
-    return dict(bench.vandal.get("compute", f"/servers/{ident}", microversion=SERVERS)["server"])
+    return dict(bench.drift_injector.get("compute", f"/servers/{ident}", microversion=SERVERS)["server"])
 
 
 def test_what_is_plugged_into_a_server_and_its_flavour_and_key(bench: Bench):
@@ -216,28 +220,28 @@ def test_what_is_plugged_into_a_server_and_its_flavour_and_key(bench: Bench):
     everything = served(bench)
     bench.made(*everything)
     before = ids(bench, everything)
-    flavor, vandal, server = f"{bench.tenant.name}-flavor", bench.vandal, before["server"]
+    flavor, drift_injector, server = f"{bench.tenant.name}-flavor", bench.drift_injector, before["server"]
     path = f"/servers/{server}/os-volume_attachments/{before['volume']}"
-    vandal.delete("compute", path, microversion=SERVERS)
+    drift_injector.delete("compute", path, microversion=SERVERS)
     detail = f"/volumes/{before['volume']}"
     bench.until(
-        lambda: vandal.get("block-storage", detail)["volume"]["status"] == "available", "the volume is detached"
+        lambda: drift_injector.get("block-storage", detail)["volume"]["status"] == "available", "the volume is detached"
     )
-    vandal.delete("block-storage", detail)
-    bench.until(lambda: not vandal.get("block-storage", "/volumes/detail")["volumes"], "the volume is gone")
-    vandal.delete("network", f"/ports/{before['port']}")
+    drift_injector.delete("block-storage", detail)
+    bench.until(lambda: not drift_injector.get("block-storage", "/volumes/detail")["volumes"], "the volume is gone")
+    drift_injector.delete("network", f"/ports/{before['port']}")
     # One more, because SQLite gives the number of the last row away again, and Nova takes it for the same flavour.
     more = {"name": f"{flavor}-more", "ram": 64, "vcpus": 1, "disk": 0}
-    vandal.post("compute", "/flavors", {"flavor": more}, microversion=SERVERS)
-    vandal.delete("compute", f"/flavors/{before[flavor]}", microversion=SERVERS)
-    vandal.delete("compute", f"/os-keypairs/{before['key']}", microversion=SERVERS)
+    drift_injector.post("compute", "/flavors", {"flavor": more}, microversion=SERVERS)
+    drift_injector.delete("compute", f"/flavors/{before[flavor]}", microversion=SERVERS)
+    drift_injector.delete("compute", f"/os-keypairs/{before['key']}", microversion=SERVERS)
     bench.made(*everything)
     after = ids(bench, everything)
     assert others(before, after) == {flavor, "port", "volume"}  # a key pair is known by its name
     live = server_of(bench, server)
     assert live["flavor"]["id"] == after[flavor]
     assert [each["id"] for each in live["os-extended-volumes:volumes_attached"]] == [after["volume"]]
-    assert vandal.get("network", f"/ports/{after['port']}")["port"]["device_id"] == server
+    assert drift_injector.get("network", f"/ports/{after['port']}")["port"]["device_id"] == server
     bench.clean(*everything)
 
 
@@ -246,8 +250,8 @@ def test_images_and_groups_of_servers(bench: Bench):
     everything = served(bench)
     bench.made(*everything)
     before = ids(bench, everything)
-    bench.vandal.delete("image", f"/images/{before['image']}")
-    bench.vandal.delete("compute", f"/os-server-groups/{before['group']}", microversion=samples.MICROVERSION)
+    bench.drift_injector.delete("image", f"/images/{before['image']}")
+    bench.drift_injector.delete("compute", f"/os-server-groups/{before['group']}", microversion=samples.MICROVERSION)
     report = bench.apply(*everything)
     assert others(before, ids(bench, everything)) == {"image", "group"}
     (blocked,) = [each for each in report.checked if each.address.name == "server"]

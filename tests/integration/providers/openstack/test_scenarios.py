@@ -16,7 +16,7 @@ INSIDE = {"networkId": "${Network/net.id}", "cidr": "10.0.0.0/24", "ipVersion": 
 
 def net(bench: Bench, name: str, **given: Json) -> str:
     """Make a network behind our back; return its id."""
-    return str(bench.vandal.post("network", "/networks", {"network": {"name": name, **given}})["network"]["id"])
+    return str(bench.drift_injector.post("network", "/networks", {"network": {"name": name, **given}})["network"]["id"])
 
 
 def own(bench: Bench, name: str) -> dict[str, Json]:
@@ -49,7 +49,7 @@ def test_import_and_correct(bench: Bench):
     ident = net(bench, "core", description="by somebody else")
     wanted = bench.declare("Network", "imported", {"mtu": 1400}, import_from=Import(id=ident))
     bench.made(wanted)
-    live = bench.vandal.get("network", f"/networks/{ident}")["network"]
+    live = bench.drift_injector.get("network", f"/networks/{ident}")["network"]
     assert (live["mtu"], live["description"], live["name"]) == (1400, "by somebody else", "core")
     bench.clean(wanted)
 
@@ -68,7 +68,7 @@ def test_import_dependency(bench: Bench):
     first, other = net(bench, "core"), net(bench, "other")
     for parent in (first, other):
         given = {"name": "inside", "network_id": parent, "cidr": "10.0.0.0/24", "ip_version": 4}
-        bench.vandal.post("network", "/subnets", {"subnet": given})
+        bench.drift_injector.post("network", "/subnets", {"subnet": given})
     unmanaged = ManagementPolicy.UNMANAGED
     core = bench.declare("Network", "core", import_from=Import(filter=own(bench, "core")), policy=unmanaged)
     criteria = {"name": "inside", "networkId": "${Network/core.id}"}
@@ -79,7 +79,7 @@ def test_import_dependency(bench: Bench):
     report = bench.apply(core, inside)
     (found,) = [each for each in report.checked if each.address == inside.address]
     assert found.verdict.status is Status.IN_SYNC
-    seen = bench.vandal.get("network", f"/subnets/{bench.state(inside).observed.provider_id}")["subnet"]
+    seen = bench.drift_injector.get("network", f"/subnets/{bench.state(inside).observed.provider_id}")["subnet"]
     assert seen["network_id"] == first
     assert not [request for request in bench.requests(before) if request.is_write]
 
@@ -88,7 +88,7 @@ def test_unmanaged_is_refreshed_and_never_written(bench: Bench):
     ident = net(bench, "core", description="one")
     core = bench.declare("Network", "core", import_from=Import(id=ident), policy=ManagementPolicy.UNMANAGED)
     bench.apply(core)
-    bench.vandal.put("network", f"/networks/{ident}", {"network": {"description": "two"}})
+    bench.drift_injector.put("network", f"/networks/{ident}", {"network": {"description": "two"}})
     before = bench.mark()
     (checked,) = bench.apply(core).checked
     assert checked.verdict.status is Status.IN_SYNC
@@ -116,7 +116,7 @@ def test_dependency(bench: Bench):
     deleted = bench.remove(network, subnet, port)
     assert [one.checked.address.name for one in deleted.acted] == ["port", "sub", "net"]
     for kind in ("networks", "subnets", "ports"):
-        assert not bench.vandal.get("network", f"/{kind}?project_id={bench.tenant.project_id}")[kind]
+        assert not bench.drift_injector.get("network", f"/{kind}?project_id={bench.tenant.project_id}")[kind]
 
 
 # -- the schedule
@@ -129,7 +129,7 @@ def test_resync_disabled(bench: Bench):
     bench.made(never, often)
     first = bench.state(never).schedule.checked_at
     assert bench.state(never).schedule.due_at is None
-    bench.vandal.put("network", f"/networks/{bench.id(never)}", {"network": {"description": "vandalised"}})
+    bench.drift_injector.put("network", f"/networks/{bench.id(never)}", {"network": {"description": "drifted"}})
     bench.process.clock.advance(1000)
     reports = bench.watch(never, often)
     assert [one.address.name for report in reports for one in report.checked] == ["often"]
@@ -140,10 +140,10 @@ def test_resync_corrects_by_itself(bench: Bench):
     often = bench.declare("Network", "often", {"description": "mine"}, resyncPeriod="10s")
     bench.made(often)
     bench.process.clock.advance(20)
-    bench.vandal.put("network", f"/networks/{bench.id(often)}", {"network": {"description": "vandalised"}})
+    bench.drift_injector.put("network", f"/networks/{bench.id(often)}", {"network": {"description": "drifted"}})
     (report,) = bench.watch(often)
     assert named(report.checked[0]) == ["/description"]
-    assert bench.vandal.get("network", f"/networks/{bench.id(often)}")["network"]["description"] == "mine"
+    assert bench.drift_injector.get("network", f"/networks/{bench.id(often)}")["network"]["description"] == "mine"
 
 
 def test_resync_jitter(bench: Bench):
@@ -211,7 +211,7 @@ def test_report_only(bench: Bench):
     """Somebody's change is told, and left alone."""
     wanted = bench.declare("Network", "it", {"description": "mine"}, onDrift="report")
     bench.made(wanted)
-    bench.vandal.put("network", f"/networks/{bench.id(wanted)}", {"network": {"description": "vandalised"}})
+    bench.drift_injector.put("network", f"/networks/{bench.id(wanted)}", {"network": {"description": "drifted"}})
     before = bench.mark()
     (checked,) = bench.apply(wanted).checked
     assert (checked.verdict.status, checked.decision.action, named(checked)) == (
@@ -223,22 +223,22 @@ def test_report_only(bench: Bench):
 
 
 def test_policy_by_field(bench: Bench):
-    """One field is put back, another only reported."""
+    """One field is reverted, another only reported."""
     wanted = bench.declare("Network", "it", {"description": "mine", "mtu": 1400}, onDriftPaths={"/mtu": "report"})
     bench.made(wanted)
     ident = bench.id(wanted)
-    bench.vandal.put("network", f"/networks/{ident}", {"network": {"description": "vandalised", "mtu": 1300}})
+    bench.drift_injector.put("network", f"/networks/{ident}", {"network": {"description": "drifted", "mtu": 1300}})
     bench.apply(wanted)
-    live = bench.vandal.get("network", f"/networks/{ident}")["network"]
+    live = bench.drift_injector.get("network", f"/networks/{ident}")["network"]
     assert (live["description"], live["mtu"]) == ("mine", 1300)
 
 
 def test_recreate_always_is_an_option(bench: Bench):
-    """As merged upstream: made again even where periodic checks are off."""
+    """As merged upstream: recreated even where periodic checks are off."""
     wanted = bench.declare("Network", "it", resyncPeriod="0", recreate="always")
     bench.made(wanted)
     first = bench.id(wanted)
-    bench.vandal.delete("network", f"/networks/{first}")
+    bench.drift_injector.delete("network", f"/networks/{first}")
     bench.made(wanted)
     assert bench.id(wanted) != first
 
@@ -248,7 +248,7 @@ def test_what_was_gone_for_good_comes_back_once_periodic_checks_are_on(bench: Be
     off = bench.declare("Network", "it", resyncPeriod="0")
     bench.made(off)
     first = bench.id(off)
-    bench.vandal.delete("network", f"/networks/{first}")
+    bench.drift_injector.delete("network", f"/networks/{first}")
     (checked,) = bench.apply(off).checked
     assert checked.decision.action is Action.BLOCK
     assert "set another resyncPeriod" in str(bench.state(off).schedule.terminal)
@@ -264,11 +264,11 @@ def test_split_brain(bench: Bench):
     bench.made(wanted)
     for _ in range(5):
         bench.process.clock.advance(600)
-        bench.vandal.put("network", f"/networks/{bench.id(wanted)}", {"network": {"description": "theirs"}})
+        bench.drift_injector.put("network", f"/networks/{bench.id(wanted)}", {"network": {"description": "theirs"}})
         bench.apply(wanted)
     (conflict,) = [each for each in bench.state(wanted).observed.conditions if each.type is ConditionType.CONFLICT]
     assert (conflict.status, "/description" in conflict.message) == ("True", True)
-    assert bench.vandal.get("network", f"/networks/{bench.id(wanted)}")["network"]["description"] == "theirs"
+    assert bench.drift_injector.get("network", f"/networks/{bench.id(wanted)}")["network"]["description"] == "theirs"
 
 
 def test_detach(bench: Bench):
@@ -277,7 +277,7 @@ def test_detach(bench: Bench):
     bench.made(wanted)
     ident = bench.id(wanted)
     bench.remove(wanted)
-    assert bench.vandal.get("network", f"/networks/{ident}")["network"]["name"] == "it"
+    assert bench.drift_injector.get("network", f"/networks/{ident}")["network"]["name"] == "it"
 
 
 def test_no_state_hash_is_an_option(bench: Bench):
@@ -286,7 +286,7 @@ def test_no_state_hash_is_an_option(bench: Bench):
     network = bench.declare("Network", "net", stateHash=False)
     bench.made(network, wanted)
     bench.clean(network, wanted)
-    bench.vandal.put("network", f"/subnets/{bench.id(wanted)}", {"subnet": {"description": "vandalised"}})
+    bench.drift_injector.put("network", f"/subnets/{bench.id(wanted)}", {"subnet": {"description": "drifted"}})
     (checked,) = bench.check(network, wanted, only=wanted)
     assert named(checked) == ["/description"]
     bench.made(network, wanted)
@@ -298,17 +298,17 @@ def test_no_state_hash_is_an_option(bench: Bench):
 
 def test_subnet_from_a_pool(bench: Bench):
     """The service chooses the addresses; where they came from is declared, and stays."""
-    pool = bench.vandal.post("network", "/subnetpools", {"subnetpool": {"name": "pool", "prefixes": ["10.64.0.0/16"]}})[
-        "subnetpool"
-    ]
+    pool = bench.drift_injector.post(
+        "network", "/subnetpools", {"subnetpool": {"name": "pool", "prefixes": ["10.64.0.0/16"]}}
+    )["subnetpool"]
     network = bench.declare("Network", "net")
     given = {"networkId": "${Network/net.id}", "ipVersion": 4, "subnetPoolId": pool["id"], "prefixLength": 26}
     subnet = bench.declare("Subnet", "sub", given)
     bench.made(network, subnet)
-    live = bench.vandal.get("network", f"/subnets/{bench.id(subnet)}")["subnet"]
+    live = bench.drift_injector.get("network", f"/subnets/{bench.id(subnet)}")["subnet"]
     assert (live["subnetpool_id"], live["cidr"].endswith("/26")) == (pool["id"], True)
     bench.clean(network, subnet)
-    bench.vandal.delete("network", f"/subnets/{bench.id(subnet)}")
+    bench.drift_injector.delete("network", f"/subnets/{bench.id(subnet)}")
     bench.made(network, subnet)
     bench.clean(network, subnet)
 
@@ -320,13 +320,14 @@ def test_volumes_from_others(bench: Bench):
     copy = bench.declare("Volume", "copy", {"size": 1, "sourceVolumeId": "${Volume/source.id}"})
     bench.made(source, copy)
     taken = {"snapshot": {"volume_id": bench.id(source), "name": "snap"}}
-    snapshot = bench.vandal.post("block-storage", "/snapshots", taken)["snapshot"]["id"]
+    snapshot = bench.drift_injector.post("block-storage", "/snapshots", taken)["snapshot"]["id"]
     where = f"/snapshots/{snapshot}"
     bench.until(
-        lambda: bench.vandal.get("block-storage", where)["snapshot"]["status"] == "available", "the snapshot is taken"
+        lambda: bench.drift_injector.get("block-storage", where)["snapshot"]["status"] == "available",
+        "the snapshot is taken",
     )
     again = bench.declare("Volume", "again", {"size": 1, "snapshotId": snapshot})
     bench.made(source, copy, again)
-    live = [bench.vandal.get("block-storage", f"/volumes/{bench.id(each)}")["volume"] for each in (copy, again)]
+    live = [bench.drift_injector.get("block-storage", f"/volumes/{bench.id(each)}")["volume"] for each in (copy, again)]
     assert (live[0]["source_volid"], live[1]["snapshot_id"]) == (bench.id(source), snapshot)
     bench.clean(source, copy, again)

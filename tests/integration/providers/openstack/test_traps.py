@@ -9,10 +9,10 @@ import pytest
 
 from holdfast.model.decision import Action
 from holdfast.model.json import Json
-from holdfast.model.read_result import Found, Gone, Trouble, Unreadable
+from holdfast.model.read_result import Found, NotFound, ReadError, ReadFailure
 from holdfast.model.resource import Import
 from holdfast.model.verdict import Status
-from holdfast.model.write_result import Refused
+from holdfast.model.write_result import WriteFailure
 from holdfast.providers.protocol import Change, Target
 from holdfast_emulators.openstack import Tenants, Unwilling
 from tests.integration.providers.openstack import samples_others as samples
@@ -25,7 +25,9 @@ def group(bench: Bench, rules: list[Json]):
 
 
 def live_rules(bench: Bench, ident: str) -> list[tuple]:
-    rules = bench.vandal.get("network", f"/security-group-rules?security_group_id={ident}")["security_group_rules"]
+    rules = bench.drift_injector.get("network", f"/security-group-rules?security_group_id={ident}")[
+        "security_group_rules"
+    ]
     return sorted(
         (rule["direction"], rule["ethertype"], str(rule["protocol"]), str(rule["port_range_min"])) for rule in rules
     )
@@ -56,7 +58,7 @@ def test_a_port_that_gets_bound_is_no_drift(bench: Bench):
     port = bench.declare("Port", "p", {"networkId": "${Network/net.id}"})
     bench.made(net, port)
     taken = {"binding:host_id": "compute-7", "device_id": "server", "device_owner": "compute:nova", "dns_name": "vm"}
-    bench.vandal.put("network", f"/ports/{bench.id(port)}", {"port": taken})
+    bench.drift_injector.put("network", f"/ports/{bench.id(port)}", {"port": taken})
     bench.clean(net, port)
 
 
@@ -68,7 +70,7 @@ def test_what_clients_note_on_an_image_is_no_drift(bench: Bench):
     names = ("owner_specified.openstack.md5", "owner_specified.openstack.sha256", "owner_specified.openstack.object")
     steps = [samples.put(f"/{name}", "x") for name in names]
     kind = {"Content-Type": "application/openstack-images-v2.1-json-patch"}
-    bench.vandal.request("image", "PATCH", f"/images/{bench.id(wanted)}", steps, headers=kind)
+    bench.drift_injector.request("image", "PATCH", f"/images/{bench.id(wanted)}", steps, headers=kind)
     bench.clean(wanted)
 
 
@@ -126,10 +128,10 @@ def test_another_spelling_of_a_rule_is_the_same_rule(bench: Bench, declared: Jso
     """Somebody deletes a rule and makes it again in other words: nothing that counts has changed."""
     wanted = group(bench, [declared])
     bench.made(wanted)
-    (rule,) = bench.vandal.get("network", f"/security-group-rules?security_group_id={bench.id(wanted)}")[
+    (rule,) = bench.drift_injector.get("network", f"/security-group-rules?security_group_id={bench.id(wanted)}")[
         "security_group_rules"
     ]
-    bench.vandal.delete("network", f"/security-group-rules/{rule['id']}")
+    bench.drift_injector.delete("network", f"/security-group-rules/{rule['id']}")
     rule_added(direction="ingress", **body)(bench, bench.id(wanted))
     bench.clean(wanted)
 
@@ -145,14 +147,14 @@ DIFFERENT = [
 
 @pytest.mark.parametrize("declared, body", DIFFERENT)
 def test_another_rule_is_another_rule(bench: Bench, declared: Json, body: Json):
-    """A rule that lets more through, or less, takes the place of the declared one: named, and put back."""
+    """A rule that lets more through, or less, takes the place of the declared one: named, and revert."""
     wanted = group(bench, [declared])
     bench.made(wanted)
     before = live_rules(bench, bench.id(wanted))
-    (rule,) = bench.vandal.get("network", f"/security-group-rules?security_group_id={bench.id(wanted)}")[
+    (rule,) = bench.drift_injector.get("network", f"/security-group-rules?security_group_id={bench.id(wanted)}")[
         "security_group_rules"
     ]
-    bench.vandal.delete("network", f"/security-group-rules/{rule['id']}")
+    bench.drift_injector.delete("network", f"/security-group-rules/{rule['id']}")
     rule_added(direction="ingress", **body)(bench, bench.id(wanted))
     (checked,) = bench.check(wanted)
     assert checked.verdict.status is Status.DRIFTED
@@ -174,7 +176,9 @@ def test_the_rules_that_a_new_group_is_born_with_go_unless_declared(bench: Bench
 
 def test_a_rule_too_many_in_a_group_that_is_imported_is_seen(bench: Bench):
     """Taken over with rules declared: what else is there does not become the new normal."""
-    made = bench.vandal.post("network", "/security-groups", {"security_group": {"name": "legacy"}})["security_group"]
+    made = bench.drift_injector.post("network", "/security-groups", {"security_group": {"name": "legacy"}})[
+        "security_group"
+    ]
     rule_added(direction="ingress", protocol="tcp", port_range_min=23, port_range_max=23)(bench, made["id"])
     wanted = bench.declare(
         "SecurityGroup", "sg", {"rules": [OUT, {**OUT, "ethertype": "IPv6"}]}, import_from=Import(id=made["id"])
@@ -203,7 +207,7 @@ def test_rules_are_reported_even_where_none_are_declared(bench: Bench):
 
 def test_two_of_one_name_are_not_told_apart_by_guessing(bench: Bench):
     for _ in range(2):
-        bench.vandal.post("network", "/security-groups", {"security_group": {"name": "twice"}})
+        bench.drift_injector.post("network", "/security-groups", {"security_group": {"name": "twice"}})
     wanted = bench.declare("SecurityGroup", "twice")
     before = bench.mark()
     (checked,) = bench.apply(wanted).checked
@@ -215,21 +219,21 @@ def test_two_of_one_name_are_not_told_apart_by_guessing(bench: Bench):
 def test_names_match_exactly(bench: Bench):
     """Neither a longer name, nor one that a pattern would match, is taken for it."""
     for name in ("web-1", "xweb", "WEB", "we."):
-        bench.vandal.post("network", "/networks", {"network": {"name": name}})
+        bench.drift_injector.post("network", "/networks", {"network": {"name": name}})
     wanted = bench.declare("Network", "web")
     bench.made(wanted)
-    assert len(bench.vandal.get("network", f"/networks?project_id={bench.tenant.project_id}")["networks"]) == 5
+    assert len(bench.drift_injector.get("network", f"/networks?project_id={bench.tenant.project_id}")["networks"]) == 5
     assert bench.run(bench.reader.find("Network", {"name": "we."})) != [bench.id(wanted)]
 
 
 def test_an_administrator_does_not_adopt_what_is_anothers(bench: Bench, openstack_tenants: Tenants):
     """Things of the same name in another project are visible to an administrator, and are not ours."""
     other = openstack_tenants.project(f"{bench.tenant.name}-other")
-    bench.vandal.post("network", "/networks", {"network": {"name": "net", "project_id": other}})
-    bench.vandal.post("network", "/security-groups", {"security_group": {"name": "sg", "project_id": other}})
+    bench.drift_injector.post("network", "/networks", {"network": {"name": "net", "project_id": other}})
+    bench.drift_injector.post("network", "/security-groups", {"security_group": {"name": "sg", "project_id": other}})
     ours = [bench.declare("Network", "net"), bench.declare("SecurityGroup", "sg")]
     bench.made(*ours)
-    assert {bench.vandal.get("network", f"/networks/{bench.id(ours[0])}")["network"]["project_id"]} == {
+    assert {bench.drift_injector.get("network", f"/networks/{bench.id(ours[0])}")["network"]["project_id"]} == {
         bench.tenant.project_id
     }
     bench.clean(*ours)
@@ -240,7 +244,7 @@ def test_a_thing_for_another_project_is_found_there(bench: Bench, openstack_tena
     other = openstack_tenants.project(f"{bench.tenant.name}-other")
     wanted = bench.declare("Network", "net", {"projectId": other})
     bench.made(wanted)
-    assert bench.vandal.get("network", f"/networks/{bench.id(wanted)}")["network"]["project_id"] == other
+    assert bench.drift_injector.get("network", f"/networks/{bench.id(wanted)}")["network"]["project_id"] == other
     bench.clean(wanted)
 
 
@@ -281,7 +285,7 @@ def test_a_stale_write_is_refused(bench: Bench):
     target = Target("Network", "net", bench.id(net), {"name": "net", "description": "two"})
     seen = bench.run(bench.reader.read(target))
     assert isinstance(seen, Found)
-    bench.vandal.put("network", f"/networks/{bench.id(net)}", {"network": {"mtu": 1300}})
+    bench.drift_injector.put("network", f"/networks/{bench.id(net)}", {"network": {"mtu": 1300}})
     for path in ("/description", "/tags"):
         change = Change({"description": "two", "tags": ["x"]}, seen.document, (path,), seen.etag)
         refused = bench.run(bench.writer.update(target, change, f"key{path}"))
@@ -299,9 +303,9 @@ def test_where_the_revision_is_trusted_it_grows_with_everything_compared(bench: 
     subnet = bench.declare("Subnet", "sub", {"networkId": "${Network/net.id}", "cidr": "10.0.0.0/24", "ipVersion": 4})
     bench.made(net, subnet)
     path = f"/subnets/{bench.id(subnet)}"
-    before = bench.vandal.get("network", path)["subnet"]["revision_number"]
-    bench.vandal.put("network", path, {"subnet": {"dns_nameservers": ["9.9.9.9"]}})
-    assert bench.vandal.get("network", path)["subnet"]["revision_number"] == before
+    before = bench.drift_injector.get("network", path)["subnet"]["revision_number"]
+    bench.drift_injector.put("network", path, {"subnet": {"dns_nameservers": ["9.9.9.9"]}})
+    assert bench.drift_injector.get("network", path)["subnet"]["revision_number"] == before
     checked = {each.address.kind: each for each in bench.check(net, subnet)}
     assert named(checked["Subnet"]) == ["/dnsNameservers/0"]
 
@@ -338,7 +342,7 @@ def test_a_plain_member_manages_a_tenant(openstack_plane, openstack_tenants: Ten
         (acted,) = bench.apply(forbidden).acted
         assert (acted.result, "403" in acted.message) == ("failed", True)
         with pytest.raises(Unwilling):
-            bench.vandal.post("network", "/networks", {"network": {"name": "x", "shared": True}})
+            bench.drift_injector.post("network", "/networks", {"network": {"name": "x", "shared": True}})
 
 
 def test_a_user_gets_a_new_password_when_the_secret_rotates(bench: Bench, monkeypatch: pytest.MonkeyPatch):
@@ -379,17 +383,17 @@ def signs_in(auth: dict[str, str]) -> bool:
 
 def test_a_thing_that_is_not_there_is_gone_and_a_wrong_page_is_not(bench: Bench):
     missing = Target("Network", "net", "00000000-0000-0000-0000-000000000000", {})
-    assert bench.run(bench.reader.read(missing)) == Gone()
+    assert bench.run(bench.reader.read(missing)) == NotFound()
     strange = Target("Nonsense", "x", None, {})
     seen = bench.run(bench.reader.read(strange))
-    assert isinstance(seen, Unreadable)
-    assert seen.trouble is Trouble.OTHER
+    assert isinstance(seen, ReadFailure)
+    assert seen.trouble is ReadError.OTHER
 
 
 def test_two_namespaces_of_one_project_are_kept_apart(bench: Bench):
     targets = [Target("Network", "net", None, {"name": f"net@{space}"}, space) for space in ("a", "b")]
     made = [bench.run(bench.writer.create(target, "k")) for target in targets]
-    idents = [each.id for each in made if not isinstance(each, Refused)]
+    idents = [each.id for each in made if not isinstance(each, WriteFailure)]
     assert len(set(idents)) == 2
     found = (bench.run(bench.reader.find("Network", {"name": f"net@{space}"})) for space in "ab")
     assert list(itertools.chain(*found)) == idents
@@ -405,11 +409,12 @@ def test_what_cannot_be_taken_back_is_told_and_asked_for_once(bench: Bench):
     volume = bench.declare("Volume", "volume", {"size": 1})
     bench.made(scope, volume)
     bench.clean(scope, volume)
-    bench.vandal.put("network", f"/address-scopes/{bench.id(scope)}", {"address_scope": {"shared": True}})
+    bench.drift_injector.put("network", f"/address-scopes/{bench.id(scope)}", {"address_scope": {"shared": True}})
     where = f"/volumes/{bench.id(volume)}"
-    bench.vandal.post("block-storage", f"{where}/action", {"os-extend": {"new_size": 3}})
+    bench.drift_injector.post("block-storage", f"{where}/action", {"os-extend": {"new_size": 3}})
     bench.until(
-        lambda: bench.vandal.get("block-storage", where)["volume"]["status"] == "available", "the volume is at rest"
+        lambda: bench.drift_injector.get("block-storage", where)["volume"]["status"] == "available",
+        "the volume is at rest",
     )
     assert sorted(named(each)[0] for each in bench.check(scope, volume)) == ["/shared", "/size"]
     report = bench.apply(scope, volume)
@@ -440,7 +445,7 @@ def test_a_field_fixed_at_birth_that_somebody_moved_is_named_and_put_back_by_rep
     assert (checked.decision.action, checked.decision.reasons[0].paths) == (Action.BLOCK, ("/publicKey",))
     allowed = replace(wanted, options={**wanted.options, "onImmutable": "replace"})
     bench.made(allowed)
-    live = bench.vandal.get("compute", f"/os-keypairs/{bench.id(allowed)}", microversion=samples.MICROVERSION)
+    live = bench.drift_injector.get("compute", f"/os-keypairs/{bench.id(allowed)}", microversion=samples.MICROVERSION)
     assert live["keypair"]["public_key"] == samples.KEY
     bench.clean(allowed)
 
@@ -472,6 +477,6 @@ def test_an_edit_of_what_is_told_only_at_birth_is_not_passed_over(bench: Bench):
     assert (checked.decision.action, checked.decision.reasons[0].paths) == (Action.BLOCK, ("/subnetId",))
     allowed = replace(moved, options={**moved.options, "onImmutable": "replace"})
     bench.made(*parents, allowed)
-    live = bench.vandal.get("network", f"/floatingips/{bench.id(allowed)}")["floatingip"]
+    live = bench.drift_injector.get("network", f"/floatingips/{bench.id(allowed)}")["floatingip"]
     assert live["floating_ip_address"].startswith("172.24.1.")
     bench.clean(*parents, allowed)

@@ -11,14 +11,14 @@ from holdfast.compare import paths
 from holdfast.manifests import loader
 from holdfast.manifests.project import ConnectionSpec, Project
 from holdfast.model.address import Address
-from holdfast.model.finding import Finding, FindingClass, Op, Side
+from holdfast.model.finding import ChangedBy, Finding, FindingClass, Op
 from holdfast.model.json import Json
-from holdfast.model.read_result import Trouble, Unreadable
+from holdfast.model.read_result import ReadError, ReadFailure
 from holdfast.model.resource import Declaration
-from holdfast.model.verdict import Aside, SetAside, Verdict
-from holdfast.reconcile.check import Checked
+from holdfast.model.verdict import Suppressed, SuppressionReason, Verdict
+from holdfast.reconcile.check import CheckResult
 from holdfast.reconcile.report import Report
-from holdfast.reconcile.resolve import Waiting
+from holdfast.reconcile.resolve import Blocked
 from tests.unit.reconcile.fixtures import Bench
 
 AT = "2026-11-16T12:00:00.000Z"
@@ -99,32 +99,32 @@ async def _troubled(found: dict[str, Declaration], value: Json) -> Report:
     live["extra`|`<b>"] = value
     del bench.live.things["Thing", bench.id_of("missing")]
     bench.live.faults.append(
-        lambda call: Unreadable(Trouble.TIMEOUT, "no <answer> in 5 s") if call.endswith("/unknown") else None
+        lambda call: ReadFailure(ReadError.TIMEOUT, "no <answer> in 5 s") if call.endswith("/unknown") else None
     )
     bench.lists = False
     report = await bench.check([*there, found["pending"]])
-    report.waiting.append(Waiting(found["waiting"], "${Thing/other.id} is known after it is applied"))
+    report.waiting.append(Blocked(found["waiting"], "${Thing/other.id} is known after it is applied"))
     report.not_reached.append(Address("mem", "Thing", "later", "space"))
     return report
 
 
-def with_asides(report: Report, *asides: Aside) -> Report:
-    """Return the report in which the drifted resource has something set aside."""
+def with_suppressions(report: Report, *suppressions: Suppressed) -> Report:
+    """Return the report in which the drifted resource has something suppressed."""
     checked = [
-        with_verdict(one, replace(one.verdict, aside=asides)) if one.address.name == "drifted" else one
+        with_verdict(one, replace(one.verdict, suppressed=suppressions)) if one.address.name == "drifted" else one
         for one in report.checked
     ]
     return replace(report, checked=checked)
 
 
-def waived(path: str = "/rules[name=ssh]/port", note: str = "ada: until the audit, 2026-12-31") -> Aside:
+def waived(path: str = "/rules[name=ssh]/port", note: str = "ada: until the audit, 2026-12-31") -> Suppressed:
     steps = paths.parse_path(path)
-    finding = Finding(steps, Op.CHANGED, FindingClass.SPECIFIED, Side.WORLD, 22, 22, 2222, "exact", steps)  # type: ignore[arg-type]
-    return Aside(SetAside.WAIVED, path, note, finding)
+    finding = Finding(steps, Op.CHANGED, FindingClass.SPECIFIED, ChangedBy.LIVE, 22, 22, 2222, "exact", steps)  # type: ignore[arg-type]
+    return Suppressed(SuppressionReason.WAIVED, path, note, finding)
 
 
-def ignored(path: str = "/status/**") -> Aside:
-    return Aside(SetAside.IGNORED, path, "ignored by policy")
+def ignored(path: str = "/status/**") -> Suppressed:
+    return Suppressed(SuppressionReason.IGNORED, path, "ignored by policy")
 
 
 def many(folder: Path, number: int, size: int = 10) -> Report:
@@ -146,7 +146,7 @@ def many(folder: Path, number: int, size: int = 10) -> Report:
     return asyncio.run(drift())
 
 
-def with_verdict(one: Checked, verdict: Verdict) -> Checked:
+def with_verdict(one: CheckResult, verdict: Verdict) -> CheckResult:
     """Return the check with another verdict."""
     return replace(one, evaluation=replace(one.evaluation, verdict=verdict))
 
@@ -158,7 +158,7 @@ def with_values(report: Report, *values: Json) -> Report:
     )
 
 
-def _with_values(one: Checked, values: tuple[Json, ...]) -> Checked:
+def _with_values(one: CheckResult, values: tuple[Json, ...]) -> CheckResult:
     findings = [finding._replace(observed=value) for finding, value in zip(one.verdict.findings, values, strict=False)]
     return with_verdict(one, replace(one.verdict, findings=(*findings, *one.verdict.findings[len(findings) :])))
 
@@ -168,7 +168,7 @@ def with_path(report: Report, step: str) -> Report:
     return replace(report, checked=[_with_path(one, step) if one.verdict.findings else one for one in report.checked])
 
 
-def _with_path(one: Checked, step: str) -> Checked:
-    finding = Finding((step,), Op.ADDED, FindingClass.UNDECLARED, Side.WORLD, observed=step)
+def _with_path(one: CheckResult, step: str) -> CheckResult:
+    finding = Finding((step,), Op.ADDED, FindingClass.UNDECLARED, ChangedBy.LIVE, observed=step)
     verdict = replace(one.verdict, findings=(*one.verdict.findings, finding), reason=f"moved: {step}")
     return with_verdict(one, verdict)

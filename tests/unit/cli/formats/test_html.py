@@ -101,10 +101,10 @@ def test_a_plan_has_its_closing_line(tmp_path):
     assert "Plan: 2 to add, 1 to change" in page_of(reporting.troubled(tmp_path), tmp_path, "plan").seen
 
 
-def test_what_is_set_aside_is_there(tmp_path):
-    report = reporting.with_asides(reporting.troubled(tmp_path), reporting.waived(), reporting.ignored())
+def test_what_is_suppress_is_there(tmp_path):
+    report = reporting.with_suppressions(reporting.troubled(tmp_path), reporting.waived(), reporting.ignored())
     page = page_of(report, tmp_path)
-    assert "Set aside: 1 waived, 1 ignored." in page.seen
+    assert "Suppressed: 1 waived, 1 ignored." in page.seen
     assert "ada: until the audit, 2026-12-31" in page.seen
 
 
@@ -118,7 +118,9 @@ def test_values_are_shown_as_they_are(tmp_path):
 def test_no_text_whatever_becomes_markup(tmp_path_factory, text):
     folder = tmp_path_factory.mktemp("html")
     plain = page_of(reporting.with_path(reporting.troubled(folder), "x"), folder)
-    asides = reporting.with_asides(reporting.with_path(reporting.troubled(folder), text), reporting.waived(note=text))
-    assert [tag for tag, _ in page_of(asides, folder).tags if tag == "article"] == [
+    suppressions = reporting.with_suppressions(
+        reporting.with_path(reporting.troubled(folder), text), reporting.waived(note=text)
+    )
+    assert [tag for tag, _ in page_of(suppressions, folder).tags if tag == "article"] == [
         tag for tag, _ in plain.tags if tag == "article"
     ]

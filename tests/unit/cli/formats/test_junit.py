@@ -66,12 +66,12 @@ def test_a_failure_says_what_differs_and_where_it_is_declared(tmp_path):
     assert case is not None
     assert (case.attrib["file"], case.attrib["line"]) == ("infra/all.yaml", "1")
     body = case.findtext("failure") or ""
-    assert '/colour: changed, the world moved (specified)\n  declared: "red"\n  live: "blue"' in body
+    assert '/colour: changed, changed outside Holdfast (specified)\n  declared: "red"\n  live: "blue"' in body
     assert "mem/Thing/drifted (infra/all.yaml:1)" in body
 
 
-def test_what_is_set_aside_passes_and_is_told(tmp_path):
-    report = reporting.with_asides(reporting.troubled(tmp_path), reporting.waived(), reporting.ignored())
+def test_what_is_suppress_passes_and_is_told(tmp_path):
+    report = reporting.with_suppressions(reporting.troubled(tmp_path), reporting.waived(), reporting.ignored())
     case = suite_of(report, tmp_path).find("testcase[@name='drifted']")
     assert case is not None
     assert (case.findtext("system-out") or "").splitlines() == [

@@ -90,7 +90,7 @@ def test_the_details_are_a_diff_from_declared_to_live(tmp_path):
     (fence,) = [token for token in tokens if token.type == "fence"]
     assert fence.info == "diff"
     assert fence.content.startswith(
-        '--- declared\n+++ live\n@@ /colour @@ changed; the world moved; specified\n- "red"\n+ "blue"\n'
+        '--- declared\n+++ live\n@@ /colour @@ changed; changed outside Holdfast; specified\n- "red"\n+ "blue"\n'
     )
     assert "\n one\n-two\n+2\n three\n" in fence.content
 
@@ -100,8 +100,8 @@ def test_texts_that_differ_in_how_they_end_only_are_shown_as_values(tmp_path):
     assert '+ "one\\r\\ntwo\\r\\nthree\\r\\n"' in rendered(report, tmp_path)
 
 
-def test_what_is_set_aside_is_counted_and_visible(tmp_path):
-    report = reporting.with_asides(reporting.troubled(tmp_path), reporting.waived(), reporting.ignored())
+def test_what_is_suppress_is_counted_and_visible(tmp_path):
+    report = reporting.with_suppressions(reporting.troubled(tmp_path), reporting.waived(), reporting.ignored())
     text = rendered(report, tmp_path)
     tokens_of(text)
     assert "\nSet aside: 1 waived, 1 ignored.\n" in text
@@ -114,7 +114,7 @@ def test_nothing_at_all_is_said_to_be_nothing(tmp_path):
 
 @pytest.mark.parametrize("text", [reporting.NASTY, "a|b", "a\\|b", "`", "``` x", "| | |\n\n# no", "<img src=x>", "*_~"])
 def test_no_value_breaks_out_of_where_it_stands(tmp_path, text):
-    report = reporting.with_asides(reporting.troubled(tmp_path, text), reporting.waived(note=text))
+    report = reporting.with_suppressions(reporting.troubled(tmp_path, text), reporting.waived(note=text))
     tokens = tokens_of(rendered(reporting.with_path(report, text), tmp_path))
     assert {len(row) for row in table_of(tokens)} == {4}
     assert sum(token.type == "heading_open" for token in tokens) == 1

@@ -58,7 +58,7 @@ def test_a_link_to_the_repository_leads_to_the_same_names(tmp_path):
     (tmp_path / "link").symlink_to("real")
     found = reporting.declared(tmp_path / "real")["drifted"]
     place = report_view.place_of(found, report_view.Around("1", tmp_path / "real", tmp_path / "link", ""))
-    assert place == report_view.Place("infra/all.yaml", 1, is_below_root=True)
+    assert place == report_view.SourcePlace("infra/all.yaml", 1, is_below_root=True)
 
 
 def test_what_lies_outside_of_the_repository_has_an_absolute_name_and_standard_input_none(tmp_path):

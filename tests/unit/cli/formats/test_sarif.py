@@ -14,7 +14,7 @@ from holdfast.model.finding import FindingClass
 from holdfast.model.json import Json
 from holdfast.model.verdict import Status
 from holdfast.reconcile.report import Report
-from holdfast.reconcile.resolve import Waiting
+from holdfast.reconcile.resolve import Blocked
 from tests.unit.cli.formats import reporting
 
 SCHEMA = json.loads((Path(__file__).parents[3] / "data" / "sarif-schema-2.1.0.json").read_text(encoding="utf-8"))
@@ -40,7 +40,7 @@ def line(result: Json) -> int:
 
 @pytest.mark.parametrize("command", ["check", "plan"])
 def test_a_report_with_one_of_everything_is_valid(tmp_path, command):
-    report = reporting.with_asides(
+    report = reporting.with_suppressions(
         reporting.troubled(tmp_path, reporting.NASTY), reporting.waived(), reporting.ignored()
     )
     run = rendered(report, tmp_path, command)
@@ -112,8 +112,8 @@ def test_the_fingerprint_is_of_the_address_and_path_and_of_no_value(tmp_path):
 
 def test_values_side_and_op_are_properties(tmp_path):
     first = rendered(reporting.troubled(tmp_path), tmp_path)["results"][0]["properties"]
-    assert {key: first[key] for key in ("side", "op", "desired", "observed", "status", "action")} == {
-        "side": "world",
+    assert {key: first[key] for key in ("changedBy", "op", "desired", "observed", "status", "action")} == {
+        "changedBy": "world",
         "op": "changed",
         "desired": "red",
         "observed": "blue",
@@ -122,19 +122,19 @@ def test_values_side_and_op_are_properties(tmp_path):
     }
 
 
-def test_what_is_set_aside_is_suppressed_with_its_note(tmp_path):
-    report = reporting.with_asides(reporting.troubled(tmp_path), reporting.waived())
+def test_what_is_suppress_is_suppressed_with_its_note(tmp_path):
+    report = reporting.with_suppressions(reporting.troubled(tmp_path), reporting.waived())
     (found,) = [one for one in rendered(report, tmp_path)["results"] if "suppressions" in one]
     assert found["suppressions"] == [
         {"kind": "external", "status": "accepted", "justification": "ada: until the audit, 2026-12-31"}
     ]
-    assert (found["properties"]["setAside"], line(found)) == ("waived", 11)
+    assert (found["properties"]["suppressed"], line(found)) == ("waived", 11)
 
 
 def test_a_path_that_does_not_count_is_a_note_about_the_configuration(tmp_path):
-    report = reporting.with_asides(reporting.troubled(tmp_path), reporting.ignored(), reporting.ignored("/rules"))
+    report = reporting.with_suppressions(reporting.troubled(tmp_path), reporting.ignored(), reporting.ignored("/rules"))
     told = rendered(report, tmp_path)["invocations"][0]["toolConfigurationNotifications"]
-    assert [(one["descriptor"]["id"], one["level"]) for one in told] == [("set-aside", "note")] * 2
+    assert [(one["descriptor"]["id"], one["level"]) for one in told] == [("suppressed", "note")] * 2
     lines = [one["locations"][0]["physicalLocation"]["region"]["startLine"] for one in told]
     assert lines == [1, 9]
 
@@ -150,7 +150,7 @@ def test_what_could_not_be_checked_makes_the_invocation_unsuccessful(tmp_path):
 
 
 def test_what_only_waits_for_an_apply_is_no_gap(tmp_path):
-    waiting = Waiting(reporting.declared(tmp_path)["waiting"], "for what is not there yet")
+    waiting = Blocked(reporting.declared(tmp_path)["waiting"], "for what is not there yet")
     assert rendered(Report(waiting=[waiting]), tmp_path)["invocations"][0]["executionSuccessful"]
     lost = rendered(Report(waiting=[replace(waiting, is_error=True)]), tmp_path)
     assert not lost["invocations"][0]["executionSuccessful"]

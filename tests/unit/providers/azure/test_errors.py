@@ -3,8 +3,8 @@ from __future__ import annotations
 import orjson
 import pytest
 
-from holdfast.model.read_result import Trouble
-from holdfast.model.write_result import Refusal
+from holdfast.model.read_result import ReadError
+from holdfast.model.write_result import WriteError
 from holdfast.providers.azure import errors
 from holdfast.providers.azure.errors import Complaint
 
@@ -38,22 +38,22 @@ def test_inner_codes_are_found_too():
 @pytest.mark.parametrize(
     "status, code, expected",
     [
-        (429, "TooManyRequests", Refusal.THROTTLED),
-        (429, "SubscriptionRequestsThrottled", Refusal.THROTTLED),
-        (429, "", Refusal.THROTTLED),
-        (429, "RetryableError", Refusal.RETRYABLE),  # a 429 that is no throttling
-        (429, "ReferencedResourceNotProvisioned", Refusal.RETRYABLE),
-        (412, "PreconditionFailed", Refusal.MOVED),
-        (409, "AnotherOperationInProgress", Refusal.RETRYABLE),
-        (409, "PropertyChangeNotAllowed", Refusal.TERMINAL),
-        (400, "BadRequest", Refusal.TERMINAL),
-        (400, "InvalidResourceReference", Refusal.RETRYABLE),
-        (400, "NeverHeardOf", Refusal.TERMINAL),
-        (404, "ParentResourceNotFound", Refusal.RETRYABLE),
-        (403, "AuthorizationFailed", Refusal.RETRYABLE),
-        (403, "RequestDisallowedByPolicy", Refusal.RETRYABLE),
-        (500, "", Refusal.RETRYABLE),
-        (503, "BadRequest", Refusal.RETRYABLE),
+        (429, "TooManyRequests", WriteError.THROTTLED),
+        (429, "SubscriptionRequestsThrottled", WriteError.THROTTLED),
+        (429, "", WriteError.THROTTLED),
+        (429, "RetryableError", WriteError.RETRYABLE),  # a 429 that is no throttling
+        (429, "ReferencedResourceNotProvisioned", WriteError.RETRYABLE),
+        (412, "PreconditionFailed", WriteError.MOVED),
+        (409, "AnotherOperationInProgress", WriteError.RETRYABLE),
+        (409, "PropertyChangeNotAllowed", WriteError.TERMINAL),
+        (400, "BadRequest", WriteError.TERMINAL),
+        (400, "InvalidResourceReference", WriteError.RETRYABLE),
+        (400, "NeverHeardOf", WriteError.TERMINAL),
+        (404, "ParentResourceNotFound", WriteError.RETRYABLE),
+        (403, "AuthorizationFailed", WriteError.RETRYABLE),
+        (403, "RequestDisallowedByPolicy", WriteError.RETRYABLE),
+        (500, "", WriteError.RETRYABLE),
+        (503, "BadRequest", WriteError.RETRYABLE),
     ],
 )
 def test_each_error_is_one_kind_of_no(status, code, expected):
@@ -63,13 +63,13 @@ def test_each_error_is_one_kind_of_no(status, code, expected):
 @pytest.mark.parametrize(
     "status, code, expected",
     [
-        (429, "TooManyRequests", Trouble.THROTTLED),
-        (429, "RetryableError", Trouble.UNSETTLED),
-        (409, "Conflict", Trouble.UNSETTLED),
-        (401, "", Trouble.UNAUTHORISED),
-        (403, "AuthorizationFailed", Trouble.UNAUTHORISED),
-        (500, "", Trouble.SERVER_ERROR),
-        (400, "InvalidApiVersionParameter", Trouble.OTHER),
+        (429, "TooManyRequests", ReadError.THROTTLED),
+        (429, "RetryableError", ReadError.UNSETTLED),
+        (409, "Conflict", ReadError.UNSETTLED),
+        (401, "", ReadError.UNAUTHORISED),
+        (403, "AuthorizationFailed", ReadError.UNAUTHORISED),
+        (500, "", ReadError.SERVER_ERROR),
+        (400, "InvalidApiVersionParameter", ReadError.OTHER),
     ],
 )
 def test_each_error_of_a_read_is_one_kind_of_not_knowing(status, code, expected):
@@ -84,9 +84,9 @@ def test_a_404_about_the_subscription_says_nothing_about_the_thing():
 
 
 def test_a_failed_operation_is_final_only_if_an_edit_is_needed():
-    assert errors.failure(Complaint(("QuotaExceeded",))) is Refusal.RETRYABLE
-    assert errors.failure(Complaint(("BadRequest", "ReferencedResourceNotProvisioned"))) is Refusal.RETRYABLE
-    assert errors.failure(Complaint(("BadRequest",))) is Refusal.TERMINAL
+    assert errors.failure(Complaint(("QuotaExceeded",))) is WriteError.RETRYABLE
+    assert errors.failure(Complaint(("BadRequest", "ReferencedResourceNotProvisioned"))) is WriteError.RETRYABLE
+    assert errors.failure(Complaint(("BadRequest",))) is WriteError.TERMINAL
 
 
 def test_codes_that_new_users_meet_come_with_what_to_do():

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.model.write_result import Done, Refusal, Refused, UnderWay
+from holdfast.model.write_result import Done, InProgress, WriteError, WriteFailure
 from holdfast.providers.azure import operations
 from holdfast.providers.azure.operations import Begun, Polled
 from holdfast.providers.azure.type_catalog import TERMINAL
@@ -30,7 +30,7 @@ def test_an_answer_without_anything_is_done():
 def test_azure_asyncoperation_is_followed_whatever_the_status():
     for status in (200, 201, 202):
         found = begun(status, state("Succeeded"), Azure_AsyncOperation=OPERATION, Location=URL)
-        assert isinstance(found, UnderWay)
+        assert isinstance(found, InProgress)
         assert (found.token["ask"], found.token["url"]) == ("operation", OPERATION)
 
 
@@ -38,21 +38,21 @@ def test_azure_asyncoperation_is_followed_whatever_the_status():
 def test_a_location_that_is_the_resource_itself_is_no_operation(location):
     assert begun(201, state("Succeeded"), Location=location) == Done(ID)
     found = begun(202, Location=location)
-    assert isinstance(found, UnderWay)
+    assert isinstance(found, InProgress)
     assert found.token["ask"] == "resource"
 
 
 def test_another_location_is_an_operation_and_relative_ones_are_completed():
     found = begun(202, Location="/operations/7")
-    assert isinstance(found, UnderWay)
+    assert isinstance(found, InProgress)
     assert (found.token["ask"], found.token["url"]) == ("location", f"{HOST}/operations/7")
 
 
 def test_without_headers_the_state_in_the_body_decides():
     found = begun(201, state("Creating"))
-    assert isinstance(found, UnderWay)
+    assert isinstance(found, InProgress)
     assert found.token["ask"] == "resource"
-    assert isinstance(begun(200, state("Failed")), Refused)
+    assert isinstance(begun(200, state("Failed")), WriteFailure)
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_without_headers_the_state_in_the_body_decides():
 )
 def test_the_pause_is_what_azure_asks_for_within_reason(given, seconds):
     found = begun(202, **given)
-    assert isinstance(found, UnderWay)
+    assert isinstance(found, InProgress)
     assert found.poll_after_seconds == seconds
 
 
@@ -73,7 +73,7 @@ def polled(ask, status=200, body=None, method="PUT", headers=None, **more):
     "word", ["InProgress", "Running", "Accepted", "Dequeued", "CreatingAgentPool: 0/1", "Updating"]
 )
 def test_any_word_but_three_means_that_it_goes_on(word):
-    assert isinstance(polled("operation", body={"status": word}), UnderWay)
+    assert isinstance(polled("operation", body={"status": word}), InProgress)
 
 
 @pytest.mark.parametrize("word", ["Succeeded", "succeeded", "SUCCEEDED"])
@@ -83,14 +83,14 @@ def test_an_operation_ends_well(word):
 
 def test_a_200_whose_status_is_failed_is_a_failure_with_its_code():
     found = polled("operation", body={"status": "Failed", "error": {"code": "QuotaExceeded", "message": "no"}})
-    assert isinstance(found, Refused)
-    assert found.refusal is Refusal.RETRYABLE
+    assert isinstance(found, WriteFailure)
+    assert found.refusal is WriteError.RETRYABLE
     assert "QuotaExceeded" in found.message
 
 
 def test_a_location_goes_on_while_it_is_202_and_may_move():
     found = polled("location", 202, headers={"Location": "/operations/2", "Retry-After": "3"})
-    assert isinstance(found, UnderWay)
+    assert isinstance(found, InProgress)
     assert (found.token["url"], found.poll_after_seconds) == (f"{HOST}/operations/2", 3.0)
     for status in (200, 201, 204):
         assert polled("location", status) == Done(ID)
@@ -98,23 +98,23 @@ def test_a_location_goes_on_while_it_is_202_and_may_move():
 
 def test_a_forgotten_operation_is_asked_of_the_resource():
     found = polled("operation", 404)
-    assert isinstance(found, UnderWay)
+    assert isinstance(found, InProgress)
     assert (found.token["ask"], found.token["url"]) == ("resource", URL)
     assert polled("resource", 200, state("Succeeded"), forgotten=True) == Done(ID)
 
 
 def test_a_deletion_is_over_when_the_resource_is_gone():
     assert polled("resource", 404, method="DELETE") == Done(ID)
-    assert isinstance(polled("resource", 200, state("Deleting"), method="DELETE"), UnderWay)
+    assert isinstance(polled("resource", 200, state("Deleting"), method="DELETE"), InProgress)
     stuck = polled("resource", 200, state("Succeeded"), method="DELETE", forgotten=True)
-    assert isinstance(stuck, Refused)
+    assert isinstance(stuck, WriteFailure)
 
 
 def test_a_resource_that_vanished_during_its_creation_is_a_failure():
-    assert isinstance(polled("resource", 404), Refused)
+    assert isinstance(polled("resource", 404), WriteFailure)
 
 
 def test_a_record_holds_nothing_but_where_to_ask():
     found = begun(201, {"properties": {"password": "hunter2"}}, Azure_AsyncOperation=OPERATION)
-    assert isinstance(found, UnderWay)
+    assert isinstance(found, InProgress)
     assert set(found.token) == {"ask", "url", "id", "method", "resource"}

@@ -13,11 +13,11 @@ from holdfast.providers.protocol import attribution
 from tests.unit.providers.running import document, files, with_provider
 
 
-def suspects(root, target):
+def likely_actors(root, target):
     async def story(reader, _writer):
         asked = attribution(reader)
         assert asked is not None
-        return await asked.suspects(target)
+        return await asked.likely_actors(target)
 
     return with_provider(files(root), story)
 
@@ -25,7 +25,7 @@ def suspects(root, target):
 def test_our_own_file_names_us_with_little_confidence(tmp_path):
     (tmp_path / "it.yaml").write_text("a: 1")
     os.utime(tmp_path / "it.yaml", (1000.0, 2000.5))
-    (one,) = suspects(tmp_path, document("it.yaml"))
+    (one,) = likely_actors(tmp_path, document("it.yaml"))
     assert (one.who, one.confidence) == (file_state.user_name(os.geteuid()), Confidence.LOW)
     assert (one.why, one.at) == ("owner of the file", 2000.5)
 
@@ -34,7 +34,7 @@ def test_our_own_file_names_us_with_little_confidence(tmp_path):
 def test_a_file_of_somebody_else_names_them_with_more(tmp_path):
     (tmp_path / "it.yaml").write_text("a: 1")
     os.chown(tmp_path / "it.yaml", 12_345, -1)
-    (one,) = suspects(tmp_path, document("it.yaml"))
+    (one,) = likely_actors(tmp_path, document("it.yaml"))
     assert (one.who, one.confidence) == ("12345", Confidence.MEDIUM), "a user without a name is a number"
 
 
@@ -42,7 +42,7 @@ def test_a_link_tells_of_the_file_it_leads_to(tmp_path):
     (tmp_path / "it.yaml").write_text("a: 1")
     os.utime(tmp_path / "it.yaml", (1000.0, 2000.5))
     (tmp_path / "link.yaml").symlink_to("it.yaml")
-    (one,) = suspects(tmp_path, document("link.yaml"))
+    (one,) = likely_actors(tmp_path, document("link.yaml"))
     assert one.at == 2000.5
 
 
@@ -59,11 +59,11 @@ def test_a_link_tells_of_the_file_it_leads_to(tmp_path):
 )
 def test_where_nothing_can_be_told_nobody_is_named_and_nothing_is_raised(tmp_path, target):
     (tmp_path / "it.yaml").write_text("a: 1")
-    assert suspects(tmp_path, target) == ()
+    assert likely_actors(tmp_path, target) == ()
 
 
 def test_a_root_that_is_not_there_names_nobody(tmp_path):
-    assert suspects(tmp_path / "unmounted", document("it.yaml")) == ()
+    assert likely_actors(tmp_path / "unmounted", document("it.yaml")) == ()
 
 
 def test_the_signature_is_the_owner_by_name_however_it_is_declared():

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.model.read_result import Trouble, Unreadable
+from holdfast.model.read_result import ReadError, ReadFailure
 from holdfast.providers.file.provider import FileProvider
 from holdfast.providers.protocol import Connection, ReadFailed
 
@@ -75,5 +75,5 @@ def test_links_that_lead_nowhere_or_outside_do_not_spoil_the_list(tmp_path):
 def test_a_root_that_is_not_there_is_no_empty_one(tmp_path):
     with pytest.raises(ReadFailed) as failed:
         listed(tmp_path / "nowhere")
-    assert isinstance(failed.value.reading, Unreadable)
-    assert failed.value.reading.trouble is Trouble.UNREACHABLE
+    assert isinstance(failed.value.reading, ReadFailure)
+    assert failed.value.reading.trouble is ReadError.UNREACHABLE

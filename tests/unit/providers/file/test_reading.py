@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.compare import diff, profiles
-from holdfast.model.read_result import Found, Gone, Trouble, Unreadable
+from holdfast.model.read_result import Found, NotFound, ReadError, ReadFailure
 from holdfast.providers import registry
 from holdfast.providers.file import file_state
 from holdfast.providers.file.safe_path import Root
@@ -89,8 +89,8 @@ def test_owners_are_shown_the_way_they_are_declared(tmp_path):
 
 
 def test_a_missing_file_is_gone(tmp_path):
-    assert read(tmp_path, document("none.yaml")) == Gone()
-    assert read(tmp_path, document("no/such/folder/none.yaml")) == Gone()
+    assert read(tmp_path, document("none.yaml")) == NotFound()
+    assert read(tmp_path, document("no/such/folder/none.yaml")) == NotFound()
 
 
 def make_folder(root: Path) -> None:
@@ -129,17 +129,21 @@ def make(text: bytes):
 
 
 TROUBLES = {
-    "a folder": (make_folder, Trouble.OTHER, "is a folder"),
-    "a fifo without a writer": (make_fifo, Trouble.OTHER, "is a FIFO"),
-    "a socket": (make_socket, Trouble.OTHER, "No such device"),
-    "too large": (make_large, Trouble.OTHER, "the limit is 67,108,864"),
-    "a link out of the root": (make_link_out, Trouble.OTHER, "outside the root"),
-    "a link to nothing": (make_link_to_nothing, Trouble.UNCONFIRMED, "a symbolic link to something that is not there"),
-    "a link to itself": (make_link_in_circles, Trouble.OTHER, "symbolic link"),
-    "not yaml": (make(b"a: [1"), Trouble.MALFORMED, "not YAML"),
-    "two documents": (make(b"a: 1\n---\nb: 2\n"), Trouble.MALFORMED, "several documents"),
-    "not utf-8": (make(b"a: \xff\n"), Trouble.MALFORMED, "not UTF-8 from byte 3 on"),
-    "cut off": (make(b'a: "1'), Trouble.MALFORMED, "not YAML"),
+    "a folder": (make_folder, ReadError.OTHER, "is a folder"),
+    "a fifo without a writer": (make_fifo, ReadError.OTHER, "is a FIFO"),
+    "a socket": (make_socket, ReadError.OTHER, "No such device"),
+    "too large": (make_large, ReadError.OTHER, "the limit is 67,108,864"),
+    "a link out of the root": (make_link_out, ReadError.OTHER, "outside the root"),
+    "a link to nothing": (
+        make_link_to_nothing,
+        ReadError.UNCONFIRMED,
+        "a symbolic link to something that is not there",
+    ),
+    "a link to itself": (make_link_in_circles, ReadError.OTHER, "symbolic link"),
+    "not yaml": (make(b"a: [1"), ReadError.MALFORMED, "not YAML"),
+    "two documents": (make(b"a: 1\n---\nb: 2\n"), ReadError.MALFORMED, "several documents"),
+    "not utf-8": (make(b"a: \xff\n"), ReadError.MALFORMED, "not UTF-8 from byte 3 on"),
+    "cut off": (make(b'a: "1'), ReadError.MALFORMED, "not YAML"),
 }
 
 
@@ -148,7 +152,7 @@ def test_what_cannot_be_judged_is_never_gone(tmp_path, monkeypatch, prepare, tro
     monkeypatch.chdir(tmp_path)
     prepare(tmp_path)
     seen = read(tmp_path, document("it.yaml"))
-    assert isinstance(seen, Unreadable)
+    assert isinstance(seen, ReadFailure)
     assert seen.trouble is trouble
     assert detail in seen.detail
     assert "it.yaml" in seen.detail
@@ -157,14 +161,14 @@ def test_what_cannot_be_judged_is_never_gone(tmp_path, monkeypatch, prepare, tro
 def test_a_file_in_the_place_of_a_folder_is_not_gone(tmp_path):
     (tmp_path / "folder").write_text("")
     seen = read(tmp_path, document("folder/it.yaml"))
-    assert isinstance(seen, Unreadable)
+    assert isinstance(seen, ReadFailure)
     assert "Not a directory" in seen.detail
 
 
 def test_a_root_that_is_not_there_says_nothing_about_its_files(tmp_path):
     seen = read(tmp_path / "unmounted", document("it.yaml"))
-    assert isinstance(seen, Unreadable)
-    assert seen.trouble is Trouble.UNREACHABLE
+    assert isinstance(seen, ReadFailure)
+    assert seen.trouble is ReadError.UNREACHABLE
 
 
 @pytest.mark.parametrize("what", ["in", "in/it.yaml"])
@@ -175,8 +179,8 @@ def test_a_file_that_may_not_be_read_is_unauthorised(what):
         (root / what).chmod(0)
         seen = read(root, document("in/it.yaml"))
         (root / what).chmod(0o755)
-    assert isinstance(seen, Unreadable)
-    assert (seen.trouble, "Permission denied" in seen.detail) == (Trouble.UNAUTHORISED, True)
+    assert isinstance(seen, ReadFailure)
+    assert (seen.trouble, "Permission denied" in seen.detail) == (ReadError.UNAUTHORISED, True)
 
 
 ESCAPES = ["/etc/passwd", "../it.yaml", "a/../../it.yaml", "..", ".", "a/..", "a\0b.yaml"]
@@ -188,8 +192,8 @@ def test_a_path_out_of_the_root_is_refused(tmp_path, path):
     (tmp_path / "root").mkdir()
     for target in (document(path), document("fine.yaml", ident=path)):
         seen = read(tmp_path / "root", target)
-        assert isinstance(seen, Unreadable)
-        assert seen.trouble is Trouble.OTHER
+        assert isinstance(seen, ReadFailure)
+        assert seen.trouble is ReadError.OTHER
 
 
 def test_a_link_within_the_root_is_followed(tmp_path):
@@ -216,7 +220,7 @@ DECLARATIONS = {
 @pytest.mark.parametrize("desired, detail", DECLARATIONS.values(), ids=list(DECLARATIONS))
 def test_a_declaration_that_cannot_be_read_says_what_to_edit(tmp_path, desired, detail):
     seen = read(tmp_path, Target("Document", "it", None, desired))
-    assert isinstance(seen, Unreadable)
+    assert isinstance(seen, ReadFailure)
     assert detail in seen.detail
 
 
@@ -248,8 +252,8 @@ def test_a_file_that_is_written_while_it_is_read_is_unsettled(tmp_path, monkeypa
 
     monkeypatch.setattr(os, "fstat", fstat)
     seen = file_state.look(Root(tmp_path), "it.yaml")
-    assert isinstance(seen, Unreadable)
-    assert seen.trouble is Trouble.UNSETTLED
+    assert isinstance(seen, ReadFailure)
+    assert seen.trouble is ReadError.UNSETTLED
 
 
 # --- lists ------------------------------------------------------------------------------------------------------------
@@ -310,7 +314,7 @@ def test_a_list_with_something_unreadable_in_it_is_no_list(tmp_path):
 
     with pytest.raises(ReadFailed) as failed:
         with_provider(files(tmp_path), story)
-    assert isinstance(failed.value.reading, Unreadable)
+    assert isinstance(failed.value.reading, ReadFailure)
 
     with pytest.raises(ReadFailed):
         with_provider(files(tmp_path / "unmounted"), story)

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.model.read_result import Found, Gone
-from holdfast.model.write_result import Done, Refusal, Refused
+from holdfast.model.read_result import Found, NotFound
+from holdfast.model.write_result import Done, WriteError, WriteFailure
 from holdfast.providers.file import atomic_replace
 from holdfast.providers.protocol import Change, Target
 from tests.unit.providers.running import change, document, files, unprivileged, with_provider
@@ -71,8 +71,8 @@ def test_a_repeated_create_is_done_and_one_over_something_else_is_refused(tmp_pa
     assert isinstance(create(tmp_path, target), Done)
     (tmp_path / "it.json").write_text('{"a": 2}')
     again = create(tmp_path, target)
-    assert isinstance(again, Refused)
-    assert again.refusal is Refusal.MOVED
+    assert isinstance(again, WriteFailure)
+    assert again.refusal is WriteError.MOVED
     assert (tmp_path / "it.json").read_text() == '{"a": 2}'
 
 
@@ -84,7 +84,7 @@ def test_a_system_without_hard_links_creates_all_the_same(tmp_path, monkeypatch)
     target = document("it.json", content={"a": 1})
     assert isinstance(create(tmp_path, target), Done)
     other = create(tmp_path, document("it.json", content={"a": 2}))
-    assert isinstance(other, Refused)
+    assert isinstance(other, WriteFailure)
     assert (tmp_path / "it.json").read_text() == '{\n  "a": 1\n}\n'
 
 
@@ -102,15 +102,15 @@ def test_what_no_repetition_makes_right_is_terminal(tmp_path, target, message):
     root = tmp_path / "root"
     root.mkdir()
     made = create(root, target)
-    assert isinstance(made, Refused)
-    assert (made.refusal, message in made.message) == (Refusal.TERMINAL, True)
+    assert isinstance(made, WriteFailure)
+    assert (made.refusal, message in made.message) == (WriteError.TERMINAL, True)
     assert list(tmp_path.rglob("*")) == [root]
 
 
 def test_a_root_that_is_not_there_is_waited_for(tmp_path):
     made = create(tmp_path / "unmounted", document("it.json", content={}))
-    assert isinstance(made, Refused)
-    assert made.refusal is Refusal.RETRYABLE
+    assert isinstance(made, WriteFailure)
+    assert made.refusal is WriteError.RETRYABLE
     assert not (tmp_path / "unmounted").exists()
 
 
@@ -118,10 +118,10 @@ def test_a_folder_in_the_place_of_the_file_is_terminal(tmp_path):
     (tmp_path / "it.json").mkdir()
     target = document("it.json", content={"a": 1})
     made = create(tmp_path, target)
-    assert isinstance(made, Refused)
+    assert isinstance(made, WriteFailure)
     gone = with_provider(files(tmp_path), lambda _, writer: writer.delete(target, "key"))
-    assert isinstance(gone, Refused)
-    assert gone.refusal is Refusal.TERMINAL
+    assert isinstance(gone, WriteFailure)
+    assert gone.refusal is WriteError.TERMINAL
     assert (tmp_path / "it.json").is_dir()
 
 
@@ -192,8 +192,8 @@ def test_an_owner_is_given_where_that_is_allowed(tmp_path):
         assert isinstance(update(tmp_path, document("it.yaml", content={"a": 2}), "/content/a"), Done)
         assert (path.stat().st_uid, path.stat().st_gid) == (12345, 12345), "a replaced file keeps its owner"
     else:
-        assert isinstance(wrote, Refused)
-        assert wrote.refusal is Refusal.TERMINAL
+        assert isinstance(wrote, WriteFailure)
+        assert wrote.refusal is WriteError.TERMINAL
 
 
 def test_extended_attributes_are_carried_over(tmp_path):
@@ -213,11 +213,11 @@ def test_a_file_that_moved_since_the_decision_is_left_alone(tmp_path):
     wrote = update(
         tmp_path, document("it.yaml", content={"a": 2}), "/content/a", meanwhile=lambda: path.write_text("a: 7\n")
     )
-    assert isinstance(wrote, Refused)
-    assert (wrote.refusal, path.read_text()) == (Refusal.MOVED, "a: 7\n")
+    assert isinstance(wrote, WriteFailure)
+    assert (wrote.refusal, path.read_text()) == (WriteError.MOVED, "a: 7\n")
     wrote = update(tmp_path, document("it.yaml", content={"a": 2}), "/content/a", meanwhile=path.unlink)
-    assert isinstance(wrote, Refused)
-    assert (wrote.refusal, path.exists()) == (Refusal.MOVED, False)
+    assert isinstance(wrote, WriteFailure)
+    assert (wrote.refusal, path.exists()) == (WriteError.MOVED, False)
 
 
 def test_a_file_that_moves_just_before_the_rename_is_left_alone(tmp_path, monkeypatch):
@@ -231,8 +231,8 @@ def test_a_file_that_moves_just_before_the_rename_is_left_alone(tmp_path, monkey
 
     monkeypatch.setattr(atomic_replace, "_fill", somebody_else)
     wrote = update(tmp_path, document("it.yaml", content={"a": 2}), "/content/a")
-    assert isinstance(wrote, Refused)
-    assert (wrote.refusal, path.read_text(), leftovers(tmp_path)) == (Refusal.MOVED, "a: 7\n", [])
+    assert isinstance(wrote, WriteFailure)
+    assert (wrote.refusal, path.read_text(), leftovers(tmp_path)) == (WriteError.MOVED, "a: 7\n", [])
 
 
 def test_what_is_written_is_on_disk_before_it_has_the_name(tmp_path, monkeypatch):
@@ -264,8 +264,8 @@ def test_a_full_disk_leaves_the_old_file_and_is_tried_again(tmp_path, monkeypatc
 
     monkeypatch.setattr(atomic_replace, "_fill", full)
     wrote = update(tmp_path, document("it.yaml", content={"a": 2}), "/content/a")
-    assert isinstance(wrote, Refused)
-    assert (wrote.refusal, path.read_text(), leftovers(tmp_path)) == (Refusal.RETRYABLE, "a: 1\n", [])
+    assert isinstance(wrote, WriteFailure)
+    assert (wrote.refusal, path.read_text(), leftovers(tmp_path)) == (WriteError.RETRYABLE, "a: 1\n", [])
 
 
 def test_a_folder_that_may_not_be_written_is_denied_and_may_be_tried_again():
@@ -275,8 +275,8 @@ def test_a_folder_that_may_not_be_written_is_denied_and_may_be_tried_again():
         folder.chmod(0o555)
         wrote = update(folder, document("it.yaml", content={"a": 2}), "/content/a")
         folder.chmod(0o755)
-        assert isinstance(wrote, Refused)
-        assert (wrote.refusal, path.read_text()) == (Refusal.DENIED, "a: 1\n")
+        assert isinstance(wrote, WriteFailure)
+        assert (wrote.refusal, path.read_text()) == (WriteError.DENIED, "a: 1\n")
 
 
 def test_what_is_behind_a_link_is_replaced_and_the_link_stays(tmp_path):
@@ -290,8 +290,8 @@ def test_what_is_behind_a_link_is_replaced_and_the_link_stays(tmp_path):
 def test_a_path_cannot_be_changed_in_place(tmp_path):
     (tmp_path / "it.yaml").write_text("a: 1\n")
     wrote = update(tmp_path, document("other.yaml", ident="it.yaml"), "/path")
-    assert isinstance(wrote, Refused)
-    assert wrote.refusal is Refusal.TERMINAL
+    assert isinstance(wrote, WriteFailure)
+    assert wrote.refusal is WriteError.TERMINAL
 
 
 def test_a_file_that_cannot_be_read_is_not_written(tmp_path):
@@ -301,8 +301,8 @@ def test_a_file_that_cannot_be_read_is_not_written(tmp_path):
     wrote = with_provider(
         files(tmp_path), lambda _, w: w.update(target, Change(target.desired, None, ("/content/a",)), "key")
     )
-    assert isinstance(wrote, Refused)
-    assert (wrote.refusal, path.read_text()) == (Refusal.TERMINAL, "a: [1")
+    assert isinstance(wrote, WriteFailure)
+    assert (wrote.refusal, path.read_text()) == (WriteError.TERMINAL, "a: [1")
 
 
 def test_a_document_too_deep_to_be_edited_is_left_alone(tmp_path):
@@ -310,8 +310,8 @@ def test_a_document_too_deep_to_be_edited_is_left_alone(tmp_path):
     text = '{"a": 1, "deep": ' + "[" * 3000 + "]" * 3000 + "}"
     path.write_text(text)
     wrote = update(tmp_path, document("it.json", content={"a": 2}), "/content/a")
-    assert isinstance(wrote, Refused)
-    assert (wrote.refusal, path.read_text()) == (Refusal.TERMINAL, text)
+    assert isinstance(wrote, WriteFailure)
+    assert (wrote.refusal, path.read_text()) == (WriteError.TERMINAL, text)
 
 
 def test_two_writers_at_once_lose_nothing_silently(tmp_path):
@@ -326,7 +326,7 @@ def test_two_writers_at_once_lose_nothing_silently(tmp_path):
         return await asyncio.gather(*calls)
 
     outcomes = with_provider(files(tmp_path), story)
-    assert {type(outcome) for outcome in outcomes} == {Done, Refused}
+    assert {type(outcome) for outcome in outcomes} == {Done, WriteFailure}
     a = int(isinstance(outcomes[0], Done))
     assert path.read_text() == f'{{"a": {a}, "b": {1 - a}}}'
 
@@ -343,7 +343,7 @@ def test_delete_removes_the_file_and_is_done_when_it_is_gone(tmp_path):
         first, second = await writer.delete(target, "key"), await writer.delete(target, "key")
         return first, second, await reader.read(target)
 
-    assert with_provider(files(tmp_path), story) == (Done("it.yaml"), Done("it.yaml"), Gone())
+    assert with_provider(files(tmp_path), story) == (Done("it.yaml"), Done("it.yaml"), NotFound())
 
 
 def test_delete_with_an_etag_leaves_a_file_that_moved(tmp_path):
@@ -358,8 +358,8 @@ def test_delete_with_an_etag_leaves_a_file_that_moved(tmp_path):
         return refused, await writer.delete(document("it.yaml"), "key", again.etag)
 
     refused, done = with_provider(files(tmp_path), story)
-    assert isinstance(refused, Refused)
-    assert refused.refusal is Refusal.MOVED
+    assert isinstance(refused, WriteFailure)
+    assert refused.refusal is WriteError.MOVED
     assert isinstance(done, Done)
 
 
@@ -371,4 +371,4 @@ def test_delete_removes_a_link_and_not_what_it_leads_to(tmp_path):
 
 
 def test_there_is_nothing_to_poll(tmp_path):
-    assert isinstance(with_provider(files(tmp_path), lambda _, w: w.poll(document("it.yaml"), {})), Refused)
+    assert isinstance(with_provider(files(tmp_path), lambda _, w: w.poll(document("it.yaml"), {})), WriteFailure)

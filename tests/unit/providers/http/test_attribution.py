@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.model.attribution import Suspect
+from holdfast.model.attribution import LikelyActor
 from holdfast.model.confidence import Confidence
 from holdfast.providers.http import attribution
 from holdfast.providers.http.description import Attribution
@@ -13,12 +13,12 @@ BOTH = Attribution(("meta", "by"), ("meta", "at"))
 
 
 def named(by, at=None, secrets=()):
-    return attribution.suspect(BOTH, {"meta": {"by": by, "at": at}}, secrets)
+    return attribution.likely_actor(BOTH, {"meta": {"by": by, "at": at}}, secrets)
 
 
 def test_who_and_when_are_taken_from_their_places_with_high_confidence():
     found = named("ada", "2026-01-01T00:00:05Z")
-    assert found == Suspect("ada", Confidence.HIGH, "/meta/by of the thing", 1767225605.0)
+    assert found == LikelyActor("ada", Confidence.HIGH, "/meta/by of the thing", 1767225605.0)
 
 
 @pytest.mark.parametrize(
@@ -59,5 +59,5 @@ def test_a_name_with_a_secret_of_the_connection_in_it_is_not_told():
 
 
 def test_a_document_without_the_place_names_nobody():
-    assert attribution.suspect(BOTH, {}, ()) is None
-    assert attribution.suspect(BOTH, [], ()) is None
+    assert attribution.likely_actor(BOTH, {}, ()) is None
+    assert attribution.likely_actor(BOTH, [], ()) is None

@@ -10,7 +10,7 @@ import pytest
 from holdfast.compare import yaml_reader
 from holdfast.compare.rules import FieldClass
 from holdfast.errors import InputError
-from holdfast.model.write_result import Refusal
+from holdfast.model.write_result import WriteError
 from holdfast.providers import registry
 from holdfast.providers.http import description_parser
 from holdfast.providers.http.description import Attribution, Body, ByCursor, ByLink, ByPage, IdFrom
@@ -62,7 +62,7 @@ def test_a_whole_description_is_understood():
     assert kind.update.content_type == "application/merge-patch+json"
     assert kind.list is not None
     assert kind.list.paging == ByCursor(("next",), "after")
-    assert kind.status.refusals == {418: Refusal.RETRYABLE}
+    assert kind.status.refusals == {418: WriteError.RETRYABLE}
     assert kind.rules.root.child("revision").cls is FieldClass.READ_ONLY
     assert kind.attribution == Attribution(("meta", "updated_by"), ("meta", "updated_at"))
     assert "t0ken" not in repr(api)

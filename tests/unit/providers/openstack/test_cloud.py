@@ -13,7 +13,7 @@ from keystoneauth1 import exceptions as known
 
 from holdfast.errors import InputError
 from holdfast.model.json import Json
-from holdfast.model.read_result import Trouble, Unreadable
+from holdfast.model.read_result import ReadError, ReadFailure
 from holdfast.providers import registry
 from holdfast.providers.http.client import Lost
 from holdfast.providers.openstack import cloud
@@ -22,19 +22,19 @@ from holdfast.providers.openstack.settings import Account
 from holdfast.providers.protocol import Connection, Target
 
 FAILURES = [
-    (known.ConnectTimeout("x"), Trouble.TIMEOUT),
-    (known.ConnectFailure("http://secret@host"), Trouble.UNREACHABLE),
-    (known.SSLError("x"), Trouble.UNREACHABLE),
-    (known.Unauthorized("x"), Trouble.UNAUTHORISED),
-    (known.ServiceUnavailable("x"), Trouble.SERVER_ERROR),
-    (known.HttpError("x", http_status=429), Trouble.THROTTLED),
-    (known.EndpointNotFound("x"), Trouble.OTHER),
-    (known.MissingAuthPlugin("x"), Trouble.UNAUTHORISED),
-    (known.DiscoveryFailure("x"), Trouble.UNREACHABLE),
-    (OSError("x"), Trouble.UNREACHABLE),
-    (TimeoutError("x"), Trouble.TIMEOUT),
-    (KeyError("secret"), Trouble.OTHER),
-    (Exception("password is a required attribute"), Trouble.UNAUTHORISED),
+    (known.ConnectTimeout("x"), ReadError.TIMEOUT),
+    (known.ConnectFailure("http://secret@host"), ReadError.UNREACHABLE),
+    (known.SSLError("x"), ReadError.UNREACHABLE),
+    (known.Unauthorized("x"), ReadError.UNAUTHORISED),
+    (known.ServiceUnavailable("x"), ReadError.SERVER_ERROR),
+    (known.HttpError("x", http_status=429), ReadError.THROTTLED),
+    (known.EndpointNotFound("x"), ReadError.OTHER),
+    (known.MissingAuthPlugin("x"), ReadError.UNAUTHORISED),
+    (known.DiscoveryFailure("x"), ReadError.UNREACHABLE),
+    (OSError("x"), ReadError.UNREACHABLE),
+    (TimeoutError("x"), ReadError.TIMEOUT),
+    (KeyError("secret"), ReadError.OTHER),
+    (Exception("password is a required attribute"), ReadError.UNAUTHORISED),
 ]
 
 
@@ -67,7 +67,7 @@ def test_a_cloud_that_is_not_there_is_unreachable():
     answer, project = asyncio.run(story())
     assert isinstance(answer, Lost)
     assert isinstance(project, Lost)
-    assert {answer.trouble, project.trouble} <= {Trouble.UNREACHABLE}
+    assert {answer.trouble, project.trouble} <= {ReadError.UNREACHABLE}
 
 
 def test_reading_from_a_cloud_that_is_not_there_is_unreadable():
@@ -78,8 +78,8 @@ def test_reading_from_a_cloud_that_is_not_there_is_unreadable():
             return await reader.read(Target("Network", "n", "id", {}))
 
     seen = asyncio.run(story())
-    assert isinstance(seen, Unreadable)
-    assert seen.trouble is Trouble.UNREACHABLE
+    assert isinstance(seen, ReadFailure)
+    assert seen.trouble is ReadError.UNREACHABLE
 
 
 def test_a_cloud_that_nobody_described_is_a_mistake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

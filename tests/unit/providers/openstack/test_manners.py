@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from holdfast.model.json import Json
-from holdfast.model.write_result import Done, Refusal, Refused, UnderWay
+from holdfast.model.write_result import Done, InProgress, WriteError, WriteFailure
 from holdfast.providers.openstack.calls import Calls
 from holdfast.providers.openstack.kind_definition import Item, Thing
 from holdfast.providers.openstack.kinds import identity, routers, servers
@@ -46,25 +46,25 @@ def step(item: Item, token: Mapping[str, Json], answer: Json = None) -> tuple[ob
 def test_a_resize_goes_step_by_step_and_each_step_is_done_once():
     token = {"id": "s", "wanted": {}, "flavor": "large"}
     begun, sent = step(server("small"), token)
-    assert (isinstance(begun, UnderWay), sent) == (True, [{"resize": {"flavorRef": "large"}}])
-    assert isinstance(begun, UnderWay)
+    assert (isinstance(begun, InProgress), sent) == (True, [{"resize": {"flavorRef": "large"}}])
+    assert isinstance(begun, InProgress)
     token = dict(begun.token)
     assert step(server("small", "RESIZE", "resize_prep"), token) == (None, [])
     asked, sent = step(server("large", "VERIFY_RESIZE"), token)
     assert sent == [{"confirmResize": None}]
-    assert isinstance(asked, UnderWay)
+    assert isinstance(asked, InProgress)
     token = dict(asked.token)
     # The service takes its time over that, too.
     assert step(server("large", "VERIFY_RESIZE"), token) == (None, [])
-    assert isinstance(servers.SERVER.manner.polled(server("large", "VERIFY_RESIZE"), token), UnderWay)
+    assert isinstance(servers.SERVER.manner.polled(server("large", "VERIFY_RESIZE"), token), InProgress)
     assert step(server("large"), token) == (None, [])
     assert servers.SERVER.manner.polled(server("large"), token) == Done("s")
 
 
 def test_a_resize_that_did_not_take_is_not_asked_for_again_and_again():
     done, sent = step(server("small"), {"id": "s", "flavor": "large", "resizing": True})
-    assert isinstance(done, Refused)
-    assert (done.refusal, sent) == (Refusal.RETRYABLE, [])
+    assert isinstance(done, WriteFailure)
+    assert (done.refusal, sent) == (WriteError.RETRYABLE, [])
 
 
 def test_a_resize_waits_for_what_is_being_plugged_in():
@@ -78,7 +78,7 @@ def test_a_resize_of_somebody_else_is_theirs_to_confirm():
 
 
 def test_what_is_refused_on_the_way_is_refused():
-    no = Refused(Refusal.RETRYABLE, "409")
+    no = WriteFailure(WriteError.RETRYABLE, "409")
     assert step(server("small"), {"id": "s", "flavor": "large"}, no)[0] is no
 
 
@@ -92,7 +92,7 @@ def test_a_project_is_unlocked_before_and_locked_after_everything_else():
     assert put(identity.PROJECT, {}, {**change, "options": lock}) == [change, {"options": lock}]
     assert put(identity.PROJECT, {}, {"options": lock}) == [{"options": lock}]
     assert put(identity.PROJECT, {}, change) == [change]
-    no = Refused(Refusal.TERMINAL, "403")
+    no = WriteFailure(WriteError.TERMINAL, "403")
     assert put(identity.PROJECT, {}, {**change, "options": unlock}, no) == [{"options": unlock}]
 
 

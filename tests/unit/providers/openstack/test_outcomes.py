@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from holdfast.model.read_result import Gone, Trouble, Unreadable
-from holdfast.model.write_result import Refusal
+from holdfast.model.read_result import NotFound, ReadError, ReadFailure
+from holdfast.model.write_result import WriteError
 from holdfast.providers.http.client import Answer, Lost
 from holdfast.providers.openstack import status_mapping
 
@@ -22,28 +22,28 @@ def neutron(kind: str, message: str = "no") -> dict[str, object]:
 
 
 WRITES = [
-    (409, neutron("OverQuota", "Quota exceeded for resources: ['network']."), Refusal.RETRYABLE),
-    (403, {"forbidden": {"code": 403, "message": "Quota exceeded for cores"}}, Refusal.RETRYABLE),
-    (413, {"overLimit": {"code": 413, "message": "VolumeLimitExceeded: Maximum number"}}, Refusal.RETRYABLE),
-    (403, neutron("PolicyNotAuthorized", "disallowed by policy"), Refusal.DENIED),
-    (400, neutron("HTTPBadRequest", "Invalid input for mtu."), Refusal.TERMINAL),
-    (400, neutron("HTTPBadRequest", "Attribute 'routes' not allowed in POST"), Refusal.TERMINAL),
-    (400, neutron("HTTPBadRequest", "Cannot update read-only attribute cidr"), Refusal.TERMINAL),
-    (400, {"badRequest": {"code": 400, "message": "Invalid input for field/attribute x."}}, Refusal.TERMINAL),
+    (409, neutron("OverQuota", "Quota exceeded for resources: ['network']."), WriteError.RETRYABLE),
+    (403, {"forbidden": {"code": 403, "message": "Quota exceeded for cores"}}, WriteError.RETRYABLE),
+    (413, {"overLimit": {"code": 413, "message": "VolumeLimitExceeded: Maximum number"}}, WriteError.RETRYABLE),
+    (403, neutron("PolicyNotAuthorized", "disallowed by policy"), WriteError.DENIED),
+    (400, neutron("HTTPBadRequest", "Invalid input for mtu."), WriteError.TERMINAL),
+    (400, neutron("HTTPBadRequest", "Attribute 'routes' not allowed in POST"), WriteError.TERMINAL),
+    (400, neutron("HTTPBadRequest", "Cannot update read-only attribute cidr"), WriteError.TERMINAL),
+    (400, {"badRequest": {"code": 400, "message": "Invalid input for field/attribute x."}}, WriteError.TERMINAL),
     (
         400,
         {"badRequest": {"code": 400, "message": "Port p requires a FixedIP in order to be used."}},
-        Refusal.RETRYABLE,
+        WriteError.RETRYABLE,
     ),
-    (404, neutron("SubnetNotFound", "Subnet s could not be found."), Refusal.RETRYABLE),
-    (409, neutron("NetworkInUse", "ports still in use"), Refusal.RETRYABLE),
-    (409, neutron("GatewayConflictWithAllocationPools"), Refusal.TERMINAL),
-    (412, neutron("RevisionNumberConstraintFailed"), Refusal.MOVED),
-    (429, "", Refusal.THROTTLED),
-    (401, {"error": {"code": 401, "title": "Unauthorized", "message": "sign in"}}, Refusal.RETRYABLE),
-    (500, "", Refusal.RETRYABLE),
-    (501, "", Refusal.TERMINAL),
-    (503, "<html>down</html>", Refusal.RETRYABLE),
+    (404, neutron("SubnetNotFound", "Subnet s could not be found."), WriteError.RETRYABLE),
+    (409, neutron("NetworkInUse", "ports still in use"), WriteError.RETRYABLE),
+    (409, neutron("GatewayConflictWithAllocationPools"), WriteError.TERMINAL),
+    (412, neutron("RevisionNumberConstraintFailed"), WriteError.MOVED),
+    (429, "", WriteError.THROTTLED),
+    (401, {"error": {"code": 401, "title": "Unauthorized", "message": "sign in"}}, WriteError.RETRYABLE),
+    (500, "", WriteError.RETRYABLE),
+    (501, "", WriteError.TERMINAL),
+    (503, "<html>down</html>", WriteError.RETRYABLE),
 ]
 
 
@@ -59,7 +59,7 @@ def test_the_wait_that_was_asked_for_is_passed_on():
 
 
 @pytest.mark.parametrize(
-    "trouble, refusal", [(Trouble.THROTTLED, Refusal.THROTTLED), (Trouble.TIMEOUT, Refusal.RETRYABLE)]
+    "trouble, refusal", [(ReadError.THROTTLED, WriteError.THROTTLED), (ReadError.TIMEOUT, WriteError.RETRYABLE)]
 )
 def test_no_answer_is_never_final(trouble, refusal):
     assert status_mapping.refused(Lost(trouble, "lost"), "PUT /x").refusal is refusal
@@ -88,11 +88,11 @@ def test_a_secret_that_an_error_repeats_is_masked():
 
 
 ABSENCES = [
-    (answer(404, neutron("NetworkNotFound", "Network x could not be found.")), Gone),
-    (answer(404, "<html>No image found with ID abc</html>", "text/html"), Gone),
-    (answer(404, "<html>nothing here</html>", "text/html"), Unreadable),
-    (answer(404, ""), Unreadable),
-    (answer(404, {}), Unreadable),
+    (answer(404, neutron("NetworkNotFound", "Network x could not be found.")), NotFound),
+    (answer(404, "<html>No image found with ID abc</html>", "text/html"), NotFound),
+    (answer(404, "<html>nothing here</html>", "text/html"), ReadFailure),
+    (answer(404, ""), ReadFailure),
+    (answer(404, {}), ReadFailure),
     (answer(500, ""), type(None)),
     (answer(410, ""), type(None)),
 ]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.model.read_result import Found, Trouble, Unreadable
+from holdfast.model.read_result import Found, ReadError, ReadFailure
 from holdfast.providers.openstack.reader import OpenStackReader
 from holdfast.providers.protocol import Target
 
@@ -40,5 +40,5 @@ def test_what_is_asked_for_is_found():
 @pytest.mark.parametrize("answer", ANSWERS.values(), ids=list(ANSWERS))
 def test_an_answer_that_is_not_about_the_thing_is_unreadable(answer):
     seen = read(answer)
-    assert isinstance(seen, Unreadable)
-    assert seen.trouble is Trouble.MALFORMED
+    assert isinstance(seen, ReadFailure)
+    assert seen.trouble is ReadError.MALFORMED

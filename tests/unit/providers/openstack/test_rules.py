@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.model.json import Json
-from holdfast.model.write_result import Refusal, Refused
+from holdfast.model.write_result import WriteError, WriteFailure
 from holdfast.providers.openstack.calls import Calls
 from holdfast.providers.openstack.kind_definition import Item
 from holdfast.providers.openstack.subresources.rules import Rules, by_meaning, meaning
@@ -77,7 +77,7 @@ def test_the_spelling_is_final_and_order_and_doubles_say_nothing(rules):
 class Recorder:
     """Calls that only remember, and refuse what they are told to."""
 
-    def __init__(self, refused: Mapping[str, Refused] | None = None) -> None:
+    def __init__(self, refused: Mapping[str, WriteFailure] | None = None) -> None:
         self.sent: list[tuple[str, str, Json]] = []
         self._refused = refused or {}
 
@@ -121,10 +121,12 @@ def test_doubles_go_together():
 
 
 def test_a_rule_that_came_by_itself_is_done_and_a_real_no_is_a_no():
-    already = Refused(Refusal.RETRYABLE, "POST was answered 409: Security group rule already exists. Rule id is x.")
+    already = WriteFailure(
+        WriteError.RETRYABLE, "POST was answered 409: Security group rule already exists. Rule id is x."
+    )
     item = Item({"id": "sg", "security_group_rules": []})
     assert synced(item, [SSH], Recorder({"POST": already})) is True
-    no = Refused(Refusal.RETRYABLE, "503")
+    no = WriteFailure(WriteError.RETRYABLE, "503")
     assert synced(item, [SSH], Recorder({"POST": no})) is no
 
 

@@ -11,7 +11,7 @@ from tests.integration.providers.openstack.sampling import Sample
 
 EACH = pytest.mark.parametrize("thing", kind_registry.THINGS, ids=lambda thing: thing.kind)
 
-# Not put back among the others, because the service refuses to: test_traps shows that this is told, once.
+# Not revert among the others, because the service refuses to: test_traps shows that this is told, once.
 ONE_WAY = {("AddressScope", "shared"), ("Volume", "size")}
 NOT_HERE = {  # what the services on one machine do not offer
     ("Network", "vlanTransparent"): "needs a driver that can",

@@ -17,9 +17,9 @@ def test_releases_name_who_changed_what_without_the_values_of_an_environment():
         target = await desk.made(endpoint())
         desk.server.console("user_alice").edit(target.id, template={"imageName": "user/image:9"}, gpuCount=2)
         desk.server.console("user_bob").set_env(target.id, PASSWORD="hunter2")
-        return await desk.reader.changes(target), await desk.reader.suspects(target)
+        return await desk.reader.changes(target), await desk.reader.likely_actors(target)
 
-    changes, suspects = at_desk(story)
+    changes, likely_actors = at_desk(story)
     assert [(each.by, each.path, each.version) for each in changes] == [
         ("user_bob", "/env", 3),
         ("user_alice", "/gpuCount", 2),
@@ -27,12 +27,12 @@ def test_releases_name_who_changed_what_without_the_values_of_an_environment():
     ]
     assert (changes[2].old, changes[2].new, changes[0].new) == ("user/image:1.0", "user/image:9", None)
     assert "hunter2" not in repr(changes)
-    assert [(each.who, each.confidence) for each in suspects] == [
+    assert [(each.who, each.confidence) for each in likely_actors] == [
         ("user_bob", Confidence.HIGH),
         ("user_alice", Confidence.HIGH),
     ]
-    assert suspects[1].why == "release 2 changed /gpuCount, /imageName"
-    assert suspects[1].at == pytest.approx(1_800_000_000.0)
+    assert likely_actors[1].why == "release 2 changed /gpuCount, /imageName"
+    assert likely_actors[1].at == pytest.approx(1_800_000_000.0)
 
 
 @pytest.mark.parametrize("days, left", [(3.5, 2), (8, 0)])
@@ -43,11 +43,11 @@ def test_the_platforms_own_scaling_down_is_recognised(days, left):
         assert (await desk.found(target)).document["workersMax"] == left
         desk.server.journal.clear()
         desk.reader.checked_at = desk.server.world.clock()
-        return await desk.reader.suspects(target), desk.server.counts()
+        return await desk.reader.likely_actors(target), desk.server.counts()
 
-    (suspect, *_), counts = at_desk(story)
-    assert (suspect.who, suspect.confidence) == ("RunPod itself", Confidence.MEDIUM)
-    assert f"workersMax is {left}" in suspect.why
+    (likely_actor, *_), counts = at_desk(story)
+    assert (likely_actor.who, likely_actor.confidence) == ("RunPod itself", Confidence.MEDIUM)
+    assert f"workersMax is {left}" in likely_actor.why
     assert counts == {"GET /v2/serverless/*/releases": 1}
 
 
@@ -58,7 +58,7 @@ def test_a_release_that_was_put_back_speaks_for_little():
         await desk.put_right(target, "/imageName")
         desk.server.console("user_bob").edit(target.id, gpuCount=2)
         await desk.found(target)
-        return [(each.who, each.confidence) for each in await desk.reader.suspects(target)]
+        return [(each.who, each.confidence) for each in await desk.reader.likely_actors(target)]
 
     assert at_desk(story) == [
         ("user_bob", Confidence.HIGH),
@@ -71,7 +71,7 @@ def test_a_person_who_raised_the_number_is_not_taken_for_the_platform():
     async def story(desk):
         target = await desk.made(endpoint())
         desk.server.console().edit(target.id, workersMax=50)
-        return await desk.reader.suspects(target)
+        return await desk.reader.likely_actors(target)
 
     (one,) = at_desk(story)
     assert (one.who, one.confidence, one.paths) == (SOMEBODY, Confidence.LOW, ("/workersMax",))
@@ -83,7 +83,7 @@ def test_only_the_newest_release_that_changed_a_field_speaks_for_its_maker():
         for number, who in enumerate(("user_alice", "user_bob"), start=2):
             desk.server.console(who).edit(target.id, template={"imageName": f"user/image:{number}"})
         desk.server.console("user_alice").edit(target.id, gpuCount=2)
-        return await desk.reader.suspects(target)
+        return await desk.reader.likely_actors(target)
 
     found = at_desk(story)
     assert [(each.who, each.confidence, each.paths) for each in found] == [
@@ -118,8 +118,8 @@ def test_where_nothing_can_be_told_nobody_is_named():
         desk.server.faults.append(Fault(status=500, times=None))
         volume = Target("NetworkVolume", "v", "v1", {})
         return (
-            await desk.reader.suspects(target),
-            await desk.reader.suspects(volume),
+            await desk.reader.likely_actors(target),
+            await desk.reader.likely_actors(volume),
             await desk.reader.changes(endpoint()),
         )
 

@@ -107,7 +107,7 @@ BUGS: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "2.6": ("the stored hash is rewritten at each start", ("test_a_restart_hides_no_change",)),
     "2.7": (
-        "what was made although the answer was lost is made again",
+        "what was made although the answer was lost is recreated",
         ("test_a_create_whose_answer_was_lost_is_not_repeated",),
     ),
     "2.8": (
@@ -411,7 +411,7 @@ def test_what_the_platform_scaled_down_is_told_and_left(tmp_path, days, left):
 
     seen, writes, live, action, after = at_desk(tmp_path, story)
     assert (seen.verdict.status, seen.action, seen.left_alone) == (Status.DRIFTED, Action.NONE, ("/workersMax",))
-    assert [each.who for each in seen.suspects] == ["RunPod itself"]
+    assert [each.who for each in seen.likely_actors] == ["RunPod itself"]
     assert f"workersMax is {left}" in seen.decision.reasons[0].message
     assert (writes, live, action, after) == ([], left, Action.UPDATE, 5)
 

@@ -126,9 +126,9 @@ def test_a_check_names_the_fields_and_changes_nothing(tmp_path):
         return seen, desk.server.writes()
 
     seen, writes = at_desk(tmp_path, story)
-    found = {finding.path: finding.side.value for finding in seen.verdict.findings}
+    found = {finding.path: finding.changed_by.value for finding in seen.verdict.findings}
     assert (found, writes) == ({("imageName",): "world", ("workersMax",): "intent"}, [])
-    assert [each.who for each in seen.suspects] == ["user_alice"]
+    assert [each.who for each in seen.likely_actors] == ["user_alice"]
     assert (seen.is_in_sync, seen.decision.action) == (False, Action.UPDATE)
 
 

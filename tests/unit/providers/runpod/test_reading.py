@@ -10,7 +10,7 @@ import pytest
 
 from holdfast.errors import InputError
 from holdfast.model.json import Json
-from holdfast.model.read_result import Found, Gone, Trouble, Unreadable
+from holdfast.model.read_result import Found, NotFound, ReadError, ReadFailure
 from holdfast.providers import registry
 from holdfast.providers.protocol import Connection, Hint, ReadFailed, Target, Unchanged
 from holdfast.providers.runpod import kinds, settings
@@ -88,7 +88,7 @@ def test_an_endpoint_without_a_known_id_is_found_by_name():
 
     ident, seen, other = at_desk(story)
     assert isinstance(seen, Found)
-    assert (seen.id, other) == (ident, Gone())
+    assert (seen.id, other) == (ident, NotFound())
 
 
 def test_environments_of_one_account_do_not_meet():
@@ -99,7 +99,7 @@ def test_environments_of_one_account_do_not_meet():
         names = sorted(each.fields["name"] for each in desk.server.account.endpoints.values())
         return staging.id != production.id, nothing, names
 
-    assert at_desk(story) == (True, Gone(), ["e@production", "e@staging"])
+    assert at_desk(story) == (True, NotFound(), ["e@production", "e@staging"])
 
 
 @pytest.mark.parametrize("body", [b"{}", b'{"id": "another", "name": "e"}', b"[]", b'{"data": []}'])
@@ -110,8 +110,8 @@ def test_an_answer_that_is_not_about_the_endpoint_is_unreadable(body):
         return await desk.reader.read(made)
 
     seen = at_desk(story)
-    assert isinstance(seen, Unreadable)
-    assert seen.trouble is Trouble.MALFORMED
+    assert isinstance(seen, ReadFailure)
+    assert seen.trouble is ReadError.MALFORMED
 
 
 def test_two_of_one_name_cannot_be_told_apart():
@@ -122,8 +122,8 @@ def test_two_of_one_name_cannot_be_told_apart():
         return first, await desk.reader.read(endpoint())
 
     first, seen = at_desk(story)
-    assert isinstance(seen, Unreadable)
-    assert seen.trouble is Trouble.UNCONFIRMED
+    assert isinstance(seen, ReadFailure)
+    assert seen.trouble is ReadError.UNCONFIRMED
     assert "2 things are called 'e'" in seen.detail
     assert first.id in seen.detail
 
@@ -136,7 +136,7 @@ def test_the_kind_tells_endpoints_of_one_name_apart_where_it_says_more_than_endp
             for kind in ("CpuServerlessEndpoint", "ServerlessEndpoint", "CpuLoadBalancerSlsResource", "Endpoint")
         ], made
 
-    assert at_desk(story)[0] == [Found, Gone, Gone, Found]
+    assert at_desk(story)[0] == [Found, NotFound, NotFound, Found]
 
 
 def test_volumes_of_one_name_are_told_apart_by_their_place():
@@ -163,12 +163,12 @@ def test_an_empty_list_where_there_are_things_is_not_believed(kind, path):
         return await desk.reader.read(target)
 
     seen = at_desk(story)
-    assert isinstance(seen, Unreadable)
-    assert seen.trouble is Trouble.UNCONFIRMED
+    assert isinstance(seen, ReadFailure)
+    assert seen.trouble is ReadError.UNCONFIRMED
 
 
 def test_an_account_that_is_really_empty_is():
-    assert at_desk(lambda desk: desk.reader.read(endpoint())) == Gone()
+    assert at_desk(lambda desk: desk.reader.read(endpoint())) == NotFound()
 
 
 def test_nobody_is_not_an_empty_account():
@@ -177,8 +177,8 @@ def test_nobody_is_not_an_empty_account():
         return await desk.reader.read(endpoint())
 
     seen = at_desk(story)
-    assert isinstance(seen, Unreadable)
-    assert seen.trouble is Trouble.UNAUTHORISED
+    assert isinstance(seen, ReadFailure)
+    assert seen.trouble is ReadError.UNAUTHORISED
 
 
 # -- what cannot be told
@@ -187,16 +187,16 @@ def test_nobody_is_not_an_empty_account():
 @pytest.mark.parametrize(
     "fault, trouble",
     [
-        (Fault(status=500), Trouble.SERVER_ERROR),
-        (Fault(status=503, headers={"Retry-After": "7"}), Trouble.SERVER_ERROR),
-        (Fault(status=401), Trouble.UNAUTHORISED),
-        (Fault(status=403), Trouble.UNAUTHORISED),
-        (Fault(status=429), Trouble.THROTTLED),
-        (Fault(Wrong.HTML, status=404), Trouble.UNCONFIRMED),
-        (Fault(Wrong.GARBAGE, status=200), Trouble.MALFORMED),
-        (Fault(Wrong.TRUNCATED), Trouble.MALFORMED),
-        (Fault(Wrong.RESET), Trouble.UNREACHABLE),
-        (Fault(Wrong.EMPTY, status=200), Trouble.MALFORMED),
+        (Fault(status=500), ReadError.SERVER_ERROR),
+        (Fault(status=503, headers={"Retry-After": "7"}), ReadError.SERVER_ERROR),
+        (Fault(status=401), ReadError.UNAUTHORISED),
+        (Fault(status=403), ReadError.UNAUTHORISED),
+        (Fault(status=429), ReadError.THROTTLED),
+        (Fault(Wrong.HTML, status=404), ReadError.UNCONFIRMED),
+        (Fault(Wrong.GARBAGE, status=200), ReadError.MALFORMED),
+        (Fault(Wrong.TRUNCATED), ReadError.MALFORMED),
+        (Fault(Wrong.RESET), ReadError.UNREACHABLE),
+        (Fault(Wrong.EMPTY, status=200), ReadError.MALFORMED),
     ],
 )
 def test_a_failed_read_is_never_gone(fault, trouble):
@@ -207,8 +207,8 @@ def test_a_failed_read_is_never_gone(fault, trouble):
         return await desk.reader.read(target), await desk.reader.read(endpoint())
 
     for seen in at_desk(story):
-        assert isinstance(seen, Unreadable), seen
-        assert seen.trouble is trouble or (fault.wrong is Wrong.HTML and seen.trouble is Trouble.OTHER)
+        assert isinstance(seen, ReadFailure), seen
+        assert seen.trouble is trouble or (fault.wrong is Wrong.HTML and seen.trouble is ReadError.OTHER)
         assert "rpa_" not in seen.detail
 
 
@@ -221,8 +221,8 @@ def test_a_timeout_is_not_gone_and_health_is_not_asked():
         return seen, [entry for entry in desk.server.journal if entry.place.startswith("/ai/")]
 
     seen, health = at_desk(story)
-    assert isinstance(seen, Unreadable)
-    assert (seen.trouble, health) == (Trouble.TIMEOUT, [])
+    assert isinstance(seen, ReadFailure)
+    assert (seen.trouble, health) == (ReadError.TIMEOUT, [])
 
 
 def test_only_the_service_itself_says_gone():
@@ -231,7 +231,7 @@ def test_only_the_service_itself_says_gone():
         desk.server.console().delete(target.id)
         return await desk.reader.read(target)
 
-    assert at_desk(story) == Gone()
+    assert at_desk(story) == NotFound()
 
 
 def test_another_accounts_key_sees_nothing_of_ours():
@@ -243,7 +243,7 @@ def test_another_accounts_key_sees_nothing_of_ours():
         async with registry.get("runpod").reader(described) as reader:
             return await reader.read(target), await reader.read(endpoint())
 
-    assert at_desk(story) == (Gone(), Gone())
+    assert at_desk(story) == (NotFound(), NotFound())
 
 
 def test_a_throttled_read_says_how_long_to_wait():
@@ -251,8 +251,8 @@ def test_a_throttled_read_says_how_long_to_wait():
         return await desk.reader.read(endpoint())
 
     seen = at_desk(story, limits=Limits({"minute": 0}))
-    assert isinstance(seen, Unreadable)
-    assert seen.trouble is Trouble.THROTTLED
+    assert isinstance(seen, ReadFailure)
+    assert seen.trouble is ReadError.THROTTLED
     assert seen.retry_after_seconds
 
 
@@ -358,7 +358,7 @@ def test_a_kind_there_is_not_is_said_so():
         return await desk.reader.read(Target("Boat", "b", None, {}))
 
     seen = at_desk(story)
-    assert isinstance(seen, Unreadable)
+    assert isinstance(seen, ReadFailure)
     assert "Boat" in seen.detail
 
 
@@ -392,7 +392,7 @@ def test_endpoints_beyond_graphqls_cap_are_asked_for_one_by_one():
 
 def test_declaring_what_the_connection_does_not_look_at_is_not_green():
     seen = at_desk(lambda desk: desk.reader.read(endpoint(workersStandby=2)))
-    assert isinstance(seen, Unreadable)
+    assert isinstance(seen, ReadFailure)
     assert "set `extended: true`" in seen.detail
 
 
@@ -408,9 +408,9 @@ def test_what_rest_shows_and_graphql_does_not_yet_is_not_settled():
         return nobody, failed
 
     nobody, failed = at_desk(story, extended=True)
-    assert isinstance(nobody, Unreadable)
-    assert isinstance(failed, Unreadable)
-    assert (nobody.trouble, failed.trouble) == (Trouble.UNAUTHORISED, Trouble.SERVER_ERROR)
+    assert isinstance(nobody, ReadFailure)
+    assert isinstance(failed, ReadFailure)
+    assert (nobody.trouble, failed.trouble) == (ReadError.UNAUTHORISED, ReadError.SERVER_ERROR)
 
 
 def test_the_key_tells_the_account_and_an_outage_does_not():
@@ -472,7 +472,7 @@ def test_a_key_that_may_only_read_is_enough_to_read():
             async with registry.get("runpod").reader(described) as reader:
                 return await reader.read(endpoint())
 
-    assert asyncio.run(run()) == Gone()
+    assert asyncio.run(run()) == NotFound()
 
 
 def test_every_kind_has_rules_a_schema_and_its_pool():

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from holdfast.model.json import Json
-from holdfast.model.read_result import Gone
-from holdfast.model.write_result import Done, Refusal, Refused
+from holdfast.model.read_result import NotFound
+from holdfast.model.write_result import Done, WriteError, WriteFailure
 from holdfast.providers.protocol import Change, Target
 from holdfast_emulators.runpod import Access, Fault, Habits, Limits, Script, Wrong
 from tests.unit.providers.runpod.world import at_desk, cpu, endpoint, known, wanting
@@ -143,8 +143,8 @@ def test_a_single_vcpu_made_twice_while_lists_lag_is_still_one():
         return refused, len(desk.server.account.endpoints)
 
     refused, count = at_desk(story)
-    assert isinstance(refused, Refused)
-    assert (refused.refusal, count) == (Refusal.RETRYABLE, 1)
+    assert isinstance(refused, WriteFailure)
+    assert (refused.refusal, count) == (WriteError.RETRYABLE, 1)
 
 
 def test_the_name_of_its_template_keeps_a_graphql_create_from_happening_twice():
@@ -179,18 +179,18 @@ def test_two_of_that_name_are_nothing_to_choose_from():
         return await desk.writer.create(endpoint(), "k")
 
     refused = at_desk(story)
-    assert isinstance(refused, Refused)
-    assert refused.refusal is Refusal.TERMINAL
+    assert isinstance(refused, WriteFailure)
+    assert refused.refusal is WriteError.TERMINAL
 
 
 @pytest.mark.parametrize(
     "fault, refusal",
     [
-        (Fault(status=500, method="POST"), Refusal.RETRYABLE),
-        (Fault(status=503, method="GET"), Refusal.RETRYABLE),
-        (Fault(status=429, method="POST", headers={"Retry-After": "9"}), Refusal.THROTTLED),
-        (Fault(status=403, method="POST"), Refusal.DENIED),
-        (Fault(Wrong.RESET, "POST"), Refusal.RETRYABLE),
+        (Fault(status=500, method="POST"), WriteError.RETRYABLE),
+        (Fault(status=503, method="GET"), WriteError.RETRYABLE),
+        (Fault(status=429, method="POST", headers={"Retry-After": "9"}), WriteError.THROTTLED),
+        (Fault(status=403, method="POST"), WriteError.DENIED),
+        (Fault(Wrong.RESET, "POST"), WriteError.RETRYABLE),
     ],
 )
 def test_each_kind_of_no_is_told_apart_and_nothing_is_made(fault, refusal):
@@ -201,7 +201,7 @@ def test_each_kind_of_no_is_told_apart_and_nothing_is_made(fault, refusal):
         return await desk.writer.create(endpoint(), "k"), len(desk.server.account.endpoints)
 
     refused, count = at_desk(story)
-    assert isinstance(refused, Refused)
+    assert isinstance(refused, WriteFailure)
     assert (refused.refusal, count) == (refusal, 1)
 
 
@@ -210,8 +210,8 @@ def test_what_the_service_refuses_is_quoted_without_what_was_sent():
         return await desk.writer.create(endpoint(imageName="runpod/pytorch:latest", env={"P": "hunter2"}), "k")
 
     refused = at_desk(story)
-    assert isinstance(refused, Refused)
-    assert refused.refusal is Refusal.TERMINAL
+    assert isinstance(refused, WriteFailure)
+    assert refused.refusal is WriteError.TERMINAL
     assert "does not resolve to a published image" in refused.message
     assert "hunter2" not in refused.message
 
@@ -222,8 +222,8 @@ def test_a_key_that_may_only_read_cannot_write():
         return await desk.writer.create(endpoint(), "k")
 
     refused = at_desk(story)
-    assert isinstance(refused, Refused)
-    assert refused.refusal is Refusal.DENIED
+    assert isinstance(refused, WriteFailure)
+    assert refused.refusal is WriteError.DENIED
 
 
 # -- changing
@@ -370,8 +370,8 @@ def test_a_half_done_change_is_completed_by_repeating_it():
         return half, state, whole, (desk.live(target)["workersMax"], desk.container(target)["imageName"])
 
     half, state, whole, after = at_desk(story, Habits(breaks_cpu_patch=True))
-    assert isinstance(half, Refused)
-    assert (half.refusal, state) == (Refusal.RETRYABLE, (9, "user/image:1.0"))
+    assert isinstance(half, WriteFailure)
+    assert (half.refusal, state) == (WriteError.RETRYABLE, (9, "user/image:1.0"))
     assert isinstance(whole, Done)
     assert after == (9, "user/image:2.0")
 
@@ -399,7 +399,7 @@ def test_what_is_gone_has_moved_and_what_cannot_be_read_is_not_written():
         never = await desk.writer.update(endpoint(), change, "k")
         return unread.refusal, gone.refusal, never.refusal, len(desk.server.writes())
 
-    assert at_desk(story) == (Refusal.RETRYABLE, Refusal.MOVED, Refusal.MOVED, 1)
+    assert at_desk(story) == (WriteError.RETRYABLE, WriteError.MOVED, WriteError.MOVED, 1)
 
 
 def test_throttling_slows_the_whole_connection():
@@ -411,8 +411,8 @@ def test_throttling_slows_the_whole_connection():
         )
 
     refused = at_desk(story)
-    assert isinstance(refused, Refused)
-    assert refused.refusal in (Refusal.THROTTLED, Refusal.RETRYABLE)
+    assert isinstance(refused, WriteFailure)
+    assert refused.refusal in (WriteError.THROTTLED, WriteError.RETRYABLE)
 
 
 # -- the other kinds
@@ -426,7 +426,7 @@ def test_a_volume_grows_in_place_and_neither_shrinks_nor_moves():
         return grown["size"], small.refusal, small.message
 
     size, refusal, message = at_desk(story)
-    assert (size, refusal) == (80, Refusal.TERMINAL)
+    assert (size, refusal) == (80, WriteError.TERMINAL)
     assert "can only be increased" in message
 
 
@@ -455,7 +455,7 @@ def test_removing_is_done_once_and_stays_done():
         return first, again, never, await desk.reader.read(target), desk.server.account.templates
 
     first, again, never, seen, templates = at_desk(story)
-    assert (first == again, never, seen, templates) == (True, Done(""), Gone(), {})
+    assert (first == again, never, seen, templates) == (True, Done(""), NotFound(), {})
 
 
 def test_in_an_outage_nothing_counts_as_removed():
@@ -465,8 +465,8 @@ def test_in_an_outage_nothing_counts_as_removed():
         return (await desk.writer.delete(target, "k")), len(desk.server.account.endpoints)
 
     refused, count = at_desk(story)
-    assert isinstance(refused, Refused)
-    assert (refused.refusal, count) == (Refusal.RETRYABLE, 1)
+    assert isinstance(refused, WriteFailure)
+    assert (refused.refusal, count) == (WriteError.RETRYABLE, 1)
 
 
 def test_a_volume_in_use_is_removed_when_it_is_free():
@@ -478,10 +478,10 @@ def test_a_volume_in_use_is_removed_when_it_is_free():
         return busy, await desk.writer.delete(volume, "k"), await desk.reader.read(volume)
 
     busy, free, seen = at_desk(story)
-    assert isinstance(busy, Refused)
-    assert busy.refusal is Refusal.RETRYABLE
+    assert isinstance(busy, WriteFailure)
+    assert busy.refusal is WriteError.RETRYABLE
     assert isinstance(free, Done)
-    assert seen == Gone()
+    assert seen == NotFound()
 
 
 def test_nothing_here_takes_its_time():
@@ -489,4 +489,4 @@ def test_nothing_here_takes_its_time():
         unknown = await desk.writer.create(Target("Boat", "b", None, {}), "k")
         return await desk.writer.poll(known(endpoint(), "e1"), {}), unknown.refusal
 
-    assert at_desk(story) == (Done("e1"), Refusal.TERMINAL)
+    assert at_desk(story) == (Done("e1"), WriteError.TERMINAL)

@@ -13,7 +13,7 @@ from typing import Final
 from holdfast.compare import apply_patch
 from holdfast.model.json import Json
 from holdfast.model.path import Path
-from holdfast.model.read_result import Trouble
+from holdfast.model.read_result import ReadError
 from holdfast.providers.azure import conversion, references
 from holdfast.providers.azure.provider import AzureProvider
 from holdfast.providers.protocol import Connection
@@ -36,13 +36,13 @@ _BY_ID: Final = {
     "import-by-filter": "the filter of a Resource must say its type; the kit does not",
 }
 _WAYS: Final = {
-    Trouble.THROTTLED: Fault(status=429, code="TooManyRequests", retry_after=7),
-    Trouble.SERVER_ERROR: Fault(status=503),
-    Trouble.UNAUTHORISED: Fault(status=403, code="AuthorizationFailed"),
-    Trouble.MALFORMED: Fault(Wrong.GARBAGE, status=200),
-    Trouble.UNREACHABLE: Fault(Wrong.RESET),
-    Trouble.TIMEOUT: Fault(Wrong.HANG),
-    Trouble.UNCONFIRMED: Fault(Wrong.HTML, status=404),
+    ReadError.THROTTLED: Fault(status=429, code="TooManyRequests", retry_after=7),
+    ReadError.SERVER_ERROR: Fault(status=503),
+    ReadError.UNAUTHORISED: Fault(status=403, code="AuthorizationFailed"),
+    ReadError.MALFORMED: Fault(Wrong.GARBAGE, status=200),
+    ReadError.UNREACHABLE: Fault(Wrong.RESET),
+    ReadError.TIMEOUT: Fault(Wrong.HANG),
+    ReadError.UNCONFIRMED: Fault(Wrong.HTML, status=404),
 }
 
 
@@ -66,7 +66,7 @@ _MISTAKES: Final = {
 }
 
 
-class ArmVandal:
+class ArmDriftInjector:
     """Edits resources in the portal, and sees what Azure hides."""
 
     def __init__(self, world: World) -> None:
@@ -109,7 +109,7 @@ class ArmFaults:
     def __init__(self, world: World) -> None:
         self._world = world
 
-    def fail(self, doing: Doing, trouble: Trouble, times: int | None = None) -> None:
+    def fail(self, doing: Doing, trouble: ReadError, times: int | None = None) -> None:
         """Let the next requests be answered wrongly."""
         way = _WAYS[trouble]
         methods = ("GET",) if doing is not Doing.WRITE else ("PUT", "DELETE")
@@ -185,4 +185,4 @@ async def azure() -> AsyncIterator[Subject]:
     )
     connection = Connection("conformance", "azure", settings, {"token": world.token})
     provider = AzureProvider(lambda: ArmTransport(world))
-    yield Subject(provider, connection, samples, ArmVandal(world), ArmFaults(world))
+    yield Subject(provider, connection, samples, ArmDriftInjector(world), ArmFaults(world))

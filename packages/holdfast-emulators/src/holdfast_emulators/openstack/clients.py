@@ -24,7 +24,7 @@ class Unwilling(Exception):  # noqa: N818 - an outcome, not a mistake
 class Client:
     """Sends requests as one user (over the session of openstacksdk), whatever the environment says."""
 
-    def __init__(self, auth: Mapping[str, str], agent: str = "vandal") -> None:
+    def __init__(self, auth: Mapping[str, str], agent: str = "drift_injector") -> None:
         from openstack import config  # noqa: PLC0415 - only whoever talks to services needs it
 
         loader = config.OpenStackConfig(load_yaml_config=False, load_envvars=False, app_name=agent)

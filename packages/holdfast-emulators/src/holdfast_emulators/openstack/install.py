@@ -1,7 +1,7 @@
 """The services' own virtual environment: made once from the configured package index, and kept.
 
 Apart from ours because the services bring some 160 distributions; the product needs none of them. One process makes it
-while others wait; what was begun and not finished is made again from the start.
+while others wait; what was begun and not finished is recreated from the start.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from holdfast.model.json import Json
-from holdfast.model.write_result import Refused
+from holdfast.model.write_result import WriteFailure
 from holdfast.providers.openstack.calls import Calls
 from holdfast.providers.openstack.kind_definition import NAME, Item, Manner, Thing, fixed, mutable, write_only
 
@@ -14,7 +14,7 @@ from holdfast.providers.openstack.kind_definition import NAME, Item, Manner, Thi
 class _ProjectManner(Manner):
     async def put(
         self, calls: Calls, thing: Thing, item: Item, body: Mapping[str, Json], headers: Mapping[str, str]
-    ) -> Mapping[str, Json] | Refused:
+    ) -> Mapping[str, Json] | WriteFailure:
         """Change a project; one that is immutable takes nothing but the word that it is no longer, alone."""
         options = body.get("options")
         others = {key: value for key, value in body.items() if key != "options"}
@@ -25,7 +25,7 @@ class _ProjectManner(Manner):
             steps.reverse()
         for step in steps:
             answer = await super().put(calls, thing, item, step, headers)
-            if isinstance(answer, Refused):
+            if isinstance(answer, WriteFailure):
                 return answer
         return {}
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Final
 
 from holdfast.model.json import Json
-from holdfast.model.read_result import Trouble, Unreadable
-from holdfast.model.write_result import Done, Refusal, Refused, UnderWay, Writing
+from holdfast.model.read_result import ReadError, ReadFailure
+from holdfast.model.write_result import Done, InProgress, WriteError, WriteFailure, Writing
 from holdfast.providers import url_paths
 from holdfast.providers.openstack.calls import Calls
 from holdfast.providers.openstack.kind_definition import (
@@ -33,19 +33,19 @@ _DATA: Final = {"Content-Type": "application/octet-stream"}
 class _ImageManner(Manner):
     reads_first = True
 
-    def trouble(self, item: Item) -> Unreadable | None:
+    def trouble(self, item: Item) -> ReadFailure | None:
         status = str(item.body.get("status"))
         if status in _PASSING:
-            return Unreadable(Trouble.UNSETTLED, f"the image is {status}")
-        return Unreadable(Trouble.OTHER, f"the image is {status}") if status in _BROKEN else None
+            return ReadFailure(ReadError.UNSETTLED, f"the image is {status}")
+        return ReadFailure(ReadError.OTHER, f"the image is {status}") if status in _BROKEN else None
 
-    async def birth(self, calls: Calls, target: Target, body: dict[str, Json]) -> dict[str, Json] | Refused:
+    async def birth(self, calls: Calls, target: Target, body: dict[str, Json]) -> dict[str, Json] | WriteFailure:
         """Leave out where the data comes from; the properties stand among the attributes."""
         del calls
         out = {key: value for key, value in body.items() if key != "content"}
         return {**out, **(target.desired.get("properties") or {})}
 
-    async def born(self, calls: Calls, item: Item, target: Target) -> Refused | UnderWay | None:
+    async def born(self, calls: Calls, item: Item, target: Target) -> WriteFailure | InProgress | None:
         """Send the data, if there are any and they are not there yet."""
         content = target.desired.get("content")
         if not isinstance(content, Mapping) or item.body.get("status") != "queued":
@@ -58,27 +58,29 @@ class _ImageManner(Manner):
         else:
             file = Path(calls.cloud.account.base_dir, str(content.get("file", "")))
             if not file.is_file():  # noqa: ASYNC240 - one look at the disk, before megabytes are sent
-                return Refused(Refusal.TERMINAL, f"the data of the image are to come from {file}, which is no file")
+                return WriteFailure(
+                    WriteError.TERMINAL, f"the data of the image are to come from {file}, which is no file"
+                )
             where = f"/images/{url_paths.segment(item.id)}/file"
             answer = await calls.send(properties.PLACE, "PUT", where, None, item.id, _DATA, file)
-        return answer if isinstance(answer, Refused) else UnderWay(item.id, {"id": item.id}, self.poll_seconds)
+        return answer if isinstance(answer, WriteFailure) else InProgress(item.id, {"id": item.id}, self.poll_seconds)
 
     def polled(self, item: Item, token: Mapping[str, Json]) -> Writing:
         """Wait until the data are in."""
         status = str(item.body.get("status"))
         if status in _BROKEN:
-            return Refused(Refusal.TERMINAL, f"the image went into {status}")
-        return Done(item.id) if status == "active" else UnderWay(item.id, dict(token), self.poll_seconds)
+            return WriteFailure(WriteError.TERMINAL, f"the image went into {status}")
+        return Done(item.id) if status == "active" else InProgress(item.id, dict(token), self.poll_seconds)
 
     async def put(
         self, calls: Calls, thing: Thing, item: Item, body: Mapping[str, Json], headers: Mapping[str, str]
-    ) -> Mapping[str, Json] | Refused:
+    ) -> Mapping[str, Json] | WriteFailure:
         """Change attributes by patch."""
         del headers
         steps = [{"op": "add", "path": properties.pointer(key), "value": value} for key, value in body.items()]
         return await calls.send(thing.place, "PATCH", thing.at(item.id), steps, item.id, properties.PATCH)
 
-    async def emptied(self, calls: Calls, target: Target) -> Refused | bool:
+    async def emptied(self, calls: Calls, target: Target) -> WriteFailure | bool:
         """Take the protection off one that was declared protected, and is to go."""
         if not target.desired.get("protected") or target.id is None:
             return False
@@ -86,7 +88,7 @@ class _ImageManner(Manner):
         answer = await calls.send(
             properties.PLACE, "PATCH", f"/images/{url_paths.segment(target.id)}", steps, target.id, properties.PATCH
         )
-        return not isinstance(answer, Refused)
+        return not isinstance(answer, WriteFailure)
 
 
 IMAGE: Final = Thing(

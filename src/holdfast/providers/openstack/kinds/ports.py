@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from holdfast.model.json import Json
-from holdfast.model.write_result import Refused
+from holdfast.model.write_result import WriteFailure
 from holdfast.providers.openstack import naming
 from holdfast.providers.openstack.calls import Calls, Place
 from holdfast.providers.openstack.kind_definition import NAME, Item, Manner, Thing, fixed, mutable
@@ -23,7 +23,7 @@ class _PortManner(Manner):
 
     async def put(
         self, calls: Calls, thing: Thing, item: Item, body: Mapping[str, Json], headers: Mapping[str, str]
-    ) -> Mapping[str, Json] | Refused:
+    ) -> Mapping[str, Json] | WriteFailure:
         """Change a port; a DHCP option goes only by being set to nothing."""
         out = dict(body)
         if "extra_dhcp_opts" in out:
@@ -36,7 +36,7 @@ class _PortManner(Manner):
 
 
 class _TrunkManner(Manner):
-    async def birth(self, calls: Calls, target: Target, body: dict[str, Json]) -> dict[str, Json] | Refused:
+    async def birth(self, calls: Calls, target: Target, body: dict[str, Json]) -> dict[str, Json] | WriteFailure:
         """Give it its sub-ports at birth: one that is born down takes none later."""
         del calls
         return {**body, "sub_ports": naming.to_snake(list(target.desired.get("subPorts") or ()))}

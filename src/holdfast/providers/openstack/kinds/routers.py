@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from holdfast.model.json import Json
-from holdfast.model.write_result import Refused
+from holdfast.model.write_result import WriteFailure
 from holdfast.providers import url_paths
 from holdfast.providers.openstack import defaults
 from holdfast.providers.openstack.calls import Calls, Place
@@ -30,7 +30,7 @@ _PLACE: Final = Place("network")
 
 
 class _RouterManner(Manner):
-    async def emptied(self, calls: Calls, target: Target) -> Refused | bool:
+    async def emptied(self, calls: Calls, target: Target) -> WriteFailure | bool:
         """Take it out of the subnets it was declared to be in; whatever else was attached keeps it from going."""
         rows: list[Mapping[str, Json]] = [row for row in target.desired.get("interfaces") or () if row.get("subnetId")]
         if not rows or target.id is None:
@@ -38,7 +38,7 @@ class _RouterManner(Manner):
         routes = await calls.send(
             _PLACE, "PUT", f"/routers/{url_paths.segment(target.id)}", {"router": {"routes": []}}, target.id
         )
-        if isinstance(routes, Refused):
+        if isinstance(routes, WriteFailure):
             return False  # deleting will tell what is the matter
         for row in rows:
             refused = await interfaces.detach(calls, target.id, row)
@@ -52,7 +52,7 @@ class _FloatingManner(Manner):
 
     async def put(
         self, calls: Calls, thing: Thing, item: Item, body: Mapping[str, Json], headers: Mapping[str, str]
-    ) -> Mapping[str, Json] | Refused:
+    ) -> Mapping[str, Json] | WriteFailure:
         """Say again where it leads: else Neutron refuses even a description where a port has several addresses."""
         out = dict(body)
         if item.body.get("port_id") is not None and "port_id" not in out:

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from typing import Final
 
 from holdfast.model.json import Json
-from holdfast.model.read_result import Trouble, Unreadable
-from holdfast.model.write_result import Done, Refusal, Refused, UnderWay, Writing
+from holdfast.model.read_result import ReadError, ReadFailure
+from holdfast.model.write_result import Done, InProgress, WriteError, WriteFailure, Writing
 from holdfast.providers import url_paths
 from holdfast.providers.openstack.calls import Calls, Place
 from holdfast.providers.openstack.kind_definition import (
@@ -51,18 +51,18 @@ class _ServerManner(Manner):
         status = str(found.get("status"))
         return {**found, "power": _POWER.get(status, status.lower())}
 
-    def trouble(self, item: Item) -> Unreadable | None:
+    def trouble(self, item: Item) -> ReadFailure | None:
         status, task = str(item.body.get("status")), item.body.get("OS-EXT-STS:task_state")
         if status == "ERROR":
             fault = item.body.get("fault") or {}
-            return Unreadable(
-                Trouble.OTHER, f"the server is in error: {str(fault.get('message', 'no word why'))[:200]}"
+            return ReadFailure(
+                ReadError.OTHER, f"the server is in error: {str(fault.get('message', 'no word why'))[:200]}"
             )
         if status not in _SETTLED or task:
-            return Unreadable(Trouble.UNSETTLED, f"the server is {status.lower()}{f' ({task})' if task else ''}")
+            return ReadFailure(ReadError.UNSETTLED, f"the server is {status.lower()}{f' ({task})' if task else ''}")
         return None
 
-    async def birth(self, calls: Calls, target: Target, body: dict[str, Json]) -> dict[str, Json] | Refused:
+    async def birth(self, calls: Calls, target: Target, body: dict[str, Json]) -> dict[str, Json] | WriteFailure:
         """Say it in the words of a birth: references, networks, data, the group it belongs to."""
         del calls
         desired = target.desired
@@ -85,13 +85,13 @@ class _ServerManner(Manner):
             hints["group"] = target.desired["serverGroupId"]
         return {"os:scheduler_hints": hints} if hints else {}
 
-    def begun(self, item: Item, wanted: Mapping[str, Json]) -> UnderWay | None:
+    def begun(self, item: Item, wanted: Mapping[str, Json]) -> InProgress | None:
         """Wait until what was plugged is plugged."""
         plugged = {name: value for name, value in wanted.items() if name in ("interfaces", "volumes")}
         sized = {"flavor": wanted["flavor"]} if "flavor" in wanted else {}
-        return UnderWay(item.id, {"id": item.id, "wanted": plugged, **sized}, self.poll_seconds)
+        return InProgress(item.id, {"id": item.id, "wanted": plugged, **sized}, self.poll_seconds)
 
-    async def stepped(self, calls: Calls, item: Item, token: Mapping[str, Json]) -> Refused | UnderWay | None:
+    async def stepped(self, calls: Calls, item: Item, token: Mapping[str, Json]) -> WriteFailure | InProgress | None:
         """Resize once everything else is at rest, then confirm it; one to another size is somebody else's to confirm.
 
         Nova takes one such action at a time, and refuses to plug anything in meanwhile.
@@ -104,39 +104,39 @@ class _ServerManner(Manner):
         if is_so or not _is_at_rest(self, item, token):
             return None
         if token.get("resizing"):
-            return Refused(Refusal.RETRYABLE, "the server was asked to resize, and is what it was before")
+            return WriteFailure(WriteError.RETRYABLE, "the server was asked to resize, and is what it was before")
         return await _acted(calls, item, {"resize": {"flavorRef": token["flavor"]}}, {**token, "resizing": True})
 
-    def ending(self, ident: str) -> UnderWay | None:
+    def ending(self, ident: str) -> InProgress | None:
         """Wait until it is gone."""
-        return UnderWay(ident, {"id": ident, "until": "gone"}, self.poll_seconds)
+        return InProgress(ident, {"id": ident, "until": "gone"}, self.poll_seconds)
 
     def polled(self, item: Item, token: Mapping[str, Json]) -> Writing:
         """Go on until it is at rest with what is plugged in, or gone."""
         trouble = self.trouble(item)
-        if trouble is not None and trouble.trouble is Trouble.OTHER and token.get("until") != "gone":
-            return Refused(Refusal.TERMINAL, f"{trouble.detail}; a person must look into it, or delete it")
+        if trouble is not None and trouble.trouble is ReadError.OTHER and token.get("until") != "gone":
+            return WriteFailure(WriteError.TERMINAL, f"{trouble.detail}; a person must look into it, or delete it")
         is_over = token.get("until") != "gone" and _is_at_rest(self, item, token)
-        return Done(item.id) if is_over else UnderWay(item.id, dict(token), self.poll_seconds)
+        return Done(item.id) if is_over else InProgress(item.id, dict(token), self.poll_seconds)
 
     async def put(
         self, calls: Calls, thing: Thing, item: Item, body: Mapping[str, Json], headers: Mapping[str, str]
-    ) -> Mapping[str, Json] | Refused:
+    ) -> Mapping[str, Json] | WriteFailure:
         """Change names, replace the metadata, start and stop."""
         plain = {key: value for key, value in body.items() if key in ("name", "description")}
         if plain:
             answer = await super().put(calls, thing, item, plain, headers)
-            if isinstance(answer, Refused):
+            if isinstance(answer, WriteFailure):
                 return answer
         if "metadata" in body:
             given = {"metadata": dict(body["metadata"] or {})}
             answer = await calls.send(thing.place, "PUT", f"{thing.at(item.id)}/metadata", given, item.id)
-            if isinstance(answer, Refused):
+            if isinstance(answer, WriteFailure):
                 return answer
         action = _ACTIONS.get(str(body.get("power")))
         if action is not None and item.body.get("power") != body["power"]:
             answer = await calls.send(thing.place, "POST", f"{thing.at(item.id)}/action", action, item.id)
-            if isinstance(answer, Refused):
+            if isinstance(answer, WriteFailure):
                 return answer
         return {}
 
@@ -148,9 +148,9 @@ def _is_at_rest(manner: _ServerManner, item: Item, token: Mapping[str, Json]) ->
     return manner.trouble(item) is None and all(each.is_so(item, wanted[each.name]) for each in plugs)
 
 
-async def _acted(calls: Calls, item: Item, action: Json, token: Mapping[str, Json]) -> Refused | UnderWay:
+async def _acted(calls: Calls, item: Item, action: Json, token: Mapping[str, Json]) -> WriteFailure | InProgress:
     answer = await calls.send(_PLACE, "POST", f"/servers/{url_paths.segment(item.id)}/action", action, item.id)
-    return answer if isinstance(answer, Refused) else UnderWay(item.id, dict(token), _ServerManner.poll_seconds)
+    return answer if isinstance(answer, WriteFailure) else InProgress(item.id, dict(token), _ServerManner.poll_seconds)
 
 
 def _networks(desired: Mapping[str, Json]) -> Json:

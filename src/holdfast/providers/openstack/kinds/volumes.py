@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Final
 
 from holdfast.model.json import Json
-from holdfast.model.read_result import Trouble, Unreadable
-from holdfast.model.write_result import Done, Refusal, Refused, UnderWay, Writing
+from holdfast.model.read_result import ReadError, ReadFailure
+from holdfast.model.write_result import Done, InProgress, WriteError, WriteFailure, Writing
 from holdfast.providers.openstack.calls import Calls, Place
 from holdfast.providers.openstack.kind_definition import (
     NAME,
@@ -28,7 +28,7 @@ _SETTLED: Final = frozenset({"available", "in-use", "reserved", "maintenance"})
 
 
 class _TypeManner(Manner):
-    async def birth(self, calls: Calls, target: Target, body: dict[str, Json]) -> dict[str, Json] | Refused:
+    async def birth(self, calls: Calls, target: Target, body: dict[str, Json]) -> dict[str, Json] | WriteFailure:
         """Say who may use it in the words of a birth, which are not those of a change; and its extra specs at once."""
         del calls
         out = {key: value for key, value in body.items() if key != "is_public"}
@@ -60,55 +60,57 @@ class _VolumeManner(Manner):
     reads_first = True
     is_slow = True
 
-    def trouble(self, item: Item) -> Unreadable | None:
+    def trouble(self, item: Item) -> ReadFailure | None:
         status = str(item.body.get("status"))
         if status in _SETTLED:
             return None
         broken = status.startswith("error")
-        return Unreadable(Trouble.OTHER if broken else Trouble.UNSETTLED, f"the volume is {status}")
+        return ReadFailure(ReadError.OTHER if broken else ReadError.UNSETTLED, f"the volume is {status}")
 
-    def begun(self, item: Item, wanted: Mapping[str, Json]) -> UnderWay | None:
+    def begun(self, item: Item, wanted: Mapping[str, Json]) -> InProgress | None:
         """Wait until it is at rest again."""
         del wanted
-        return UnderWay(item.id, {"id": item.id}, self.poll_seconds)
+        return InProgress(item.id, {"id": item.id}, self.poll_seconds)
 
-    def ending(self, ident: str) -> UnderWay | None:
+    def ending(self, ident: str) -> InProgress | None:
         """Wait until it is gone."""
-        return UnderWay(ident, {"id": ident, "until": "gone"}, self.poll_seconds)
+        return InProgress(ident, {"id": ident, "until": "gone"}, self.poll_seconds)
 
     def polled(self, item: Item, token: Mapping[str, Json]) -> Writing:
         """Go on until it is at rest, or gone."""
         trouble = self.trouble(item)
-        if trouble is not None and trouble.trouble is Trouble.OTHER:
-            return Refused(Refusal.TERMINAL, f"{trouble.detail}; a person must look into it, or delete it")
+        if trouble is not None and trouble.trouble is ReadError.OTHER:
+            return WriteFailure(WriteError.TERMINAL, f"{trouble.detail}; a person must look into it, or delete it")
         is_over = trouble is None and token.get("until") != "gone"
-        return Done(item.id) if is_over else UnderWay(item.id, dict(token), self.poll_seconds)
+        return Done(item.id) if is_over else InProgress(item.id, dict(token), self.poll_seconds)
 
     async def put(
         self, calls: Calls, thing: Thing, item: Item, body: Mapping[str, Json], headers: Mapping[str, str]
-    ) -> Mapping[str, Json] | Refused:
+    ) -> Mapping[str, Json] | WriteFailure:
         """Change what can be written, and act for the rest: extend, retype, mark as bootable."""
         plain = {key: value for key, value in body.items() if key not in ("size", "volume_type", "bootable")}
         if plain:
             answer = await super().put(calls, thing, item, plain, headers)
-            if isinstance(answer, Refused):
+            if isinstance(answer, WriteFailure):
                 return answer
         for action in _actions(item, body):
-            if isinstance(action, Refused):
+            if isinstance(action, WriteFailure):
                 return action
             answer = await calls.send(thing.place, "POST", f"{thing.at(item.id)}/action", action, item.id)
-            if isinstance(answer, Refused):
+            if isinstance(answer, WriteFailure):
                 return answer
         return {}
 
 
-def _actions(item: Item, body: Mapping[str, Json]) -> list[dict[str, Json] | Refused]:
-    out: list[dict[str, Json] | Refused] = []
+def _actions(item: Item, body: Mapping[str, Json]) -> list[dict[str, Json] | WriteFailure]:
+    out: list[dict[str, Json] | WriteFailure] = []
     if "size" in body:
         live = item.body.get("size") or 0
         if body["size"] < live:
             return [
-                Refused(Refusal.TERMINAL, f"a volume can only grow: it has {live} GB, and {body['size']} are declared")
+                WriteFailure(
+                    WriteError.TERMINAL, f"a volume can only grow: it has {live} GB, and {body['size']} are declared"
+                )
             ]
         if body["size"] > live:
             out.append({"os-extend": {"new_size": body["size"]}})

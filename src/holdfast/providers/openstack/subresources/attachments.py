@@ -8,7 +8,7 @@ from typing import Final
 
 from holdfast.model.absent import ABSENT
 from holdfast.model.json import Json
-from holdfast.model.write_result import Refused
+from holdfast.model.write_result import WriteFailure
 from holdfast.providers import url_paths
 from holdfast.providers.openstack import status_mapping
 from holdfast.providers.openstack.calls import Calls, Place
@@ -52,23 +52,23 @@ class Plugs:
         """Return the declaration as it is."""
         return value
 
-    async def before(self, calls: Calls, item: Item, wanted: Json) -> Refused | bool:
+    async def before(self, calls: Calls, item: Item, wanted: Json) -> WriteFailure | bool:
         """Do nothing."""
         del calls, item, wanted
         return False
 
-    async def after(self, calls: Calls, item: Item, wanted: Json) -> Refused | bool:
+    async def after(self, calls: Calls, item: Item, wanted: Json) -> WriteFailure | bool:
         """Unplug what is not wanted, and plug in what is missing."""
         live = {row[self.key] for row in self.rows(item)}
         want = {row.get(self.key) for row in wanted or ()} - {None}
         where = f"/servers/{url_paths.segment(item.id)}{self.suffix}"
         for ident in sorted(live - want, key=str):
             answer = await calls.send(self.place, "DELETE", f"{where}/{url_paths.segment(ident)}", None, item.id)
-            if isinstance(answer, Refused) and not status_mapping.is_gone(answer):
+            if isinstance(answer, WriteFailure) and not status_mapping.is_gone(answer):
                 return answer
         for ident in sorted(want - live, key=str):
             answer = await calls.send(self.place, "POST", where, {self.wrapper: {self.api: ident}}, item.id)
-            if isinstance(answer, Refused):
+            if isinstance(answer, WriteFailure):
                 return answer
         return live != want
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from holdfast.model.absent import ABSENT
 from holdfast.model.json import Json
-from holdfast.model.write_result import Refused
+from holdfast.model.write_result import WriteFailure
 from holdfast.providers import url_paths
 from holdfast.providers.openstack import status_mapping
 from holdfast.providers.openstack.calls import Calls, Place
@@ -51,7 +51,7 @@ class Interfaces:
         """Return the declaration as it is."""
         return value
 
-    async def before(self, calls: Calls, item: Item, wanted: Json) -> Refused | bool:
+    async def before(self, calls: Calls, item: Item, wanted: Json) -> WriteFailure | bool:
         """Attach what is missing: routes of the router may lead through it."""
         live = {row["subnetId"] for row in _rows(item)}
         written = False
@@ -62,12 +62,12 @@ class Interfaces:
             answer = await calls.send(
                 _PLACE, "PUT", f"/routers/{url_paths.segment(item.id)}/add_router_interface", given, item.id
             )
-            if isinstance(answer, Refused) and "already has a port" not in answer.message:
+            if isinstance(answer, WriteFailure) and "already has a port" not in answer.message:
                 return answer
             written = True
         return written
 
-    async def after(self, calls: Calls, item: Item, wanted: Json) -> Refused | bool:
+    async def after(self, calls: Calls, item: Item, wanted: Json) -> WriteFailure | bool:
         """Detach what is not wanted."""
         kept = {row.get("subnetId"): row.get("portId") for row in wanted or ()}
         written = False
@@ -82,13 +82,13 @@ class Interfaces:
         return written
 
 
-async def detach(calls: Calls, router: str, row: Mapping[str, Json]) -> Refused | None:
+async def detach(calls: Calls, router: str, row: Mapping[str, Json]) -> WriteFailure | None:
     """Take a router out of a subnet; out of it already is done."""
     body = {"subnet_id": row["subnetId"]}
     answer = await calls.send(
         _PLACE, "PUT", f"/routers/{url_paths.segment(router)}/remove_router_interface", body, router
     )
-    return answer if isinstance(answer, Refused) and not status_mapping.is_gone(answer) else None
+    return answer if isinstance(answer, WriteFailure) and not status_mapping.is_gone(answer) else None
 
 
 def _rows(item: Item) -> list[dict[str, Json]]:

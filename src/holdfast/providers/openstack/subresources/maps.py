@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from holdfast.model.absent import ABSENT
 from holdfast.model.json import Json
-from holdfast.model.write_result import Refused
+from holdfast.model.write_result import WriteFailure
 from holdfast.providers import url_paths
 from holdfast.providers.openstack import status_mapping
 from holdfast.providers.openstack.calls import Calls, Place
@@ -37,12 +37,12 @@ class Entries:
             return value
         return {str(key): _text(item) for key, item in value.items()}
 
-    async def before(self, calls: Calls, item: Item, wanted: Json) -> Refused | bool:
+    async def before(self, calls: Calls, item: Item, wanted: Json) -> WriteFailure | bool:
         """Do nothing."""
         del calls, item, wanted
         return False
 
-    async def after(self, calls: Calls, item: Item, wanted: Json) -> Refused | bool:
+    async def after(self, calls: Calls, item: Item, wanted: Json) -> WriteFailure | bool:
         """Remove what is not wanted, then set what is not so."""
         live: Mapping[str, Json] = item.body.get(self.api) or {}
         want: Mapping[str, Json] = wanted or {}
@@ -50,12 +50,12 @@ class Entries:
         gone = [key for key in live if key not in want]
         for key in gone:
             answer = await calls.send(self.place, "DELETE", f"{where}/{url_paths.segment(key)}", None, item.id)
-            if isinstance(answer, Refused) and not status_mapping.is_gone(answer):
+            if isinstance(answer, WriteFailure) and not status_mapping.is_gone(answer):
                 return answer
         others = {key: value for key, value in want.items() if live.get(key) != value}
         if others:
             answer = await calls.send(self.place, "POST", where, {self.key: others}, item.id)
-            if isinstance(answer, Refused):
+            if isinstance(answer, WriteFailure):
                 return answer
         return bool(gone or others)
 

@@ -12,7 +12,7 @@ from typing import Final
 
 from holdfast.model.absent import ABSENT
 from holdfast.model.json import Json
-from holdfast.model.write_result import Refused
+from holdfast.model.write_result import WriteFailure
 from holdfast.providers import url_paths
 from holdfast.providers.openstack.calls import Calls, Place
 from holdfast.providers.openstack.kind_definition import Item
@@ -70,12 +70,12 @@ class Properties:
             return value
         return {key: str(item) if isinstance(item, bool | int | float) else item for key, item in value.items()}
 
-    async def before(self, calls: Calls, item: Item, wanted: Json) -> Refused | bool:
+    async def before(self, calls: Calls, item: Item, wanted: Json) -> WriteFailure | bool:
         """Do nothing."""
         del calls, item, wanted
         return False
 
-    async def after(self, calls: Calls, item: Item, wanted: Json) -> Refused | bool:
+    async def after(self, calls: Calls, item: Item, wanted: Json) -> WriteFailure | bool:
         """Set what is not so, and remove what is not wanted."""
         live, want = self.view(item), wanted or {}
         steps = [{"op": "remove", "path": pointer(key)} for key in live if key not in want]
@@ -85,7 +85,7 @@ class Properties:
         if not steps:
             return False
         answer = await calls.send(PLACE, "PATCH", f"/images/{url_paths.segment(item.id)}", steps, item.id, PATCH)
-        return answer if isinstance(answer, Refused) else True
+        return answer if isinstance(answer, WriteFailure) else True
 
 
 def pointer(name: str) -> str:

@@ -5,7 +5,7 @@ no prefix is 0.0.0.0/0 (measured: 409 SecurityGroupRuleExists), a description do
 a prefix as it was given, 10.0.0.5/24, and lets it stand beside 10.0.0.0/24, which is the same. So declared and live
 rules are brought into one spelling before anybody compares them, and doubles are one rule.
 
-A rule cannot be changed: what differs is deleted and made again.
+A rule cannot be changed: what differs is deleted and recreated.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Final
 
 from holdfast.model.absent import ABSENT
 from holdfast.model.json import Json
-from holdfast.model.write_result import Refused
+from holdfast.model.write_result import WriteFailure
 from holdfast.providers.openstack import naming, status_mapping
 from holdfast.providers.openstack.calls import Calls, Place
 from holdfast.providers.openstack.kind_definition import Item
@@ -85,12 +85,12 @@ class Rules:
             return value
         return list(by_meaning(value).values())
 
-    async def before(self, calls: Calls, item: Item, wanted: Json) -> Refused | bool:
+    async def before(self, calls: Calls, item: Item, wanted: Json) -> WriteFailure | bool:
         """Do nothing: a rule is made only after the one it replaces is gone."""
         del calls, item, wanted
         return False
 
-    async def after(self, calls: Calls, item: Item, wanted: Json) -> Refused | bool:
+    async def after(self, calls: Calls, item: Item, wanted: Json) -> WriteFailure | bool:
         """Delete what is not wanted, then make what is missing; what has gone or come by itself is done."""
         live: dict[tuple[Json, ...], list[Mapping[str, Json]]] = {}
         for rule in item.body.get("security_group_rules") or ():
@@ -103,7 +103,7 @@ class Rules:
             for rule in rules:
                 path = f"{PATH}/{rule['id']}"
                 answer = await calls.send(_PLACE, "DELETE", path, None, str(rule["id"]))
-                if isinstance(answer, Refused) and not status_mapping.is_gone(answer):
+                if isinstance(answer, WriteFailure) and not status_mapping.is_gone(answer):
                     return answer
                 written = True
         for key, rule in want.items():
@@ -112,7 +112,7 @@ class Rules:
             body = {naming.snake(name): value for name, value in rule.items() if value is not None}
             body["security_group_id"] = item.id
             answer = await calls.send(_PLACE, "POST", PATH, {"security_group_rule": body})
-            if isinstance(answer, Refused) and "already exists" not in answer.message:
+            if isinstance(answer, WriteFailure) and "already exists" not in answer.message:
                 return answer
             written = True
         return written

@@ -11,7 +11,7 @@ from typing import Final
 
 from holdfast.model.absent import ABSENT
 from holdfast.model.json import Json
-from holdfast.model.write_result import Refused
+from holdfast.model.write_result import WriteFailure
 from holdfast.providers import url_paths
 from holdfast.providers.openstack import naming, status_mapping
 from holdfast.providers.openstack.calls import Calls, Place
@@ -38,15 +38,15 @@ class SubPorts:
         """Return the declaration as it is."""
         return value
 
-    async def before(self, calls: Calls, item: Item, wanted: Json) -> Refused | bool:
+    async def before(self, calls: Calls, item: Item, wanted: Json) -> WriteFailure | bool:
         """Do all of it, if the trunk is up."""
         return await self._exchange(calls, item, wanted) if item.body.get("admin_state_up", True) else False
 
-    async def after(self, calls: Calls, item: Item, wanted: Json) -> Refused | bool:
+    async def after(self, calls: Calls, item: Item, wanted: Json) -> WriteFailure | bool:
         """Do all of it, if the trunk was down."""
         return False if item.body.get("admin_state_up", True) else await self._exchange(calls, item, wanted)
 
-    async def _exchange(self, calls: Calls, item: Item, wanted: Json) -> Refused | bool:
+    async def _exchange(self, calls: Calls, item: Item, wanted: Json) -> WriteFailure | bool:
         """Take out what is not wanted, or not so; then put in what is missing."""
         want = {each.get("portId"): naming.to_snake({**each}) for each in wanted or ()}
         live = {each.get("port_id"): each for each in item.body.get("sub_ports") or ()}
@@ -57,7 +57,9 @@ class SubPorts:
                 answer = await calls.send(
                     _PLACE, "PUT", f"/trunks/{url_paths.segment(item.id)}/{verb}", {"sub_ports": ports}, item.id
                 )
-                if isinstance(answer, Refused) and not (verb == "remove_subports" and status_mapping.is_gone(answer)):
+                if isinstance(answer, WriteFailure) and not (
+                    verb == "remove_subports" and status_mapping.is_gone(answer)
+                ):
                     return answer
         return bool(out or into)
 

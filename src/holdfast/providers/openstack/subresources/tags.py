@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from holdfast.model.absent import ABSENT
 from holdfast.model.json import Json
-from holdfast.model.write_result import Refused
+from holdfast.model.write_result import WriteFailure
 from holdfast.providers import url_paths
 from holdfast.providers.openstack.calls import Calls, Place
 from holdfast.providers.openstack.kind_definition import Item
@@ -30,15 +30,15 @@ class Tags:
         """Return each once, in order."""
         return sorted(set(value)) if isinstance(value, list) and all(isinstance(tag, str) for tag in value) else value
 
-    async def before(self, calls: Calls, item: Item, wanted: Json) -> Refused | bool:
+    async def before(self, calls: Calls, item: Item, wanted: Json) -> WriteFailure | bool:
         """Do nothing."""
         del calls, item, wanted
         return False
 
-    async def after(self, calls: Calls, item: Item, wanted: Json) -> Refused | bool:
+    async def after(self, calls: Calls, item: Item, wanted: Json) -> WriteFailure | bool:
         """Replace the tags, if they are others."""
         if sorted(item.body.get("tags") or ()) == sorted(wanted or ()):
             return False
         path = f"{self.path}/{url_paths.segment(item.id)}/tags"
         answer = await calls.send(self.place, "PUT", path, {"tags": list(wanted or ())}, item.id)
-        return answer if isinstance(answer, Refused) else True
+        return answer if isinstance(answer, WriteFailure) else True

@@ -19,7 +19,7 @@ async def by_id(trial: Trial) -> str:
     desired = trial.sample.full(name)
     _, ident = await trial.made(trial.process(), desired, name)
     await _adopted(trial, Import(id=ident), desired, ident)
-    await trial.subject.vandal.delete(trial.sample.kind, ident)
+    await trial.subject.drift_injector.delete(trial.sample.kind, ident)
     process = trial.process()
     missing = process.declare(trial.sample.kind, trial.name(), desired, Import(id=ident))
     checked = the_only(await process.apply([missing]))

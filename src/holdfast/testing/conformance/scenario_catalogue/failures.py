@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Sequence
 
 from holdfast.compare.comparators import typed_equal
 from holdfast.model.decision import Action
-from holdfast.model.read_result import Trouble
+from holdfast.model.read_result import ReadError
 from holdfast.model.resource import Declaration
 from holdfast.model.verdict import Status
 from holdfast.providers.protocol import Reader, ReadFailed
@@ -63,7 +63,7 @@ async def _expect_unknown(process: Process, declaration: Declaration, when: str)
     expect(len(process.ledger.writes) == written, f"{when} something was written")
 
 
-async def _expect_no_half_list(trial: Trial, trouble: Trouble) -> None:
+async def _expect_no_half_list(trial: Trial, trouble: ReadError) -> None:
     """See that a list which fails raises, however much of it had come, and that checks do not conclude from it."""
     faults = trial.faults(Doing.LIST, trouble)
     process = trial.process()
@@ -82,7 +82,7 @@ async def _expect_no_half_list(trial: Trial, trouble: Trouble) -> None:
             wrong = checked.verdict.status not in (Status.IN_SYNC, Status.UNKNOWN)
             expect(not wrong, f"a failed list ({trouble.value}) made a verdict {checked.verdict.status.value}")
     for ident in await trial.new_ids():
-        await trial.subject.vandal.delete(trial.sample.kind, ident)
+        await trial.subject.drift_injector.delete(trial.sample.kind, ident)
 
 
 async def _listed(reader: Reader, kind: str) -> Sequence[object]:
@@ -99,19 +99,19 @@ async def _expect_raised(looking: Awaitable[Sequence[object]], what: str) -> Non
 
 async def throttle(trial: Trial) -> str:
     """Expect that an API which says slow down gets its pause, and that no verdict is made of it."""
-    faults = trial.faults(Doing.READ, Trouble.THROTTLED)
+    faults = trial.faults(Doing.READ, ReadError.THROTTLED)
     process, name = trial.process(), trial.name()
     declaration, _ = await trial.made(process, trial.sample.full(name), name)
     slept = process.clock.slept
-    with failing(faults, Doing.READ, Trouble.THROTTLED, times=1):
+    with failing(faults, Doing.READ, ReadError.THROTTLED, times=1):
         checked = the_only(await process.check([declaration]))
     expect_status(checked, Status.IN_SYNC, "when a read was throttled once")
     expect(process.clock.slept > slept, "a read was throttled, and nobody waited")
-    with failing(faults, Doing.READ, Trouble.THROTTLED):
+    with failing(faults, Doing.READ, ReadError.THROTTLED):
         await _expect_unknown(process, declaration, "when it could not be read (throttled)")
     expect_status(the_only(await process.check([declaration])), Status.IN_SYNC, "once the API has time again")
     try:
-        trial.faults(Doing.WRITE, Trouble.THROTTLED)
+        trial.faults(Doing.WRITE, ReadError.THROTTLED)
     except NotApplicable:
         return "reads; writes could not be tried"
     await _expect_patient_write(trial)
@@ -119,12 +119,12 @@ async def throttle(trial: Trial) -> str:
 
 
 async def _expect_patient_write(trial: Trial) -> None:
-    faults = trial.faults(Doing.WRITE, Trouble.THROTTLED)
+    faults = trial.faults(Doing.WRITE, ReadError.THROTTLED)
     process, name = trial.process(), trial.name()
     desired = trial.sample.full(name)
     before = await trial.new_ids()
     declaration = process.declare(trial.sample.kind, name, desired)
-    with failing(faults, Doing.WRITE, Trouble.THROTTLED, times=1):
+    with failing(faults, Doing.WRITE, ReadError.THROTTLED, times=1):
         expect_done(await process.apply([declaration]), Action.CREATE)
     expect(process.clock.slept > 0, "a write was throttled, and nobody waited")
     await trial.expect_only(desired, "after a write that was throttled once", before)

@@ -1,4 +1,4 @@
-"""Every field, one after the other, changed behind our back: named exactly, put back, and nothing else touched."""
+"""Every field, one after the other, changed behind our back: named exactly, revert, and nothing else touched."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from holdfast.model.json import Json
 from holdfast.model.path import Pointer
 from holdfast.model.resource import Declaration
 from holdfast.model.verdict import Status
-from holdfast.reconcile.check import Checked
+from holdfast.reconcile.check import CheckResult
 from holdfast.reconcile.report import Report
 from holdfast.testing.conformance import leaf_values
 from holdfast.testing.conformance.engine_process import LATER_SECONDS, Process
@@ -29,7 +29,7 @@ from holdfast.testing.conformance.scenario_run import Trial, expect_done, path_t
 class Fate(StrEnum):
     """What becomes of a changed field."""
 
-    PUT_BACK = "put back"
+    PUT_BACK = "revert"
     REPORTED = "reported"  # filled in by the service, and nothing that is declared could put it back
     NOT_COMPARED = "not compared"  # as the rules of the kind have it
 
@@ -67,7 +67,7 @@ async def mutate_every_field(trial: Trial) -> str:
         except Disappointed as error:
             wrong.append(f"{paths.format_path(pointer)}: {error}")
     expect(not wrong, f"{len(wrong)} of {len(targets)} fields: " + "; ".join(wrong))
-    expect(fates[Fate.PUT_BACK], "not one field was put back; the samples declare nothing that can be changed")
+    expect(fates[Fate.PUT_BACK], "not one field was reverted; the samples declare nothing that can be changed")
     said = [f"{fates[fate]} {fate.value}" for fate in Fate if fates[fate]]
     said += [f"{path} spared: {why}" for path, why in spared.items()]
     return f"{sum(fates.values())} fields: " + ", ".join(said)
@@ -92,7 +92,7 @@ async def _defaulted(trial: Trial, spared: dict[str, str]) -> AsyncIterator[tupl
     for pointer, value in _reachable(trial, desired, live, spared):
         if pointer in document:
             yield pointer, value
-    await trial.subject.vandal.delete(trial.sample.kind, ident)
+    await trial.subject.drift_injector.delete(trial.sample.kind, ident)
 
 
 def _is_in_declared_list(pointer: Pointer, desired: Json) -> bool:
@@ -120,16 +120,16 @@ def _excuse(trial: Trial, text: str) -> str | None:
 async def _mutate(trial: Trial, naming: Naming, pointer: Pointer, value: Json) -> Fate:
     """Damage one field of a thing made for that, and see that it is found and mended; clear up afterwards."""
     victim = await _prepared(trial, naming)
-    vandal, kind = trial.subject.vandal, trial.sample.kind
+    drift_injector, kind = trial.subject.drift_injector, trial.sample.kind
     try:
-        await vandal.put(kind, victim.ident, pointer, value)
+        await drift_injector.put(kind, victim.ident, pointer, value)
         fate = await _judged(trial, victim, pointer, value)
-        beside = await vandal.get(kind, victim.bystander)
+        beside = await drift_injector.get(kind, victim.bystander)
         expect(typed_equal(beside, victim.bystander_before), "a thing beside it, which nobody touched, was changed")
         return fate
     finally:
         for ident in await trial.new_ids():
-            await vandal.delete(kind, ident)
+            await drift_injector.delete(kind, ident)
 
 
 async def _prepared(trial: Trial, naming: Naming) -> _Victim:
@@ -170,7 +170,7 @@ async def _left_alone(trial: Trial, victim: _Victim, pointer: Pointer) -> Fate:
     return Fate.REPORTED
 
 
-async def _put_back(trial: Trial, victim: _Victim, pointer: Pointer, node: Node, checked: Checked) -> Fate:
+async def _put_back(trial: Trial, victim: _Victim, pointer: Pointer, node: Node, checked: CheckResult) -> Fate:
     """See that the correction restores the field and leaves everything else as it was."""
     action = Action.REPLACE if node.create_only else Action.UPDATE
     expect(checked.decision.action is action, f"{action.value} was expected: {checked.decision.reasons[0].message}")

@@ -10,7 +10,7 @@ from holdfast.compare.comparators import typed_equal
 from holdfast.compare.rule_tree import Node
 from holdfast.model.json import Json
 from holdfast.model.read_result import Found
-from holdfast.model.write_result import Refusal, Refused, Writing
+from holdfast.model.write_result import WriteError, WriteFailure, Writing
 from holdfast.providers.protocol import Change, Reader, Target, Writer
 from holdfast.testing.conformance import leaf_values
 from holdfast.testing.conformance.expectations import NotApplicable, expect
@@ -96,14 +96,14 @@ def _writes(
 async def _meddle(trial: Trial, target: Target, change: Change, besides: str) -> None:
     """Let somebody change another field of the thing."""
     place = _other_place(trial, change.desired, besides)
-    value = _vandalised(trial, place, change.desired)
-    await trial.subject.vandal.put(trial.sample.kind, target.id or "", paths.parse_path(place), value)
+    value = _drifted(trial, place, change.desired)
+    await trial.subject.drift_injector.put(trial.sample.kind, target.id or "", paths.parse_path(place), value)
 
 
 async def _expect_refused(trial: Trial, target: Target, before: Json, what: str, answer: Writing) -> None:
-    refused = isinstance(answer, Refused) and answer.refusal is Refusal.MOVED
+    refused = isinstance(answer, WriteFailure) and answer.refusal is WriteError.MOVED
     expect(refused, f"a {what} decided on an old state was answered {answer!r}, not refused as moved")
-    live = await trial.subject.vandal.get(trial.sample.kind, target.id or "")
+    live = await trial.subject.drift_injector.get(trial.sample.kind, target.id or "")
     expect(typed_equal(live, before), f"a {what} that was refused was made all the same")
 
 
@@ -123,7 +123,7 @@ async def _changed(trial: Trial) -> tuple[str, Target, Change]:
     _, ident = await trial.made(trial.process(), desired, name)
     place = _other_place(trial, desired, "")
     path = paths.parse_path(place)
-    wanted = apply_patch.put(apply_patch.copied(desired), path, _vandalised(trial, place, desired))
+    wanted = apply_patch.put(apply_patch.copied(desired), path, _drifted(trial, place, desired))
     target = _target(trial, name, wanted, ident)
     async with trial.halves() as (reader, _writer):
         reading = await reader.read(target)
@@ -151,7 +151,7 @@ def _is_plain(node: Node) -> bool:
     return not node.hidden and not node.create_only and not node.write_only
 
 
-def _vandalised(trial: Trial, place: str, desired: Mapping[str, Json]) -> Json:
+def _drifted(trial: Trial, place: str, desired: Mapping[str, Json]) -> Json:
     given = {path_text(path): value for path, value in trial.sample.others.items()}
     return given.get(place, leaf_values.other(paths.resolve(desired, paths.parse_path(place))))
 

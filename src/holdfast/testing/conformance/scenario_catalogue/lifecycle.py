@@ -1,4 +1,4 @@
-"""The life of a thing: made as asked, left alone when it is right, made again when somebody removed it, listed."""
+"""The life of a thing: made as asked, left alone when it is right, recreated when somebody removed it, listed."""
 
 from __future__ import annotations
 
@@ -47,19 +47,19 @@ async def second_check_clean(trial: Trial) -> str:
 
 
 async def external_delete(trial: Trial) -> str:
-    """Expect that what somebody removed is missing, and made again; what a list leaves out is not missing for that."""
+    """Expect that what somebody removed is missing, and recreated; what a list leaves out is not missing for that."""
     process, name = trial.process(), trial.name()
     desired = trial.sample.full(name)
     declaration, ident = await trial.made(process, desired, name)
-    await trial.subject.vandal.delete(trial.sample.kind, ident)
+    await trial.subject.drift_injector.delete(trial.sample.kind, ident)
     expect_status(the_only(await process.check([declaration])), Status.MISSING, "after somebody removed it")
     expect_done(await process.apply([declaration]), Action.RECREATE)
     await trial.expect_only(desired, "after recreation")
     await trial.expect_clean(process, declaration, "after recreation")
     if not trial.kind.lists:
-        return "found missing, made again"
+        return "found missing, recreated"
     await _unlisted(trial)
-    return "found missing, made again; an empty list is not believed"
+    return "found missing, recreated; an empty list is not believed"
 
 
 async def _unlisted(trial: Trial) -> None:

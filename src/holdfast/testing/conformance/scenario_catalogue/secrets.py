@@ -12,7 +12,7 @@ from pathlib import Path
 
 from holdfast.compare import apply_patch, paths
 from holdfast.model.json import Json
-from holdfast.model.read_result import Trouble
+from holdfast.model.read_result import ReadError
 from holdfast.model.verdict import Status
 from holdfast.reconcile.report import Report
 from holdfast.store.protocol import Store
@@ -90,10 +90,10 @@ async def _unlucky(trial: Trial, process: Process, desired: Json, heard: _Heard)
             faults = trial.faults(doing, trouble)
             before = await trial.new_ids()
             declaration = process.declare(trial.sample.kind, trial.name(), desired)
-            with failing(faults, doing, Trouble(trouble)):
+            with failing(faults, doing, ReadError(trouble)):
                 heard.reports.append(await process.apply([declaration]))
             for ident in await trial.new_ids() - before:  # it may have failed after it was done
-                await trial.subject.vandal.delete(trial.sample.kind, ident)
+                await trial.subject.drift_injector.delete(trial.sample.kind, ident)
 
 
 @contextlib.contextmanager

@@ -9,20 +9,20 @@ from holdfast.model.json import Json
 from holdfast.model.resource import Declaration
 from holdfast.policy import dependency_graph
 from holdfast.reconcile.report import Report
-from holdfast.reconcile.resolve import Fleet
+from holdfast.reconcile.resolve import ResourceSet
 from holdfast.rollouts.child_declarations import declarations
-from holdfast.rollouts.controller import Rolled, Roller
-from holdfast.rollouts.core.rollout_limits import Limits
-from holdfast.rollouts.core.template_groups import Brood
+from holdfast.rollouts.controller import Rolled, RolloutController
+from holdfast.rollouts.core.rollout_limits import RolloutLimits
+from holdfast.rollouts.core.template_groups import TemplateGroup
 from holdfast.rollouts.core.templates import ChildKind, Template
-from holdfast.rollouts.repository import Batch, Shelves
+from holdfast.rollouts.repository import Batch, RolloutRepository
 from tests.unit.reconcile.fixtures import Bench
 
 THINGS = ChildKind("memory", "memory.holdfast.dev/v1", "mem", "Thing")
 
 
 def template(content: Json, replicas: int | None = 3, name: str = "web", **more) -> Template:
-    limits = more.pop("limits", Limits(max_surge=100, max_unavailable=100, canary=0, has_waves=False))
+    limits = more.pop("limits", RolloutLimits(max_surge=100, max_unavailable=100, canary=0, has_waves=False))
     child = more.pop("child", THINGS if replicas is not None else None)
     return Template(name, content, child, replicas, limits=limits, **more)
 
@@ -33,51 +33,51 @@ class Nursery(Bench):
 
     declared: list[Declaration] = field(default_factory=list)
 
-    def shelves(self) -> Shelves:
-        return Shelves(self.store, self.clock)
+    def repository(self) -> RolloutRepository:
+        return RolloutRepository(self.store, self.clock)
 
     def around(self):
         return {each.address: each for each in self.declared}
 
-    async def look(self, *templates: Template) -> list[Brood]:
-        return await self.shelves().look(templates, self.around())
+    async def look(self, *templates: Template) -> list[TemplateGroup]:
+        return await self.repository().look(templates, self.around())
 
     async def roll(self, *templates: Template) -> Rolled:
         """Do as the command `apply` does: settle, apply what is declared, and roll as far as it goes."""
         async with self.world() as world:
             return await self.roller(world, templates).run()
 
-    def roller(self, world, templates) -> Roller:
+    def roller(self, world, templates) -> RolloutController:
         graph, _ = dependency_graph.build(self.declared)
-        base = Fleet({}, graph)
+        base = ResourceSet({}, graph)
 
-        def applier(fleet: Fleet):
+        def applier(fleet: ResourceSet):
             made = self.applier(world, [])
             return dataclasses.replace(made, preparer=dataclasses.replace(made.preparer, fleet=fleet))
 
-        return Roller(self.shelves(), templates, self.around(), base, applier)
+        return RolloutController(self.repository(), templates, self.around(), base, applier)
 
     async def check_children(self, *templates: Template) -> Report:
         """Look at every child as declared."""
-        broods = await self.look(*templates)
-        return await self.check([one for brood in broods for one in declarations(brood, self.around())])
+        groups = await self.look(*templates)
+        return await self.check([one for group in groups for one in declarations(group, self.around())])
 
     async def apply_children(self, *templates: Template) -> Report:
         """Do as the command `apply` does for what is declared, children included."""
-        broods = await self.look(*templates)
-        return await self.apply([one for brood in broods for one in declarations(brood, self.around())])
+        groups = await self.look(*templates)
+        return await self.apply([one for group in groups for one in declarations(group, self.around())])
 
     async def turn(self, wanted: Template, how) -> None:
         """Do as the commands `rollout resume` and `rollout undo` do."""
-        brood = await self.shelves().kept(wanted.name, [wanted])
-        assert brood is not None
-        after, why_not = how(brood, self.clock.now(), "ada")
+        group = await self.repository().kept(wanted.name, [wanted])
+        assert group is not None
+        after, why_not = how(group, self.clock.now(), "ada")
         assert after is not None, why_not
-        if brood.rollout is not None and brood.rollout.number == after.number:
+        if group.rollout is not None and group.rollout.number == after.number:
             after = dataclasses.replace(
-                after, rollout=dataclasses.replace(after.rollout, version=brood.rollout.rollout.version + 1)
+                after, rollout=dataclasses.replace(after.rollout, version=group.rollout.rollout.version + 1)
             )
-        await self.shelves().commit(brood, Batch(rollouts=[after]))
+        await self.repository().commit(group, Batch(rollouts=[after]))
 
     def names(self) -> list[str]:
         return sorted(str(body["name"]) for body in self.live.things.values())

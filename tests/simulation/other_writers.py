@@ -19,7 +19,7 @@ class Rival:
     values: Iterator[Any]
     delay: float
     times: int = 10**9
-    who: str = "rival"
+    who: str = "otherWriter"
 
     def noticed(self, sent: Sent) -> None:
         """Hear of a write."""
@@ -27,6 +27,6 @@ class Rival:
             self.world.kernel.loop.call_later(self.delay, self.act, context=nobody())
 
     def act(self) -> None:
-        if self.times > 0 and self.thing.deleted is None and self in self.world.rivals:
+        if self.times > 0 and self.thing.deleted is None and self in self.world.other_writers:
             self.times -= 1
             self.world.stranger_edits(self.thing, self.path, next(self.values), self.who)
