@@ -25,7 +25,7 @@ from holdfast.reconcile.check import Checker
 from holdfast.reconcile.connections import WritableConnections
 from holdfast.reconcile.policy_evaluation import PolicyRules
 from holdfast.reconcile.rate_limit import RateLimits as Gates
-from holdfast.reconcile.report import Report
+from holdfast.reconcile.report import RunReport
 from holdfast.reconcile.resolve import ResourceResolver, ResourceSet
 from holdfast.reconcile.write import ResourceWriter
 from holdfast.store.memory import MemoryStore
@@ -215,7 +215,7 @@ class Run:
         writer = ResourceWriter(self.store, world, checker, self.clock, chance.random, "bench")
         applier = Applier(self.store, preparer, checker, writer)
 
-        async def correct(addresses: Sequence[Address]) -> Report:
+        async def correct(addresses: Sequence[Address]) -> RunReport:
             report = await applier.apply(addresses)
             self._note(report)
             return report
@@ -223,7 +223,7 @@ class Run:
         sweeper = ListScanner(self.store, world, self.clock, chance.random)
         return ResyncLoop(self.store, correct, self.clock, chance.random, sweeper), applier
 
-    def _note(self, report: Report) -> None:
+    def _note(self, report: RunReport) -> None:
         for checked in report.checked:
             for finding in checked.verdict.findings:
                 pointer = "/" + "/".join(map(str, finding.pointer))

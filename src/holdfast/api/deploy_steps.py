@@ -21,7 +21,7 @@ from holdfast.model.resource import Declaration
 from holdfast.model.verdict import Status
 from holdfast.reconcile.action_result import LEFT_TO_OTHERS, ActionOutcome, ActionResult
 from holdfast.reconcile.check import CheckResult
-from holdfast.reconcile.report import Report
+from holdfast.reconcile.report import RunReport
 from holdfast.store.protocol import ResourceState
 
 WAIT_SECONDS: Final = 600.0  # longer than the claim of a worker that was killed
@@ -59,7 +59,7 @@ async def about(bench: Workbench, declarations: Sequence[Declaration], address: 
     async with bench.writable_world() as world:
         preparer = bench.preparer(world, declarations)
 
-        async def run() -> Report:
+        async def run() -> RunReport:
             return await bench.applier(world, preparer).apply()
 
         addresses = [each.address for each in declarations]
@@ -76,7 +76,7 @@ async def removed(bench: Workbench, state: ResourceState, declaration: Declarati
     async with bench.writable_world() as world:
         applier = bench.applier(world, bench.preparer(world, [declaration]))
 
-        async def run() -> Report:
+        async def run() -> RunReport:
             for operation in await bench.store.operations(state.address):
                 await applier.resume(operation)
             return await applier.delete([state.address])
@@ -90,8 +90,8 @@ async def removed(bench: Workbench, state: ResourceState, declaration: Declarati
 
 
 async def _undisturbed(
-    bench: Workbench, run: Callable[[], Awaitable[Report]], acts: Callable[[Report], Sequence[ActionResult]]
-) -> Report:
+    bench: Workbench, run: Callable[[], Awaitable[RunReport]], acts: Callable[[RunReport], Sequence[ActionResult]]
+) -> RunReport:
     """Repeat a run as long as others are at the same resources, or a few times if live state changes meanwhile."""
     until = bench.clock.now() + WAIT_SECONDS
     attempt = 0
@@ -106,7 +106,7 @@ async def _undisturbed(
         await bench.clock.sleep(bench.patience.delay(min(attempt, _SLOWEST), None, bench.random01))
 
 
-def _is_unconfirmed(report: Report) -> bool:
+def _is_unconfirmed(report: RunReport) -> bool:
     """Tell whether two answers about something did not agree, as when somebody else is making it just now."""
     readings = [each.reading for each in report.checked]
     return any(isinstance(each, ReadFailure) and each.trouble is ReadError.UNCONFIRMED for each in readings)

@@ -18,7 +18,7 @@ from holdfast.model.finding import ChangedBy
 from holdfast.model.verdict import Status, Verdict
 from holdfast.reconcile.action_result import ActionOutcome, ActionResult
 from holdfast.reconcile.check import CheckResult
-from holdfast.reconcile.report import Report
+from holdfast.reconcile.report import RunReport
 
 Resource = TypeVar("Resource")
 
@@ -89,7 +89,7 @@ class Ended:
     resumed: bool = False  # a write begun by an earlier run was finished first
 
 
-def ended(report: Report, address: Address) -> Ended:
+def ended(report: RunReport, address: Address) -> Ended:
     """Return how a run ended for a resource; a write that was only resumed is not what the last look led to."""
     checked = next((each for each in reversed(report.checked) if each.address == address), None)
     acts = [each for each in report.acted if each.checked.address == address]
@@ -98,12 +98,12 @@ def ended(report: Report, address: Address) -> Ended:
     return Ended(checked, acted, resumed)
 
 
-def last_acts(report: Report, addresses: Iterable[Address]) -> list[ActionResult]:
+def last_acts(report: RunReport, addresses: Iterable[Address]) -> list[ActionResult]:
     """Return what the last looks at some resources led to."""
     return [acted for each in addresses if (acted := ended(report, each).acted) is not None]
 
 
-def changes(report: Report, addresses: Iterable[Address]) -> tuple[ResourceChange, ...]:
+def changes(report: RunReport, addresses: Iterable[Address]) -> tuple[ResourceChange, ...]:
     """Return what a run wrote of some resources; resumed writes of earlier runs are not among them."""
     return tuple(
         ResourceChange(acted.checked.address, acted.checked.decision.action, acted.checked.verdict.reason)
@@ -112,7 +112,7 @@ def changes(report: Report, addresses: Iterable[Address]) -> tuple[ResourceChang
     )
 
 
-def insist(report: Report, address: Address) -> CheckResult:
+def insist(report: RunReport, address: Address) -> CheckResult:
     """Return the last look of a run that brought a resource about; raise DeployError if it did not."""
     waiting = next((each for each in report.waiting if each.declaration.address == address), None)
     if waiting is not None:
@@ -129,7 +129,7 @@ def insist(report: Report, address: Address) -> CheckResult:
     return end.checked
 
 
-def _why_it_waits(report: Report, address: Address) -> str | None:
+def _why_it_waits(report: RunReport, address: Address) -> str | None:
     """Return what is wrong with what a resource needs."""
     for each in report.acted:
         if each.checked.address != address and each.result is not ActionOutcome.DONE:

@@ -22,7 +22,7 @@ from holdfast.reconcile import unchecked
 from holdfast.reconcile.action_result import ActionResult
 from holdfast.reconcile.check import CheckResult
 from holdfast.reconcile.connections import WritableConnections
-from holdfast.reconcile.report import Report
+from holdfast.reconcile.report import RunReport
 from holdfast.reconcile.resolve import Blocked
 from holdfast.reconcile.resolved_resource import ResolvedResource
 
@@ -123,7 +123,7 @@ def _show_periods(items: Sequence[ResolvedResource]) -> None:
         console.line(f"{assumed} of {len(items)} set no resyncPeriod: checked every {every}", fg="bright_black")
 
 
-def show(report: Report, shown: Sequence[int] | set[int] = ()) -> None:
+def show(report: RunReport, shown: Sequence[int] | set[int] = ()) -> None:
     """Print what there is to say about a run; actions that were shown when they ended are not shown again."""
     for one in report.checked:
         if reports.is_news(one):

@@ -9,7 +9,7 @@ from holdfast.app.project import Options, Session
 from holdfast.cli import console
 from holdfast.notify import deliver, rules
 from holdfast.notify.sinks import SinkContext
-from holdfast.reconcile.report import Report
+from holdfast.reconcile.report import RunReport
 
 DEAD_LETTERS: Final = "undelivered.jsonl"  # beside the store
 
@@ -27,6 +27,6 @@ def office(session: Session, options: Options) -> deliver.Notifier:
     )
 
 
-async def tell(report: Report, desk: deliver.Notifier) -> None:
+async def tell(report: RunReport, desk: deliver.Notifier) -> None:
     """Tell whoever is to be told about a run; whatever happens, the run has said what it says."""
     await deliver.notify(report, rules.statuses_before(report), desk)

@@ -14,7 +14,7 @@ from holdfast.cli.render import rollouts as groups
 from holdfast.errors import HoldfastError
 from holdfast.manifests import loader
 from holdfast.reconcile.connections import WritableConnections
-from holdfast.reconcile.report import Report
+from holdfast.reconcile.report import RunReport
 from holdfast.rollouts import serialization
 from holdfast.rollouts.core.template_groups import TemplateGroup
 
@@ -76,7 +76,7 @@ class Rollouts:
             console.line(text)
 
 
-def _show(report: Report) -> None:
+def _show(report: RunReport) -> None:
     for acted in report.acted:
         reports.show_acted(acted)
 

@@ -15,7 +15,7 @@ from holdfast.reconcile.apply import Applier
 from holdfast.reconcile.check import check_resources
 from holdfast.reconcile.clock import Clock, SystemClock
 from holdfast.reconcile.connections import Connections, WritableConnections
-from holdfast.reconcile.report import Report
+from holdfast.reconcile.report import RunReport
 from holdfast.reconcile.resolve import ResourceSet
 from holdfast.rollouts import adopt_scan, child_declarations, concurrency
 from holdfast.rollouts.controller import Rolled, RolloutController
@@ -63,7 +63,7 @@ def roller(
     session: Session,
     world: WritableConnections,
     stop: asyncio.Event,
-    progress: Callable[[Report], None] | None = None,
+    progress: Callable[[RunReport], None] | None = None,
 ) -> RolloutController:
     """Return what rolls the templates of a session."""
 
@@ -131,7 +131,7 @@ async def roll(
     session: Session,
     world: WritableConnections,
     stop: asyncio.Event,
-    progress: Callable[[Report], None] | None = None,
+    progress: Callable[[RunReport], None] | None = None,
     only: frozenset[str] | None = None,
 ) -> Rolled:
     """Roll as far as it goes without waiting; with `only` these templates, whatever else is in scope."""
@@ -143,13 +143,13 @@ async def roll(
     return await roller(session, world, stop, progress).run(names)
 
 
-async def forget(session: Session, report: Report) -> None:
+async def forget(session: Session, report: RunReport) -> None:
     """Forget the children that were deleted, and a template with its rollouts once it has none."""
     done = {each.checked.address for each in report.acted if each.result is ActionOutcome.DONE}
     await RolloutRepository(session.store, session.clock).forget(session.groups, done, session.templates)
 
 
-def merged(report: Report, rolled: Rolled) -> Report:
+def merged(report: RunReport, rolled: Rolled) -> RunReport:
     """Return a run with what its rollouts did."""
     acted = [each for one in rolled.reports for each in one.acted]
     reached: Sequence[Address] = [each for one in rolled.reports for each in one.not_reached]

@@ -14,7 +14,7 @@ from holdfast.model.absent import ABSENT
 from holdfast.model.decision import Action
 from holdfast.model.json import Json
 from holdfast.reconcile.check import CheckResult
-from holdfast.reconcile.report import Report
+from holdfast.reconcile.report import RunReport
 from holdfast.reconcile.resolved_resource import digest_of
 
 VERSION = 2
@@ -47,7 +47,7 @@ class Saved:
         return entry is not None and Action(entry["action"]).is_write
 
 
-def save(file: Path, report: Report, options: Options) -> None:
+def save(file: Path, report: RunReport, options: Options) -> None:
     """Write a plan; only digests of what was seen, no values."""
     body = {
         "holdfastPlan": VERSION,
@@ -95,7 +95,7 @@ def load(file: Path) -> Saved:
     )
 
 
-def insist(saved: Saved, report: Report) -> None:
+def insist(saved: Saved, report: RunReport) -> None:
     """Refuse unless everything is as it was when the plan was shown."""
     now = {str(one.prepared.declaration.address): _entry(one) for one in report.checked}
     moved = sorted(
@@ -110,7 +110,7 @@ def insist(saved: Saved, report: Report) -> None:
         raise PlanStale(message)
 
 
-def _templates(report: Report) -> dict[str, Json]:
+def _templates(report: RunReport) -> dict[str, Json]:
     """Return what of rollouts must stay the same: what the children are to become, and how many of them roll."""
     now = reports.looked_at(report)
     return {

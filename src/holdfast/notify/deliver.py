@@ -26,7 +26,7 @@ from holdfast.notify import rules, sinks
 from holdfast.notify.cloudevents import CloudEvent, Type
 from holdfast.notify.rules import RESOLVED, SENT, UNDELIVERED, DeliveryHistory, Message, Notice, NotificationCandidates
 from holdfast.notify.sinks import SinkContext, Undelivered
-from holdfast.reconcile.report import Report
+from holdfast.reconcile.report import RunReport
 from holdfast.store.protocol import Event, Store, Transaction
 
 PREFIX: Final = "notify."
@@ -56,7 +56,7 @@ class _Delivery:
     why: str | None = None
 
 
-async def notify(report: Report, before: Mapping[Address, Status | None], office: Notifier) -> None:
+async def notify(report: RunReport, before: Mapping[Address, Status | None], office: Notifier) -> None:
     """Tell every sink what is news to it. Never raises for what a sink or the store does: a run is not about this."""
     if not office.sinks:
         return

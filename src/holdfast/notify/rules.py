@@ -26,7 +26,7 @@ from holdfast.policy.decide import CORRECTED, HoldReason
 from holdfast.reconcile import display_value
 from holdfast.reconcile.action_result import ActionOutcome, ActionResult
 from holdfast.reconcile.check import CheckResult
-from holdfast.reconcile.report import Report
+from holdfast.reconcile.report import RunReport
 from holdfast.reconcile.resolve import Blocked
 from holdfast.store.protocol import Event
 
@@ -105,12 +105,12 @@ class Notice:
 # -- what happened
 
 
-def statuses_before(report: Report) -> dict[Address, Status | None]:
+def statuses_before(report: RunReport) -> dict[Address, Status | None]:
     """Return how what was checked stood before the run, as the store had it."""
     return {one.address: one.evaluation.before.observed.status for one in report.checked}
 
 
-def outlook(report: Report, before: Mapping[Address, Status | None]) -> NotificationCandidates:
+def outlook(report: RunReport, before: Mapping[Address, Status | None]) -> NotificationCandidates:
     """Gather what is worth telling of a run."""
     done = _acted_on(report)
     happenings: list[Incident] = []
@@ -127,7 +127,7 @@ def outlook(report: Report, before: Mapping[Address, Status | None]) -> Notifica
     return NotificationCandidates(tuple(happenings), restored, frozenset(sound), anew)
 
 
-def _acted_on(report: Report) -> dict[tuple[Address, int], ActionResult]:
+def _acted_on(report: RunReport) -> dict[tuple[Address, int], ActionResult]:
     """Match actions with the checks that led to them; what was resumed from an earlier run has none in this one."""
     return {(acted.checked.address, id(acted.checked.verdict)): acted for acted in report.acted}
 

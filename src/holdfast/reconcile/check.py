@@ -37,7 +37,7 @@ from holdfast.reconcile.policy_evaluation import (
     paused_by,
     still_unresolved,
 )
-from holdfast.reconcile.report import Report
+from holdfast.reconcile.report import RunReport
 from holdfast.reconcile.resolve import Blocked, ResourceResolver
 from holdfast.reconcile.resolved_resource import ResolvedResource
 from holdfast.reconcile.retry import RetryPolicy
@@ -151,12 +151,12 @@ async def check_resources(
     *,
     record: bool = True,
     attribute: bool = False,
-) -> Report:
+) -> RunReport:
     """Check declared resources, all or some, and change nothing live.
 
     With `attribute` the providers are also asked who changed what, once for each resource that changed.
     """
-    report = Report()
+    report = RunReport()
     wanted = list(addresses) if addresses is not None else list(preparer.fleet.graph.addresses)
 
     async def turns() -> AsyncIterator[list[ResolvedResource]]:

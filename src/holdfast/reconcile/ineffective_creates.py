@@ -10,13 +10,13 @@ from holdfast.model.absent import ABSENT
 from holdfast.model.decision import Action
 from holdfast.model.json import Json
 from holdfast.reconcile.action_result import ActionOutcome, NotTaken
-from holdfast.reconcile.report import Report
+from holdfast.reconcile.report import RunReport
 from holdfast.store.protocol import Store
 
 _MAKING: Final = frozenset({Action.CREATE, Action.RECREATE, Action.REPLACE})
 
 
-async def note(store: Store, report: Report) -> None:
+async def note(store: Store, report: RunReport) -> None:
     """Note in a report what the services keep otherwise than the declarations of new resources say."""
     made = [one for one in report.acted if one.result is ActionOutcome.DONE and one.checked.decision.action in _MAKING]
     known = {

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True)
-class Report:
+class RunReport:
     """What a run saw and did; the run adds to it."""
 
     checked: list[CheckResult] = field(default_factory=list)

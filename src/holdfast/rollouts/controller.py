@@ -18,7 +18,7 @@ from holdfast.model.resource import Declaration
 from holdfast.reconcile.action_result import ActionOutcome
 from holdfast.reconcile.apply import Applier
 from holdfast.reconcile.check import check_resources
-from holdfast.reconcile.report import Report
+from holdfast.reconcile.report import RunReport
 from holdfast.reconcile.resolve import ResourceSet
 from holdfast.rollouts import (
     adopt_scan,
@@ -51,7 +51,7 @@ class Rolled:
     """What a run of rollouts came to."""
 
     groups: list[TemplateGroup] = field(default_factory=list)
-    reports: list[Report] = field(default_factory=list)
+    reports: list[RunReport] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -74,7 +74,7 @@ class RolloutController:
     applier: Callable[[ResourceSet], Applier]
     known: Sequence[Address] = ()  # what references may mean besides
     stop: asyncio.Event = field(default_factory=asyncio.Event)
-    progress: Callable[[Report], None] | None = None
+    progress: Callable[[RunReport], None] | None = None
     at_once: Amount | None = None  # slots at work over all templates; None: as many as each of them allows
     _views: dict[str, _Known] = field(default_factory=dict)  # by template
     _sizes: dict[str, int] = field(default_factory=dict)  # slots, by template
@@ -153,7 +153,7 @@ class RolloutController:
             for item in ready:
                 secret_check.refuse_clear_part(part, item)
 
-    async def roll(self, group: TemplateGroup, reports: list[Report]) -> TemplateGroup:
+    async def roll(self, group: TemplateGroup, reports: list[RunReport]) -> TemplateGroup:
         """Make passes over one template group until there is only waiting, or nothing left."""
         while not self.stop.is_set():
             try:
@@ -177,7 +177,7 @@ class RolloutController:
             return group
         return await self._rest(group)
 
-    async def _pass(self, group: TemplateGroup, reports: list[Report]) -> tuple[TemplateGroup, bool]:
+    async def _pass(self, group: TemplateGroup, reports: list[RunReport]) -> tuple[TemplateGroup, bool]:
         before = group
         group = await self._steps(group)
         group = await self._carried_out(group, reports)
@@ -304,7 +304,7 @@ class RolloutController:
 
     # -- making the world follow
 
-    async def _carried_out(self, group: TemplateGroup, reports: list[Report]) -> TemplateGroup:
+    async def _carried_out(self, group: TemplateGroup, reports: list[RunReport]) -> TemplateGroup:
         creating = [each for each in group.children.values() if each.state is State.CREATING]
         removing = [each for each in group.children.values() if each.state is State.REMOVING]
         for start in range(0, len(removing), AT_ONCE):  # first: what allows these was seen just now
@@ -323,8 +323,8 @@ class RolloutController:
         return replace(applier, writer=writer)
 
     async def _apply(
-        self, group: TemplateGroup, children: Sequence[ChildFile], guard: Guard, reports: list[Report]
-    ) -> Report:
+        self, group: TemplateGroup, children: Sequence[ChildFile], guard: Guard, reports: list[RunReport]
+    ) -> RunReport:
         wanted = [child_declarations.declaration(group, each, self.around) for each in children]
         report = await self._guarded(self._fleet(wanted), guard).apply()
         await guard.note_held(report)
@@ -332,7 +332,7 @@ class RolloutController:
         return report
 
     async def _create(
-        self, group: TemplateGroup, children: Sequence[ChildFile], reports: list[Report]
+        self, group: TemplateGroup, children: Sequence[ChildFile], reports: list[RunReport]
     ) -> TemplateGroup:
         guard = self._guard(group, children)
         group = await self.learnt(group, children, await self._apply(group, children, guard, reports))
@@ -348,7 +348,7 @@ class RolloutController:
             batch.events.append(self.repository.event("child.withdrawn", str(child.address)))
         return await self.repository.commit(group, batch) if batch else group
 
-    async def learnt(self, group: TemplateGroup, children: Sequence[ChildFile], report: Report) -> TemplateGroup:
+    async def learnt(self, group: TemplateGroup, children: Sequence[ChildFile], report: RunReport) -> TemplateGroup:
         """Note which children became ready and which failed; of the others nothing is known yet."""
         failed, fine = results.unwell(report), results.well(report)
         documents = {}
@@ -369,7 +369,7 @@ class RolloutController:
         return await self.repository.commit(group, batch) if batch else group
 
     async def _remove(
-        self, group: TemplateGroup, children: Sequence[ChildFile], reports: list[Report]
+        self, group: TemplateGroup, children: Sequence[ChildFile], reports: list[RunReport]
     ) -> TemplateGroup:
         rewrites = group.template.method is Method.REWRITE
         kept = [each for each in children if rewrites or each.is_rewriting]
@@ -388,7 +388,7 @@ class RolloutController:
         return await self._withdrawn(group, going, guard)
 
     async def _restore(
-        self, group: TemplateGroup, children: Sequence[ChildFile], reports: list[Report]
+        self, group: TemplateGroup, children: Sequence[ChildFile], reports: list[RunReport]
     ) -> TemplateGroup:
         """Give back to rewritten children what they were before the rewriting failed."""
         fine = results.well(await self._apply(group, children, self._guard(group, ()), reports))
@@ -408,7 +408,7 @@ class RolloutController:
     def _fleet(self, wanted: Sequence[Declaration]) -> ResourceSet:
         return adopt_scan.fleet_of(self.base, wanted, [*self.known, *self.around])
 
-    def _tell(self, report: Report, reports: list[Report]) -> None:
+    def _tell(self, report: RunReport, reports: list[RunReport]) -> None:
         reports.append(report)
         if self.progress is not None:
             self.progress(report)

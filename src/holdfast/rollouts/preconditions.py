@@ -16,7 +16,7 @@ from holdfast.policy import windows
 from holdfast.policy.write_reasons import WriteReason
 from holdfast.reconcile.check import CheckResult
 from holdfast.reconcile.clock import Clock
-from holdfast.reconcile.report import Report
+from holdfast.reconcile.report import RunReport
 from holdfast.rollouts import serialization
 from holdfast.rollouts.core import group_rollouts
 from holdfast.rollouts.core.template_groups import ChildFile, TemplateGroup
@@ -44,7 +44,7 @@ class Guard:
             self.held.add(checked.address)
         return why
 
-    async def note_held(self, report: Report) -> None:
+    async def note_held(self, report: RunReport) -> None:
         """Note what a pause held back before it came to a write.
 
         Only one that holds the whole rollout: what is held for another reason is waited for.

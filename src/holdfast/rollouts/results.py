@@ -9,14 +9,14 @@ from holdfast.model.decision import Action
 from holdfast.model.json import Json
 from holdfast.model.verdict import Status
 from holdfast.reconcile.action_result import ActionOutcome
-from holdfast.reconcile.report import Report
+from holdfast.reconcile.report import RunReport
 from holdfast.rollouts import child_status
 from holdfast.rollouts.core.template_groups import TemplateGroup
 
 FAILED: Final = frozenset({ActionOutcome.FAILED, ActionOutcome.TERMINAL, ActionOutcome.UNDONE, ActionOutcome.UNSURE})
 
 
-def well(report: Report) -> set[Address]:
+def well(report: RunReport) -> set[Address]:
     """Return what a run left in sync: written and settled, or found so."""
     fine = {each.address for each in report.checked if each.verdict.status is Status.IN_SYNC}
     for each in report.acted:
@@ -28,7 +28,7 @@ def well(report: Report) -> set[Address]:
     return fine
 
 
-def unwell(report: Report) -> dict[Address, str]:
+def unwell(report: RunReport) -> dict[Address, str]:
     """Return what a run could not do, and will not by trying alone, with the reason."""
     refused = {each.address: each for each in report.checked if each.decision.action is Action.BLOCK}
     out = {address: each.decision.reasons[0].message for address, each in refused.items()}

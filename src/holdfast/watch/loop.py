@@ -19,7 +19,7 @@ from holdfast.policy import resync_schedule
 from holdfast.reconcile import unchecked
 from holdfast.reconcile.action_result import ActionOutcome, ActionResult
 from holdfast.reconcile.clock import Clock
-from holdfast.reconcile.report import Report
+from holdfast.reconcile.report import RunReport
 from holdfast.store.protocol import PartialUpdates, Request, Store, Transaction
 from holdfast.watch.list_scan import ListScanner
 
@@ -33,7 +33,7 @@ GRACE_SECONDS = 10.0  # for what is in hand when a watch ends
 CLOCK_TOLERANCE_SECONDS = 1.0  # by which a clock may be set back without anybody minding
 WAITING_SECONDS = 30.0  # after which something that could not be looked at is tried again
 
-Correct = Callable[[Sequence[Address]], Awaitable[Report]]  # looks at some of the fleet, and acts; see Applier.apply
+Correct = Callable[[Sequence[Address]], Awaitable[RunReport]]  # looks at some of the fleet, and acts; see Applier.apply
 
 
 class PeriodicTask(Protocol):
@@ -55,7 +55,7 @@ class ResyncLoop:
     clock: Clock
     random01: Callable[[], float]
     sweeper: ListScanner
-    report: Callable[[Report], Awaitable[None]] | None = None
+    report: Callable[[RunReport], Awaitable[None]] | None = None
     stop: asyncio.Event = field(default_factory=asyncio.Event)
     complain: Callable[[InputError], None] = lambda _error: None
     is_over: Callable[[], Awaitable[bool]] | None = None  # asked between rounds; the declarations may have changed
@@ -221,7 +221,7 @@ class ResyncLoop:
         await unchecked.unresolved(self.store, reasons, now)
         await self._put_off(sorted(reasons, key=str), now + WAITING_SECONDS)
 
-    async def _relink(self, report: Report) -> None:
+    async def _relink(self, report: RunReport) -> None:
         """Look now at whoever refers to something that was recreated, unless it is not to be looked at by itself."""
         made = {str(one.checked.address) for one in report.acted if _has_another_id(one)}
         if not made:

@@ -13,7 +13,7 @@ from holdfast.reconcile.action_result import ActionOutcome
 from holdfast.reconcile.connections import WritableConnections
 from holdfast.reconcile.policy_evaluation import PolicyRules
 from holdfast.reconcile.rate_limit import RateLimits
-from holdfast.reconcile.report import Report
+from holdfast.reconcile.report import RunReport
 from holdfast.store.protocol import GovernanceChanges, Pause, Transaction
 from holdfast.testing import virtual_time
 from holdfast.testing.virtual_time import VirtualClock
@@ -138,10 +138,10 @@ def test_a_freeze_that_begins_stops_the_next_write(way):
     virtual_time.run(whole())
 
 
-async def watched(bench: Bench, count: int) -> Report:
-    reports: list[Report] = []
+async def watched(bench: Bench, count: int) -> RunReport:
+    reports: list[RunReport] = []
 
-    async def note(report: Report) -> None:
+    async def note(report: RunReport) -> None:
         reports.append(report)
 
     async with bench.world() as world:

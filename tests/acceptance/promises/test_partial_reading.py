@@ -11,7 +11,7 @@ import yaml
 
 from holdfast.errors import InputError
 from holdfast.model.verdict import Status
-from holdfast.reconcile.report import Report
+from holdfast.reconcile.report import RunReport
 from holdfast.watch.list_scan import ListScanner
 from holdfast.watch.loop import ResyncLoop
 from tests.acceptance.promises.watching import said, until, watch
@@ -69,7 +69,7 @@ def test_what_cannot_be_resolved_while_watching_is_unknown_and_told():
         async with bench.world() as world:
             applier = bench.applier(world, fleet)
 
-            async def correct(addresses) -> Report:
+            async def correct(addresses) -> RunReport:
                 if fleet[1].address in addresses:
                     raise InputError("${Thing/gone.id}: there is no resource Thing/gone")
                 return await applier.apply(addresses)

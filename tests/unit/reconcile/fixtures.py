@@ -20,7 +20,7 @@ from holdfast.reconcile.check import Checker, check_resources
 from holdfast.reconcile.connections import Connections, WritableConnections
 from holdfast.reconcile.policy_evaluation import PolicyRules
 from holdfast.reconcile.rate_limit import RateLimits
-from holdfast.reconcile.report import Report
+from holdfast.reconcile.report import RunReport
 from holdfast.reconcile.resolve import ResourceResolver, ResourceSet
 from holdfast.reconcile.retry import RetryPolicy
 from holdfast.reconcile.undo import CorrectionUndo, Undone
@@ -96,7 +96,7 @@ class Bench:
     def secrets(self, _declaration: Declaration) -> Resolver:
         return Resolver(self.environ)
 
-    async def check(self, declarations: Sequence[Declaration], *, record: bool = True) -> Report:
+    async def check(self, declarations: Sequence[Declaration], *, record: bool = True) -> RunReport:
         connections, providers = {self.connection.name: self.connection}, {self.connection.provider: self.provider()}
         async with Connections(connections, providers, {}, self.clock) as world:
             preparer = ResourceResolver(self.store, world, self.fleet(declarations), self.fingerprint, self.secrets)
@@ -128,11 +128,11 @@ class Bench:
             connections, providers, {self.connection.name: RateLimits(concurrency=8)}, self.clock
         )
 
-    async def apply(self, declarations: Sequence[Declaration], **options: object) -> Report:
+    async def apply(self, declarations: Sequence[Declaration], **options: object) -> RunReport:
         async with self.world() as world:
             return await self.applier(world, declarations, **options).apply()
 
-    async def delete(self, declarations: Sequence[Declaration]) -> Report:
+    async def delete(self, declarations: Sequence[Declaration]) -> RunReport:
         async with self.world() as world:
             return await self.applier(world, declarations).delete([each.address for each in declarations])
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from holdfast.model.json import Json
 from holdfast.model.resource import Declaration
 from holdfast.policy import dependency_graph
-from holdfast.reconcile.report import Report
+from holdfast.reconcile.report import RunReport
 from holdfast.reconcile.resolve import ResourceSet
 from holdfast.rollouts.child_declarations import declarations
 from holdfast.rollouts.controller import Rolled, RolloutController
@@ -57,12 +57,12 @@ class Nursery(Bench):
 
         return RolloutController(self.repository(), templates, self.around(), base, applier)
 
-    async def check_children(self, *templates: Template) -> Report:
+    async def check_children(self, *templates: Template) -> RunReport:
         """Look at every child as declared."""
         groups = await self.look(*templates)
         return await self.check([one for group in groups for one in declarations(group, self.around())])
 
-    async def apply_children(self, *templates: Template) -> Report:
+    async def apply_children(self, *templates: Template) -> RunReport:
         """Do as the command `apply` does for what is declared, children included."""
         groups = await self.look(*templates)
         return await self.apply([one for group in groups for one in declarations(group, self.around())])

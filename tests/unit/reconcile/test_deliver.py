@@ -28,7 +28,7 @@ from holdfast.notify.deliver import Notifier, notify
 from holdfast.notify.rules import DeliveryHistory, Incident, NotificationCandidates
 from holdfast.notify.sinks import SinkContext
 from holdfast.reconcile.check import CheckResult
-from holdfast.reconcile.report import Report
+from holdfast.reconcile.report import RunReport
 from holdfast.reconcile.resolve import Blocked
 from holdfast.store.protocol import Event
 from holdfast.store.sqlite import SqliteStore
@@ -54,7 +54,7 @@ class Town:
         letters = self.folder / "undelivered.jsonl"
         return Notifier(bench.store, sinks, means, "/holdfast/test", letters, self.warnings.append)
 
-    async def told(self, report: Report) -> list[str]:
+    async def told(self, report: RunReport) -> list[str]:
         """Tell, and return what arrived in the file since the last time: kind and subject, or how many."""
         await notify(report, rules.statuses_before(report), self.office)
         return self.news()
@@ -171,7 +171,7 @@ def test_a_read_that_fails_in_between_does_not_make_an_old_drift_news(tmp_path):
 def test_what_cannot_even_be_looked_for_is_unknown(tmp_path):
     async def play() -> None:
         town = Town(tmp_path)
-        report = Report(waiting=[Blocked(RED, "two things match", is_error=True), Blocked(BLUE, "not yet")])
+        report = RunReport(waiting=[Blocked(RED, "two things match", is_error=True), Blocked(BLUE, "not yet")])
         assert await town.told(report) == ["check.unknown a"]
         assert await town.told(report) == []
 
@@ -314,7 +314,7 @@ def test_an_event_about_many_names_some_and_counts_all(tmp_path):
 # -- what keeps something from being reverted
 
 
-def decided(report: Report, action: Action, code: str, held: Action | None = None, **fields: Any) -> Report:
+def decided(report: RunReport, action: Action, code: str, held: Action | None = None, **fields: Any) -> RunReport:
     """Return the report in which something was decided for the first resource."""
     one = report.checked[0]
     decision = replace(one.decision, action=action, reasons=(Reason(code, "because", ("/colour",)),), held=held)
@@ -385,7 +385,8 @@ def test_a_mass_drift_is_one_event_however_many_it_holds(tmp_path):
             town.set(name, colour="green")
         report = await town.bench.check(things)
         stormy = [
-            decided(Report(checked=[one]), Action.HOLD, "massDrift", Action.UPDATE).checked[0] for one in report.checked
+            decided(RunReport(checked=[one]), Action.HOLD, "massDrift", Action.UPDATE).checked[0]
+            for one in report.checked
         ]
         told = await town.told(replace(report, checked=stormy))
         assert told == ["drift.detected a", "drift.detected b", "drift.detected c", "mass_drift.held (3)"]

@@ -43,8 +43,8 @@ def test_what_has_not_moved_costs_one_list_call_and_is_due_again_later():
     assert (out.unchanged, closer) == (12, [])
     assert bench.live.calls == ["list Thing"]
     state = run(bench.store.state(fleet[0].address))
-    assert state.checked_at == bench.clock.now()
-    assert state.due_at > bench.clock.now() + 3000
+    assert state.schedule.checked_at == bench.clock.now()
+    assert state.schedule.due_at > bench.clock.now() + 3000
 
 
 def test_what_moved_or_vanished_is_returned_for_a_closer_look():

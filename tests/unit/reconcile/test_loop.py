@@ -70,7 +70,7 @@ def test_a_requested_check_is_done_and_its_token_comes_back():
     run(loop.request(bench.store, [fleet[0].address], "please", bench.clock.now()))
     run(watched(bench, fleet, rounds=1))
     state = run(bench.store.state(fleet[0].address))
-    assert (state.requested, state.handled) == ("please", "please")
+    assert (state.schedule.requested, state.schedule.handled) == ("please", "please")
 
 
 def test_what_is_declared_nowhere_any_more_is_not_asked_about_again():

@@ -391,7 +391,7 @@ def test_a_other_writer_is_seen_named_in_the_condition_and_left_to_a_person():
     assert len(writes(bench)) == 2
     assert decisions(report)["n0"].reasons[0].code == "contention"
     state = run(bench.store.state(address("n0")))
-    conflict = next(one for one in state.conditions if one.type is ConditionType.CONFLICT)
+    conflict = next(one for one in state.observed.conditions if one.type is ConditionType.CONFLICT)
     assert conflict.status == "True"
     (quarantine,) = run(bench.store.quarantines())
     assert (quarantine.path, quarantine.data["ours"], quarantine.data["theirs"]) == ("/color", "red", ["black"])

@@ -105,7 +105,7 @@ def test_an_edit_of_the_declaration_is_pending_then_applied():
     run(bench.apply(edited))
     assert bench.live_thing("a")["color"] == "green"
     state = run(bench.store.state(A))
-    assert (state.generation, state.applied_revision) == (2, 2)
+    assert (state.declared.generation, state.applied.revision) == (2, 2)
 
 
 def test_a_write_that_does_not_take_is_unresolved_and_not_repeated():
@@ -200,15 +200,15 @@ def test_external_deletion_is_recreated_where_resync_is_on_and_stops_where_it_is
         bench = Bench()
         fleet = [replace(declare("a", {"color": "red"}), options=options)]
         run(bench.apply(fleet))
-        old = run(bench.store.state(A)).provider_id
+        old = run(bench.store.state(A)).observed.provider_id
         bench.live.things.clear()
         report = run(bench.apply(fleet))
         if result == "recreated":
             assert report.acted[0].result is ActionOutcome.DONE
-            assert run(bench.store.state(A)).provider_id != old
+            assert run(bench.store.state(A)).observed.provider_id != old
         else:
             assert report.checked[0].decision.action is Action.BLOCK
-            assert run(bench.store.state(A)).terminal is not None
+            assert run(bench.store.state(A)).schedule.terminal is not None
             assert bench.live.things == {}
             assert run(bench.apply(fleet, reconsider=finding_actions.recreated)).acted[0].result is ActionOutcome.DONE
 
@@ -244,7 +244,7 @@ def test_imported_by_id_or_filter_and_its_deletion_is_terminal():
     fleet = [declare("a", {"color": "red"}, import_from=Import(filter={"color": "red"}), resyncPeriod="1h")]
     run(bench.apply(fleet))
     state = run(bench.store.state(A))
-    assert (state.provider_id, state.origin) == ("x1", Origin.IMPORTED)
+    assert (state.observed.provider_id, state.applied.origin) == ("x1", Origin.IMPORTED)
     assert bench.live.writes == []
     bench.live.things.clear()
     report = run(bench.apply(fleet))
@@ -357,11 +357,11 @@ def test_conditions_say_how_it_stands_and_keep_their_transition_time():
     run(bench.apply(fleet))
     bench.live_thing("a")["color"] = "black"
     run(bench.check(fleet))
-    first = {c.type: c for c in run(bench.store.state(A)).conditions}
+    first = {c.type: c for c in run(bench.store.state(A)).observed.conditions}
     assert first[ConditionType.DRIFTED].status is Truth.TRUE
     bench.clock.advance(60)
     run(bench.check(fleet))
-    second = {c.type: c for c in run(bench.store.state(A)).conditions}
+    second = {c.type: c for c in run(bench.store.state(A)).observed.conditions}
     assert second[ConditionType.DRIFTED].last_transition == first[ConditionType.DRIFTED].last_transition
 
 
@@ -369,5 +369,5 @@ def test_due_times_are_stored_with_jitter_and_off_means_none():
     bench = Bench()
     run(bench.apply([declare("a", {"x": 1}, resyncPeriod="1h"), declare("b", {"x": 1})]))
     state = run(bench.store.state(A))
-    assert 3240 <= state.due_at - state.checked_at <= 3960
+    assert 3240 <= state.schedule.due_at - state.schedule.checked_at <= 3960
     assert run(bench.store.state(replace(A, name="b"))).due_at is None

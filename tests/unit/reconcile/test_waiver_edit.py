@@ -48,7 +48,9 @@ def test_a_waived_finding_is_shown_but_neither_counts_nor_is_corrected():
     assert "load test" in suppressed.note
     assert bench.live_thing("a")["size"] == 9
     state = run(bench.store.state(one.address))
-    assert state.suppressed == (("waived", "/size", suppressed.note),), "visible without asking the world again"
+    assert state.observed.suppressed == (("waived", "/size", suppressed.note),), (
+        "visible without asking the world again"
+    )
 
 
 def test_other_fields_of_the_resource_are_still_corrected():

@@ -18,7 +18,7 @@ from holdfast.model.decision import Action
 from holdfast.model.json import Json
 from holdfast.model.verdict import Status
 from holdfast.reconcile.check import check_resources
-from holdfast.reconcile.report import Report
+from holdfast.reconcile.report import RunReport
 from holdfast.testing.rest_data import Collection
 from holdfast.testing.rest_faults import Fault, Wrong
 from holdfast.testing.rest_server import RestServer
@@ -83,7 +83,7 @@ class Tour:
 
     async def _contention(self) -> None:
         """Let another writer change a field after each correction; the third time it is contention."""
-        report = Report()
+        report = RunReport()
         for number in ("first", "second", "third"):
             _edit(self._widgets, "black", OTHER_WRITER, color="jet")
             report = await self._apply(f"Another controller paints the black widget, for the {number} time:")
@@ -140,7 +140,7 @@ class Tour:
     def _widgets(self) -> Collection:
         return self._server.collections["widgets"]
 
-    async def _apply(self, title: str) -> Report:
+    async def _apply(self, title: str) -> RunReport:
         _say(title, "holdfast apply -f infra/")
         async with opened(Options(files=("infra",))) as session, session.writable_world() as world:
             report = await session.applier(world).apply(session.chosen)
@@ -156,7 +156,7 @@ class Tour:
         console.line(reports.apply_line(report), bold=True)
         return report
 
-    async def _check(self, title: str) -> Report:
+    async def _check(self, title: str) -> RunReport:
         _say(title, "holdfast check -f infra/")
         async with opened(Options(files=("infra",))) as session:
             report = await _looked(session)
@@ -184,7 +184,7 @@ class Tour:
         if not is_so:
             self._missed.append(otherwise)
 
-    def _summary(self, last: Report) -> int:
+    def _summary(self, last: RunReport) -> int:
         writes = self._server.writes()
         clean = all(one.verdict.status is Status.IN_SYNC for one in last.checked) and not self._missed
         _say("In short", None)
@@ -204,7 +204,7 @@ class Tour:
         return 0 if clean else 1
 
 
-async def _looked(session: Session) -> Report:
+async def _looked(session: Session) -> RunReport:
     async with session.world() as world:
         return await check_resources(session.preparer(world), session.checker(world), session.chosen)
 

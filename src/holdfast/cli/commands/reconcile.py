@@ -19,7 +19,7 @@ from holdfast.model.decision import Action
 from holdfast.reconcile import finding_actions, ineffective_creates, unchecked
 from holdfast.reconcile.action_result import LEFT_TO_OTHERS, ActionOutcome, ActionResult
 from holdfast.reconcile.check import CheckResult, check_resources
-from holdfast.reconcile.report import Report
+from holdfast.reconcile.report import RunReport
 from holdfast.reconcile.resolve import Blocked
 
 _FORMATS = ("table", "json", "yaml")
@@ -53,7 +53,7 @@ class Meter:
             click.echo("\r" + " " * 60 + "\r", nl=False, err=True)
 
 
-async def look_at(session: Session, *, record: bool = False) -> Report:
+async def look_at(session: Session, *, record: bool = False) -> RunReport:
     """Look at what was chosen, showing how far it has come; what is recorded is shown, so it is asked who did it."""
     meter = Meter(len(session.chosen), "checking")
     async with session.world() as world:
@@ -221,7 +221,7 @@ async def _is_agreed(session: Session, to: TextIO) -> bool:
     return not reports.is_work(seen) or confirm.is_agreed("Apply this?")
 
 
-def _unlike(saved: plan_files.Saved | None, report: Report) -> list[CheckResult]:
+def _unlike(saved: plan_files.Saved | None, report: RunReport) -> list[CheckResult]:
     """Return what was to be written and is not what the plan showed: it moved in the last moment."""
     if saved is None:
         return []
@@ -230,7 +230,7 @@ def _unlike(saved: plan_files.Saved | None, report: Report) -> list[CheckResult]
 
 async def _apply(
     session: Session, stop: asyncio.Event, saved: plan_files.Saved | None, again: dict[str, Any], *, quiet: bool
-) -> Report:
+) -> RunReport:
     meter = Meter(len(session.chosen), "applying")
 
     def progress(what: CheckResult | ActionResult | Blocked) -> None:
@@ -254,7 +254,7 @@ async def _apply(
     return report
 
 
-def _show_rolled(report: Report) -> None:
+def _show_rolled(report: RunReport) -> None:
     for acted in report.acted:
         reports.show_acted(acted)
 
@@ -264,7 +264,7 @@ def _made_again(checked: CheckResult) -> CheckResult:
     return finding_actions.recreated(checked) if checked.decision.action is Action.BLOCK else checked
 
 
-def _apply_code(report: Report) -> int:
+def _apply_code(report: RunReport) -> int:
     fine = {ActionOutcome.DONE, *LEFT_TO_OTHERS}
     bad = any(one.result not in fine or one.unresolved for one in report.acted) or report.waiting or report.not_reached
     unknown = any(one.verdict.status == "unknown" for one in report.checked)

@@ -34,7 +34,7 @@ from holdfast.policy.strategies import Strategy
 from holdfast.reconcile.check import CheckResult, check_resources
 from holdfast.reconcile.connections import WritableConnections
 from holdfast.reconcile.mass_drift_scan import Scheduled
-from holdfast.reconcile.report import Report
+from holdfast.reconcile.report import RunReport
 from holdfast.reconcile.resolve import ResourceSet
 from holdfast.reconcile.resolved_resource import ResolvedResource
 from holdfast.rollouts.core.templates import Template
@@ -166,11 +166,11 @@ class ManifestSession:
         )
         return await watcher.run(rounds=rounds)
 
-    async def correct(self, addresses: Sequence[Address]) -> Report:
+    async def correct(self, addresses: Sequence[Address]) -> RunReport:
         """Read the manifests of some resources again, look at these, and act."""
         return await self._with_fleet(addresses, self._apply)
 
-    async def look(self, addresses: Sequence[Address]) -> Report:
+    async def look(self, addresses: Sequence[Address]) -> RunReport:
         """Read the manifests of some resources again and look at these, without acting."""
         return await self._with_fleet(addresses, self._look)
 
@@ -180,21 +180,21 @@ class ManifestSession:
         session = replace(self.session, fleet=fleet)
         report = await self._look(session, [each for each in addresses if each in fleet.declarations])
         meant = set(chosen(fleet, self.options, strict=False))
-        told = Report([one for one in report.checked if one.address in meant])
+        told = RunReport([one for one in report.checked if one.address in meant])
         if told.checked:
             await self._told(told)
         return report.checked
 
-    async def _apply(self, session: Session, addresses: Sequence[Address]) -> Report:
+    async def _apply(self, session: Session, addresses: Sequence[Address]) -> RunReport:
         applier = session.applier(self.world, stop=self.stop, unattended=True, others=self._others)
         return await applier.apply(addresses)
 
-    async def _look(self, session: Session, addresses: Sequence[Address]) -> Report:
+    async def _look(self, session: Session, addresses: Sequence[Address]) -> RunReport:
         return await check_resources(session.preparer(self.world), session.checker(self.world), addresses)
 
     async def _with_fleet(
-        self, addresses: Sequence[Address], work: Callable[[Session, Sequence[Address]], Awaitable[Report]]
-    ) -> Report:
+        self, addresses: Sequence[Address], work: Callable[[Session, Sequence[Address]], Awaitable[RunReport]]
+    ) -> RunReport:
         """Do something with part of the fleet while its declarations are at hand, in a session of its own."""
         fleet = await self._fleet_of(addresses)
         allowed = set(chosen(fleet, self.options, strict=False))
@@ -224,7 +224,7 @@ class ManifestSession:
             return str(error)
         return await assessment_task.Preparing(replace(self.session, fleet=fleet), self.world).one(address)
 
-    async def _told(self, report: Report) -> None:
+    async def _told(self, report: RunReport) -> None:
         first_pass.show(report)
         first_pass.line(Counter(one.verdict.status for one in report.checked))
         if self._office is None:  # one an era, because it remembers which sinks are to be left alone for a while

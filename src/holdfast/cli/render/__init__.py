@@ -12,11 +12,11 @@ from typing import Final
 
 from holdfast.cli.render import html, junit, markdown, sarif
 from holdfast.cli.render.report_view import Around
-from holdfast.reconcile.report import Report
+from holdfast.reconcile.report import RunReport
 
 __all__ = ["RENDERERS", "Around", "Renderer"]
 
-Renderer = Callable[[Report, Around], str]
+Renderer = Callable[[RunReport, Around], str]
 
 RENDERERS: Final[Mapping[str, Renderer]] = {
     "markdown": markdown.render,

@@ -24,7 +24,7 @@ from holdfast.model.json import Json
 from holdfast.model.verdict import Status, Suppressed
 from holdfast.reconcile import display_value
 from holdfast.reconcile.check import CheckResult
-from holdfast.reconcile.report import Report
+from holdfast.reconcile.report import RunReport
 from holdfast.reconcile.resolve import Blocked
 
 _VALUE_WIDTH: Final = 2_000  # characters
@@ -98,7 +98,7 @@ POLICY: Final = (
 )
 
 
-def render(report: Report, around: Around) -> str:
+def render(report: RunReport, around: Around) -> str:
     """Return the report as one page."""
     title = f"Holdfast {around.command}: {report_view.headline(report)}"
     return "\n".join(
@@ -137,7 +137,7 @@ def text(value: str) -> str:
 # -- the head
 
 
-def _head(report: Report, around: Around) -> Iterator[str]:
+def _head(report: RunReport, around: Around) -> Iterator[str]:
     covered = report_view.coverage(report)
     yield f"<header><h1>Holdfast {text(around.command)}</h1>"
     yield f'<p class="{"whole" if covered.is_complete else "gap"}">{text(str(covered))}</p>'
@@ -230,7 +230,7 @@ def _value(value: Json, side: str) -> str:
 # -- suppressed
 
 
-def _suppressions(report: Report) -> Iterator[str]:
+def _suppressions(report: RunReport) -> Iterator[str]:
     rows = [_suppressed(one, suppressed) for one, suppressed in report_view.suppressions(report)]
     if rows:
         yield f"<section><h2>Suppressed: {len(rows)}</h2>"

@@ -19,7 +19,7 @@ from holdfast.model.finding import Finding
 from holdfast.model.verdict import Status, Suppressed
 from holdfast.reconcile import display_value
 from holdfast.reconcile.check import CheckResult
-from holdfast.reconcile.report import Report
+from holdfast.reconcile.report import RunReport
 from holdfast.reconcile.resolve import Blocked
 
 _WIDTH: Final = 400  # characters of a value
@@ -27,7 +27,7 @@ _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _FAILED: Final = (Status.DRIFTED, Status.CONFLICTED, Status.MISSING, Status.PENDING)
 
 
-def render(report: Report, around: Around) -> str:
+def render(report: RunReport, around: Around) -> str:
     """Return the report as the XML that CI systems read."""
     cases = [_checked(one, around) for one in report_view.by_address(report)]
     cases += [_waiting(one, around) for one in report.waiting]

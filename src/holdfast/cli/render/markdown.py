@@ -26,7 +26,7 @@ from holdfast.model.resource import Declaration
 from holdfast.model.verdict import Status, Suppressed
 from holdfast.reconcile import display_value
 from holdfast.reconcile.check import CheckResult
-from holdfast.reconcile.report import Report
+from holdfast.reconcile.report import RunReport
 from holdfast.reconcile.resolve import Blocked
 
 LIMIT: Final = 65_536  # GitHub counts characters; we count bytes, which are never fewer
@@ -45,7 +45,7 @@ _TAG = re.compile(r"<(?=[A-Za-z/!?])")  # not every reader of Markdown leaves ta
 _MARKUP = re.compile(r"[|`\\<>&*_\[\]~$@#!:]")
 
 
-def render(report: Report, around: Around) -> str:
+def render(report: RunReport, around: Around) -> str:
     """Return the report as Markdown of at most `LIMIT` bytes."""
     head = list(_head(report, around))
     page = _Page(sum(map(_bytes, head)), around.command)
@@ -117,7 +117,7 @@ class _Page:
             yield f"> {' and '.join(parts)} left out, to stay below the size of a comment; `-o json` has everything.\n"
 
 
-def _head(report: Report, around: Around) -> Iterator[str]:
+def _head(report: RunReport, around: Around) -> Iterator[str]:
     yield f"## Holdfast {around.command}: {report_view.headline(report)}\n"
     if around.command == "plan":
         yield f"{plan_line(report)}\n"
@@ -133,7 +133,7 @@ def _foot(around: Around) -> Iterator[str]:
     yield f"<sub>holdfast {prose(around.version)}, {prose(around.at)}</sub>"
 
 
-def _items(report: Report, around: Around) -> Iterator[_Item]:
+def _items(report: RunReport, around: Around) -> Iterator[_Item]:
     for one in report_view.by_weight(report):
         if one.verdict.status is not Status.IN_SYNC or one.decision.action is not Action.NONE:
             yield _item(one, around)
@@ -229,7 +229,7 @@ def _suppressed_row(checked: CheckResult, suppressed: Suppressed) -> str:
     return f"| {suppressed.because.value} | {address} | {path} | {prose(display_value.shortened(suppressed.note, _REASON_WIDTH))} |"
 
 
-def _suppressed_section(report: Report, rows: list[str]) -> Iterator[str]:
+def _suppressed_section(report: RunReport, rows: list[str]) -> Iterator[str]:
     total = sum(1 for _ in report_view.suppressions(report))
     if not total:
         return

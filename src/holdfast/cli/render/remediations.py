@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from holdfast.cli import console
 from holdfast.cli.render.times import ago
 from holdfast.reconcile.action_result import ActionOutcome
-from holdfast.reconcile.report import Report
+from holdfast.reconcile.report import RunReport
 from holdfast.remediation import own_corrections
 from holdfast.remediation.attempt_history import Account, Told
 from holdfast.remediation.core.guard import Sighted
@@ -58,7 +58,7 @@ def score(state: State) -> str:
     return "none" if state.score is None else f"{state.score:.2f}"
 
 
-def show_begun(report: Report) -> None:
+def show_begun(report: RunReport) -> None:
     """Say who assesses what was just corrected: nobody does it by itself."""
     begun = sum(one.result is ActionOutcome.DONE and own_corrections.is_begun(one.checked) for one in report.acted)
     if begun:

@@ -12,7 +12,7 @@ import holdfast
 from holdfast.cli import atomic_write, console
 from holdfast.cli.render import RENDERERS, Around, reports
 from holdfast.notify.cloudevents import rfc3339
-from holdfast.reconcile.report import Report
+from holdfast.reconcile.report import RunReport
 
 NAMES: Final = tuple(RENDERERS)
 _STRUCTURED: Final = ("json", "yaml")
@@ -60,7 +60,7 @@ def repository(folder: Path) -> Path:
     return next((each for each in (folder, *folder.parents) if (each / ".git").exists()), folder)
 
 
-def shown(format_: str, report: Report, around_: Around) -> bool:
+def shown(format_: str, report: RunReport, around_: Around) -> bool:
     """Print a report if the format is not the one for the screen; tell whether it was."""
     if format_ in RENDERERS:
         console.document(RENDERERS[format_](report, around_))
@@ -68,13 +68,13 @@ def shown(format_: str, report: Report, around_: Around) -> bool:
     return console.structured(format_, reports.as_json(report))
 
 
-def write(wanted: Files, report: Report, around_: Around) -> None:
+def write(wanted: Files, report: RunReport, around_: Around) -> None:
     """Write a report to every file that was asked for; raise InputError for the first that cannot be written."""
     for format_, file in wanted:
         atomic_write.put(file, _text(format_, report, around_).encode())
 
 
-def _text(format_: str, report: Report, around_: Around) -> str:
+def _text(format_: str, report: RunReport, around_: Around) -> str:
     if format_ in RENDERERS:
         return console.safe_document(RENDERERS[format_](report, around_))
     if format_ == "json":

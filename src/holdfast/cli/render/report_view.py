@@ -23,7 +23,7 @@ from holdfast.model.resource import Declaration
 from holdfast.model.verdict import Status, Suppressed, SuppressionReason
 from holdfast.reconcile import display_value
 from holdfast.reconcile.check import CheckResult
-from holdfast.reconcile.report import Report
+from holdfast.reconcile.report import RunReport
 
 LONGEST_VALUE: Final = 4_096  # characters of JSON; what is longer is shown by its beginning
 
@@ -77,18 +77,18 @@ class SourcePlace:
 # -- order and counts
 
 
-def by_weight(report: Report) -> list[CheckResult]:
+def by_weight(report: RunReport) -> list[CheckResult]:
     """Return what was checked, the worst first, then by address."""
     weight = {status: place for place, status in enumerate(ORDER)}
     return sorted(report.checked, key=lambda one: (weight[one.verdict.status], str(one.address)))
 
 
-def by_address(report: Report) -> list[CheckResult]:
+def by_address(report: RunReport) -> list[CheckResult]:
     """Return what was checked, by address."""
     return sorted(report.checked, key=lambda one: str(one.address))
 
 
-def counts(report: Report) -> dict[Status, int]:
+def counts(report: RunReport) -> dict[Status, int]:
     """Return how many resources have which status, the worst first, without those that nobody has."""
     found = Counter(one.verdict.status for one in report.checked)
     return {status: found[status] for status in ORDER if found[status]}
@@ -99,7 +99,7 @@ def words(status: Status) -> str:
     return status.value.replace("_", " ")
 
 
-def headline(report: Report) -> str:
+def headline(report: RunReport) -> str:
     """Say how it stands in a few words."""
     said = [f"{number} {words(status)}" for status, number in counts(report).items()]
     return ", ".join(said) or "nothing was checked"
@@ -131,7 +131,7 @@ class Coverage:
         return "; ".join(parts) + "."
 
 
-def coverage(report: Report) -> Coverage:
+def coverage(report: RunReport) -> Coverage:
     """Count what could be judged."""
     unknown = sum(one.verdict.status is Status.UNKNOWN for one in report.checked)
     lost = sum(one.is_error for one in report.waiting)
@@ -144,14 +144,14 @@ def coverage(report: Report) -> Coverage:
     )
 
 
-def suppressions(report: Report) -> Iterator[tuple[CheckResult, Suppressed]]:
+def suppressions(report: RunReport) -> Iterator[tuple[CheckResult, Suppressed]]:
     """Go through what was suppressed, by address."""
     for one in by_address(report):
         for suppressed in one.verdict.suppressed:
             yield one, suppressed
 
 
-def suppressed_line(report: Report) -> str:
+def suppressed_line(report: RunReport) -> str:
     """Say how much was suppressed and why, or nothing."""
     found = Counter(suppressed.because for _, suppressed in suppressions(report))
     said = [f"{found[why]} {why.value}" for why in SuppressionReason if found[why]]

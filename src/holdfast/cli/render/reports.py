@@ -14,7 +14,7 @@ from holdfast.model.json import Json
 from holdfast.model.verdict import Status, SuppressionReason
 from holdfast.reconcile.action_result import LEFT_TO_OTHERS, ActionOutcome, ActionResult
 from holdfast.reconcile.check import CheckResult
-from holdfast.reconcile.report import Report
+from holdfast.reconcile.report import RunReport
 from holdfast.reconcile.resolve import Blocked
 
 ASKING = frozenset({"approval", "massDrift", "futile"})  # what a yes answers; budgets, windows and pauses it does not
@@ -36,7 +36,7 @@ _COLOUR = {
 }
 
 
-def show_plan(report: Report, *, everything: bool = False) -> None:
+def show_plan(report: RunReport, *, everything: bool = False) -> None:
     """Print what differs and what would be done."""
     for checked in _by_address(report.checked):
         if everything or is_news(checked):
@@ -48,7 +48,7 @@ def show_plan(report: Report, *, everything: bool = False) -> None:
     _show_coverage(report)
 
 
-def show_groups(report: Report, *, everything: bool = False) -> None:
+def show_groups(report: RunReport, *, everything: bool = False) -> None:
     """Print the templates that have something to show."""
     for group in report.groups:
         if everything or rollouts.is_news(group):
@@ -106,7 +106,7 @@ def _show_suppressed(checked: CheckResult, indent: str) -> None:
         console.line(f"{indent}○ {suppressed.path}{change}  {suppressed.because.value}: {suppressed.note}", fg="cyan")
 
 
-def suppressed_line(report: Report) -> str | None:
+def suppressed_line(report: RunReport) -> str | None:
     """Say how much does not count though it is there; it must never look as if it were not."""
     count = Counter(suppressed.because for one in report.checked for suppressed in one.verdict.suppressed)
     said = [
@@ -117,7 +117,7 @@ def suppressed_line(report: Report) -> str | None:
     return f"Suppressed: {', '.join(said)}." if said else None
 
 
-def joined_line(report: Report) -> str | None:
+def joined_line(report: RunReport) -> str | None:
     """Say which defaults of services joined a baseline with this look; it is said once."""
     joined = [f"{one.address} {each.path}" for one in report.checked for each in one.joined]
     if not joined:
@@ -132,7 +132,7 @@ def show_waiting(waiting: Iterable[Blocked]) -> None:
         console.line(f"{symbol} {one.declaration.address}  waits: {one.reason}")
 
 
-def plan_line(report: Report) -> str:
+def plan_line(report: RunReport) -> str:
     """Return the closing line, in the manner of Terraform."""
     count = Counter(one.decision.action for one in report.checked)
     parts = [
@@ -161,12 +161,12 @@ def plan_line(report: Report) -> str:
     return f"Plan: {', '.join(parts)}."
 
 
-def _unknown(report: Report) -> int:
+def _unknown(report: RunReport) -> int:
     """Return how many could not be judged, though they were to be."""
     return sum(one.verdict.status is Status.UNKNOWN for one in report.checked) + sum(w.is_error for w in report.waiting)
 
 
-def show_check(report: Report, *, everything: bool = False) -> None:
+def show_check(report: RunReport, *, everything: bool = False) -> None:
     """Print verdicts."""
     for checked in _by_address(report.checked):
         if everything or checked.verdict.status is not Status.IN_SYNC:
@@ -187,7 +187,7 @@ def show_check(report: Report, *, everything: bool = False) -> None:
     _show_coverage(report)
 
 
-def check_line(report: Report) -> str:
+def check_line(report: RunReport) -> str:
     """Return the closing line of a check."""
     return counted_line(Counter(one.verdict.status for one in report.checked))
 
@@ -198,7 +198,7 @@ def counted_line(count: Counter[Status]) -> str:
     return f"Checked {count.total()}: {', '.join(said) or 'nothing declared'}."
 
 
-def _show_coverage(report: Report) -> None:
+def _show_coverage(report: RunReport) -> None:
     undeclared.show(report.undeclared)
     for said in (suppressed_line(report), joined_line(report)):
         if said is not None:
@@ -224,7 +224,7 @@ def show_acted(acted: ActionResult) -> None:
     console.line(f"  {mark} {action.value} {address}: {acted.message}")
 
 
-def apply_line(report: Report) -> str:
+def apply_line(report: RunReport) -> str:
     """Return the closing line of an apply."""
     done = Counter(one.checked.decision.action for one in report.acted if one.result is ActionOutcome.DONE)
     others = sum(one.result in LEFT_TO_OTHERS for one in report.acted)
@@ -263,7 +263,7 @@ def apply_line(report: Report) -> str:
     return f"Apply: {', '.join(parts)}."
 
 
-def show_not_taken(report: Report) -> None:
+def show_not_taken(report: RunReport) -> None:
     """Print what creations were told and did not take: a misspelt field looks just like that."""
     for address, entries in sorted(report.not_taken.items(), key=lambda item: str(item[0])):
         for each in entries:
@@ -271,7 +271,7 @@ def show_not_taken(report: Report) -> None:
             console.line(f"  ! {address}: {each.path} is {text}", fg="yellow")
 
 
-def delete_line(report: Report) -> str:
+def delete_line(report: RunReport) -> str:
     """Return the closing line of a delete."""
     done = sum(one.result is ActionOutcome.DONE for one in report.acted)
     parts = [f"{done} deleted or detached"]
@@ -282,13 +282,13 @@ def delete_line(report: Report) -> str:
     return f"Delete: {', '.join(parts)}."
 
 
-def is_work(report: Report) -> bool:
+def is_work(report: RunReport) -> bool:
     """Return True if applying would write something, take something over, or roll a template."""
     acting = any(one.decision.action.is_write or one.decision.action is Action.ADOPT for one in report.checked)
     return acting or bool(report.waiting) or any(rollouts.is_acting(each) for each in report.groups)
 
 
-def as_json(report: Report) -> Json:
+def as_json(report: RunReport) -> Json:
     """Return a run for programs."""
     return {
         "resources": [checked_as_json(one) for one in _by_address(report.checked)],
@@ -316,7 +316,7 @@ def as_json(report: Report) -> Json:
     }
 
 
-def _not_taken_as_json(report: Report, acted: ActionResult) -> dict[str, Json]:
+def _not_taken_as_json(report: RunReport, acted: ActionResult) -> dict[str, Json]:
     entries = report.not_taken.get(acted.checked.address, ())
     values = [
         {
@@ -329,7 +329,7 @@ def _not_taken_as_json(report: Report, acted: ActionResult) -> dict[str, Json]:
     return {"notTaken": values} if values else {}
 
 
-def looked_at(report: Report) -> float:
+def looked_at(report: RunReport) -> float:
     """Return when the last look of a run was."""
     return max((one.at for one in report.checked), default=0.0)
 
@@ -350,7 +350,7 @@ def checked_as_json(checked: CheckResult) -> dict[str, Json]:
     }
 
 
-def summary(report: Report) -> dict[str, Json]:
+def summary(report: RunReport) -> dict[str, Json]:
     """Return the counts of a run."""
     count = Counter(one.verdict.status.value for one in report.checked)
     judged = len(report.checked) - count[Status.UNKNOWN.value]
@@ -364,14 +364,14 @@ def summary(report: Report) -> dict[str, Json]:
     }
 
 
-def statuses(report: Report) -> list[Status]:
+def statuses(report: RunReport) -> list[Status]:
     """Return every verdict of a run; what waits for an apply is pending, what was not reached unknown."""
     waiting = [Status.UNKNOWN if one.is_error else Status.PENDING for one in report.waiting]
     waiting += [Status.PENDING for each in report.groups if rollouts.is_acting(each)]
     return [one.verdict.status for one in report.checked] + waiting + [Status.UNKNOWN] * len(report.not_reached)
 
 
-def is_blocked(report: Report) -> bool:
+def is_blocked(report: RunReport) -> bool:
     """Tell whether something is held back or refused, or a rollout has stopped."""
     held = any(one.decision.action in (Action.BLOCK, Action.HOLD) for one in report.checked)
     return held or any(rollouts.is_stuck(each) for each in report.groups)

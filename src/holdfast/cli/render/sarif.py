@@ -27,7 +27,7 @@ from holdfast.model.resource import Declaration
 from holdfast.model.verdict import Status, Suppressed
 from holdfast.reconcile import display_value
 from holdfast.reconcile.check import CheckResult
-from holdfast.reconcile.report import Report
+from holdfast.reconcile.report import RunReport
 from holdfast.reconcile.resolve import Blocked
 
 SCHEMA: Final = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -59,14 +59,14 @@ _NOT_CHECKED: Final = "not-checked"
 _SUPPRESSED: Final = "suppressed"
 
 
-def render(report: Report, around: Around) -> str:
+def render(report: RunReport, around: Around) -> str:
     """Return the report as a SARIF log."""
     log = {"$schema": SCHEMA, "version": "2.1.0", "runs": [_run(report, around)]}
     text = json.dumps(log, ensure_ascii=False, indent=2)
     return display_value.utf8(text) + "\n"
 
 
-def _run(report: Report, around: Around) -> dict[str, Json]:
+def _run(report: RunReport, around: Around) -> dict[str, Json]:
     return {
         "tool": {"driver": _driver(around.version)},
         "automationDetails": {"id": f"holdfast/{around.command}/"},
@@ -102,7 +102,7 @@ def _rule(name: str, rule: SarifRule) -> dict[str, Json]:
     }
 
 
-def _coverage(report: Report) -> dict[str, Json]:
+def _coverage(report: RunReport) -> dict[str, Json]:
     found = report_view.coverage(report)
     return {"total": found.total, "judged": found.judged}
 
@@ -110,7 +110,7 @@ def _coverage(report: Report) -> dict[str, Json]:
 # -- results
 
 
-def _results(report: Report, around: Around) -> Iterator[dict[str, Json]]:
+def _results(report: RunReport, around: Around) -> Iterator[dict[str, Json]]:
     for one in report_view.by_address(report):
         yield from _of_resource(one, around)
         for suppressed in one.verdict.suppressed:
@@ -250,7 +250,7 @@ def _finding_properties(finding: Finding) -> dict[str, Json]:
 # -- the invocation
 
 
-def _invocation(report: Report, around: Around) -> dict[str, Json]:
+def _invocation(report: RunReport, around: Around) -> dict[str, Json]:
     out: dict[str, Json] = {
         "executionSuccessful": report_view.coverage(report).is_complete,
         "endTimeUtc": around.at,
@@ -262,7 +262,7 @@ def _invocation(report: Report, around: Around) -> dict[str, Json]:
     return out
 
 
-def _not_checked(report: Report, around: Around) -> Iterator[dict[str, Json]]:
+def _not_checked(report: RunReport, around: Around) -> Iterator[dict[str, Json]]:
     for one in report_view.by_address(report):
         if one.verdict.status is Status.UNKNOWN:
             declaration = one.prepared.declaration
@@ -278,7 +278,7 @@ def _not_checked(report: Report, around: Around) -> Iterator[dict[str, Json]]:
         yield _notification(_NOT_CHECKED, "error", f"{address}: not reached, the run was stopped")
 
 
-def _suppress(report: Report, around: Around) -> Iterator[dict[str, Json]]:
+def _suppress(report: RunReport, around: Around) -> Iterator[dict[str, Json]]:
     for one, suppressed in report_view.suppressions(report):
         if suppressed.finding is None:
             declaration = one.prepared.declaration

@@ -19,7 +19,7 @@ from holdfast.policy import dependency_graph
 from holdfast.reconcile.apply import Applier
 from holdfast.reconcile.check import Checker, check_resources
 from holdfast.reconcile.connections import Connections, WritableConnections
-from holdfast.reconcile.report import Report
+from holdfast.reconcile.report import RunReport
 from holdfast.reconcile.resolve import ResourceResolver, ResourceSet
 from holdfast.reconcile.retry import RetryPolicy
 from holdfast.reconcile.write import ResourceWriter
@@ -121,13 +121,13 @@ class Process:
         found = await self.store.state(declaration.address)
         return found or ResourceState(declaration.address, declared=Declared(declaration.provider))
 
-    async def check(self, declarations: Sequence[Declaration], only: Sequence[Address] | None = None) -> Report:
+    async def check(self, declarations: Sequence[Declaration], only: Sequence[Address] | None = None) -> RunReport:
         """Look at all of it, or at some, and remember what was seen."""
         connections, providers = self._ways()
         async with Connections(connections, providers, {}, self.clock) as world:
             return await check_resources(self._preparer(world, declarations), self._checker(world), only)
 
-    async def apply(self, declarations: Sequence[Declaration], only: Sequence[Address] | None = None) -> Report:
+    async def apply(self, declarations: Sequence[Declaration], only: Sequence[Address] | None = None) -> RunReport:
         """Finish what was begun, then make all of it so, or some."""
         connections, providers = self._ways()
         async with WritableConnections(connections, providers, {}, self.clock) as world:

@@ -8,7 +8,7 @@ from holdfast.compare import paths
 from holdfast.model.finding import Finding
 from holdfast.model.verdict import Status
 from holdfast.reconcile.check import CheckResult
-from holdfast.reconcile.report import Report
+from holdfast.reconcile.report import RunReport
 
 
 class Disappointed(Exception):  # noqa: N818 - an outcome, not a mistake
@@ -25,7 +25,7 @@ def expect(holds: object, message: str) -> None:
         raise Disappointed(message)
 
 
-def the_only(report: Report) -> CheckResult:
+def the_only(report: RunReport) -> CheckResult:
     """Return the one check of a report; a declaration that had to wait was not checked."""
     waiting = "; ".join(one.reason for one in report.waiting)
     expect(len(report.checked) == 1, f"it could not be checked: {waiting or 'nothing was'}")

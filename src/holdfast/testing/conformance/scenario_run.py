@@ -16,7 +16,7 @@ from holdfast.model.verdict import Status
 from holdfast.model.write_result import Done, InProgress, Writing
 from holdfast.providers.protocol import Kind, Reader, Target, Writer
 from holdfast.reconcile.action_result import ActionOutcome
-from holdfast.reconcile.report import Report
+from holdfast.reconcile.report import RunReport
 from holdfast.testing.conformance.engine_process import Process
 from holdfast.testing.conformance.expectations import NotApplicable, expect, expect_status, named_paths, the_only
 from holdfast.testing.conformance.provider_under_test import Doing, Faults, Sample, Subject
@@ -126,7 +126,7 @@ def failing(faults: Faults, doing: Doing, trouble: ReadError, times: int | None 
         faults.mend()
 
 
-def expect_done(report: Report, action: Action) -> None:
+def expect_done(report: RunReport, action: Action) -> None:
     """Expect that one action was taken, and done."""
     if not report.acted:
         checked = the_only(report)
@@ -141,7 +141,7 @@ def expect_done(report: Report, action: Action) -> None:
     expect(not acted.unresolved, stuck)
 
 
-def _told(report: Report) -> str:
+def _told(report: RunReport) -> str:
     return "; ".join(f"{a.checked.decision.action.value} {a.result.value}, {a.message}" for a in report.acted)
 
 

@@ -19,7 +19,7 @@ from holdfast.providers.azure import references
 from holdfast.providers.azure.provider import AzureProvider
 from holdfast.providers.protocol import Connection, Provider
 from holdfast.reconcile.policy_evaluation import PolicyRules
-from holdfast.reconcile.report import Report
+from holdfast.reconcile.report import RunReport
 from holdfast.reconcile.resolve import ResourceSet
 from holdfast.store.memory import MemoryStore
 from holdfast.store.protocol import Event
@@ -108,9 +108,9 @@ class Estate(Bench):
 
     # -- doing
 
-    async def sync(self, *declarations: Declaration, times: int = 1, minutes: float = 15) -> Report:
+    async def sync(self, *declarations: Declaration, times: int = 1, minutes: float = 15) -> RunReport:
         """Check and correct, as the loop does when the sync period is over."""
-        report = Report()
+        report = RunReport()
         for _ in range(times):
             self.clock.advance(60 * minutes)
             report = await self.apply(list(declarations))

@@ -22,7 +22,7 @@ from holdfast.reconcile.action_result import ActionOutcome
 from holdfast.reconcile.apply import Applier
 from holdfast.reconcile.check import CheckResult
 from holdfast.reconcile.connections import WritableConnections
-from holdfast.reconcile.report import Report
+from holdfast.reconcile.report import RunReport
 from holdfast.reconcile.write import ResourceWriter
 from holdfast.store.protocol import ResourceState, Store
 from holdfast.testing.conformance import Subject
@@ -159,21 +159,21 @@ class Bench:
         assert not report.waiting, [one.reason for one in report.waiting]
         return report.checked
 
-    def look(self, *declarations: Declaration) -> Report:
+    def look(self, *declarations: Declaration) -> RunReport:
         return self.run(self.process.check(declarations))
 
-    def apply(self, *declarations: Declaration, only: Declaration | None = None) -> Report:
+    def apply(self, *declarations: Declaration, only: Declaration | None = None) -> RunReport:
         return self.run(self.process.apply(declarations, _address(only)))
 
-    def watch(self, *declarations: Declaration, rounds: int = 1) -> list[Report]:
+    def watch(self, *declarations: Declaration, rounds: int = 1) -> list[RunReport]:
         """Run the resync loop for some rounds; what is due by the (movable) clock is looked at."""
         return self.run(self._watched(declarations, rounds))
 
-    def remove(self, *declarations: Declaration) -> Report:
+    def remove(self, *declarations: Declaration) -> RunReport:
         """Delete, or detach, all of it."""
         return self.run(self._removed(declarations))
 
-    async def _removed(self, declarations: Sequence[Declaration]) -> Report:
+    async def _removed(self, declarations: Sequence[Declaration]) -> RunReport:
         process = self.process
         connections, providers = process._ways()
         async with WritableConnections(connections, providers, {}, process.clock) as world:
@@ -187,15 +187,15 @@ class Bench:
         """Begin to watch, as after a restart, and stop before anything is looked at."""
         self.run(self._watched((), 0))
 
-    async def _watched(self, declarations: Sequence[Declaration], rounds: int) -> list[Report]:
-        process, reports = self.process, list[Report]()
+    async def _watched(self, declarations: Sequence[Declaration], rounds: int) -> list[RunReport]:
+        process, reports = self.process, list[RunReport]()
         connections, providers = process._ways()
         async with WritableConnections(connections, providers, {}, process.clock) as world:
             checker = process._checker(world)
             chance = process._chance.random
             writer = ResourceWriter(process._store, world, checker, process.clock, chance, "watch", PATIENCE)
 
-            async def correct(addresses: Sequence[Address]) -> Report:
+            async def correct(addresses: Sequence[Address]) -> RunReport:
                 preparer = process._preparer(world, declarations)
                 reports.append(await Applier(process._store, preparer, checker, writer).apply(addresses))
                 return reports[-1]

@@ -17,7 +17,7 @@ from holdfast.model.read_result import ReadError, ReadFailure
 from holdfast.model.resource import Declaration
 from holdfast.model.verdict import Suppressed, SuppressionReason, Verdict
 from holdfast.reconcile.check import CheckResult
-from holdfast.reconcile.report import Report
+from holdfast.reconcile.report import RunReport
 from holdfast.reconcile.resolve import Blocked
 from tests.unit.reconcile.fixtures import Bench
 
@@ -82,12 +82,12 @@ def declared(folder: Path, text: str = MANIFEST, name: str = "infra/all.yaml") -
     return {each.address.name: each for each in located}
 
 
-def troubled(folder: Path, value: Json = "blue") -> Report:
+def troubled(folder: Path, value: Json = "blue") -> RunReport:
     """Return a check with a drifted resource, one missing, pending, unknown, in sync, waiting, and not reached."""
     return asyncio.run(_troubled(declared(folder), value))
 
 
-async def _troubled(found: dict[str, Declaration], value: Json) -> Report:
+async def _troubled(found: dict[str, Declaration], value: Json) -> RunReport:
     bench = Bench()
     there = [found[name] for name in ("drifted", "missing", "unknown", "sound")]
     await bench.apply(there)
@@ -108,7 +108,7 @@ async def _troubled(found: dict[str, Declaration], value: Json) -> Report:
     return report
 
 
-def with_suppressions(report: Report, *suppressions: Suppressed) -> Report:
+def with_suppressions(report: RunReport, *suppressions: Suppressed) -> RunReport:
     """Return the report in which the drifted resource has something suppressed."""
     checked = [
         with_verdict(one, replace(one.verdict, suppressed=suppressions)) if one.address.name == "drifted" else one
@@ -127,7 +127,7 @@ def ignored(path: str = "/status/**") -> Suppressed:
     return Suppressed(SuppressionReason.IGNORED, path, "ignored by policy")
 
 
-def many(folder: Path, number: int, size: int = 10) -> Report:
+def many(folder: Path, number: int, size: int = 10) -> RunReport:
     """Return a check in which so many resources drifted."""
     head = "apiVersion: memory.holdfast.dev/v1\nkind: Thing\n"
     text = "---\n".join(
@@ -136,7 +136,7 @@ def many(folder: Path, number: int, size: int = 10) -> Report:
     )
     found = list(declared(folder, text).values())
 
-    async def drift() -> Report:
+    async def drift() -> RunReport:
         bench = Bench()
         await bench.apply(found)
         for thing in bench.live.things.values():
@@ -151,7 +151,7 @@ def with_verdict(one: CheckResult, verdict: Verdict) -> CheckResult:
     return replace(one, evaluation=replace(one.evaluation, verdict=verdict))
 
 
-def with_values(report: Report, *values: Json) -> Report:
+def with_values(report: RunReport, *values: Json) -> RunReport:
     """Return the report with other live values in the first findings of the drifted resource, whatever they are."""
     return replace(
         report, checked=[_with_values(one, values) if one.verdict.findings else one for one in report.checked]
@@ -163,7 +163,7 @@ def _with_values(one: CheckResult, values: tuple[Json, ...]) -> CheckResult:
     return with_verdict(one, replace(one.verdict, findings=(*findings, *one.verdict.findings[len(findings) :])))
 
 
-def with_path(report: Report, step: str) -> Report:
+def with_path(report: RunReport, step: str) -> RunReport:
     """Return the report with one more finding, at a key that somebody else chose."""
     return replace(report, checked=[_with_path(one, step) if one.verdict.findings else one for one in report.checked])
 

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.cli.render import html
-from holdfast.reconcile.report import Report
+from holdfast.reconcile.report import RunReport
 from tests.unit.cli.formats import reporting
 
 VOID = {"meta"}
@@ -52,7 +52,7 @@ class Page(HTMLParser):
         pytest.fail(f"a comment: {data}")
 
 
-def page_of(report: Report, folder: Path, command: str = "check") -> Page:
+def page_of(report: RunReport, folder: Path, command: str = "check") -> Page:
     return Page(html.render(report, reporting.around(folder, command)))
 
 
@@ -84,7 +84,7 @@ def test_nothing_is_fetched_from_anywhere(tmp_path):
 
 
 def test_the_policy_allows_our_own_style_and_script_and_nothing_else(tmp_path):
-    text = html.render(Report(), reporting.around(tmp_path))
+    text = html.render(RunReport(), reporting.around(tmp_path))
     page = Page(text)
     policy = next(
         a["content"] for t, a in page.tags if t == "meta" and a.get("http-equiv") == "Content-Security-Policy"

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.cli.render import junit
-from holdfast.reconcile.report import Report
+from holdfast.reconcile.report import RunReport
 from tests.unit.cli.formats import reporting
 
 OUTCOMES = ("failure", "error", "skipped")
@@ -29,7 +29,7 @@ ALLOWED = {
 }
 
 
-def suite_of(report: Report, folder: Path) -> ET.Element:
+def suite_of(report: RunReport, folder: Path) -> ET.Element:
     """Read the text back, and hold it against what every reader of JUnit files knows."""
     top = ET.fromstring(junit.render(report, reporting.around(folder)).encode())
     for element in top.iter():
@@ -81,7 +81,7 @@ def test_what_is_suppress_passes_and_is_told(tmp_path):
 
 
 def test_a_report_of_nothing_is_a_suite_without_cases(tmp_path):
-    assert suite_of(Report(), tmp_path).attrib["tests"] == "0"
+    assert suite_of(RunReport(), tmp_path).attrib["tests"] == "0"
 
 
 def test_markup_in_values_stays_text(tmp_path):

@@ -13,7 +13,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from holdfast.cli.render import markdown
-from holdfast.reconcile.report import Report
+from holdfast.reconcile.report import RunReport
 from tests.unit.cli.formats import reporting
 
 PARSER = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
@@ -21,7 +21,7 @@ PLAIN = {"text", "code_inline", "strong_open", "strong_close", "html_inline", "s
 OUR_HTML = re.compile(r"</?(details|summary|code|sub)>")
 
 
-def rendered(report: Report, folder: Path, command: str = "check") -> str:
+def rendered(report: RunReport, folder: Path, command: str = "check") -> str:
     return markdown.render(report, reporting.around(folder, command))
 
 
@@ -109,7 +109,7 @@ def test_what_is_suppress_is_counted_and_visible(tmp_path):
 
 
 def test_nothing_at_all_is_said_to_be_nothing(tmp_path):
-    assert rendered(Report(), tmp_path).startswith("## Holdfast check: nothing was checked\n\nChecked 0 of 0.\n")
+    assert rendered(RunReport(), tmp_path).startswith("## Holdfast check: nothing was checked\n\nChecked 0 of 0.\n")
 
 
 @pytest.mark.parametrize("text", [reporting.NASTY, "a|b", "a\\|b", "`", "``` x", "| | |\n\n# no", "<img src=x>", "*_~"])

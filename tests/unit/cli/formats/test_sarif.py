@@ -13,14 +13,14 @@ from holdfast.cli.render import rule_help, sarif
 from holdfast.model.finding import FindingClass
 from holdfast.model.json import Json
 from holdfast.model.verdict import Status
-from holdfast.reconcile.report import Report
+from holdfast.reconcile.report import RunReport
 from holdfast.reconcile.resolve import Blocked
 from tests.unit.cli.formats import reporting
 
 SCHEMA = json.loads((Path(__file__).parents[3] / "data" / "sarif-schema-2.1.0.json").read_text(encoding="utf-8"))
 
 
-def rendered(report: Report, folder: Path, command: str = "check") -> Json:
+def rendered(report: RunReport, folder: Path, command: str = "check") -> Json:
     """Return the run, after holding the whole log against the schema."""
     log = json.loads(sarif.render(report, reporting.around(folder, command)))
     jsonschema.Draft7Validator(SCHEMA, format_checker=jsonschema.FormatChecker()).validate(log)
@@ -49,7 +49,7 @@ def test_a_report_with_one_of_everything_is_valid(tmp_path, command):
 
 
 def test_an_empty_report_is_valid(tmp_path):
-    run = rendered(Report(), tmp_path)
+    run = rendered(RunReport(), tmp_path)
     assert run["results"] == []
     assert run["invocations"][0]["executionSuccessful"]
 
@@ -87,10 +87,10 @@ def test_files_are_named_relative_to_the_repository(tmp_path):
 def test_a_name_with_blanks_is_a_uri_and_a_file_elsewhere_an_absolute_one(tmp_path):
     report = reporting.troubled(tmp_path)
 
-    def moved(file: str) -> Report:
+    def moved(file: str) -> RunReport:
         one = report.checked[0]
         declaration = replace(one.prepared.declaration, location=replace(one.prepared.declaration.location, file=file))
-        return Report(checked=[one.with_resource(replace(one.prepared, declaration=declaration))])
+        return RunReport(checked=[one.with_resource(replace(one.prepared, declaration=declaration))])
 
     def uri(file: str) -> Json:
         return rendered(moved(file), tmp_path)["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"]
@@ -151,14 +151,14 @@ def test_what_could_not_be_checked_makes_the_invocation_unsuccessful(tmp_path):
 
 def test_what_only_waits_for_an_apply_is_no_gap(tmp_path):
     waiting = Blocked(reporting.declared(tmp_path)["waiting"], "for what is not there yet")
-    assert rendered(Report(waiting=[waiting]), tmp_path)["invocations"][0]["executionSuccessful"]
-    lost = rendered(Report(waiting=[replace(waiting, is_error=True)]), tmp_path)
+    assert rendered(RunReport(waiting=[waiting]), tmp_path)["invocations"][0]["executionSuccessful"]
+    lost = rendered(RunReport(waiting=[replace(waiting, is_error=True)]), tmp_path)
     assert not lost["invocations"][0]["executionSuccessful"]
     assert (lost["results"][0]["ruleId"], lost["results"][0]["level"]) == ("unknown", "warning")
 
 
 def test_every_class_and_every_status_with_trouble_has_a_rule_with_help(tmp_path):
-    rules = rendered(Report(), tmp_path)["tool"]["driver"]["rules"]
+    rules = rendered(RunReport(), tmp_path)["tool"]["driver"]["rules"]
     expected = {each.value for each in FindingClass} | {"missing", "pending", "unknown"}
     assert {rule["id"] for rule in rules} == expected == set(rule_help.RULES)
     assert all(rule["help"]["text"] and rule["shortDescription"]["text"] for rule in rules)

@@ -18,7 +18,7 @@ from holdfast.model.path import Pointer
 from holdfast.model.resource import Declaration
 from holdfast.model.verdict import Status
 from holdfast.reconcile.check import CheckResult
-from holdfast.reconcile.report import Report
+from holdfast.reconcile.report import RunReport
 from holdfast.testing.conformance import leaf_values
 from holdfast.testing.conformance.engine_process import LATER_SECONDS, Process
 from holdfast.testing.conformance.expectations import Disappointed, expect, expect_status, named_paths, the_only
@@ -176,7 +176,7 @@ async def _put_back(trial: Trial, victim: _Victim, pointer: Pointer, node: Node,
     expect(checked.decision.action is action, f"{action.value} was expected: {checked.decision.reasons[0].message}")
     process = victim.process
     written = len(process.ledger.writes)
-    report: Report = await process.apply([victim.declaration])
+    report: RunReport = await process.apply([victim.declaration])
     expect_done(report, action)
     calls = process.ledger.writes[written:]
     verbs = [call.verb for call in calls]

@@ -14,7 +14,7 @@ from holdfast.compare import apply_patch, paths
 from holdfast.model.json import Json
 from holdfast.model.read_result import ReadError
 from holdfast.model.verdict import Status
-from holdfast.reconcile.report import Report
+from holdfast.reconcile.report import RunReport
 from holdfast.store.protocol import Store
 from holdfast.store.sqlite import SqliteStore
 from holdfast.testing.conformance.engine_process import Process
@@ -31,7 +31,7 @@ class _Heard:
     """Everything that was said while a story was told."""
 
     out: io.StringIO = field(default_factory=io.StringIO)
-    reports: list[Report] = field(default_factory=list)
+    reports: list[RunReport] = field(default_factory=list)
 
     def text(self) -> str:
         return self.out.getvalue() + repr(self.reports)
