@@ -24,7 +24,7 @@ RULES = profiles.stack(
 
 
 def drifted(name, changed_by=ChangedBy.LIVE):
-    return Finding((name,), Op.CHANGED, FindingClass.SPECIFIED, side, 1, 1, 2)
+    return Finding((name,), Op.CHANGED, FindingClass.SPECIFIED, changed_by, 1, 1, 2)
 
 
 def left(findings, caused=(), unresolved=(), *documents):
