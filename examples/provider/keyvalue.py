@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from holdfast.compare import profiles
 from holdfast.model.json import Json
-from holdfast.model.read_result import Found, NotFound, Reading, ReadError, ReadFailure
+from holdfast.model.read_result import Found, NotFound, ReadError, ReadFailure, Reading
 from holdfast.model.write_result import Done, WriteError, WriteFailure, Writing
 from holdfast.providers.protocol import Change, Connection, Hint, Kind, Listed, ReadFailed, Target, Unchanged
 

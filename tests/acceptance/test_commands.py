@@ -134,8 +134,8 @@ def test_diff_says_who_moved_and_the_exit_code_tells_a_script(tmp_path):
     assert done.returncode == 0
     assert body["status"] == "drifted"
     assert {(f["path"], f["class"], f["changedBy"]) for f in body["findings"]} == {
-        ("/a", "specified", "world"),
-        ("/c", "defaulted", "world"),
+        ("/a", "specified", "live"),
+        ("/c", "defaulted", "live"),
     }
     assert run(*args, "--detailed-exitcode", cwd=tmp_path).returncode == 4
     assert run("diff", "want.yaml", "want.yaml", "--detailed-exitcode", cwd=tmp_path).returncode == 0

@@ -57,7 +57,7 @@ def test_a_fleet_in_mid_rollout_is_told_without_manifests(folder):
     at = 'connection="fleet",kind="Document"'
     assert told[f'holdfast_resources{{{at},status="in_sync"}}'] == 9
     assert told[f'holdfast_resources{{{at},status="drifted"}}'] == 1
-    assert told[f'holdfast_findings{{class="specified",{at},side="world"}}'] == 1
+    assert told[f'holdfast_findings{{changed_by="live",class="specified",{at}}}'] == 1
     assert told['holdfast_rollout_phase{phase="canary",template="web"}'] == 1
     assert told['holdfast_template_findings{class="spec",owner="web",reason="edited",template="web"}'] == 9
     assert told['holdfast_template_restamped_children{template="web"}'] == 0

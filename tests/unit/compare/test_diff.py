@@ -54,41 +54,41 @@ ORDERED = tree("- {path: /x, list: ordered}")
     [
         pytest.param(1, 1, 1, 1, [], id="nothing moved"),
         # specified
-        pytest.param(1, 1, 1, 2, ["/x changed specified world"], id="changed outside Holdfast a declared value"),
-        pytest.param(1, 1, 1, A, ["/x missing specified world"], id="the world dropped a declared value"),
-        pytest.param(2, 1, 1, 1, ["/x changed specified intent"], id="the declaration moved"),
-        pytest.param(1, A, A, A, ["/x missing specified intent"], id="the declaration gained a field"),
+        pytest.param(1, 1, 1, 2, ["/x changed specified live"], id="changed outside Holdfast a declared value"),
+        pytest.param(1, 1, 1, A, ["/x missing specified live"], id="the world dropped a declared value"),
+        pytest.param(2, 1, 1, 1, ["/x changed specified declared"], id="the declaration moved"),
+        pytest.param(1, A, A, A, ["/x missing specified declared"], id="the declaration gained a field"),
         pytest.param(2, 1, 1, 3, ["/x changed specified both"], id="both changed a declared value"),
         pytest.param(2, 1, 1, A, ["/x missing specified both"], id="one moved it, the other dropped it"),
         pytest.param(2, 1, 1, 2, [], id="both changed to the same value: converged"),
         pytest.param(1, A, A, 1, [], id="the declaration asks for what has appeared: converged"),
         pytest.param(A, 1, 1, A, [], id="the declaration let go of what is gone: converged"),
         pytest.param(5, A, 5, 5, [], id="the declaration says what is the default already"),
-        pytest.param(6, A, 5, 5, ["/x changed specified intent"], id="the declaration says other than the default"),
+        pytest.param(6, A, 5, 5, ["/x changed specified declared"], id="the declaration says other than the default"),
         pytest.param(6, A, 5, 7, ["/x changed specified both"], id="so it does, and the default moved"),
         # a declared value that the service stores otherwise
         pytest.param(1, 1, 10, 10, [], id="overridden as before: known"),
-        pytest.param(1, 1, 10, 20, ["/x changed specified world"], id="overridden by another value"),
+        pytest.param(1, 1, 10, 20, ["/x changed specified live"], id="overridden by another value"),
         pytest.param(1, 1, 10, 1, [], id="no longer overridden"),
         pytest.param(1, 1, A, A, [], id="never returned: known"),
-        pytest.param(1, 1, A, 2, ["/x changed specified world"], id="returned of a sudden, and different"),
+        pytest.param(1, 1, A, 2, ["/x changed specified live"], id="returned of a sudden, and different"),
         # defaulted
         pytest.param(A, A, 5, 5, [], id="a default stays"),
-        pytest.param(A, A, 5, 6, ["/x changed defaulted world"], id="a default moved"),
+        pytest.param(A, A, 5, 6, ["/x changed defaulted live"], id="a default moved"),
         # undeclared
-        pytest.param(A, A, A, 7, ["/x added undeclared world"], id="an undeclared value appeared"),
-        pytest.param(A, A, 5, A, ["/x missing undeclared world"], id="an undeclared value vanished"),
+        pytest.param(A, A, A, 7, ["/x added undeclared live"], id="an undeclared value appeared"),
+        pytest.param(A, A, 5, A, ["/x missing undeclared live"], id="an undeclared value vanished"),
         # removed
-        pytest.param(A, 1, 1, 1, ["/x changed removed intent"], id="no longer declared, still there"),
+        pytest.param(A, 1, 1, 1, ["/x changed removed declared"], id="no longer declared, still there"),
         pytest.param(A, 1, 1, 2, ["/x changed removed both"], id="no longer declared, and moved"),
         # whole subtrees are one finding
-        pytest.param({"a": {"b": 1}}, A, A, A, ["/x missing specified intent"], id="a subtree is declared"),
-        pytest.param(A, A, A, {"a": {"b": 1}}, ["/x added undeclared world"], id="a subtree appeared"),
-        pytest.param(A, A, {"a": 1, "b": 2}, A, ["/x missing undeclared world"], id="a subtree vanished"),
-        pytest.param({"a": 1}, {"a": 1}, {"a": 1}, "s", ["/x changed specified world"], id="a map became a word"),
-        pytest.param({"a": 1}, {"a": 1}, {"a": 1}, [1], ["/x changed specified world"], id="a map became a list"),
-        pytest.param("s", "s", "s", {"a": 1}, ["/x changed specified world"], id="a word became a map"),
-        pytest.param({"a": 1}, {"a": 1}, {"a": 1, "d": 1}, {"a": 1}, ["/x/d missing undeclared world"], id="inside"),
+        pytest.param({"a": {"b": 1}}, A, A, A, ["/x missing specified declared"], id="a subtree is declared"),
+        pytest.param(A, A, A, {"a": {"b": 1}}, ["/x added undeclared live"], id="a subtree appeared"),
+        pytest.param(A, A, {"a": 1, "b": 2}, A, ["/x missing undeclared live"], id="a subtree vanished"),
+        pytest.param({"a": 1}, {"a": 1}, {"a": 1}, "s", ["/x changed specified live"], id="a map became a word"),
+        pytest.param({"a": 1}, {"a": 1}, {"a": 1}, [1], ["/x changed specified live"], id="a map became a list"),
+        pytest.param("s", "s", "s", {"a": 1}, ["/x changed specified live"], id="a word became a map"),
+        pytest.param({"a": 1}, {"a": 1}, {"a": 1, "d": 1}, {"a": 1}, ["/x/d missing undeclared live"], id="inside"),
     ],
 )
 def test_a_difference_is_news_if_the_declaration_or_the_world_moved(
@@ -101,13 +101,13 @@ def test_a_difference_is_news_if_the_declaration_or_the_world_moved(
 @pytest.mark.parametrize(
     "desired, applied, settled, observed, expected",
     [
-        pytest.param(["a"], ["a"], ["a"], ["a", "b"], ["/x/1 element_added element world"], id="added"),
-        pytest.param(["a"], ["a"], ["a"], [], ["/x/0 element_missing element world"], id="missing"),
-        pytest.param(["a"], ["a"], ["a", "d"], ["a"], ["/x/1 element_missing element world"], id="default gone"),
+        pytest.param(["a"], ["a"], ["a"], ["a", "b"], ["/x/1 element_added element live"], id="added"),
+        pytest.param(["a"], ["a"], ["a"], [], ["/x/0 element_missing element live"], id="missing"),
+        pytest.param(["a"], ["a"], ["a", "d"], ["a"], ["/x/1 element_missing element live"], id="default gone"),
         pytest.param(["a"], ["a"], ["a", "d"], ["a", "d"], [], id="default element: known"),
-        pytest.param(["a"], ["a"], ["a", "d"], ["a", "e"], ["/x/1 changed defaulted world"], id="default edited"),
-        pytest.param(["a", "b"], ["a"], ["a"], ["a"], ["/x/1 element_missing element intent"], id="declared"),
-        pytest.param(["a"], ["a", "b"], ["a", "b"], ["a", "b"], ["/x/1 changed removed intent"], id="removed"),
+        pytest.param(["a"], ["a"], ["a", "d"], ["a", "e"], ["/x/1 changed defaulted live"], id="default edited"),
+        pytest.param(["a", "b"], ["a"], ["a"], ["a"], ["/x/1 element_missing element declared"], id="declared"),
+        pytest.param(["a"], ["a", "b"], ["a", "b"], ["a", "b"], ["/x/1 changed removed declared"], id="removed"),
         pytest.param(["a", "b"], ["a"], ["a"], ["a", "b"], [], id="declared and there: converged"),
         pytest.param(["a"], ["a", "b"], ["a", "b"], ["a"], [], id="removed and gone: converged"),
         pytest.param(["a", "b"], ["a", "b"], ["a"], ["a"], [], id="element never accepted: known"),
@@ -116,7 +116,7 @@ def test_a_difference_is_news_if_the_declaration_or_the_world_moved(
             ["a", "b"],
             ["a"],
             ["a", "c"],
-            ["/x/1 element_added element world"],
+            ["/x/1 element_added element live"],
             id="never accepted, other new",
         ),
         pytest.param(
@@ -124,10 +124,10 @@ def test_a_difference_is_news_if_the_declaration_or_the_world_moved(
             ["a"],
             ["a"],
             ["a", "c"],
-            ["/x/1 element_missing element intent", "/x/1 element_added element world"],
+            ["/x/1 element_missing element declared", "/x/1 element_added element live"],
             id="both",
         ),
-        pytest.param([None], [None], [None], ["a"], ["/x/0 changed specified world"], id="null takes a place"),
+        pytest.param([None], [None], [None], ["a"], ["/x/0 changed specified live"], id="null takes a place"),
     ],
 )
 def test_elements_of_a_list_come_and_go_like_fields_do(
@@ -140,11 +140,11 @@ def test_elements_of_a_list_come_and_go_like_fields_do(
 @pytest.mark.parametrize(
     "desired, applied, settled, observed, expected",
     [
-        ("s1", "s1", "s1", "s2", ["/x changed secret world"]),
-        ("s2", "s1", "s1", "s1", ["/x changed secret intent"]),
+        ("s1", "s1", "s1", "s2", ["/x changed secret live"]),
+        ("s2", "s1", "s1", "s1", ["/x changed secret declared"]),
         ("s2", "s1", "s1", "s3", ["/x changed secret both"]),
-        (["s1"], ["s1"], ["s1"], ["s1", "s2"], ["/x/1 element_added secret world"]),
-        (A, A, {"deep": "s1"}, {"deep": "s2"}, ["/x/deep changed secret world"]),
+        (["s1"], ["s1"], ["s1"], ["s1", "s2"], ["/x/1 element_added secret live"]),
+        (A, A, {"deep": "s1"}, {"deep": "s2"}, ["/x/deep changed secret live"]),
     ],
 )
 def test_a_secret_is_compared_and_named_as_one(
@@ -156,13 +156,13 @@ def test_a_secret_is_compared_and_named_as_one(
 @pytest.mark.parametrize(
     "desired, applied, settled, observed, expected",
     [
-        pytest.param([1, 2, 3], [1, 2, 3], [1, 2, 3], [3, 1, 2], ["/x reordered order world"], id="world"),
-        pytest.param([3, 1, 2], [1, 2, 3], [1, 2, 3], [1, 2, 3], ["/x reordered order intent"], id="intent"),
+        pytest.param([1, 2, 3], [1, 2, 3], [1, 2, 3], [3, 1, 2], ["/x reordered order live"], id="live"),
+        pytest.param([3, 1, 2], [1, 2, 3], [1, 2, 3], [1, 2, 3], ["/x reordered order declared"], id="declared"),
         pytest.param([3, 1, 2], [1, 2, 3], [1, 2, 3], [2, 1, 3], ["/x reordered order both"], id="both"),
         pytest.param([3, 1, 2], [1, 2, 3], [1, 2, 3], [3, 1, 2], [], id="converged"),
         pytest.param([1, 2, 3], [1, 2, 3], [3, 2, 1], [3, 2, 1], [], id="the service's own order: known"),
         pytest.param([1, 2, 3], [1, 2, 3], [3, 2, 1], [1, 2, 3], [], id="as declared after all"),
-        pytest.param(A, A, [1, 2], [2, 1], ["/x reordered order world"], id="undeclared"),
+        pytest.param(A, A, [1, 2], [2, 1], ["/x reordered order live"], id="undeclared"),
     ],
 )
 def test_a_reordered_list_is_one_finding_where_order_has_a_meaning(
@@ -185,13 +185,13 @@ def test_the_values_of_all_sides_are_in_the_finding():
     "desired, observed, expected",
     [
         ({"a": 1}, {"a": 1, "default": 2}, []),
-        ({"a": 1}, {"a": 2}, ["/a changed specified unsettled"]),
-        ({"a": 1}, {}, ["/a missing specified unsettled"]),
-        ({"a": {"b": 1}}, {"a": {"b": 2, "c": 3}}, ["/a/b changed specified unsettled"]),
-        ({"l": ["x"]}, {"l": ["x", "y"]}, ["/l/1 element_added element unsettled"]),
+        ({"a": 1}, {"a": 2}, ["/a changed specified unknown"]),
+        ({"a": 1}, {}, ["/a missing specified unknown"]),
+        ({"a": {"b": 1}}, {"a": {"b": 2, "c": 3}}, ["/a/b changed specified unknown"]),
+        ({"l": ["x"]}, {"l": ["x", "y"]}, ["/l/1 element_added element unknown"]),
         ({"l": [{"name": "x"}]}, {"l": [{"name": "x", "d": 1}, {"name": "own"}]}, []),
-        ({"l": [1, 2]}, {"l": [2, 1]}, ["/l reordered order unsettled"]),
-        ({"l": []}, {"l": ["x"]}, ["/l/0 element_added element unsettled"]),
+        ({"l": [1, 2]}, {"l": [2, 1]}, ["/l reordered order unknown"]),
+        ({"l": []}, {"l": ["x"]}, ["/l/0 element_added element unknown"]),
         ({}, {"l": ["x"]}, []),
     ],
 )
@@ -291,7 +291,7 @@ def test_an_object_in_a_set_that_changed_in_one_field_is_one_change_not_two_elem
 
 def test_a_lone_value_and_a_list_of_one_are_the_same_where_the_rule_says_so():
     rules = tree("- {path: /x, list: {kind: set, one_or_many: true}}")
-    assert news("a", "a", ["a"], ["b", "a"], rules) == ["/x/0 element_added element world"]
+    assert news("a", "a", ["a"], ["b", "a"], rules) == ["/x/0 element_added element live"]
     assert news(["a"], ["a"], "a", ["a"], rules) == []
 
 
@@ -317,7 +317,7 @@ def test_what_is_only_hidden_inside_counts_as_nothing():
     rules = tree("- {path: /x/etag, class: read_only}")
     assert news(A, A, A, {"etag": "1"}, rules) == []
     assert news(A, A, {"etag": "1"}, A, rules) == []
-    assert news(A, A, A, {"etag": "1", "n": 1}, rules) == ["/x added undeclared world"]
+    assert news(A, A, A, {"etag": "1", "n": 1}, rules) == ["/x added undeclared live"]
 
 
 @pytest.mark.parametrize("cls", ["runtime", "owned_elsewhere"])
@@ -325,9 +325,9 @@ def test_a_field_that_moves_by_itself_or_belongs_to_another_is_compared_only_whe
     rules = tree(f"- {{path: /x, class: {cls}}}")
     assert news(A, A, 1, 2, rules) == []
     assert news(A, A, A, 2, rules) == []
-    assert news(1, 1, 1, 2, rules) == ["/x changed specified world"]
+    assert news(1, 1, 1, 2, rules) == ["/x changed specified live"]
     assert news({"a": 1}, {"a": 1}, {"a": 1, "b": 1}, {"a": 1, "b": 2}, rules) == []
-    assert news({"a": 1}, {"a": 1}, {"a": 1}, {"a": 2}, rules) == ["/x/a changed specified world"]
+    assert news({"a": 1}, {"a": 1}, {"a": 1}, {"a": 2}, rules) == ["/x/a changed specified live"]
 
 
 def test_children_that_another_object_owns_are_compared_only_by_the_keys_declared():
@@ -350,10 +350,10 @@ def test_children_that_another_object_owns_are_compared_only_by_the_keys_declare
         pytest.param("s1", "s1", "****", "<redacted>", [], id="another mask"),
         pytest.param("s1", "s1", "s1", "****", [], id="returned once, masked now"),
         pytest.param("s1", "s1", "s1", A, [], id="returned once, withheld now"),
-        pytest.param("s2", "s1", A, A, ["/x missing secret intent"], id="rotated"),
-        pytest.param("s2", "s1", "****", "****", ["/x changed secret intent"], id="rotated behind a mask"),
-        pytest.param("s1", A, A, A, ["/x missing secret intent"], id="declared anew"),
-        pytest.param("s1", "s1", "h1", "h2", ["/x changed secret world"], id="a readable trace of it moved"),
+        pytest.param("s2", "s1", A, A, ["/x missing secret declared"], id="rotated"),
+        pytest.param("s2", "s1", "****", "****", ["/x changed secret declared"], id="rotated behind a mask"),
+        pytest.param("s1", A, A, A, ["/x missing secret declared"], id="declared anew"),
+        pytest.param("s1", "s1", "h1", "h2", ["/x changed secret live"], id="a readable trace of it moved"),
         pytest.param("s2", "s1", "h1", "h2", ["/x changed secret both"], id="both"),
     ],
 )
@@ -371,7 +371,7 @@ def test_without_a_baseline_a_write_only_value_cannot_differ():
 
 def test_a_create_only_field_is_compared_where_it_is_returned():
     rules = tree("- {path: /x, class: create_only}")
-    assert news(1, 1, 1, 2, rules) == ["/x changed specified world"]
+    assert news(1, 1, 1, 2, rules) == ["/x changed specified live"]
     assert news(1, 1, 1, A, rules) == []
     assert diff.findings({"x": 1}, {}, rules) == []
     assert short(diff.findings({"x": 1}, {"x": 2}, rules)) == ["/x changed"]
@@ -380,8 +380,8 @@ def test_a_create_only_field_is_compared_where_it_is_returned():
 def test_an_edit_of_a_create_only_field_that_is_never_returned_is_an_edit():
     """What was given at birth is remembered: that nobody can see it does not make another value take."""
     rules = tree("- {path: /x, class: create_only}")
-    assert news(2, 1, A, A, rules) == ["/x missing specified intent"]
-    assert news(2, A, A, A, rules) == ["/x missing specified intent"]
+    assert news(2, 1, A, A, rules) == ["/x missing specified declared"]
+    assert news(2, A, A, A, rules) == ["/x missing specified declared"]
     assert news(1, 1, A, A, rules) == []
     assert news(A, 1, A, A, rules) == []
 
@@ -430,8 +430,8 @@ def test_json_inside_a_string_is_compared_by_the_rules_below_it():
         - {path: /x/etag, class: ignore}
     """)
     assert news(A, A, '{"ids": [1, 2], "etag": 1}', '{"etag": 2, "ids": [2, 1]}', rules) == []
-    assert news(A, A, '{"ids": [1, 2]}', '{"ids": [1, 3]}', rules) == ["/x changed defaulted world"]
-    assert news(A, A, "not json", "not  json", rules) == ["/x changed defaulted world"]
+    assert news(A, A, '{"ids": [1, 2]}', '{"ids": [1, 3]}', rules) == ["/x changed defaulted live"]
+    assert news(A, A, "not json", "not  json", rules) == ["/x changed defaulted live"]
 
 
 # -- maps
@@ -506,13 +506,13 @@ def test_something_is_never_nothing(presence: str):
 
 def test_presence_may_differ_from_place_to_place():
     rules = tree("- {path: /x, presence: strict}")
-    assert news(A, A, A, [], rules) == ["/x added undeclared world"]
+    assert news(A, A, A, [], rules) == ["/x added undeclared live"]
     assert diff.differences({"y": []}, {"y": None}, rules) == []
 
 
 def test_a_map_of_nothing_but_nothing_is_nothing():
     assert news(A, A, A, {"a": None, "b": {"c": []}}) == []
-    assert news(A, A, A, {"a": None, "b": {"c": [0]}}) == ["/x added undeclared world"]
+    assert news(A, A, A, {"a": None, "b": {"c": [0]}}) == ["/x added undeclared live"]
 
 
 # -- every finding names the rule that decided

@@ -75,7 +75,7 @@ def test_a_new_contention_names_the_other_writer_in_the_quarantine_in_the_event_
     (event,) = detected(bench)
     assert (event["path"], event["otherWriter"], event["attributedTo"]) == ("/color", "otherWriter", [named])
     (one,) = run(bench.check(FLEET)).checked
-    assert "contention with other writer" in one.decision.reasons[0].message
+    assert "contention with otherWriter" in one.decision.reasons[0].message
 
 
 def test_the_check_that_sees_a_contention_first_hands_its_likely_actors_on():
@@ -90,11 +90,11 @@ def test_the_check_that_sees_a_contention_first_hands_its_likely_actors_on():
 def test_nobody_is_asked_where_no_contention_begins():
     bench = Bench(rules=RULES)
     contention(bench, FLEET, rounds=2)
-    assert not [call for call in bench.live.calls if call.startswith("attributedTo")]
+    assert not [call for call in bench.live.calls if call.startswith("likely actors")]
     bench.live_thing("a")["color"] = "black"
     for _ in range(3):
         run(bench.check(FLEET))
-    assert [call for call in bench.live.calls if call.startswith("attributedTo")] == ["likely actors Thing/a"]
+    assert [call for call in bench.live.calls if call.startswith("likely actors")] == ["likely actors Thing/a"]
 
 
 def test_a_look_that_is_not_recorded_asks_nobody():
@@ -103,7 +103,7 @@ def test_a_look_that_is_not_recorded_asks_nobody():
     bench.live_thing("a")["color"] = "black"
     (one,) = run(bench.check(FLEET, record=False)).checked
     assert (len(one.new_contentions), one.likely_actors) == (1, ())
-    assert not [call for call in bench.live.calls if call.startswith("attributedTo")]
+    assert not [call for call in bench.live.calls if call.startswith("likely actors")]
 
 
 def test_we_do_not_accuse_ourselves():
@@ -120,7 +120,7 @@ def test_a_provider_that_fails_to_tell_costs_the_check_nothing(trouble, monkeypa
     bench = Bench(rules=RULES)
 
     def strike(call):
-        if not call.startswith("attributedTo"):
+        if not call.startswith("likely actors"):
             return None
         if trouble == "raises":
             raise RuntimeError("broken reader")
@@ -132,7 +132,7 @@ def test_a_provider_that_fails_to_tell_costs_the_check_nothing(trouble, monkeypa
         async def hang(_self, _target):
             await asyncio.Event().wait()
 
-        monkeypatch.setattr(_MemoryReader, "attributedTo", hang)
+        monkeypatch.setattr(_MemoryReader, "likely_actors", hang)
         monkeypatch.setattr(attribution, "PATIENCE_SECONDS", 0.01)
     bench.live.faults.append(strike)
     contention(bench, FLEET)
@@ -197,7 +197,7 @@ def offering(monkeypatch, *found: LikelyActor) -> None:
     async def likely_actors(_self, _target):
         return found
 
-    monkeypatch.setattr(_MemoryReader, "attributedTo", likely_actors)
+    monkeypatch.setattr(_MemoryReader, "likely_actors", likely_actors)
 
 
 def test_the_surest_likely_actor_is_the_other_writer_and_one_that_is_only_possible_is_none(monkeypatch):

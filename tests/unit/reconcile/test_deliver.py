@@ -328,7 +328,7 @@ def decided(report: RunReport, action: Action, code: str, held: Action | None = 
     [
         (Action.HOLD, "approval", ["drift.detected a", "correction.held a"]),
         (Action.HOLD, "budget", ["drift.detected a", "correction.held a"]),
-        (Action.HOLD, "massDrift", ["drift.detected a", "mass_drift.held a"]),
+        (Action.HOLD, "massDrift", ["drift.detected a", "massdrift.held a"]),
         (Action.REPORT, "contention", ["drift.detected a", "contention.detected a"]),
         (Action.HOLD, "debounce", ["drift.detected a"]),
         (Action.REPORT, "report_only", ["drift.detected a"]),
@@ -389,7 +389,7 @@ def test_a_mass_drift_is_one_event_however_many_it_holds(tmp_path):
             for one in report.checked
         ]
         told = await town.told(replace(report, checked=stormy))
-        assert told == ["drift.detected a", "drift.detected b", "drift.detected c", "mass_drift.held (3)"]
+        assert told == ["drift.detected a", "drift.detected b", "drift.detected c", "massdrift.held (3)"]
 
     scenario(play)
 
@@ -417,7 +417,7 @@ def test_an_event_is_a_cloud_event(tmp_path):
                 "path": "/colour",
                 "op": "changed",
                 "class": "specified",
-                "changedBy": "world",
+                "changedBy": "live",
                 "desired": "red",
                 "observed": "green",
             }

@@ -162,9 +162,9 @@ def test_findings_are_counted_by_class_and_side_with_the_time_of_the_oldest():
     run(store.commit(Transaction(findings={Address("mem", "Thing", "b"): others}, findings_at=NOW - 30)))
     read = Read(store)
     at = {"connection": "mem", "kind": "Thing"}
-    assert read("holdfast_findings", class_="specified", changed_by="world", **at) == 1
+    assert read("holdfast_findings", class_="specified", changed_by="live", **at) == 1
     assert read("holdfast_findings", class_="specified", changed_by="both", **at) == 1
-    assert read("holdfast_findings", class_="undeclared", changed_by="world", **at) == 1
+    assert read("holdfast_findings", class_="undeclared", changed_by="live", **at) == 1
     assert read("holdfast_oldest_finding_timestamp_seconds", **at) == NOW - 60
 
 
@@ -267,7 +267,7 @@ def test_what_is_held_back_is_told_by_its_cause():
         each["cause"]: read("holdfast_blocked_resources", **each) for each in read.of("holdfast_blocked_resources")
     }
     assert causes == {"terminal": 0, "paused": 1, "approval": 1}
-    assert read("holdfast_findings", class_="specified", changed_by="world", **at) == 2
+    assert read("holdfast_findings", class_="specified", changed_by="live", **at) == 2
     assert read("holdfast_paused_scopes", scope="resource") == 1
 
 

@@ -34,7 +34,7 @@ def moved(bench: Bench, name: str, by: str, **fields: object) -> None:
 
 
 def asked(bench: Bench) -> list[str]:
-    return [call for call in bench.live.calls if call.startswith("attributedTo")]
+    return [call for call in bench.live.calls if call.startswith("likely actors")]
 
 
 def test_whoever_moved_something_is_named_and_of_the_others_nobody_is_asked_about():

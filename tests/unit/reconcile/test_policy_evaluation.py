@@ -29,7 +29,7 @@ def run(coroutine):
 
 
 def governed(**rules) -> Bench:
-    return Bench(rules=PolicyRules(CorrectionRules(**{"massDrift": None, **rules})))
+    return Bench(rules=PolicyRules(CorrectionRules(**{"mass_drift": None, **rules})))
 
 
 def address(name: str) -> Address:
@@ -199,7 +199,7 @@ def test_a_mass_drift_halts_correction_and_asks_while_detection_goes_on():
     assert writes(bench) == []
     assert [one.verdict.status for one in report.checked].count(Status.DRIFTED) == 3
     assert decisions(report)["n0"].reasons[0].code == "massDrift"
-    events = [event.event.type for event in run(listed(bench.store.events(type_prefix="massDrift")))]
+    events = [event.event.type for event in run(listed(bench.store.events(type_prefix="mass_drift")))]
     assert events == ["mass_drift.held"]
 
 

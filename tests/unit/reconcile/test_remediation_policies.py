@@ -175,7 +175,7 @@ def test_what_others_did_is_never_taken_back():
 
 
 def failed(ward, times):
-    """Have a correction fail so many times on the same state, an hour apart; contention is looked for within an hour."""
+    """Have a correction fail so many times on the same state, an hour apart."""
     for _ in range(times):
         ward.live_thing("a")["color"] = "black"
         run(ward.apply(ward.declarations))
@@ -378,4 +378,4 @@ def test_a_record_is_the_same_after_it_was_kept():
     record = run(ward.finish())
     found = run(repository.find(ward.store, record.correlation_id))
     assert found is not None
-    assert repository.kept(found.record(None)).record == record
+    assert repository.kept(found.next_version(None)).record == record

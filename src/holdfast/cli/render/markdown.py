@@ -226,7 +226,8 @@ def _text_diff(before: str, after: str) -> list[str]:
 
 def _suppressed_row(checked: CheckResult, suppressed: Suppressed) -> str:
     address, path = code(str(checked.address)), code(suppressed.path or "(document)")
-    return f"| {suppressed.because.value} | {address} | {path} | {prose(display_value.shortened(suppressed.note, _REASON_WIDTH))} |"
+    note = prose(display_value.shortened(suppressed.note, _REASON_WIDTH))
+    return f"| {suppressed.because.value} | {address} | {path} | {note} |"
 
 
 def _suppressed_section(report: RunReport, rows: list[str]) -> Iterator[str]:

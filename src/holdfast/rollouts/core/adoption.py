@@ -98,7 +98,7 @@ def named_by(revisions: Sequence[Revision], stamp: StampedHash, known: Schemes) 
 def _regime_of(record: ParentRecord, scheme_id: str) -> int:
     """Return the regime a stamp was made in: the first of its scheme, or the oldest for a scheme that never judged.
 
-    Where a scheme judged twice the earlier may be too early. Then a difference shows as newly-visible, where a person sees
+    Where a scheme judged twice the earlier may be too early. Then a difference is newly visible, where a person sees
     it; too late would roll a child that was in sync.
     """
     return next((regime.index for regime in record.regimes if regime.scheme == scheme_id), record.regimes[0].index)

@@ -30,6 +30,7 @@ from holdfast.testing.conformance.scorecard import Outcome, Result, ScoreCard
 __all__ = [
     "Case",
     "Doing",
+    "DriftInjector",
     "Faults",
     "Mistaking",
     "Opening",
@@ -38,7 +39,6 @@ __all__ = [
     "Sample",
     "ScoreCard",
     "Subject",
-    "DriftInjector",
     "run",
     "scenarios",
 ]

@@ -104,7 +104,7 @@ def test_what_is_suppress_is_counted_and_visible(tmp_path):
     report = reporting.with_suppressions(reporting.troubled(tmp_path), reporting.waived(), reporting.ignored())
     text = rendered(report, tmp_path)
     tokens_of(text)
-    assert "\nSet aside: 1 waived, 1 ignored.\n" in text
+    assert "\nSuppressed: 1 waived, 1 ignored.\n" in text
     assert "| waived | `mem/Thing/drifted` | `/rules[name=ssh]/port` | ada: until the audit, 2026-12-31 |" in text
 
 

@@ -113,7 +113,7 @@ def test_the_fingerprint_is_of_the_address_and_path_and_of_no_value(tmp_path):
 def test_values_side_and_op_are_properties(tmp_path):
     first = rendered(reporting.troubled(tmp_path), tmp_path)["results"][0]["properties"]
     assert {key: first[key] for key in ("changedBy", "op", "desired", "observed", "status", "action")} == {
-        "changedBy": "world",
+        "changedBy": "live",
         "op": "changed",
         "desired": "red",
         "observed": "blue",

@@ -127,7 +127,7 @@ def test_a_check_names_the_fields_and_changes_nothing(tmp_path):
 
     seen, writes = at_desk(tmp_path, story)
     found = {finding.path: finding.changed_by.value for finding in seen.verdict.findings}
-    assert (found, writes) == ({("imageName",): "world", ("workersMax",): "intent"}, [])
+    assert (found, writes) == ({("imageName",): "live", ("workersMax",): "declared"}, [])
     assert [each.who for each in seen.likely_actors] == ["user_alice"]
     assert (seen.is_in_sync, seen.decision.action) == (False, Action.UPDATE)
 
