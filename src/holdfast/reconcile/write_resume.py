@@ -89,11 +89,11 @@ class ResumeIntent:
         if is_creation and isinstance(reading, Found):
             return await write_decision.take_found(writer, run, reading)
         kind = run.item.kind
-        if is_creation and not self.create_again and isinstance(reading, NotFound):
-            if not kind.repeats_create and not kind.finds:  # a read alone cannot tell that it was not created
-                seen = await lost_creates.look_for(writer.checker, writer.store, run.item.without_id())
-                if isinstance(seen, lost_creates.Unsure):
-                    return await write_decision.leave_unsure(writer, run, seen)
+        is_hidden = not kind.repeats_create and not kind.finds  # a read alone cannot tell that it was not created
+        if is_creation and not self.create_again and isinstance(reading, NotFound) and is_hidden:
+            seen = await lost_creates.look_for(writer.checker, writer.store, run.item.without_id())
+            if isinstance(seen, lost_creates.Unsure):
+                return await write_decision.leave_unsure(writer, run, seen)
         if _is_deletion(operation) and isinstance(reading, NotFound):
             return await write_decision.finish(writer, run, Done(checked.state.observed.provider_id or ""))
         if digest_of(run.item.desired) != checked.state.declared.document and operation.action != Action.DELETE.value:
