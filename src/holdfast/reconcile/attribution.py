@@ -19,7 +19,7 @@ from holdfast.model.path import Path
 from holdfast.model.verdict import Verdict
 from holdfast.providers.protocol import SupportsSignature, attribution
 from holdfast.reconcile.connections import Connections
-from holdfast.reconcile.evaluate import Evaluation
+from holdfast.reconcile.evaluation import Evaluation
 from holdfast.reconcile.known_secrets import KnownSecrets
 from holdfast.reconcile.rate_limit import CallKind
 from holdfast.reconcile.resolved_resource import ResolvedResource

@@ -25,7 +25,7 @@ from holdfast.providers.protocol import Reader, SupportsPlatformChanges, Support
 from holdfast.reconcile import evaluate, fault_isolation
 from holdfast.reconcile.clock import Clock
 from holdfast.reconcile.connections import Connections
-from holdfast.reconcile.evaluate import Evaluation, Evidence, Observation, Overrides
+from holdfast.reconcile.evaluation import Evaluation, Evidence, Observation, Overrides
 from holdfast.reconcile.known_secrets import Fingerprint
 from holdfast.reconcile.next_state import Memory
 from holdfast.reconcile.observe import LIST_FROM, Observer
@@ -46,7 +46,6 @@ from holdfast.store.protocol import Event, ResourceState, Store, Transaction, Un
 if TYPE_CHECKING:
     from holdfast.compare.rule_tree import RuleTree
     from holdfast.policy.contention_rules import Contention
-    from holdfast.policy.fleet_limits import Allowed
     from holdfast.policy.write_reasons import WriteReason
 
 BATCH = 500
@@ -404,16 +403,20 @@ class Checker:
         """Hold back what mass drift or an empty budget stops; only what is left of a decision then is recorded."""
         if not any(checked.decision.action.is_write for checked in checks):
             return checks
+        from holdfast.reconcile import conditions  # noqa: PLC0415 - only where something is to be written
+
         held = await self._governor.held_back(checks, foreseen, self._clock.now())
         limited = (
-            [_limit(checked, allowed) for checked, allowed in zip(checks, held.allowed, strict=True)]
+            [conditions.limit(checked, allowed) for checked, allowed in zip(checks, held.allowed, strict=True)]
             if held.changed
             else checks
         )
         if not record:
             return limited
         events: list[Event] = []
-        if held.mass_drift is not None and any(checked.limit is not None and _is_news(checked) for checked in limited):
+        if held.mass_drift is not None and any(
+            checked.limit is not None and conditions.is_news(checked) for checked in limited
+        ):
             data = {"count": held.mass_drift.count, "total": held.mass_drift.total, "message": str(held.mass_drift)}
             events = [Event(self._clock.now(), "mass_drift.held", "", data)]
         return await self._recorded(limited, lambda checked: checked.wanted_write, events)
@@ -486,28 +489,6 @@ def _digested(item: ResolvedResource, reading: Reading | Unchanged) -> Observati
         return evaluate.observe_digest(item, reading)
     except Exception as error:  # noqa: BLE001 - whatever it is, the others go on
         return Observation(fault_isolation.unreadable(error, item.declaration.address))
-
-
-def _limit(checked: CheckResult, allowed: Allowed) -> CheckResult:
-    """Return a check with what the limits of the fleet left of its decision."""
-    if allowed.decision is checked.decision:
-        return replace(checked, charges=allowed.charges) if allowed.charges else checked
-    from holdfast.reconcile import conditions  # noqa: PLC0415 - only where something is held
-
-    state = checked.state
-    outcome = conditions.ConditionOutcome(
-        state.declared.generation, checked.verdict, allowed.decision, checked.at, checked.inputs
-    )
-    state = replace(
-        state, observed=replace(state.observed, conditions=conditions.after(state.observed.conditions, outcome))
-    )
-    return replace(checked, decision=allowed.decision, state=state, charges=(), limit=allowed.decision.reasons[0])
-
-
-def _is_news(checked: CheckResult) -> bool:
-    """Return True if a check says anything that was not known of the resource."""
-    before = checked.prepared.state
-    return before is None or before.observed.conditions != checked.state.observed.conditions
 
 
 def _write_reason(checked: CheckResult) -> WriteReason:

@@ -15,7 +15,7 @@ from holdfast.model.read_result import Found, ReadError, ReadFailure
 from holdfast.policy.decide import DecisionInputs, Handling, PathFacts, ReconcileMode, WriteLimits, WriteRecord
 from holdfast.policy.settings import Level
 from holdfast.reconcile import evaluate
-from holdfast.reconcile.evaluate import Evaluation
+from holdfast.reconcile.evaluation import Evaluation
 
 _LIFTING: Final = ("onImmutable", "recreate", "resyncPeriod")
 

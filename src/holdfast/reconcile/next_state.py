@@ -11,7 +11,7 @@ from holdfast.model.verdict import LASTING, Status, Verdict
 from holdfast.policy import resync_schedule
 from holdfast.policy.decide import ReconcileMode
 from holdfast.providers.protocol import Unchanged
-from holdfast.reconcile.evaluate import Evaluation
+from holdfast.reconcile.evaluation import Evaluation
 from holdfast.reconcile.policy_evaluation import PolicyOutcome
 from holdfast.reconcile.resolved_resource import ResolvedResource
 from holdfast.reconcile.retry import RetryPolicy

@@ -20,7 +20,7 @@ from holdfast.policy.contention_rules import Contention, ContentionRules
 from holdfast.policy.decide import WHOLE, DecisionInputs, HoldReason, PathHold
 from holdfast.policy.settings import PathPolicy, Settings
 from holdfast.policy.write_history import Write
-from holdfast.reconcile.evaluate import Evaluation, Overrides
+from holdfast.reconcile.evaluation import Evaluation, Overrides
 from holdfast.reconcile.policy_evaluation import UNDONE, WriteHistory
 from holdfast.reconcile.resolved_resource import ResolvedResource
 from holdfast.remediation import target_state

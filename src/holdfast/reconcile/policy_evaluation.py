@@ -11,7 +11,7 @@ from holdfast.model.address import Address
 from holdfast.model.decision import Decision
 from holdfast.model.verdict import Status, Verdict
 from holdfast.policy.decide import CORRECTED, DecisionInputs, decide
-from holdfast.reconcile.evaluate import Evaluation, Overrides
+from holdfast.reconcile.evaluation import Evaluation, Overrides
 from holdfast.reconcile.resolved_resource import ResolvedResource
 from holdfast.store.protocol import AcceptedValue, Correction, FindingRecord, Pause, Quarantine, Step, Store
 
